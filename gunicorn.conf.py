@@ -4,7 +4,7 @@ where it is started."""
 logconfig_dict = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"json": {"()": "operation.logs.Json"}},
+    "formatters": {"json": {"()": "operation.logs.JSONFormatter"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["console"], "level": "INFO"},
     "loggers": {

@@ -6,23 +6,23 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 
 from annotation.models import Account, Event, Membership, Project, Role
-from annotation.prepared import Prepared
+from annotation.prepared import PreparedQuery
 
-_SEAT = Prepared(lambda account, slug: Membership.objects.seats_of(account, slug))
+_MEMBERSHIP_QUERY = PreparedQuery(lambda account, slug: Membership.objects.seats_of(account, slug))
 
 
 def member_for(request: HttpRequest, slug: str, right: str) -> Membership:
     """The signed-in person's membership of a project, if it holds the right and is not suspended.
 
     A site admin may do everything but label: that needs a place of their own in the project. For
-    reading, an admin without one gets an unsaved membership; `seated` saves it.
+    reading, an admin without one gets an unsaved membership; `ensure_membership` saves it.
     """
     account = request.user
     if not isinstance(account, Account):
         raise Http404
     member = account.seat
     if member is None or member.project.slug != slug:
-        member = _SEAT.first(account=account.pk, slug=slug)
+        member = _MEMBERSHIP_QUERY.first(account=account.pk, slug=slug)
     if member and member.can(right):
         return member
     project = (
@@ -37,11 +37,11 @@ def member_for(request: HttpRequest, slug: str, right: str) -> Membership:
             project=project, account=account, alias=f"admin-{account.pk}", role=Role.LEAD
         )
     if member is None:
-        raise _suspended(account, project) or Http404
+        raise _suspension_error(account, project) or Http404
     raise PermissionDenied(f"Your role in this project ({member.role}) does not allow this.")
 
 
-def _suspended(account: Account, project: Project) -> PermissionDenied | None:
+def _suspension_error(account: Account, project: Project) -> PermissionDenied | None:
     """What somebody is told who had a place in the project; None for who never had one."""
     there = Membership.objects.in_project(project).filter(account=account).first()
     if there is None:
@@ -52,7 +52,7 @@ def _suspended(account: Account, project: Project) -> PermissionDenied | None:
     )
 
 
-def site_admin(request: HttpRequest) -> Account:
+def require_site_admin(request: HttpRequest) -> Account:
     """The signed-in person, if they may do everything on the site.
 
     404 for whoever has no place in any project, 403 for other members.
@@ -67,13 +67,13 @@ def site_admin(request: HttpRequest) -> Account:
     raise PermissionDenied("This is for site admins.")
 
 
-def seated(member: Membership) -> Membership:
+def ensure_membership(member: Membership) -> Membership:
     """The membership as a stored row, made for a site admin who acts for the first time."""
     if member.pk is None:
         member, made = Membership.objects.get_or_create(
             project=member.project,
             account=member.account,
-            defaults={"alias": _free(member), "role": member.role},
+            defaults={"alias": _free_alias(member), "role": member.role},
         )
         if made:
             place = {"project_id": member.project_id, "member_id": member.pk}
@@ -81,7 +81,7 @@ def seated(member: Membership) -> Membership:
     return member
 
 
-def _free(member: Membership) -> str:
+def _free_alias(member: Membership) -> str:
     """What the member is called, with a number behind it if somebody goes by that already."""
     named = Membership.objects.in_project(member.project).filter(alias__startswith=member.alias)
     taken = set(named.values_list("alias", flat=True))

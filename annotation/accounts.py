@@ -16,15 +16,15 @@ from django.http import HttpRequest
 from annotation import auditing
 from annotation.models import Account
 
-RIGHTS_OF_ACCOUNTS = ("is_active", "is_staff", "is_superuser")
+ACCOUNT_RIGHTS = ("is_active", "is_staff", "is_superuser")
 # Ways in and rights that the administration would let one change past the audit: what of them a
 # site admin has to do is an action on accounts.
-NOT_OFFERED = (
+UNREGISTERED_MODELS = (
     *(EmailAddress, Authenticator, UserSession),
     *(SocialAccount, SocialApp, SocialToken),
     Group,
 )
-OF_A_PERSON = ("username", "first_name", "last_name", "email")
+PERSONAL_FIELDS = ("username", "first_name", "last_name", "email")
 
 
 class AccountAdmin(UserAdmin):
@@ -37,23 +37,23 @@ class AccountAdmin(UserAdmin):
         for account in accounts:
             if Authenticator.objects.filter(user=account).delete()[0]:
                 said = {"two-step sign-in": "off"}
-                auditing.note_account(account, person(request), new=said)
+                auditing.record_account_change(account, request_account(request), new=said)
 
     @admin.action(description="Unlink from the other service", permissions=["change"])
     def unlink(self, request: HttpRequest, accounts: Any) -> None:
         for account in accounts:
             if SocialAccount.objects.filter(user=account).delete()[0]:
                 said = {"sign-in by another service": "unlinked"}
-                auditing.note_account(account, person(request), new=said)
+                auditing.record_account_change(account, request_account(request), new=said)
 
     def save_model(self, request: HttpRequest, obj: Account, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         new: dict[str, Any] = {} if change else {"account": "made"}
-        rights = [name for name in RIGHTS_OF_ACCOUNTS if name in form.changed_data or not change]
-        named = [name for name in OF_A_PERSON if change and name in form.changed_data]
-        auditing.note_account(
+        rights = [name for name in ACCOUNT_RIGHTS if name in form.changed_data or not change]
+        named = [name for name in PERSONAL_FIELDS if change and name in form.changed_data]
+        auditing.record_account_change(
             obj,
-            person(request),
+            request_account(request),
             old={name: form.initial.get(name) for name in rights if change},
             new=new
             | {name: getattr(obj, name) for name in rights}
@@ -65,13 +65,17 @@ class AccountAdmin(UserAdmin):
         for name in {"groups", "user_permissions"} & set(form.changed_data):
             old = sorted(str(one) for one in form.initial.get(name, ()))
             new = sorted(str(one) for one in form.cleaned_data[name])
-            auditing.note_account(form.instance, person(request), old={name: old}, new={name: new})
+            auditing.record_account_change(
+                form.instance, request_account(request), old={name: old}, new={name: new}
+            )
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
         answer = super().user_change_password(request, id, form_url)
         if answer.status_code == 302:
             account = Account.objects.get(pk=id)
-            auditing.note_account(account, person(request), new={"password": "set anew"})
+            auditing.record_account_change(
+                account, request_account(request), new={"password": "set anew"}
+            )
         return answer
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -79,15 +83,15 @@ class AccountAdmin(UserAdmin):
         return False
 
 
-def not_offered() -> None:
+def unregister_models() -> None:
     """Take away what other applications registered, once they have."""
     for name in ("account", "mfa", "socialaccount", "usersessions"):
         import_module(f"allauth.{name}.admin")
     import_module("django.contrib.auth.admin")
-    for model in NOT_OFFERED:
+    for model in UNREGISTERED_MODELS:
         admin.site.unregister(model)
 
 
-def person(request: HttpRequest) -> Account:
+def request_account(request: HttpRequest) -> Account:
     assert isinstance(request.user, Account)
     return request.user

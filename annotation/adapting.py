@@ -10,28 +10,28 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from annotation import fitting, importing, tasktypes, tomltext, writing
-from annotation.declaring import Place, words
+from annotation.declaring import Place, describe_place
 from annotation.errors import Stale
 from annotation.models import Event, Item, Label, Membership, Project, Resolution, TaskTypeVersion
 from annotation.tasktypes import TaskType
-from annotation.tomltext import Problem
+from annotation.tomltext import TomlProblem
 
-LONGEST = 200_000
+MAX_SOURCE_LENGTH = 200_000
 _SLUG_LENGTH = 80
 
 
 @dataclass(frozen=True)
-class Adapted:
+class ParsedSource:
     """A text as a task type, or what keeps it from being one."""
 
     source: str
     definition: dict[str, Any]
     task: TaskType | None
-    problems: tuple[Problem, ...]
+    problems: tuple[TomlProblem, ...]
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostAnswer:
     """An answer that the new version would no longer take: how many labels in force gave it, and
     of how many items for practice or probes it is the right one."""
 
@@ -41,7 +41,7 @@ class Lost:
     known: int = 0
 
 
-def slug_of(project: Project) -> str:
+def version_slug(project: Project) -> str:
     """The name of the project's own versions: the file that it began from, then the project's."""
     base = project.task_type.slug.split("--")[0]
     slug = f"{base}--{project.slug}"
@@ -51,70 +51,75 @@ def slug_of(project: Project) -> str:
     return f"{slug[: _SLUG_LENGTH - 9]}-{digest}"
 
 
-def source_of(version: TaskTypeVersion) -> str:
+def version_source(version: TaskTypeVersion) -> str:
     """The TOML of a version; written out for those stored before their text was kept."""
-    return version.source or tomltext.written(version.definition)
+    return version.source or tomltext.write_definition(version.definition)
 
 
-def versions(project: Project) -> QuerySet[TaskTypeVersion]:
+def project_versions(project: Project) -> QuerySet[TaskTypeVersion]:
     """The versions that the project has, had or began from, the newest first."""
     base = project.task_type.slug.split("--")[0]
-    own = Q(slug__in=[slug_of(project), base]) | Q(pk=project.task_type_id)
+    own = Q(slug__in=[version_slug(project), base]) | Q(pk=project.task_type_id)
     return TaskTypeVersion.objects.filter(own).order_by("-created_at", "-pk")
 
 
 def find_version(project: Project, wanted: int) -> TaskTypeVersion | None:
     """One of the project's versions by its id; None if it has none such."""
-    return versions(project).filter(pk=wanted).first()
+    return project_versions(project).filter(pk=wanted).first()
 
 
-def read(project: Project, source: str) -> Adapted:
+def parse_source(project: Project, source: str) -> ParsedSource:
     """What a text says, for this project: its slug is the project's own, whatever stands there."""
     source = source.replace("\r\n", "\n")
-    if len(source) > LONGEST:
-        return Adapted(source, {}, None, (Problem(None, f"Shorten it to {LONGEST:,} characters."),))
-    named = tomltext.named(source, slug_of(project))
+    if len(source) > MAX_SOURCE_LENGTH:
+        return ParsedSource(
+            source,
+            {},
+            None,
+            (TomlProblem(None, f"Shorten it to {MAX_SOURCE_LENGTH:,} characters."),),
+        )
+    named = tomltext.set_slug(source, version_slug(project))
     try:
         definition = tomllib.loads(named)
-        task = tasktypes.from_definition(definition)
+        task = tasktypes.parse_definition(definition)
     except tomllib.TOMLDecodeError as error:
-        return Adapted(named, {}, None, (tomltext.unreadable(error, named),))
+        return ParsedSource(named, {}, None, (tomltext.describe_parse_error(error, named),))
     except RecursionError:
-        return Adapted(
-            named, {}, None, (Problem(None, "Brackets are nested too deep to be read."),)
+        return ParsedSource(
+            named, {}, None, (TomlProblem(None, "Brackets are nested too deep to be read."),)
         )
     except tasktypes.TaskTypeError as error:
         # The message begins with the name of the task type, which the page shows already.
-        problem = _placed(named, error.place, str(error).split(": ", 1)[1])
-        return Adapted(named, definition, None, (problem,))
+        problem = _locate_problem(named, error.place, str(error).split(": ", 1)[1])
+        return ParsedSource(named, definition, None, (problem,))
     except (OverflowError, ValueError):
-        large = Problem(None, "A number is too large to be used. Make it smaller.")
-        return Adapted(named, {}, None, (large,))
+        large = TomlProblem(None, "A number is too large to be used. Make it smaller.")
+        return ParsedSource(named, {}, None, (large,))
     found = [
-        _placed(named, problem.place, f"{words(problem.place)}: {problem.text}")
-        for problem in [*fitting.problems(task), *_of_items(project, task)]
+        _locate_problem(named, problem.place, f"{describe_place(problem.place)}: {problem.text}")
+        for problem in [*fitting.find_problems(task), *_item_problems(project, task)]
     ]
-    return Adapted(named, definition, None if found else task, tuple(found))
+    return ParsedSource(named, definition, None if found else task, tuple(found))
 
 
-def lost(project: Project, task: TaskType) -> list[Lost]:
+def find_lost_answers(project: Project, task: TaskType) -> list[LostAnswer]:
     """The answers in use that this task would no longer take."""
-    old = tasktypes.of_version(project.task_type)
+    old = tasktypes.load_version(project.task_type)
     gone = _answers(old) - _answers(task)
     if not gone:
         return []
     labels = Label.objects.current().in_project(project).values_list("answers", flat=True)
     right = Resolution.objects.current().known().of_project(project)
     in_labels, in_known = (
-        _counted(old, labels),
-        _counted(old, right.values_list("values", flat=True)),
+        _count_answers(old, labels),
+        _count_answers(old, right.values_list("values", flat=True)),
     )
     used = sorted(gone & (in_labels.keys() | in_known.keys()))
-    return [_lost(old, *one, in_labels[one], in_known[one]) for one in used]
+    return [_build_lost_answer(old, *one, in_labels[one], in_known[one]) for one in used]
 
 
-def save(
-    project: Project, adapted: Adapted, *, member: Membership, shown: int
+def save_version(
+    project: Project, adapted: ParsedSource, *, member: Membership, shown: int
 ) -> TaskTypeVersion | None:
     """Store the task as a version and point the project to it; None if it is what it has.
 
@@ -128,9 +133,9 @@ def save(
         if held.task_type_id != shown:
             raise Stale("Somebody saved another version since you began.")
         before = held.task_type
-        if tasktypes.digest({**before.definition, "slug": ""}) == tasktypes.digest(
-            {**adapted.definition, "slug": ""}
-        ):
+        if tasktypes.digest_definition(
+            {**before.definition, "slug": ""}
+        ) == tasktypes.digest_definition({**adapted.definition, "slug": ""}):
             return None
         version = importing.store_task_type(adapted.definition, adapted.source)
         held.task_type = version
@@ -146,29 +151,29 @@ def save(
     return version
 
 
-def _placed(source: str, place: Place, text: str) -> Problem:
-    return Problem(tomltext.line_of(source, place), text)
+def _locate_problem(source: str, place: Place, text: str) -> TomlProblem:
+    return TomlProblem(tomltext.find_line(source, place), text)
 
 
-def _of_items(project: Project, task: TaskType) -> Iterator[fitting.Problem]:
+def _item_problems(project: Project, task: TaskType) -> Iterator[fitting.FitProblem]:
     """What would not fit the items that the project has: their texts are there already."""
     if not Item.objects.in_project(project).exists():
         return
-    old = tasktypes.of_version(project.task_type)
+    old = tasktypes.load_version(project.task_type)
     known = {text.name: text for text in old.texts}
     for number, text in enumerate(task.texts):
         before = known.get(text.name)
         if text.required and not (before and before.required):
             said = f"items here need not have {text.name!r}; write required = false."
-            yield fitting.Problem(("texts", number, "required"), said)
+            yield fitting.FitProblem(("texts", number, "required"), said)
         elif before and before.many != text.many:
             said = f"is {before.many} for the items that are here; keep it so.".lower()
-            yield fitting.Problem(("texts", number, "many"), said)
+            yield fitting.FitProblem(("texts", number, "many"), said)
     if task.awaits != old.awaits:
         kept = f'write awaits = "{old.awaits}"' if old.awaits else "leave it out"
-        yield fitting.Problem(("awaits",), f"items here were given to people by it; {kept}.")
+        yield fitting.FitProblem(("awaits",), f"items here were given to people by it; {kept}.")
     if task.categories and not old.categories:
-        yield fitting.Problem(("categories",), "items here have no category; write false.")
+        yield fitting.FitProblem(("categories",), "items here have no category; write false.")
 
 
 def _answers(task: TaskType) -> set[tuple[str, str]]:
@@ -177,7 +182,9 @@ def _answers(task: TaskType) -> set[tuple[str, str]]:
     return {(field.name, str(option.value)) for field in every for option in field.options}
 
 
-def _counted(task: TaskType, rows: "QuerySet[Any, dict[str, Any]]") -> Counter[tuple[str, str]]:
+def _count_answers(
+    task: TaskType, rows: "QuerySet[Any, dict[str, Any]]"
+) -> Counter[tuple[str, str]]:
     """In how many rows of answers each answer to each field stands."""
     counts: Counter[tuple[str, str]] = Counter()
     for answers in rows.iterator(chunk_size=2_000):
@@ -188,7 +195,7 @@ def _counted(task: TaskType, rows: "QuerySet[Any, dict[str, Any]]") -> Counter[t
     return counts
 
 
-def _lost(task: TaskType, name: str, said: str, labels: int, known: int) -> Lost:
+def _build_lost_answer(task: TaskType, name: str, said: str, labels: int, known: int) -> LostAnswer:
     field = task.field(name)
     titles = {str(option.value): option.title for option in field.options} if field else {}
-    return Lost(field.title if field else name, titles.get(said, said), labels, known)
+    return LostAnswer(field.title if field else name, titles.get(said, said), labels, known)

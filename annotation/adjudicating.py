@@ -10,12 +10,12 @@ from annotation import places, resolving
 from annotation.models import Item, Label, Reason, Resolution, Slot, Stage
 from annotation.tasktypes import TaskType
 
-RULE = "adjudicated"
+ADJUDICATED_RULE = "adjudicated"
 # Reasons that give way to what somebody says in so many words: they come back by themselves.
-_WEAK = frozenset({Reason.DISPUTED.value, Reason.SHARE.value, ""})
+_REPLACEABLE_REASONS = frozenset({Reason.DISPUTED.value, Reason.SHARE.value, ""})
 
 
-def ask(item: Item, reason: str) -> Slot:
+def open_decision(item: Item, reason: str) -> Slot:
     """Let the item, which is locked, wait for a decision; the place that it waits at.
 
     One that waits already goes on waiting. A decision that was made stops being the one that
@@ -24,12 +24,12 @@ def ask(item: Item, reason: str) -> Slot:
     slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
     waiting = slots.in_use().in_order().first()
     if waiting:
-        if waiting.reason in _WEAK and waiting.state == Slot.State.OPEN:
+        if waiting.reason in _REPLACEABLE_REASONS and waiting.state == Slot.State.OPEN:
             waiting.give_reason(reason)
         return waiting
     used = slots.filter(state=Slot.State.FILLED).first() or slots.in_order().first()
     if used is None:
-        return places.add(item, Stage.ADJUDICATE, 1, reason=reason)[0]
+        return places.add_slots(item, Stage.ADJUDICATE, 1, reason=reason)[0]
     for decision in Label.objects.counted().filter(slot=used):
         decision.stop_counting()
     used.open()
@@ -37,14 +37,14 @@ def ask(item: Item, reason: str) -> Slot:
     return used
 
 
-def after(label: Label, task: TaskType, now: datetime) -> None:
+def apply_decision(label: Label, task: TaskType, now: datetime) -> None:
     """Hold what was decided true; nobody else need decide, verify or settle a dispute."""
     item = label.item
     names = [field.name for field in task.resolved]
-    resolving.resolve(
+    resolving.set_resolution(
         item,
         {name: label.answers[name] for name in names if name in label.answers},
-        rule=RULE,
+        rule=ADJUDICATED_RULE,
         source=Resolution.Source.ADJUDICATED,
         now=now,
         member=label.member,
@@ -55,17 +55,17 @@ def after(label: Label, task: TaskType, now: datetime) -> None:
     places.close_open(item, Stage.WORK, Reason.DISPUTED)
 
 
-def after_withdrawal(label: Label, task: TaskType, now: datetime) -> None:
+def undo_decision(label: Label, task: TaskType, now: datetime) -> None:
     """Hold true again what follows from the labels."""
     current = Resolution.objects.current().of_item(label.item).first()
     if current is None or current.source != Resolution.Source.ADJUDICATED:
         return
     if current.member_id == label.member_id:
-        resolving.end(current, now=now)
-        resolving.settle(label.item, now=now)
+        resolving.end_resolution(current, now=now)
+        resolving.update_resolution(label.item, now=now)
 
 
-def why_of(decision: Label) -> str:
+def disagreement_reason(decision: Label) -> str:
     """Why people had disagreed, as the decision said, also once it is taken back; or empty."""
     made = Resolution.objects.made_by(decision).first()
     return made.reason if made else ""

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from annotation import members
-from annotation.accounts import AccountAdmin, not_offered, person
+from annotation.accounts import AccountAdmin, request_account, unregister_models
 from annotation.models import (
     Account,
     ApiToken,
@@ -49,10 +49,10 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
 
 admin.site.register(Account, AccountAdmin)
-not_offered()
+unregister_models()
 
 
-def _word(value: Any) -> Any:
+def _audit_value(value: Any) -> Any:
     """A value as the audit keeps it: numbers and words, all else by its text."""
     return value if isinstance(value, (int, str)) or value is None else str(value)
 
@@ -89,22 +89,22 @@ class ProjectAdmin(admin.ModelAdmin):
     def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         kind, names = ("settings", form.changed_data) if change else ("project", ["slug"])
-        old = {name: _word(form.initial.get(name)) for name in names if change}
-        new = {name: _word(getattr(obj, name)) for name in names}
+        old = {name: _audit_value(form.initial.get(name)) for name in names if change}
+        new = {name: _audit_value(getattr(obj, name)) for name in names}
         if new:
             Event.objects.create(
                 kind=kind,
                 subject=obj.slug,
                 project=obj,
-                account=person(request),
+                account=request_account(request),
                 data={"old": old, "new": new},
             )
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
         super().save_formset(request, form, formset, change)
         for member in formset.new_objects:
-            members.note(
-                member, person(request), new={"role": member.role, "active": member.active}
+            members.record_admin_change(
+                member, request_account(request), new={"role": member.role, "active": member.active}
             )
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -127,13 +127,13 @@ class MembershipAdmin(admin.ModelAdmin):
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        by = person(request)
+        by = request_account(request)
         if not change:
-            members.note(obj, by, new={"role": obj.role, "active": obj.active})
+            members.record_admin_change(obj, by, new={"role": obj.role, "active": obj.active})
         elif changed := [name for name in ("alias", "account") if name in form.changed_data]:
             old: dict[str, object] = {name: str(form.initial[name]) for name in changed}
             new = {"alias": obj.alias, "account": str(obj.account_id)}
-            members.note(obj, by, old=old, new={name: new[name] for name in changed})
+            members.record_admin_change(obj, by, old=old, new={name: new[name] for name in changed})
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
@@ -167,7 +167,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     @admin.action(description="Revoke the chosen tokens", permissions=["view"])
     def revoke(self, request: HttpRequest, tokens: Any) -> None:
         for token in tokens.filter(revoked_at=None):
-            token.revoke(timezone.now(), person(request))
+            token.revoke(timezone.now(), request_account(request))
 
 
 @admin.register(Comment)

@@ -27,7 +27,7 @@ ALIGNMENT_LIMIT = 250_000_000
 PASSAGE_TOKENS = 8
 """Length of the passages that cut longer texts: about four words, seldom common by chance."""
 
-READABLE = 40
+MIN_EQUAL_CHARACTERS = 40
 """Characters of an equal passage that a reader knows again amid changes, about half a line."""
 
 Tokens = Sequence[str]
@@ -70,37 +70,38 @@ class Sides:
         """Return how heavy the changes round an equal span must be to take it in.
 
         White space counts once, other text twice (20 + 19 + 18 for 20 * 19 * 18 is two changes),
-        and a passage of `READABLE` characters stands for itself beside a change of any size.
+        and a passage of `MIN_EQUAL_CHARACTERS` characters stands for itself beside a change of any
+        size.
         """
         weight = self.weight(span)
-        if weight >= READABLE:
+        if weight >= MIN_EQUAL_CHARACTERS:
             return math.inf
         return weight if "".join(self.gold[span.a : span.b]).isspace() else 2 * weight
 
 
-def spans(sides: Sides, pins: AbstractSet[str] = frozenset()) -> list[Span]:
+def align(sides: Sides, pins: AbstractSet[str] = frozenset()) -> list[Span]:
     """Return the spans, which cover both sides; `pins` are tokens that occur once in each."""
-    calm = _trimmed(_calmed(_aligned(sides, pins), sides), sides)
-    return _slid(calm, sides)
+    calm = _trim_shared_ends(_absorb_short_equals(_align_section(sides, pins), sides), sides)
+    return _slide_changes(calm, sides)
 
 
 def _offsets(tokens: Tokens) -> list[int]:
     return list(accumulate(map(len, tokens), initial=0))
 
 
-def _aligned(sides: Sides, pins: AbstractSet[str]) -> list[Span]:
-    gold, perturbed = _numbered(sides.gold, sides.perturbed)
+def _align_section(sides: Sides, pins: AbstractSet[str]) -> list[Span]:
+    gold, perturbed = _number_tokens(sides.gold, sides.perturbed)
     found: list[Span] = []
-    for a, b, c, d in _gaps(_pinned(sides, pins), (0, len(gold)), (0, len(perturbed))):
+    for a, b, c, d in _gaps(_match_pins(sides, pins), (0, len(gold)), (0, len(perturbed))):
         if (b - a) * (d - c) <= ALIGNMENT_LIMIT:
             found += _opcodes(gold[a:b], perturbed[c:d], a, c)
         else:
             found += _coarse(gold[a:b], perturbed[c:d], a, c)
-    return _joined(found)
+    return _merge_neighbours(found)
 
 
 def _coarse(gold: list[int], perturbed: list[int], a: int, c: int) -> Iterator[Span]:
-    passages = _rising(_common(_passages(gold), _passages(perturbed)))
+    passages = _longest_increasing(_match_common(_passages(gold), _passages(perturbed)))
     for i, j, k, m in _gaps(passages, (0, len(gold)), (0, len(perturbed))):
         if (j - i) * (m - k) <= ALIGNMENT_LIMIT:
             yield from _opcodes(gold[i:j], perturbed[k:m], a + i, c + k)
@@ -115,7 +116,7 @@ def _gaps(starts: list[Pair], gold: Pair, perturbed: Pair) -> Iterator[tuple[int
         yield a, b, c, d
 
 
-def _numbered(gold: Tokens, perturbed: Tokens) -> tuple[list[int], list[int]]:
+def _number_tokens(gold: Tokens, perturbed: Tokens) -> tuple[list[int], list[int]]:
     """Return both as numbers by first occurrence: their hashes, unlike strings', are fixed."""
     known = {token: number for number, token in enumerate(dict.fromkeys(chain(gold, perturbed)))}
     return list(map(known.__getitem__, gold)), list(map(known.__getitem__, perturbed))
@@ -135,13 +136,13 @@ def _opcodes(gold: list[int], perturbed: list[int], a: int, c: int) -> Iterator[
         )
 
 
-def _pinned(sides: Sides, pins: AbstractSet[str]) -> list[Pair]:
+def _match_pins(sides: Sides, pins: AbstractSet[str]) -> list[Pair]:
     here = {token: place for place, token in enumerate(sides.gold) if token in pins}
     there = {token: place for place, token in enumerate(sides.perturbed) if token in pins}
-    return _rising(_common(here, there))
+    return _longest_increasing(_match_common(here, there))
 
 
-def _common(here: dict[K, int], there: dict[K, int]) -> list[Pair]:
+def _match_common(here: dict[K, int], there: dict[K, int]) -> list[Pair]:
     """Return the places of what both have, in the order of the first."""
     return sorted((place, there[key]) for key, place in here.items() if key in there)
 
@@ -155,7 +156,7 @@ def _passages(tokens: list[int]) -> dict[tuple[int, ...], int]:
     return {passage: start for passage, start in seen.items() if start >= 0}
 
 
-def _rising(pairs: list[Pair]) -> list[Pair]:
+def _longest_increasing(pairs: list[Pair]) -> list[Pair]:
     """Return the longest run of pairs whose second numbers rise too (patience sorting)."""
     tops: list[int] = []
     holders: list[int] = []
@@ -173,7 +174,7 @@ def _rising(pairs: list[Pair]) -> list[Pair]:
     return rising[::-1]
 
 
-def _joined(spans: Iterable[Span]) -> list[Span]:
+def _merge_neighbours(spans: Iterable[Span]) -> list[Span]:
     """Return the spans without empty ones, neighbours of one kind made one."""
     joined: list[Span] = []
     for span in spans:
@@ -186,7 +187,7 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
     return joined
 
 
-def _calmed(spans: list[Span], sides: Sides) -> list[Span]:
+def _absorb_short_equals(spans: list[Span], sides: Sides) -> list[Span]:
     """Take an equal span into the changes round it if both of them are heavy enough.
 
     A change that has grown may swallow the equal span before it as well, hence the inner loop;
@@ -206,7 +207,7 @@ def _calmed(spans: list[Span], sides: Sides) -> list[Span]:
     return calm
 
 
-def _trimmed(spans: list[Span], sides: Sides) -> list[Span]:
+def _trim_shared_ends(spans: list[Span], sides: Sides) -> list[Span]:
     """Give tokens that a change begins or ends with on both sides back to its equal neighbours."""
     trimmed: list[Span] = []
     for span in spans:
@@ -221,10 +222,10 @@ def _trimmed(spans: list[Span], sides: Sides) -> list[Span]:
             Span(span.equal, a, b, c, d),
             Span(True, b, span.b, d, span.d),
         ]
-    return _joined(trimmed)
+    return _merge_neighbours(trimmed)
 
 
-def _slid(spans: list[Span], sides: Sides) -> list[Span]:
+def _slide_changes(spans: list[Span], sides: Sides) -> list[Span]:
     """Move each lone insertion or removal between equal spans to where it reads best."""
     for before, span, after in zip(spans, spans[1:], spans[2:], strict=False):
         if span.equal or (span.a < span.b and span.c < span.d):
@@ -238,7 +239,7 @@ def _slid(spans: list[Span], sides: Sides) -> list[Span]:
         before.b, before.d = before.b + shift, before.d + shift
         span.a, span.b, span.c, span.d = (n + shift for n in (span.a, span.b, span.c, span.d))
         after.a, after.c = after.a + shift, after.c + shift
-    return _joined(spans)
+    return _merge_neighbours(spans)
 
 
 def _best_shift(tokens: Tokens, start: int, end: int, back: int, ahead: int) -> int:
@@ -251,11 +252,11 @@ def _best_shift(tokens: Tokens, start: int, end: int, back: int, ahead: int) -> 
         most += 1
     return max(
         range(-least, most + 1),
-        key=lambda n: (_border(tokens, start + n) + _border(tokens, end + n), -abs(n)),
+        key=lambda n: (_rate_cut(tokens, start + n) + _rate_cut(tokens, end + n), -abs(n)),
     )
 
 
-def _border(tokens: Tokens, at: int) -> int:
+def _rate_cut(tokens: Tokens, at: int) -> int:
     """Rate a cut before tokens[at]: 4 where a line with text begins, 0 in the midst of text."""
     if at in (0, len(tokens)):
         return 4

@@ -9,17 +9,17 @@ from typing import Any
 
 from annotation import fields, tasktypes
 from annotation.errors import FieldError
-from annotation.fitting import NUMBERS
+from annotation.fitting import NUMBER_KINDS
 
 PRACTICE, PROBE = "practice", "probe"
 PURPOSES = (PRACTICE, PROBE)
-LONGEST = 10_000
+MAX_EXPLANATION_LENGTH = 10_000
 LARGEST_NUMBER = 10**15
 OFF_SCALE = "off_scale"
 
 
 @dataclass(frozen=True)
-class Answer:
+class CorrectAnswer:
     """What is right, by field; `value` is what decides, `explanation` says why. `missing` has what
     was given and is off its scale, as `off_scale` finds it."""
 
@@ -29,9 +29,9 @@ class Answer:
     missing: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
 
 
-def check(
+def clean_correct_answer(
     task: tasktypes.TaskType, purpose: str, answers: Mapping[str, object], explanation: str
-) -> Answer:
+) -> CorrectAnswer:
     """The right answers by field, as the task type stores them. Raises `FieldError`.
 
     Only what decides and what is resolved is kept, since a text of one's own is neither right nor
@@ -39,38 +39,40 @@ def check(
     """
     if purpose not in PURPOSES:
         raise FieldError(f"An answer is known for {' or '.join(PURPOSES)}.", "purpose")
-    cleaned = _cleaned(task, answers)
+    cleaned = _clean_given(task, answers)
     explanation = explanation.strip()
     if purpose == PRACTICE and not explanation:
         raise FieldError("Say why this is right: it is shown after each answer.", "explanation")
-    if len(explanation) > LONGEST:
-        raise FieldError(f"It is longer than {LONGEST} characters.", "explanation")
+    if len(explanation) > MAX_EXPLANATION_LENGTH:
+        raise FieldError(f"It is longer than {MAX_EXPLANATION_LENGTH} characters.", "explanation")
     compared = {field.name for field in task.resolved}
     values = {name: value for name, value in cleaned.items() if name in compared}
-    return Answer(task.choice_of(cleaned), values, explanation)
+    return CorrectAnswer(task.choice_of(cleaned), values, explanation)
 
 
-def from_row(task: tasktypes.TaskType, purpose: str, values: Mapping[str, Any]) -> Answer | None:
+def parse_row(
+    task: tasktypes.TaskType, purpose: str, values: Mapping[str, Any]
+) -> CorrectAnswer | None:
     """What a row of practice or probes says is right; None for a row of another purpose.
 
-    Its columns are those of `columns`: the deciding answer, or an object of answers by field, and
-    why. Raises `FieldError`.
+    Its columns are those of `answer_columns`: the deciding answer, or an object of answers by
+    field, and why. Raises `FieldError`.
     """
     if purpose not in PURPOSES:
         return None
-    known, explanation = columns(task)
+    known, explanation = answer_columns(task)
     told = values.get(explanation) or ""
     if not isinstance(told, str):
         raise FieldError("is not text. Put it in quotes.", explanation)
     try:
-        return check(task, purpose, _by_field(task, values.get(known)), told)
+        return clean_correct_answer(task, purpose, _parse_fields(task, values.get(known)), told)
     except FieldError as error:
         raise FieldError(
             str(error), explanation if error.field == "explanation" else known
         ) from error
 
 
-def decided_in_row(task: tasktypes.TaskType, values: Mapping[str, Any]) -> Answer:
+def parse_decided_row(task: tasktypes.TaskType, values: Mapping[str, Any]) -> CorrectAnswer:
     """What a row says was decided of it elsewhere: its columns are named as the task's fields.
 
     Fields beside the deciding one may be empty, and what does not go with it is kept, since it is
@@ -79,7 +81,7 @@ def decided_in_row(task: tasktypes.TaskType, values: Mapping[str, Any]) -> Answe
     """
     cleaned: dict[str, Any] = {}
     missing = off_scale(task, values)
-    numbers = {one.name for one in task.fields if one.kind in NUMBERS}
+    numbers = {one.name for one in task.fields if one.kind in NUMBER_KINDS}
     if not any(name not in missing and not fields.is_empty(values.get(name)) for name in numbers):
         missing = {}  # what is off its scale is the fault then
     for field in task.fields:
@@ -94,14 +96,14 @@ def decided_in_row(task: tasktypes.TaskType, values: Mapping[str, Any]) -> Answe
     compared = {field.name for field in task.resolved}
     told = [str(value) for name, value in cleaned.items() if name not in compared]
     kept = {name: value for name, value in cleaned.items() if name in compared}
-    return Answer(task.choice_of(cleaned), kept, "\n".join(told), missing)
+    return CorrectAnswer(task.choice_of(cleaned), kept, "\n".join(told), missing)
 
 
 def off_scale(task: tasktypes.TaskType, given: Mapping[str, object]) -> dict[str, dict[str, Any]]:
     """The numbers that are none of their field's, by field, each with "cause" and "said"."""
     found: dict[str, dict[str, Any]] = {}
     for one in task.fields:
-        number = _number(given.get(one.name)) if one.kind in NUMBERS else None
+        number = _number(given.get(one.name)) if one.kind in NUMBER_KINDS else None
         if number is not None and number not in [option.value for option in one.options]:
             found[one.name] = {"cause": OFF_SCALE, "said": number}
     return found
@@ -112,7 +114,7 @@ def off_scale_in_words(said: object) -> str:
     return f"{said} is off its scale, so this answer is missing."
 
 
-def columns(task: tasktypes.TaskType) -> tuple[str, str]:
+def answer_columns(task: tasktypes.TaskType) -> tuple[str, str]:
     """The columns of a row that say what is right and why; no text of the task has their names."""
     texts = {text.name for text in task.texts}
     return (
@@ -121,12 +123,12 @@ def columns(task: tasktypes.TaskType) -> tuple[str, str]:
     )
 
 
-def agrees(said: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
+def matches_answer(said: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
     """Whether the answers say what is known, in every field of which it is known."""
-    return all(_plain(said.get(name)) == _plain(value) for name, value in values.items())
+    return all(_comparable(said.get(name)) == _comparable(value) for name, value in values.items())
 
 
-def in_words(task: tasktypes.TaskType, said: Mapping[str, Any]) -> list[tuple[str, str]]:
+def describe_answers(task: tasktypes.TaskType, said: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Answers as the titles of their fields and what was chosen, in the order of the fields.
 
     Fields that the task type no longer has keep their names.
@@ -136,7 +138,7 @@ def in_words(task: tasktypes.TaskType, said: Mapping[str, Any]) -> list[tuple[st
     return known + [(name, str(said[name])) for name in said if name not in asked]
 
 
-def missing_in_words(
+def describe_missing(
     task: tasktypes.TaskType, missing: Mapping[str, Mapping[str, Any]]
 ) -> list[tuple[str, str]]:
     """What was given and is no answer, by the titles of the fields."""
@@ -147,7 +149,7 @@ def missing_in_words(
     ]
 
 
-def _cleaned(task: tasktypes.TaskType, answers: Mapping[str, object]) -> dict[str, Any]:
+def _clean_given(task: tasktypes.TaskType, answers: Mapping[str, object]) -> dict[str, Any]:
     """The answers that are given, to fields that would be asked then."""
     if unknown := sorted(set(answers) - {field.name for field in task.fields}):
         raise FieldError(f"This task does not ask for {', '.join(unknown)}.", "known")
@@ -178,7 +180,7 @@ def _number(value: object) -> int | float | None:
     return int(number) if number.is_integer() else number
 
 
-def _by_field(task: tasktypes.TaskType, told: Any) -> dict[str, Any]:
+def _parse_fields(task: tasktypes.TaskType, told: Any) -> dict[str, Any]:
     """Answers by field; a table of text holds them as JSON."""
     if isinstance(told, str) and told.lstrip().startswith("{"):
         try:
@@ -188,6 +190,6 @@ def _by_field(task: tasktypes.TaskType, told: Any) -> dict[str, Any]:
     return told if isinstance(told, dict) else {task.deciding.name: told}
 
 
-def _plain(value: Any) -> Any:
+def _comparable(value: Any) -> Any:
     """Several at once are right in any order."""
     return sorted(value, key=str) if isinstance(value, list) else value

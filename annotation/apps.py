@@ -13,7 +13,7 @@ class AnnotationConfig(AppConfig):
     def ready(self) -> None:
         import_module("annotation.checks")  # which registers them
         import_module("annotation.sessions")  # which notes where people sign in
-        lookups.register()
+        lookups.register_lookups()
 
 
 class UserSessions(UserSessionsConfig):

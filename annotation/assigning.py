@@ -18,25 +18,26 @@ from annotation import awaiting, places, resolving, seldom, writing
 from annotation.errors import Refused
 from annotation.models import Event, Item, Membership, Project, Reason, Resolution, Slot, Stage
 from annotation.querysets import ItemQuerySet
-from stats.lots import lot
+from stats.lots import draw_number
 
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
 BATCH = 20
-LOOKED_AT = 2_000
-COUNTED_WITHIN = "20s"
+ITEMS_PER_STEP = 2_000
+COUNT_TIMEOUT = "20s"
 PRIORITIES = {"urgent": -10, "normal": 0, "later": 10}
 
 
 @dataclass(frozen=True)
-class Step:
-    """How many items a step of `in_line` changed; `last` is the id of the last one it looked at."""
+class ResizeStep:
+    """How many items a step of `resize_items` changed; `last` is the id of the last one it looked
+    at."""
 
     last: int
     changed: int
 
 
 @dataclass(frozen=True)
-class Assigned:
+class AssignmentResult:
     """How many places were reserved; `refused` counts those who have worked on an item already."""
 
     reserved: int
@@ -44,14 +45,14 @@ class Assigned:
 
 
 @dataclass(frozen=True)
-class Reserved:
+class ReservedCount:
     """How many open places wait for one member alone."""
 
     member: Membership
     count: int
 
 
-def slots_for(project: Project, item: Item) -> list[Slot]:
+def build_slots(project: Project, item: Item) -> list[Slot]:
     """The work slots, not stored yet, that a new item gets: the overlap, or more for its share."""
     return [
         Slot(
@@ -62,28 +63,28 @@ def slots_for(project: Project, item: Item) -> list[Slot]:
             position=item.position,
             reason=reason,
         )
-        for number, reason in numbers_for(project, item.key)
+        for number, reason in slot_numbers(project, item.key)
     ]
 
 
-def numbers_for(project: Project, key: str) -> list[tuple[int, str]]:
+def slot_numbers(project: Project, key: str) -> list[tuple[int, str]]:
     """The same as the number of each slot and why there is such a one."""
-    every = range(1, 1 + wanted(project, key))
+    every = range(1, 1 + labels_wanted(project, key))
     return [(number, "" if number <= project.overlap else Reason.SHARE.value) for number in every]
 
 
-def wanted(project: Project, key: str) -> int:
+def labels_wanted(project: Project, key: str) -> int:
     """How many labels an item of this key gets before people disagree."""
-    return max(project.overlap, project.share_overlap if in_share(project, key) else 0)
+    return max(project.overlap, project.share_overlap if is_in_share(project, key) else 0)
 
 
-def in_share(project: Project, key: str) -> bool:
+def is_in_share(project: Project, key: str) -> bool:
     """Whether the item belongs to the random share that gets more labels.
 
     Drawn by a digest of the project's slug and the item's key: no matter when and in what order
     items come, the same ones belong to it, and a larger share holds the smaller one.
     """
-    drawn = lot(f"share\0{project.slug}\0{key}", bits=64)
+    drawn = draw_number(f"share\0{project.slug}\0{key}", bits=64)
     return drawn < project.share_percent * 2**64 // 100
 
 
@@ -92,23 +93,23 @@ def apply_overlap(project: Project, *, now: datetime) -> int:
 
     Items that get no work, since they repeat others or were accepted at import, get none now.
     """
-    return sum(step.changed for step in in_line(project, now=now))
+    return sum(step.changed for step in resize_items(project, now=now))
 
 
-def in_line(project: Project, *, now: datetime, after: int = 0) -> Iterator[Step]:
+def resize_items(project: Project, *, now: datetime, after: int = 0) -> Iterator[ResizeStep]:
     """The same step by step, from the item behind `after` on; who stops early goes on there."""
-    todo = _differing(project, after)
+    todo = _items_to_resize(project, after)
     while batch := list(islice(todo, BATCH)):
         changed = 0
         with writing.transact():
             for item in Item.objects.locked().filter(pk__in=batch).order_by("pk"):
                 item.project = project
                 changed += _resize(project, item, now)
-        yield Step(batch[-1], changed)
+        yield ResizeStep(batch[-1], changed)
 
 
-def foreseen(project: Project) -> Counter[str]:
-    """How many items `in_line` would change, and why not the others, by the settings that this
+def preview_resize(project: Project) -> Counter[str]:
+    """How many items `resize_items` would change, and why not the others, by the settings that this
     project has in memory; they need not be stored.
 
     `items` counts all. Each is one of these: `more` and `fewer` get more or fewer slots; `same`
@@ -119,10 +120,12 @@ def foreseen(project: Project) -> Counter[str]:
     `Refused` if PostgreSQL does not have it within COUNTED_WITHIN.
     """
     percent = project.share_percent
-    groups = seldom.remembered(project, f"places-{percent}", "", lambda: _groups(project, percent))
+    groups = seldom.get_cached_count(
+        project, f"places-{percent}", "", lambda: _count_groups(project, percent)
+    )
     counts: Counter[str] = Counter()
     for *kind, number in groups:
-        group = _Group(*kind)
+        group = _ResizeGroup(*kind)
         state = group.state(project)
         counts.update({"items": number, state: number})
         if state == "more" and group.source == Resolution.Source.LABELS:
@@ -133,7 +136,7 @@ def foreseen(project: Project) -> Counter[str]:
 
 
 @dataclass(frozen=True)
-class _Group:
+class _ResizeGroup:
     """Items that are alike in all that `_resize` looks at.
 
     used: slots that every item gets and that are not closed; spare: those of them that are open
@@ -174,13 +177,13 @@ class _Group:
         return state == "more" or (self.has_slots and self.unfilled > closing)
 
 
-def refill(item: Item, *, now: datetime) -> None:
+def refill_slots(item: Item, *, now: datetime) -> None:
     """Give the item, which is locked, as many places again as it should have."""
     if not _resize(item.project, item, now):
-        resolving.settle(item, now=now)
+        resolving.update_resolution(item, now=now)
 
 
-def choose(
+def choose_items(
     project: Project,
     *,
     category: str = "",
@@ -199,14 +202,14 @@ def choose(
     return items.order_by("position")[:limit]
 
 
-def reserve(
+def reserve_slots(
     lead: Membership,
     items: Iterable[Item],
     members: Sequence[Membership],
     *,
     share_out: bool = False,
     now: datetime,
-) -> Assigned:
+) -> AssignmentResult:
     """Keep a place of each item for each of the members, or shared out for one after the other.
 
     A place that is free is taken for it, else a new one is made. Who has worked on an item gets
@@ -223,10 +226,12 @@ def reserve(
                 kept = sum(_reserve(item, member, now) for member in named)
                 reserved, refused = reserved + kept, refused + len(named) - kept
     _record("reserve", lead, reserved=reserved, people=[member.alias for member in members])
-    return Assigned(reserved, refused)
+    return AssignmentResult(reserved, refused)
 
 
-def take_back(lead: Membership, member: Membership, items: Iterable[Item] | None = None) -> int:
+def release_reserved(
+    lead: Membership, member: Membership, items: Iterable[Item] | None = None
+) -> int:
     """Let everybody have the open places that are kept for the member; how many they were.
 
     Places that were made for the member are closed; one that the member holds stays theirs.
@@ -261,34 +266,38 @@ def set_priority(lead: Membership, items: Iterable[Item], priority: str) -> int:
     return count
 
 
-def reserved(project: Project) -> list[Reserved]:
+def list_reserved(project: Project) -> list[ReservedCount]:
     """For whom how many open places are kept, by alias."""
     counts = Slot.objects.in_project(project.pk).kept_counts()
     members = Membership.objects.in_project(project).filter(pk__in=counts).order_by("alias")
-    return [Reserved(member, counts[member.pk]) for member in members]
+    return [ReservedCount(member, counts[member.pk]) for member in members]
 
 
-def _differing(project: Project, after: int) -> Iterator[int]:
+def _items_to_resize(project: Project, after: int) -> Iterator[int]:
     """The ids of items that have fewer or more places than they should, in their order.
 
     Each part is read to its end: while SQLite reads, whoever writes is refused once another wrote.
     """
     items = Item.objects.in_project(project)
-    while rows := list(items.behind(after).work_slots()[:LOOKED_AT]):
-        yield from (pk for pk, key, slots in rows if slots != wanted(project, key))
+    while rows := list(items.behind(after).work_slots()[:ITEMS_PER_STEP]):
+        yield from (pk for pk, key, slots in rows if slots != labels_wanted(project, key))
         after = rows[-1][0]
 
 
-# What decides whether an item belongs to the share (see `in_share`), as hexadecimal digits.
-_LOT = {
+# What decides whether an item belongs to the share (see `is_in_share`), as hexadecimal digits.
+_SHARE_HASH_SQL = {
     "postgresql": "encode(sha256(%(share)s || convert_to(i.key, 'UTF8')), 'hex') COLLATE \"C\"",
     "sqlite": "SHA256(CAST(%(share)s AS TEXT) || i.key)",
 }
 
 
-def _groups(project: Project, percent: int) -> list[tuple[Any, ...]]:
-    """The fields of each `_Group` of live items, and how many it has."""
-    drawn = f"{_LOT[connection.vendor]} < %(bound)s" if 0 < percent < 100 else "%(percent)s = 100"
+def _count_groups(project: Project, percent: int) -> list[tuple[Any, ...]]:
+    """The fields of each `_ResizeGroup` of live items, and how many it has."""
+    drawn = (
+        f"{_SHARE_HASH_SQL[connection.vendor]} < %(bound)s"
+        if 0 < percent < 100
+        else "%(percent)s = 100"
+    )
     of_all = "s.reason IN ('', 'share')"
     words: dict[str, Any] = {
         "project": project.pk,
@@ -321,7 +330,7 @@ def _groups(project: Project, percent: int) -> list[tuple[Any, ...]]:
             if connection.vendor == "postgresql":
                 # Over a million items it took as long to compile the statement as to run it.
                 cursor.execute("SET LOCAL jit TO off")
-                cursor.execute("SELECT set_config('statement_timeout', %s, true)", [COUNTED_WITHIN])
+                cursor.execute("SELECT set_config('statement_timeout', %s, true)", [COUNT_TIMEOUT])
             cursor.execute(statement, words)
             return cursor.fetchall()
     except OperationalError as error:
@@ -337,16 +346,16 @@ def _resize(project: Project, item: Item, now: datetime) -> bool:
 
     One that still awaits a text gets none.
     """
-    if awaiting.lacks(item):
+    if awaiting.lacks_texts(item):
         return False
     slots = list(Slot.objects.at_work().of_item(item).that_all_get().locked().in_order())
     used = [slot for slot in slots if slot.state != Slot.State.CLOSED]
     if _is_labelled(slots) and resolving.is_excluded(item):
         return False
-    number = wanted(project, item.key)
+    number = labels_wanted(project, item.key)
     changed = _open(project, item, slots, number - len(used)) or _close(used, len(used) - number)
     if changed and _is_labelled(slots):
-        resolving.settle(item, now=now)
+        resolving.update_resolution(item, now=now)
     return changed
 
 
@@ -362,8 +371,8 @@ def _open(project: Project, item: Item, slots: Iterable[Slot], missing: int) -> 
     for slot in closed:
         slot.open()
     if missing > len(closed):
-        reason = Reason.SHARE if wanted(project, item.key) > project.overlap else ""
-        places.add(item, Stage.WORK, missing - len(closed), reason=reason)
+        reason = Reason.SHARE if labels_wanted(project, item.key) > project.overlap else ""
+        places.add_slots(item, Stage.WORK, missing - len(closed), reason=reason)
     return True
 
 
@@ -376,10 +385,10 @@ def _close(used: Sequence[Slot], surplus: int) -> bool:
 
 
 def _reserve(item: Item, member: Membership, now: datetime) -> bool:
-    if awaiting.lacks(item):
+    if awaiting.lacks_texts(item):
         return False
     slots = list(Slot.objects.at_work().of_item(item).locked().in_order())
-    if any(slot.member_id == member.pk for slot in slots) or _labelled(item, member):
+    if any(slot.member_id == member.pk for slot in slots) or _has_labelled(item, member):
         return False
     if _is_labelled(slots) and resolving.is_excluded(item):
         return False
@@ -390,13 +399,13 @@ def _reserve(item: Item, member: Membership, now: datetime) -> bool:
     if free:
         free[0].reserve(member.pk)
         return True
-    places.add(item, Stage.WORK, 1, reason=Reason.NAMED, reserved_for=member)
+    places.add_slots(item, Stage.WORK, 1, reason=Reason.NAMED, reserved_for=member)
     if _is_labelled(slots):
-        resolving.settle(item, now=now)
+        resolving.update_resolution(item, now=now)
     return True
 
 
-def _labelled(item: Item, member: Membership) -> bool:
+def _has_labelled(item: Item, member: Membership) -> bool:
     return bool(item.labels.current().at_stage(Stage.WORK).of_member(member.pk).exists())
 
 

@@ -25,8 +25,8 @@ from annotation.models import (
     Stage,
 )
 from stats.estimates import Estimate
-from stats.lots import lot
-from stats.rates import clustered_wilson, sums_of
+from stats.lots import draw_number
+from stats.rates import clustered_wilson, sum_clusters
 
 BATCH = 50
 COLUMNS = (
@@ -36,7 +36,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Group:
+class BaselineGroup:
     """One group of the sample: how many resolved items there are and how many were drawn."""
 
     name: str
@@ -45,17 +45,17 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Made:
+class SampleResult:
     """What a sample came to. `short` counts items that too few people have not seen yet."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[BaselineGroup, ...]
     items: int
     new_slots: int
     short: int
 
 
 @dataclass(frozen=True)
-class Progress:
+class BaselineProgress:
     """Items of the sample, places for labels, and how many of those are filled."""
 
     items: int
@@ -68,7 +68,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Person:
+class BaselinePerson:
     """How often a member's labels say what the project holds true, with its interval."""
 
     member: Membership
@@ -84,7 +84,9 @@ class _Candidate:
     group: str
 
 
-def make(lead: Membership, *, size: int, raters: int, group: str, seed: int, now: datetime) -> Made:
+def draw_sample(
+    lead: Membership, *, size: int, raters: int, group: str, seed: int, now: datetime
+) -> SampleResult:
     """Draw `size` resolved items of each group and open places for `raters` people on each.
 
     `group` names a column or a field of items, as `leads.grouping` offers them.
@@ -97,8 +99,10 @@ def make(lead: Membership, *, size: int, raters: int, group: str, seed: int, now
     while batch := list(islice(stream, BATCH)):
         with writing.transact():
             for item in Item.objects.locked().filter(pk__in=batch).order_by("pk"):
-                new_slots += _open(item, raters)
-    made = Made(tuple(groups), len(drawn), new_slots, _short(lead.project, drawn, raters))
+                new_slots += _open_slots(item, raters)
+    made = SampleResult(
+        tuple(groups), len(drawn), new_slots, _count_short(lead.project, drawn, raters)
+    )
     Event.record(
         "baseline",
         lead.project.slug,
@@ -113,7 +117,7 @@ def make(lead: Membership, *, size: int, raters: int, group: str, seed: int, now
     return made
 
 
-def end(lead: Membership) -> int:
+def end_sample(lead: Membership) -> int:
     """Close the places of the sample that nobody has yet; how many they were."""
     with writing.transact():
         open_slots = Slot.objects.at(lead.project_id, Stage.BASELINE).filter(state="open")
@@ -128,23 +132,23 @@ def end(lead: Membership) -> int:
     return closed
 
 
-def progress(project: Project) -> Progress:
+def load_progress(project: Project) -> BaselineProgress:
     """How far the sample has come."""
     slots = Slot.objects.at(project.pk, Stage.BASELINE).of_live_items().exclude(state="closed")
-    return Progress(
+    return BaselineProgress(
         items=slots.values("item").distinct().count(),
         places=slots.count(),
         filled=slots.filter(state=Slot.State.FILLED).count(),
     )
 
 
-def people(project: Project) -> list[Person]:
+def agreement_by_person(project: Project) -> list[BaselinePerson]:
     """Every member's agreement with the resolutions, by alias; n counts items.
 
     Only labels of the texts that the resolution speaks of count; the interval knows clusters.
     """
     hits: dict[Membership, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
-    for label, resolution in _judged(project):
+    for label, resolution in _labels_with_resolutions(project):
         if resolution:
             hits[label.member][label.item.cluster].append(label.choice == resolution.value)
     return [
@@ -152,9 +156,9 @@ def people(project: Project) -> list[Person]:
     ]
 
 
-def rows(project: Project) -> Iterator[dict[str, Any]]:
+def label_rows(project: Project) -> Iterator[dict[str, Any]]:
     """Every counted label of the sample beside what the project holds true; oldest first."""
-    for label, resolution in _judged(project):
+    for label, resolution in _labels_with_resolutions(project):
         yield {
             "item": label.item.key,
             "cluster": label.item.cluster,
@@ -172,14 +176,16 @@ def rows(project: Project) -> Iterator[dict[str, Any]]:
         }
 
 
-def _draw(project: Project, size: int, group: str, seed: int) -> tuple[list[Group], list[int]]:
+def _draw(
+    project: Project, size: int, group: str, seed: int
+) -> tuple[list[BaselineGroup], list[int]]:
     by_group: dict[str, list[_Candidate]] = defaultdict(list)
     for candidate in _candidates(project, group):
         by_group[candidate.group].append(candidate)
     groups, drawn = [], []
     for name, found in sorted(by_group.items()):
-        first = sorted(found, key=lambda one: lot(f"baseline\0{seed}\0{one.key}"))[:size]
-        groups.append(Group(name, len(found), len(first)))
+        first = sorted(found, key=lambda one: draw_number(f"baseline\0{seed}\0{one.key}"))[:size]
+        groups.append(BaselineGroup(name, len(found), len(first)))
         drawn += [candidate.pk for candidate in first]
     return groups, drawn
 
@@ -191,18 +197,18 @@ def _candidates(project: Project, group: str) -> Iterator[_Candidate]:
         yield _Candidate(item.pk, item.key, "—" if value is None else str(value))
 
 
-def _open(item: Item, raters: int) -> int:
+def _open_slots(item: Item, raters: int) -> int:
     """Let the item have as many places as there shall be raters; how many are new."""
     slots = Slot.objects.of_item(item).at_stage(Stage.BASELINE)
     missing = raters - slots.exclude(state=Slot.State.CLOSED).count()
     closed = list(slots.filter(state=Slot.State.CLOSED).in_order()[: max(0, missing)])
     for slot in closed:
         slot.open()
-    places.add(item, Stage.BASELINE, max(0, missing - len(closed)))
+    places.add_slots(item, Stage.BASELINE, max(0, missing - len(closed)))
     return max(0, missing)
 
 
-def _short(project: Project, drawn: list[int], raters: int) -> int:
+def _count_short(project: Project, drawn: list[int], raters: int) -> int:
     """How many of the items fewer active labellers than `raters` are new to."""
     able = {member.pk for member in Membership.objects.in_project(project) if member.can("label")}
     labels = Label.objects.filter(item__in=drawn, current=True).exclude(stage=Stage.BASELINE)
@@ -212,7 +218,7 @@ def _short(project: Project, drawn: list[int], raters: int) -> int:
     return sum(len(able) - spoilt[item] < raters for item in drawn)
 
 
-def _judged(project: Project) -> Iterator[tuple[Label, Resolution | None]]:
+def _labels_with_resolutions(project: Project) -> Iterator[tuple[Label, Resolution | None]]:
     labels = Label.objects.in_project(project).at_stage(Stage.BASELINE).counted().for_export()
     labels = labels.filter(item__deleted_at=None)
     current = Resolution.objects.current().of_project(project)
@@ -224,6 +230,6 @@ def _judged(project: Project) -> Iterator[tuple[Label, Resolution | None]]:
         yield label, held_true.get((label.item_id, label.revision_id))
 
 
-def _person(member: Membership, clusters: dict[str, list[bool]]) -> Person:
-    sums = sums_of((len(said), sum(said)) for said in clusters.values())
-    return Person(member, sums.n, int(sums.y), clustered_wilson(sums))
+def _person(member: Membership, clusters: dict[str, list[bool]]) -> BaselinePerson:
+    sums = sum_clusters((len(said), sum(said)) for said in clusters.values())
+    return BaselinePerson(member, sums.n, int(sums.y), clustered_wilson(sums))

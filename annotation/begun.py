@@ -13,7 +13,7 @@ from annotation.tasktypes import TaskType
 
 
 @dataclass(frozen=True)
-class Begun:
+class FormEntries:
     """Answers by field, and words.
 
     `stale_text` is a correction of texts that are no more, unless it is what they say now.
@@ -27,16 +27,16 @@ class Begun:
     draft: Draft | None = None
 
 
-def on(member: Membership, offer: Offer, task: TaskType) -> Begun:
+def load_entries(member: Membership, offer: Offer, task: TaskType) -> FormEntries:
     """What the member had begun on the offered item, or said of it before."""
-    draft = drafting.on(member, offer.item)
+    draft = drafting.find_draft(member, offer.item)
     if draft:
         return _from_draft(draft, offer, task)
     said = offer.previous
-    return Begun(answers=said.answers, comment=said.comment) if said else Begun()
+    return FormEntries(answers=said.answers, comment=said.comment) if said else FormEntries()
 
 
-def entries(answers: Mapping[str, Any]) -> dict[str, list[str]]:
+def to_form_data(answers: Mapping[str, Any]) -> dict[str, list[str]]:
     """Stored answers as a form would send them, by the names of its inputs."""
     sent: dict[str, list[str]] = {}
     for name, answer in answers.items():
@@ -49,12 +49,12 @@ def entries(answers: Mapping[str, Any]) -> dict[str, list[str]]:
     return sent
 
 
-def _from_draft(draft: Draft, offer: Offer, task: TaskType) -> Begun:
+def _from_draft(draft: Draft, offer: Offer, task: TaskType) -> FormEntries:
     data = draft.data
     text = data.get("text", "")
     fresh = draft.revision == offer.revision.number
     is_stored = text == offer.revision.texts.get(task.correctable)
-    return Begun(
+    return FormEntries(
         answers=_answers(data.get("answers", {}), offer, task),
         comment=data.get("comment", ""),
         text=text if fresh else "",

@@ -22,7 +22,7 @@ Named = Mapping[str, Any]
 # The standard library's takes twelve times as long of long texts.
 _FAST = msgspec.json.Encoder(enc_hook=str)
 # The sequence is looked for once, not at each number.
-NEXT = """
+NEXT_IDS_SQL = """
 SELECT array_agg(nextval(sequence)) FROM generate_series(1, %s), (
     SELECT pg_get_serial_sequence(%s, 'id')::regclass AS sequence OFFSET 0
 ) AS of_table
@@ -40,17 +40,21 @@ def insert(table: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> Non
     into = f"INSERT INTO {_quoted(table)} ({names})"
     end = "ON CONFLICT DO NOTHING"
     if connection.vendor == "postgresql":
-        _run(f"{into} SELECT {_read(columns)} FROM {_given(columns)} {end}", columns, rows)
+        _run(
+            f"{into} SELECT {_select_list(columns)} FROM {_json_table(columns)} {end}",
+            columns,
+            rows,
+        )
     else:
         _run(f"{into} VALUES ({', '.join(['%s'] * len(columns))}) {end}", columns, rows)
 
 
-def ids(model: type[Model], count: int) -> Sequence[int]:
+def reserve_ids(model: type[Model], count: int) -> Sequence[int]:
     """As many ids for new rows of a table, ascending; for `copy`, in the same transaction."""
     table = model._meta.db_table
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            cursor.execute(NEXT, [count, table])
+            cursor.execute(NEXT_IDS_SQL, [count, table])
             return sorted(cursor.fetchone()[0] or [])
         cursor.execute("SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = %s", [table])
         last: int = cursor.fetchone()[0]
@@ -66,24 +70,24 @@ def copy(model: type[Model], rows: Sequence[Named]) -> None:
     if not rows:
         return
     names = tuple(rows[0])
-    rest = _usual(model, names)
+    rest = _default_columns(model, names)
     values = [[*map(row.__getitem__, names), *rest.values()] for row in rows]
     fields = [_field(model, name) for name in (*names, *rest)]
     columns = ", ".join(_quoted(field.column) for field in fields)
     table = _quoted(model._meta.db_table)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            lighten(cursor)
+            use_lz4(cursor)
             types = [_type(field) for field in fields]
             jsons = [place for place, kind in enumerate(types) if kind == "jsonb"]
-            with connection.wrap_database_errors, _copying(cursor, table, columns) as copying:
+            with connection.wrap_database_errors, _start_copy(cursor, table, columns) as copying:
                 copying.set_types(types)
                 for row in values:
                     for place in jsons:
-                        row[place] = _written(row[place])
+                        row[place] = _to_jsonb(row[place])
                     copying.write_row(row)
         else:
-            places = ", ".join(map(_place, fields))
+            places = ", ".join(map(_placeholder, fields))
             cursor.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", values)
 
 
@@ -93,9 +97,11 @@ def update(table: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> Non
     place, names = _quoted(table), [_quoted(name) for name in columns]
     if connection.vendor == "postgresql":
         given = {**columns, "id": "bigint"}
-        sets = ", ".join(f"{_quoted(name)} = {_value(name, columns[name])}" for name in columns)
+        sets = ", ".join(
+            f"{_quoted(name)} = {_column_expression(name, columns[name])}" for name in columns
+        )
         _run(
-            f"UPDATE {place} SET {sets} FROM {_given(given)} WHERE {place}.id = given.id",
+            f"UPDATE {place} SET {sets} FROM {_json_table(given)} WHERE {place}.id = given.id",
             given,
             rows,
         )
@@ -104,7 +110,7 @@ def update(table: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> Non
         _run(f"UPDATE {place} SET {sets} WHERE id = %s", columns, rows)
 
 
-def counted(*tables: str) -> None:
+def analyze_tables(*tables: str) -> None:
     """Let PostgreSQL count tables that have just grown by much.
 
     It does so by itself once a minute at best, and until then reads all of a table for a few rows.
@@ -115,7 +121,7 @@ def counted(*tables: str) -> None:
             cursor.execute(f"ANALYZE {', '.join(map(_quoted, tables))}")
 
 
-def lazily() -> None:
+def commit_asynchronously() -> None:
     """Let PostgreSQL put this transaction on the disk when it comes to it, as SQLite does anyway.
 
     For rows that are made again if a crash takes them. The next transaction that does not say so
@@ -126,7 +132,7 @@ def lazily() -> None:
             cursor.execute("SET LOCAL synchronous_commit TO off")
 
 
-def by_index() -> None:
+def prefer_indexes() -> None:
     """Let PostgreSQL find rows of this transaction by their index, as what is in memory is found.
 
     It takes that for four times as slow as reading on, and for a few hundred keys reads ten
@@ -137,7 +143,7 @@ def by_index() -> None:
             cursor.execute("SET LOCAL random_page_cost TO 1.1")
 
 
-def lighten(cursor: Any) -> None:
+def use_lz4(cursor: Any) -> None:
     """Let PostgreSQL compress the texts of this transaction by lz4, where it was built with it.
 
     Of texts of some kilobytes its usual compression is half of what COPY costs.
@@ -146,7 +152,7 @@ def lighten(cursor: Any) -> None:
         cursor.execute("SET LOCAL default_toast_compression TO lz4")
 
 
-class Log:
+class WriteAheadLog:
     """What SQLite has written to its log and not yet copied to its place.
 
     It does that by itself at every fourth megabyte, in whose transaction it happens to be. A long
@@ -167,7 +173,7 @@ class Log:
         if self._size >= self.BYTES:
             self._copy()
 
-    def __enter__(self) -> "Log":
+    def __enter__(self) -> "WriteAheadLog":
         self._run("PRAGMA wal_autocheckpoint = 0")
         return self
 
@@ -196,7 +202,7 @@ def _has_lz4() -> bool:
     return bool(told and told[0])
 
 
-def _copying(cursor: Any, table: str, columns: str) -> Any:
+def _start_copy(cursor: Any, table: str, columns: str) -> Any:
     # As text, both sides would look at each byte of a text for what must be escaped.
     return cursor.copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)")
 
@@ -211,16 +217,16 @@ def _type(field: Any) -> str:
     return kind.partition("(")[0]
 
 
-def _written(json: Any) -> Jsonb:
+def _to_jsonb(json: Any) -> Jsonb:
     return json if isinstance(json, Jsonb) else Jsonb(json, lambda text: text)
 
 
-def _place(field: Any) -> str:
+def _placeholder(field: Any) -> str:
     # SQLite keeps bytes apart from text; of this it makes text without a look at them.
     return "CAST(%s AS text)" if isinstance(field, JSONField) else "%s"
 
 
-def _usual(model: type[Model], named: Sequence[str]) -> dict[str, Any]:
+def _default_columns(model: type[Model], named: Sequence[str]) -> dict[str, Any]:
     """The columns beside those that are named, as a new row has them."""
     made = model()
     fields = [field for field in model._meta.local_concrete_fields if not field.primary_key]
@@ -235,7 +241,7 @@ def _run(statement: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> N
     if not rows:
         return
     _check_finite(columns, rows)
-    with prepared.planned() as cursor:
+    with prepared.prepared_cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(statement, [_as_json(columns, rows)])
         else:
@@ -254,17 +260,17 @@ def _as_json(columns: Columns, rows: Sequence[tuple[Any, ...]]) -> str:
     return _FAST.encode(named).decode()
 
 
-def _given(columns: Columns) -> str:
+def _json_table(columns: Columns) -> str:
     # What JSON takes for an object would be one more JSON text inside.
     types = (f"{_quoted(n)} {'text' if t == 'jsonb' else t}" for n, t in columns.items())
     return f"json_to_recordset(%s::json) AS given({', '.join(types)})"
 
 
-def _read(columns: Columns) -> str:
-    return ", ".join(_value(name, kind) for name, kind in columns.items())
+def _select_list(columns: Columns) -> str:
+    return ", ".join(_column_expression(name, kind) for name, kind in columns.items())
 
 
-def _value(name: str, kind: str) -> str:
+def _column_expression(name: str, kind: str) -> str:
     return f"given.{_quoted(name)}{'::jsonb' if kind == 'jsonb' else ''}"
 
 

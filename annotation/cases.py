@@ -11,8 +11,8 @@ from annotation import adjudicating, awaiting, places, queue, seeing, tasktypes,
 from annotation.answers import PURPOSES
 from annotation.errors import Refused
 from annotation.models import (
-    LIKE_WORK,
     RIGHTS,
+    WORK_LIKE_STAGES,
     Event,
     Item,
     Label,
@@ -27,19 +27,25 @@ from annotation.picking import turns
 from annotation.querysets import ResolutionQuerySet, SlotQuerySet
 from annotation.queue import offers
 from annotation.queue.offers import Offer
-from annotation.submissions import Said, Shown
+from annotation.submissions import ShownItem, SubmittedAnswers
 from annotation.tasktypes import TaskType
 
 # Why people had disagreed, as a code that can be counted.
-WHY = {
+DISAGREEMENT_REASONS = {
     "ambiguous": "The text can be read in several ways",
     "guidelines": "The guidelines leave a gap",
     "slip": "Somebody made a slip",
 }
 # In the order in which cases are taken up.
-ORDER = (Reason.DISPUTED, Reason.CONTESTED, Reason.EXPERT, Reason.GOLD_ERROR, Reason.REQUESTED)
+REASON_ORDER = (
+    Reason.DISPUTED,
+    Reason.CONTESTED,
+    Reason.EXPERT,
+    Reason.GOLD_ERROR,
+    Reason.REQUESTED,
+)
 # What the person who decides sees side by side.
-_SHOWN = (*LIKE_WORK, Stage.VERIFY)
+_SHOWN_STAGES = (*WORK_LIKE_STAGES, Stage.VERIFY)
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ class Opinion:
 class Case:
     """An item with all that was said of it.
 
-    offer: what the member's decision must carry; None if `barred` says why they cannot decide.
+    offer: what the member's decision must carry; None if `why_barred` says why they cannot decide.
     slot: where it waits for a decision; None if nobody asked for one.
     disagree: people differ, so that a decision must say why they did.
     """
@@ -85,55 +91,58 @@ class Case:
     resolution: Resolution | None
 
 
-def waiting(project: Project, reason: str = "") -> SlotQuerySet:
-    """Where items wait for a decision: disputed ones first, then as in `ORDER`."""
-    slots = Slot.objects.undecided(project.pk, ORDER)
+def waiting_slots(project: Project, reason: str = "") -> SlotQuerySet:
+    """Where items wait for a decision: disputed ones first, then as in `REASON_ORDER`."""
+    slots = Slot.objects.undecided(project.pk, REASON_ORDER)
     return slots.filter(reason=reason) if reason else slots
 
 
-def rows(member: Membership, slots: Iterable[Slot]) -> list[WaitingCase]:
+def list_waiting(member: Membership, slots: Iterable[Slot]) -> list[WaitingCase]:
     """The waiting items of one page of the list, in as many queries as any other page."""
     slots = list(slots)
     missing = Slot.objects.missing_labels([slot.item_id for slot in slots])
-    own = _labelled_by(member, slots)
+    own = _labelled_items(member, slots)
     return [WaitingCase(s, missing.get(s.item_id, 0), s.item_id in own) for s in slots]
 
 
-def counts(project: Project) -> dict[str, int]:
-    """How many items wait, by reason, in the order of `ORDER`; reasons without any are left out."""
-    found = waiting(project).per_reason()
-    return {reason.value: found[reason] for reason in ORDER if reason in found}
+def count_waiting(project: Project) -> dict[str, int]:
+    """How many items wait, by reason, in the order of `REASON_ORDER`; reasons without any are left
+    out."""
+    found = waiting_slots(project).per_reason()
+    return {reason.value: found[reason] for reason in REASON_ORDER if reason in found}
 
 
-def next_key(member: Membership, now: datetime) -> str | None:
+def next_case_key(member: Membership, now: datetime) -> str | None:
     """The key of the first case that the member can take up; None if there is none."""
-    for slot in waiting(member.project).open_to(member.pk, now).iterator(chunk_size=50):
-        if not barred(member, slot.item):
+    for slot in waiting_slots(member.project).open_to(member.pk, now).iterator(chunk_size=50):
+        if not why_barred(member, slot.item):
             return slot.item.key
     return None
 
 
-def show(member: Membership, item: Item, *, now: datetime) -> Case:
+def open_case(member: Membership, item: Item, *, now: datetime) -> Case:
     """The item with all that was said of it; held for the member if they can decide it.
 
     That the member sees others' labels is noted.
     """
-    seeing.note(member, item, now=now)
-    why_not = barred(member, item)
-    slot, offer = _taken(member, item, now) if not why_not else (_waits_at(item), None)
+    seeing.record_seen(member, item, now=now)
+    why_not = why_barred(member, item)
+    slot, offer = _take_slot(member, item, now) if not why_not else (_used_slot(item), None)
     if not why_not and offer is None:
-        why_not = _held_by_another(slot, now)
-    said = _said(item)
-    task = tasktypes.of_project(member.project)
+        why_not = _why_unavailable(slot, now)
+    said = _load_opinions(item)
+    task = tasktypes.load_task_type(member.project)
     resolution = Resolution.objects.current().of_item(item).select_related("member").first()
     missing = Slot.objects.missing_labels([item.pk]).get(item.pk, 0)
-    return Case(item, slot, offer, why_not, said, missing, _disagree(task, said), resolution)
+    return Case(
+        item, slot, offer, why_not, said, missing, _has_disagreement(task, said), resolution
+    )
 
 
 def decide(
     member: Membership,
-    shown: Shown,
-    said: Said,
+    shown: ShownItem,
+    said: SubmittedAnswers,
     *,
     why: str = "",
     now: datetime,
@@ -144,36 +153,38 @@ def decide(
     Raises `Refused` and `Stale` as `queue.label` does, and `Refused` without the reason code
     where people disagree.
     """
-    if why and why not in WHY:
-        raise Refused(f"There is no reason {why!r}. Choose one of {', '.join(WHY)}.")
-    task = tasktypes.of_project(member.project)
+    if why and why not in DISAGREEMENT_REASONS:
+        raise Refused(
+            f"There is no reason {why!r}. Choose one of {', '.join(DISAGREEMENT_REASONS)}."
+        )
+    task = tasktypes.load_task_type(member.project)
     with writing.transact():
         item = Item.objects.in_project(member.project).filter(key=shown.item_key).first()
-        if item and (reason := barred(member, item)):
+        if item and (reason := why_barred(member, item)):
             raise Refused(reason)
-        if item and not why and _disagree(task, _said(item)):
+        if item and not why and _has_disagreement(task, _load_opinions(item)):
             raise Refused("People disagree here. Choose why they did, then decide.")
-        label = queue.label(member, shown, said, stage=Stage.ADJUDICATE, now=now)
+        label = queue.store_label(member, shown, said, stage=Stage.ADJUDICATE, now=now)
         for resolution in Resolution.objects.current().of_item(label.item):
             resolution.explain(why)
     return label
 
 
-def last_decided(member: Membership) -> Label | None:
-    """The member's last decision in force, which `take_back` takes back."""
+def last_decision(member: Membership) -> Label | None:
+    """The member's last decision in force, which `undo_decision` takes back."""
     return None if member.pk is None else offers.last_label(member, (Stage.ADJUDICATE,))
 
 
-def take_back(member: Membership, *, now: datetime) -> Item | None:
+def undo_decision(member: Membership, *, now: datetime) -> Item | None:
     """Take the member's last decision back, so that they decide it anew; None if there is none.
 
     What follows from the labels holds again. The decision and its resolution stay on record.
     """
-    offer = queue.undo(member, stage=Stage.ADJUDICATE, now=now) if member.pk else None
+    offer = queue.undo_label(member, stage=Stage.ADJUDICATE, now=now) if member.pk else None
     return offer.item if offer else None
 
 
-def ask(member: Membership, item: Item, *, now: datetime) -> Slot:
+def request_decision(member: Membership, item: Item, *, now: datetime) -> Slot:
     """Let somebody decide the item, anew if it was decided; what was decided holds until then.
 
     Raises `Refused` for an item whose answer is known: a decision would take its place.
@@ -182,18 +193,18 @@ def ask(member: Membership, item: Item, *, now: datetime) -> Slot:
         raise Refused("What is right of this item is known. Change its known answer instead.")
     with writing.transact():
         locked = Item.objects.locked().get(pk=item.pk)
-        awaiting.check(locked)
-        slot = adjudicating.ask(locked, Reason.REQUESTED)
+        awaiting.check_ready(locked)
+        slot = adjudicating.open_decision(locked, Reason.REQUESTED)
         _record("ask for adjudication", member, item)
     return slot
 
 
-def leave(member: Membership, item: Item) -> None:
+def release_case(member: Membership, item: Item) -> None:
     """Let somebody else have the case that the member holds."""
     if member.pk is None:
         return
     with writing.transact():
-        turns.lock(member)
+        turns.lock_member(member)
         held = Slot.objects.at(item.project_id, Stage.ADJUDICATE).held_by(member.pk)
         for slot in held.of_item(item).locked():
             slot.give_back()
@@ -209,12 +220,12 @@ def withdraw_request(member: Membership, item: Item) -> bool:
     return bool(closed)
 
 
-def decided(project: Project) -> ResolutionQuerySet:
+def decided_resolutions(project: Project) -> ResolutionQuerySet:
     """What was decided, the last first."""
     return Resolution.objects.adjudicated_in(project)
 
 
-def barred(member: Membership, item: Item) -> str:
+def why_barred(member: Membership, item: Item) -> str:
     """Why the member cannot decide the item; empty if they can."""
     if member.pk is None:
         return "To decide, give yourself a place in the project: as an adjudicator, or as a lead."
@@ -222,30 +233,30 @@ def barred(member: Membership, item: Item) -> str:
         return ""
     able = Membership.objects.in_project(member.project).with_role_in(RIGHTS["adjudicate"])
     others = able.exclude(pk=member.pk)
-    labelled = Label.objects.current().of_item(item).at_stages(LIKE_WORK).values("member")
+    labelled = Label.objects.current().of_item(item).at_stages(WORK_LIKE_STAGES).values("member")
     names = list(others.exclude(pk__in=labelled).values_list("alias", flat=True)[:3])
     return f"You have labelled this item. Leave it to {' or '.join(names)}." if names else ""
 
 
-def _taken(member: Membership, item: Item, now: datetime) -> tuple[Slot | None, Offer | None]:
+def _take_slot(member: Membership, item: Item, now: datetime) -> tuple[Slot | None, Offer | None]:
     """The place of the decision, held for the member, and what they need to decide.
 
     No offer if somebody else has it, or nobody asked for a decision. One case is held at a time.
     """
     with writing.transact():
-        turns.lock(member)
+        turns.lock_member(member)
         Item.objects.locked().get(pk=item.pk)
         slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
         slot = slots.of_member(member.pk).first()
         if slot is None:
             slot = slots.free_for(member.pk, now).locked().in_order().first()
         if slot is None:
-            return _waits_at(item), None
+            return _used_slot(item), None
         if slot.state != Slot.State.FILLED:
             _give_back_others(member, item)
-            slot.hold(member.pk, places.until(member, now))
+            slot.hold(member.pk, places.hold_until(member, now))
     slot.item = item
-    return slot, offers.of(member, slot, item.revision())
+    return slot, offers.build_offer(member, slot, item.revision())
 
 
 def _give_back_others(member: Membership, item: Item) -> None:
@@ -254,13 +265,13 @@ def _give_back_others(member: Membership, item: Item) -> None:
         slot.give_back()
 
 
-def _waits_at(item: Item) -> Slot | None:
+def _used_slot(item: Item) -> Slot | None:
     slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
     used = slots.exclude(state=Slot.State.CLOSED).select_related("member", "item")
     return used.order_by("-state", "number").first()
 
 
-def _held_by_another(slot: Slot | None, now: datetime) -> str:
+def _why_unavailable(slot: Slot | None, now: datetime) -> str:
     if slot is None:
         return "Nobody has asked for a decision here."
     if slot.state == Slot.State.FILLED:
@@ -268,27 +279,27 @@ def _held_by_another(slot: Slot | None, now: datetime) -> str:
     return f"{slot.member} is deciding this item now."
 
 
-def _said(item: Item) -> tuple[Opinion, ...]:
+def _load_opinions(item: Item) -> tuple[Opinion, ...]:
     """The last word of everybody on the item as it is, oldest first."""
     labels = Label.objects.current().of_item(item).of_revision(item.revision()).for_page()
     blind = {label.member_id: label for label in labels if label.stage == Stage.BLIND}
-    shown = [label for label in labels if label.stage in _SHOWN]
+    shown = [label for label in labels if label.stage in _SHOWN_STAGES]
     return tuple(Opinion(label, blind.get(label.member_id)) for label in shown)
 
 
-def _disagree(task: TaskType, said: Iterable[Opinion]) -> bool:
+def _has_disagreement(task: TaskType, said: Iterable[Opinion]) -> bool:
     """Whether people said different things of what becomes the resolution."""
     resolved = [field.name for field in task.resolved]
     answers = [[one.label.answers.get(name) for name in resolved] for one in said]
     return any(said != answers[0] for said in answers)
 
 
-def _labelled_by(member: Membership, slots: Iterable[Slot]) -> set[int]:
+def _labelled_items(member: Membership, slots: Iterable[Slot]) -> set[int]:
     """Of the items of the slots, the ids of those that the member labelled."""
     if member.pk is None:
         return set()
     items = [slot.item_id for slot in slots]
-    own = Label.objects.current().of_member(member.pk).at_stages(LIKE_WORK)
+    own = Label.objects.current().of_member(member.pk).at_stages(WORK_LIKE_STAGES)
     return set(own.filter(item__in=items).values_list("item", flat=True))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, register
 
 from annotation import fitting, tasktypes, taxonomy
-from annotation.declaring import words
+from annotation.declaring import describe_place
 
 
 @register
@@ -22,18 +22,19 @@ def check_taxonomy(**kwargs: Any) -> list[CheckMessage]:
 def check_task_types(**kwargs: Any) -> list[CheckMessage]:
     """Every task type can be read, and compares and corrects only texts that its items have."""
     try:
-        definitions = tasktypes.definitions()
+        definitions = tasktypes.load_definitions()
     except (ValueError, OSError) as error:
         return [Error(str(error), hint="Mend annotation/task_types/.", id="annotation.E002")]
     return [
         Error(problem, hint=f"Mend annotation/task_types/{slug}.toml.", id="annotation.E003")
         for slug, definition in definitions.items()
-        for problem in problems(tasktypes.from_definition(definition))
+        for problem in find_problems(tasktypes.parse_definition(definition))
     ]
 
 
-def problems(task: tasktypes.TaskType) -> list[str]:
+def find_problems(task: tasktypes.TaskType) -> list[str]:
     """What in a task type does not fit together, in words."""
     return [
-        f"{task.slug}: {words(problem.place)}: {problem.text}" for problem in fitting.problems(task)
+        f"{task.slug}: {describe_place(problem.place)}: {problem.text}"
+        for problem in fitting.find_problems(task)
     ]

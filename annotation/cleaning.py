@@ -8,7 +8,7 @@ from annotation.errors import FieldError
 from annotation.fields import Field
 
 
-def clean(asked: Sequence[Field], answers: Mapping[str, object]) -> dict[str, Any]:
+def clean_answers(asked: Sequence[Field], answers: Mapping[str, object]) -> dict[str, Any]:
     """The answers to these fields as they are stored. Raises `FieldError`.
 
     Answers to fields whose condition does not hold are left out, since a page without a script
@@ -25,11 +25,11 @@ def clean(asked: Sequence[Field], answers: Mapping[str, object]) -> dict[str, An
         cleaned[field.name] = field.clean(answer)
         said[field.name] = field.said(cleaned[field.name])
     if missing := [field for field in asked if _is_missing(field, cleaned, said)]:
-        raise _lacking(missing[0], asked)
+        raise _missing_error(missing[0], asked)
     return cleaned
 
 
-def _lacking(field: Field, asked: Sequence[Field]) -> FieldError:
+def _missing_error(field: Field, asked: Sequence[Field]) -> FieldError:
     """Why nothing is stored without an answer to the field, and what may be said instead of it."""
     instead = next((other.title for other in asked if other.name == field.unless), "")
     return field.error(f"{field.takes} Or fill in “{instead}”." if instead else "")

@@ -8,10 +8,10 @@ from datetime import datetime
 from annotation import seeing, writing
 from annotation.errors import Refused, TooEarly
 from annotation.models import RIGHTS, Comment, Event, Item, Membership
-from annotation.querysets.desk import CommentQuerySet, numbered
+from annotation.querysets.desk import CommentQuerySet, number_comments
 
-LONGEST = 10_000
-SOME = 6
+MAX_LENGTH = 10_000
+MAX_SUGGESTIONS = 6
 
 
 @dataclass(frozen=True)
@@ -23,66 +23,70 @@ class Mention:
     new: bool
 
 
-def of_item(member: Membership, item: Item, *, now: datetime) -> list[Comment]:
+def load_comments(member: Membership, item: Item, *, now: datetime) -> list[Comment]:
     """The comments on the item, oldest first, each with its `number`. Raises `TooEarly`.
 
     Comments of others, once seen, make later labels of the member informed ones.
     """
-    found = about(member, item)
-    seeing.note(member, item, now=now)
+    found = comments_on(member, item)
+    seeing.record_seen(member, item, now=now)
     return found.for_page()
 
 
-def about(member: Membership, item: Item) -> CommentQuerySet:
+def comments_on(member: Membership, item: Item) -> CommentQuerySet:
     """The comments on an item, oldest first, for who may read them. Raises `TooEarly`."""
     if not seeing.may_see(member, item):
         raise TooEarly("You will see what others write here once your own label is in.")
     return Comment.objects.of_item(item).order_by("created_at", "pk")
 
 
-def by_others(member: Membership, item: Item) -> int:
+def count_by_others(member: Membership, item: Item) -> int:
     """How many comments of others there are on an item that the member has labelled."""
     return Comment.objects.of_item(item).of_others_than(member.pk).count()
 
 
-def to_name(member: Membership, comments: Iterable[Comment]) -> list[str]:
+def suggest_names(member: Membership, comments: Iterable[Comment]) -> list[str]:
     """Aliases that the member may want to name: who wrote here, then some who can decide."""
     deciding = Membership.objects.in_project(member.project).with_role_in(RIGHTS["adjudicate"])
-    some = deciding.exclude(pk=member.pk).values_list("alias", flat=True)[:SOME]
+    some = deciding.exclude(pk=member.pk).values_list("alias", flat=True)[:MAX_SUGGESTIONS]
     wrote = [comment.member.alias for comment in comments if comment.member_id != member.pk]
-    return list(dict.fromkeys([*wrote, *some]))[:SOME]
+    return list(dict.fromkeys([*wrote, *some]))[:MAX_SUGGESTIONS]
 
 
-def in_project(member: Membership) -> CommentQuerySet:
+def project_comments(member: Membership) -> CommentQuerySet:
     """The comments on all items that the member may read about, newest first."""
     found = Comment.objects.in_project(member.project)
-    return found if member.can_see_items else found.on_items_labelled_by(member.pk, seeing.OWN)
+    return (
+        found
+        if member.can_see_items
+        else found.on_items_labelled_by(member.pk, seeing.OWN_LABEL_STAGES)
+    )
 
 
-def read(member: Membership, found: Iterable[Comment], *, now: datetime) -> list[Comment]:
+def load_readable(member: Membership, found: Iterable[Comment], *, now: datetime) -> list[Comment]:
     """Comments that the member may read, each with its `number` on its item.
 
     What they read makes later labels of theirs informed ones.
     """
-    comments = numbered(found)
+    comments = number_comments(found)
     others = {comment.item_id for comment in comments if comment.member_id != member.pk}
-    seeing.note_all(member, others, now=now)
+    seeing.record_all_seen(member, others, now=now)
     return comments
 
 
-def say(member: Membership, item: Item, text: str, *, now: datetime) -> Comment:
+def add_comment(member: Membership, item: Item, text: str, *, now: datetime) -> Comment:
     """Store a comment; who is named in it as @alias finds it among their mentions."""
     text = text.replace("\r\n", "\n").strip()
     _check(member, item, text)
     with writing.transact():
         comment = Comment.objects.create(item=item, member=member, text=text, created_at=now)
         members = Membership.objects.in_project(member.project).filter(active=True)
-        comment.mentions.set(mentioned(text, members))
+        comment.mentions.set(find_mentioned(text, members))
         Event.record("comment", item.key, project_id=item.project_id, member_id=member.pk)
     return comment
 
 
-def withdraw(member: Membership, item: Item, number: int, *, now: datetime) -> Comment:
+def withdraw_comment(member: Membership, item: Item, number: int, *, now: datetime) -> Comment:
     """Take a comment of one's own back, as a lead anybody's. It is kept, but shown to nobody."""
     with writing.transact():
         comment = Comment.objects.called(item, number)
@@ -107,7 +111,7 @@ def withdraw(member: Membership, item: Item, number: int, *, now: datetime) -> C
     return comment
 
 
-def mentioned(text: str, members: Iterable[Membership]) -> list[Membership]:
+def find_mentioned(text: str, members: Iterable[Membership]) -> list[Membership]:
     """The members whom the text names as @alias; of two aliases that fit, the longer one."""
     by_alias = {member.alias.casefold(): member for member in members}
     if not by_alias:
@@ -118,7 +122,7 @@ def mentioned(text: str, members: Iterable[Membership]) -> list[Membership]:
     return [by_alias[name] for name in dict.fromkeys(found)]
 
 
-def mentions(member: Membership, *, now: datetime, limit: int = 100) -> list[Mention]:
+def load_mentions(member: Membership, *, now: datetime, limit: int = 100) -> list[Mention]:
     """The last comments that name the member, newest first.
 
     Those that are open are read here: later labels of their items are informed ones.
@@ -135,11 +139,11 @@ def mentions(member: Membership, *, now: datetime, limit: int = 100) -> list[Men
         for comment in Comment.objects.naming(member.pk)[:limit]
     ]
     for item in {mention.comment.item for mention in found if mention.open}:
-        seeing.note(member, item, now=now)
+        seeing.record_seen(member, item, now=now)
     return found
 
 
-def unread(member: Membership) -> int:
+def count_unread(member: Membership) -> int:
     """How many comments name the member that they have not looked through yet."""
     if member.pk is None:
         return 0
@@ -158,7 +162,7 @@ def _check(member: Membership, item: Item, text: str) -> None:
         raise TooEarly("Label the item first: until then a comment goes with your label.")
     if not text:
         raise Refused("The comment is empty. Write what you want to say.")
-    if len(text) > LONGEST:
-        raise Refused(f"The comment has {len(text):,} characters; {LONGEST:,} fit.")
+    if len(text) > MAX_LENGTH:
+        raise Refused(f"The comment has {len(text):,} characters; {MAX_LENGTH:,} fit.")
     if "\0" in text:
         raise Refused("The comment holds a NUL character, which cannot be stored. Take it out.")

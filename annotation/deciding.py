@@ -10,11 +10,11 @@ from annotation import tasktypes
 from annotation.models import Project
 from annotation.querysets import ERROR_ITEM, SI_ITEM
 
-IN_WORDS = ("choice", "yesno")
+WORD_KINDS = ("choice", "yesno")
 
 
 @dataclass(frozen=True)
-class Deciding:
+class MainField:
     """The answers that decide, as (value, title) in their order.
 
     `kept` are those with which an item stays in the final set, None if all do. `name` is the
@@ -44,25 +44,25 @@ class Deciding:
         return self.kept is not None and value not in self.kept
 
 
-def of(project: Project) -> Deciding:
+def load_main_field(project: Project) -> MainField:
     """What decides in the project's task type as it is now."""
-    field = tasktypes.of_project(project).deciding
+    field = tasktypes.load_task_type(project).deciding
     options = tuple((str(option.value), option.title) for option in field.options)
     if field.kind == "points":
-        return Deciding((), None, "interval")  # a label's choice is its total
-    if field.kind not in IN_WORDS:
-        return Deciding(options, None, field.level, field.name)
+        return MainField((), None, "interval")  # a label's choice is its total
+    if field.kind not in WORD_KINDS:
+        return MainField(options, None, field.level, field.name)
     values = frozenset(value for value, _ in options)
     if ERROR_ITEM in values:
         # Runs take error items and score-invariant ones; what is neither leaves the set.
-        return Deciding(options, values & {ERROR_ITEM, SI_ITEM}, field.level)
+        return MainField(options, values & {ERROR_ITEM, SI_ITEM}, field.level)
     dropping = {str(option.value) for option in field.options if option.drops}
-    return Deciding(options, values - dropping if dropping else None, field.level)
+    return MainField(options, values - dropping if dropping else None, field.level)
 
 
-def reasons(project: Project) -> tuple[tuple[str, dict[str, str]], ...]:
+def reason_fields(project: Project) -> tuple[tuple[str, dict[str, str]], ...]:
     """The choices that are asked for after a deciding answer, with the titles of their options."""
-    task = tasktypes.of_project(project)
+    task = tasktypes.load_task_type(project)
     return tuple(
         (field.name, {str(option.value): option.title for option in field.options})
         for field in task.fields

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from annotation import fields
-from annotation.declaring import DeclarationError, Table
+from annotation.declaring import DeclarationError, TomlTable
 from annotation.fields import Condition, Field, Option
 
 SWITCHES = ("claim_check", "expected_effect")
@@ -14,33 +14,33 @@ ROUTES = ("", "expert", "gold-error", "exclude")
 LEVELS = ("", "nominal", "ordinal", "interval")
 # What a form carries beside its answers.
 RESERVED = {"key", "item", "revision", "comment", "seconds", "note", "text", "csrfmiddlewaretoken"}
-KEYS = "1234567890"
-SIGNS = "-+"
+DIGIT_KEYS = "1234567890"
+SIGN_KEYS = "-+"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
 
-def field(table: Table) -> Field:
+def parse_field(table: TomlTable) -> Field:
     """The field that an entry of `[[fields]]` declares. Raises `DeclarationError`."""
-    kind = one_of(table, "kind", None, tuple(fields.KINDS))
-    made = fields.KINDS[kind]
+    kind = read_choice(table, "kind", None, tuple(fields.FIELD_KINDS))
+    made = fields.FIELD_KINDS[kind]
     read = made(
         name=_name(table),
         title=table.text("title"),
         help=table.text("help", ""),
         required=table.flag("required", made.needed),
         when=_condition(table),
-        option=one_of(table, "option", "", ("", *SWITCHES)),
-        rule=one_of(table, "rule", "", RULES),
-        level=one_of(table, "level", made.default_level, LEVELS),
+        option=read_choice(table, "option", "", ("", *SWITCHES)),
+        rule=read_choice(table, "rule", "", RULES),
+        level=read_choice(table, "level", made.default_level, LEVELS),
         unless=table.text("unless", ""),
-        **_OWN[kind](table),
+        **_KIND_READERS[kind](table),
     )
     table.close()
     return read
 
 
-def one_of(table: Table, name: str, default: str | None, known: tuple[str, ...]) -> str:
+def read_choice(table: TomlTable, name: str, default: str | None, known: tuple[str, ...]) -> str:
     """A text that is one of a few."""
     value = table.text(name, default)
     if value not in known:
@@ -49,7 +49,7 @@ def one_of(table: Table, name: str, default: str | None, known: tuple[str, ...])
     return value
 
 
-def _name(table: Table) -> str:
+def _name(table: TomlTable) -> str:
     name = table.text("name")
     if not _NAME.fullmatch(name):
         raise table.wrong(name="name", problem=f"is {name!r}; use a-z, 0-9 and _ (at most 40).")
@@ -58,7 +58,7 @@ def _name(table: Table) -> str:
     return name
 
 
-def _condition(table: Table) -> Condition | None:
+def _condition(table: TomlTable) -> Condition | None:
     when = table.table("when")
     if when is None:
         return None
@@ -67,14 +67,16 @@ def _condition(table: Table) -> Condition | None:
     return condition
 
 
-def _options(read: Callable[[Table], str | int | float]) -> Callable[[Table], dict[str, Any]]:
+def _options(
+    read: Callable[[TomlTable], str | int | float],
+) -> Callable[[TomlTable], dict[str, Any]]:
     """Reads `[[fields.choices]]`, each value by `read`."""
 
-    def options(table: Table) -> dict[str, Any]:
+    def options(table: TomlTable) -> dict[str, Any]:
         entries = table.tables("choices")
         if len(entries) < 2:
             raise DeclarationError(table.place, "needs two [[fields.choices]] entries at least.")
-        keys = _keys(entries)
+        keys = _assign_keys(entries)
         found = tuple(
             _option(entry, read(entry), key) for entry, key in zip(entries, keys, strict=True)
         )
@@ -84,33 +86,33 @@ def _options(read: Callable[[Table], str | int | float]) -> Callable[[Table], di
     return options
 
 
-def _option(table: Table, value: str | int | float, key: str) -> Option:
+def _option(table: TomlTable, value: str | int | float, key: str) -> Option:
     option = Option(
         value=value,
         title=table.text("title"),
         help=table.text("help", ""),
         key=key,
         examples=table.texts("examples", ()),
-        route=one_of(table, "route", "", ROUTES),
+        route=read_choice(table, "route", "", ROUTES),
         drops=table.flag("drops", False),
     )
     table.close()
     return option
 
 
-def _keys(entries: tuple[Table, ...]) -> list[str]:
+def _assign_keys(entries: tuple[TomlTable, ...]) -> list[str]:
     """The keys of the options: those that are set, for the others the digits that are left."""
     given = [entry.text("key", "") for entry in entries]
     for number, (entry, key) in enumerate(zip(entries, given, strict=True)):
-        if key and (len(key) != 1 or key not in KEYS + SIGNS):
+        if key and (len(key) != 1 or key not in DIGIT_KEYS + SIGN_KEYS):
             raise entry.wrong("key", f"is {key!r}; use one digit, - or +.")
         if key and key in given[:number]:
             raise entry.wrong("key", f"is {key!r}, which another choice has; use another key.")
-    left = iter([key for key in KEYS if key not in given])
+    left = iter([key for key in DIGIT_KEYS if key not in given])
     return [key or next(left, "") for key in given]
 
 
-def _check_values(entries: tuple[Table, ...], options: tuple[Option, ...]) -> None:
+def _check_values(entries: tuple[TomlTable, ...], options: tuple[Option, ...]) -> None:
     seen: set[str | int | float] = set()
     for entry, option in zip(entries, options, strict=True):
         if option.value in seen:
@@ -118,36 +120,36 @@ def _check_values(entries: tuple[Table, ...], options: tuple[Option, ...]) -> No
         seen.add(option.value)
 
 
-def _word(table: Table) -> str:
+def _read_word(table: TomlTable) -> str:
     value = table.text("value")
     if not _VALUE.fullmatch(value):
         raise table.wrong("value", f"is {value!r}; use letters, digits, _ . - (at most 40).")
     return value
 
 
-def _number(table: Table) -> int | float:
+def _read_number(table: TomlTable) -> int | float:
     return table.number("value")
 
 
-def _text(table: Table) -> dict[str, Any]:
+def _text(table: TomlTable) -> dict[str, Any]:
     return {"limit": table.whole("limit", fields.TEXT_LIMIT, 1, fields.EDIT_LIMIT)}
 
 
-def _edit(table: Table) -> dict[str, Any]:
+def _edit(table: TomlTable) -> dict[str, Any]:
     limit = table.whole("limit", fields.EDIT_LIMIT, 1, fields.EDIT_LIMIT)
     return {"limit": limit, "text": table.text("text")}
 
 
-def _nothing(table: Table) -> dict[str, Any]:
+def _nothing(table: TomlTable) -> dict[str, Any]:
     return {}
 
 
 # What each kind reads from its entry beside what all have.
-_OWN: dict[str, Callable[[Table], dict[str, Any]]] = {
-    "choice": _options(_word),
-    "choices": _options(_word),
-    "scale": _options(_number),
-    "points": _options(_number),
+_KIND_READERS: dict[str, Callable[[TomlTable], dict[str, Any]]] = {
+    "choice": _options(_read_word),
+    "choices": _options(_read_word),
+    "scale": _options(_read_number),
+    "points": _options(_read_number),
     "yesno": _nothing,
     "text": _text,
     "edit": _edit,

@@ -16,11 +16,11 @@ class DeclarationError(ValueError):
     def __init__(self, place: Place, problem: str) -> None:
         self.place = place
         self.problem = problem
-        where = words(place)
+        where = describe_place(place)
         super().__init__(f"{where}: {problem}" if where else problem)
 
 
-class Table:
+class TomlTable:
     """One table of a file. Each key is asked for by its kind; `close` refuses those that were not.
 
     Every method raises `DeclarationError` for a value of another kind, and for a missing one
@@ -71,17 +71,17 @@ class Table:
             raise self.wrong(name, "holds something else than text; put each entry in quotes.")
         return tuple(value)
 
-    def table(self, name: str) -> "Table | None":
+    def table(self, name: str) -> "TomlTable | None":
         self._asked.append(name)
-        return Table(self._values[name], (*self.place, name)) if self.has(name) else None
+        return TomlTable(self._values[name], (*self.place, name)) if self.has(name) else None
 
-    def tables(self, name: str) -> "tuple[Table, ...]":
+    def tables(self, name: str) -> "tuple[TomlTable, ...]":
         """The entries of a list of tables; none if it is missing."""
         value = self._get(name, ())
         if not isinstance(value, list | tuple):
             raise self.wrong(name, f"is no list of tables; write [[{name}]] entries.")
         return tuple(
-            Table(entry, (*self.place, name, number)) for number, entry in enumerate(value)
+            TomlTable(entry, (*self.place, name, number)) for number, entry in enumerate(value)
         )
 
     def close(self) -> None:
@@ -102,7 +102,7 @@ class Table:
         return default
 
 
-def words(place: Place) -> str:
+def describe_place(place: Place) -> str:
     """A place as people say it: ("fields", 1, "choices", 0, "key") is "field 2, choice 1, key"."""
     said: list[str] = []
     for step in place:

@@ -21,10 +21,10 @@ ALGORITHM = "words-1"
 REFINEMENT_LIMIT = 400
 """Longest side of a change, in characters, that is marked inside; a longer one is read anew."""
 
-SHARED_AT_LEAST = 0.6
+MIN_SHARED_FRACTION = 0.6
 """Share of characters that two sides must keep for marks inside; below, marks are noise."""
 
-Kind = Literal["equal", "removed", "added", "changed"]
+SegmentKind = Literal["equal", "removed", "added", "changed"]
 Parts = tuple["Part", ...]
 
 
@@ -45,7 +45,7 @@ class Segment:
     """
 
     number: int
-    kind: Kind
+    kind: SegmentKind
     gold: Parts
     perturbed: Parts
 
@@ -76,12 +76,12 @@ class Piece:
 
     text: str
     changed: bool
-    kind: Kind
+    kind: SegmentKind
     number: int
 
 
 @dataclass(frozen=True)
-class Row:
+class SideBySideRow:
     """One line of each side; a side without pieces has no such line (a blank line has a break)."""
 
     gold: tuple[Piece, ...]
@@ -109,7 +109,7 @@ def to_json(difference: Difference) -> dict[str, Any]:
     """
     return {
         "algorithm": ALGORITHM,
-        "segments": [_packed(segment) for segment in difference.segments],
+        "segments": [_pack(segment) for segment in difference.segments],
     }
 
 
@@ -117,37 +117,37 @@ def from_json(data: dict[str, Any]) -> Difference:
     """Return the difference that `to_json` wrote; ValueError if another algorithm made it."""
     if data.get("algorithm") != ALGORITHM:
         raise ValueError(f"made by {data.get('algorithm')!r}, not {ALGORITHM!r}: compare again")
-    return _difference(tuple(_unpacked(n, packed) for n, packed in enumerate(data["segments"])))
+    return _difference(tuple(_unpack(n, packed) for n, packed in enumerate(data["segments"])))
 
 
-def rows(difference: Difference) -> tuple[Row, ...]:
+def align_lines(difference: Difference) -> tuple[SideBySideRow, ...]:
     """Return the two texts line by line, side by side; nothing is lost or said twice.
 
     Equal lines stand in one row. Lines of a change are paired in order; what one side has more
     stands against nothing, so that the text behind the change lines up again. There a line of the
     shorter side may go on in a later row; a list item stays whole. Two empty texts give no rows.
     """
-    made: list[Row] = []
+    made: list[SideBySideRow] = []
     gold: list[Piece] = []
     perturbed: list[Piece] = []
     for segment in difference.segments:
         *whole, (gold, perturbed) = _paired_lines(segment, gold, perturbed)
-        made += [Row(tuple(left), tuple(right)) for left, right in whole]
+        made += [SideBySideRow(tuple(left), tuple(right)) for left, right in whole]
     if gold or perturbed:
-        made.append(Row(tuple(gold), tuple(perturbed)))
+        made.append(SideBySideRow(tuple(gold), tuple(perturbed)))
     return tuple(made)
 
 
 # ------------------------------------------------------------------------------------ refinement
 
 
-def _refined(gold: str, perturbed: str) -> tuple[Parts, Parts]:
+def _refine(gold: str, perturbed: str) -> tuple[Parts, Parts]:
     """Return the parts of two differing texts, with changed characters marked where that helps."""
     whole = _parts([(gold, True)]), _parts([(perturbed, True)])
     if not gold or not perturbed or max(len(gold), len(perturbed)) > REFINEMENT_LIMIT:
         return whole
-    left, right, bonds = words.bonded(gold, perturbed)
-    if Indel.normalized_similarity(left, right) < SHARED_AT_LEAST:
+    left, right, bonds = words.bond_clusters(gold, perturbed)
+    if Indel.normalized_similarity(left, right) < MIN_SHARED_FRACTION:
         return whole
     diffs = [
         diff
@@ -158,7 +158,7 @@ def _refined(gold: str, perturbed: str) -> tuple[Parts, Parts]:
     ]
     diff_match_patch().diff_cleanupSemantic(diffs)
     shared = sum(len(text) for sign, text in diffs if sign == 0)
-    if 2 * shared < SHARED_AT_LEAST * (len(left) + len(right)):
+    if 2 * shared < MIN_SHARED_FRACTION * (len(left) + len(right)):
         return whole
     freed = [(sign, text.translate(bonds)) for sign, text in diffs]
     return (
@@ -187,19 +187,19 @@ def _parts(pieces: Iterable[tuple[str, bool]]) -> Parts:
 
 
 def _segments(gold: str, perturbed: str) -> Iterator[Segment]:
-    left, right, shared = words.both(gold, perturbed)
+    left, right, shared = words.tokenise_pair(gold, perturbed)
     sides = alignment.Sides.of(left, right)
-    for number, span in enumerate(alignment.spans(sides, shared)):
+    for number, span in enumerate(alignment.align(sides, shared)):
         a, b = sides.gold_offsets[span.a], sides.gold_offsets[span.b]
         c, d = sides.perturbed_offsets[span.c], sides.perturbed_offsets[span.d]
         if span.equal:
             yield _segment(number, *([(Part(gold[a:b], False),)] * 2))
         else:
-            yield _segment(number, *_refined(gold[a:b], perturbed[c:d]))
+            yield _segment(number, *_refine(gold[a:b], perturbed[c:d]))
 
 
 def _segment(number: int, gold: Parts, perturbed: Parts) -> Segment:
-    kind: Kind = "changed"
+    kind: SegmentKind = "changed"
     if not perturbed:
         kind = "removed"
     elif not gold:
@@ -242,7 +242,7 @@ def _unchanged_start(parts: Parts) -> int:
     return len(parts[0].text) if parts and not parts[0].changed else 0
 
 
-def _packed(segment: Segment) -> Any:
+def _pack(segment: Segment) -> Any:
     if segment.kind == "equal":
         return segment.gold[0].text
     return [
@@ -251,7 +251,7 @@ def _packed(segment: Segment) -> Any:
     ]
 
 
-def _unpacked(number: int, packed: Any) -> Segment:
+def _unpack(number: int, packed: Any) -> Segment:
     if isinstance(packed, str):
         return _segment(number, *([(Part(packed, False),)] * 2))
     gold, perturbed = (
@@ -274,11 +274,11 @@ def _paired_lines(
     right = _lines(segment, segment.perturbed, perturbed)
     height = max(len(left), len(right))
     return list(
-        zip(_stretched(left, height, gold), _stretched(right, height, perturbed), strict=True)
+        zip(_pad_lines(left, height, gold), _pad_lines(right, height, perturbed), strict=True)
     )
 
 
-def _stretched(lines: list[list[Piece]], height: int, begun: list[Piece]) -> list[list[Piece]]:
+def _pad_lines(lines: list[list[Piece]], height: int, begun: list[Piece]) -> list[list[Piece]]:
     """Return the lines with blanks before the last one.
 
     Behind it, if it is the only one and has begun beside its counterpart; a list mark or an

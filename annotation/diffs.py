@@ -7,35 +7,35 @@ from django.db.models import Exists, Func, IntegerField, OuterRef
 
 from annotation import diffing, tasktypes, writing
 from annotation.models import Diff, Project, Revision
-from annotation.prepared import Prepared
+from annotation.prepared import PreparedQuery
 
 # So many are stored at a time: a hundred take some 100 ms, and nobody who writes waits longer.
-AT_A_TIME = 100
+BATCH_SIZE = 100
 
-_STORED = Prepared(
+_STORED_QUERY = PreparedQuery(
     lambda revision, algorithm: Diff.objects.filter(revision=revision, algorithm=algorithm)
 )
 
 
-def of(revision: Revision) -> diffing.Difference | None:
+def load_difference(revision: Revision) -> diffing.Difference | None:
     """What changed between the two texts that the project's task type compares; None where the
     revision lacks one of them."""
     texts = _compared(revision)
     if texts is None:
         return None
-    stored = _stored(revision)
-    return diffing.from_json(stored.segments) if stored else _made(revision, *texts)
+    stored = _load_stored(revision)
+    return diffing.from_json(stored.segments) if stored else _compare_and_store(revision, *texts)
 
 
-def as_json(revision: Revision) -> dict[str, Any] | None:
+def load_json(revision: Revision) -> dict[str, Any] | None:
     """The same as plain data, as it is stored, with what can be said of the two texts."""
     texts = _compared(revision)
     if texts is None:
         return None
     before, after = texts
-    stored = _stored(revision)
+    stored = _load_stored(revision)
     if stored is None:
-        _made(revision, before, after)
+        _compare_and_store(revision, before, after)
         stored = Diff.objects.get(revision=revision, algorithm=diffing.ALGORITHM)
     return {
         **stored.segments,
@@ -46,7 +46,7 @@ def as_json(revision: Revision) -> dict[str, Any] | None:
     }
 
 
-class Changes(Func):
+class ChangeCount(Func):
     """In how many places the texts of a stored diff differ, in SQL."""
 
     output_field = IntegerField()
@@ -64,13 +64,13 @@ class Changes(Func):
         return super().as_sql(compiler, connection, template=counted, **context)
 
 
-def stored(project: Project) -> Any:
+def stored_diffs(project: Project) -> Any:
     """The stored diffs of the project's texts, each with its number of `changes`."""
     found = Diff.objects.filter(algorithm=diffing.ALGORITHM, revision__item__project=project)
-    return found.annotate(changes=Changes("segments"))
+    return found.annotate(changes=ChangeCount("segments"))
 
 
-def complete(revisions: Any) -> Iterator[int]:
+def store_missing(revisions: Any) -> Iterator[int]:
     """Make and store what diffs these revisions lack, so many at a time; yields how many are done.
 
     Of revisions without the texts that are compared none is made. It may be stopped any time.
@@ -79,17 +79,17 @@ def complete(revisions: Any) -> Iterator[int]:
         ~Exists(Diff.objects.filter(revision=OuterRef("pk"), algorithm=diffing.ALGORITHM))
     )
     ids = list(lacking.order_by("pk").values_list("pk", flat=True))
-    for begin in range(0, len(ids), AT_A_TIME):
-        some = Revision.objects.filter(pk__in=ids[begin : begin + AT_A_TIME])
-        made = [_new(one) for one in some.select_related("item__project__task_type")]
+    for begin in range(0, len(ids), BATCH_SIZE):
+        some = Revision.objects.filter(pk__in=ids[begin : begin + BATCH_SIZE])
+        made = [_build_diff(one) for one in some.select_related("item__project__task_type")]
         if rows := [one for one in made if one]:
             with writing.transact():
                 Diff.objects.bulk_create(rows, ignore_conflicts=True)
         yield begin + len(made)
 
 
-def _new(revision: Revision) -> Diff | None:
-    task = tasktypes.of_version(revision.item.project.task_type)
+def _build_diff(revision: Revision) -> Diff | None:
+    task = tasktypes.load_version(revision.item.project.task_type)
     texts = _pair(revision, task.diff) if task.diff else None
     return _row(revision, diffing.compare(*texts)) if texts else None
 
@@ -104,11 +104,13 @@ def _row(revision: Revision, difference: diffing.Difference) -> Diff:
     )
 
 
-def _stored(revision: Revision) -> Diff | None:
-    return revision.stored_diff or _STORED.first(revision=revision.pk, algorithm=diffing.ALGORITHM)
+def _load_stored(revision: Revision) -> Diff | None:
+    return revision.stored_diff or _STORED_QUERY.first(
+        revision=revision.pk, algorithm=diffing.ALGORITHM
+    )
 
 
-def _made(revision: Revision, before: str, after: str) -> diffing.Difference:
+def _compare_and_store(revision: Revision, before: str, after: str) -> diffing.Difference:
     difference = diffing.compare(before, after)
     Diff.objects.get_or_create(
         revision=revision,
@@ -123,7 +125,7 @@ def _made(revision: Revision, before: str, after: str) -> diffing.Difference:
 
 
 def _compared(revision: Revision) -> tuple[str, str] | None:
-    task = tasktypes.of_version(revision.item.project.task_type)
+    task = tasktypes.load_version(revision.item.project.task_type)
     if task.diff is None:
         raise ValueError(f"Task type {task.slug} compares no texts.")
     return _pair(revision, task.diff)

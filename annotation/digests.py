@@ -14,7 +14,7 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",
 Texts = Mapping[str, str | list[str]]
 
 
-def written_texts(texts: Texts) -> bytes:
+def texts_as_json(texts: Texts) -> bytes:
     """Texts by name as JSON in UTF-8; the order of the names does not matter."""
     try:
         return _FAST.encode(texts)
@@ -22,11 +22,11 @@ def written_texts(texts: Texts) -> bytes:
         return _CANONICAL.encode(texts).encode("utf-8", "surrogatepass")
 
 
-def of_written(written: bytes) -> str:
-    """SHA-256 of texts as `written_texts` gives them."""
+def digest_json(written: bytes) -> str:
+    """SHA-256 of texts as `texts_as_json` gives them."""
     return hashlib.sha256(written).hexdigest()
 
 
-def texts_digest(texts: Texts) -> str:
+def digest_texts(texts: Texts) -> str:
     """SHA-256 of texts by name; the order of the names does not matter."""
-    return of_written(written_texts(texts))
+    return digest_json(texts_as_json(texts))

@@ -13,17 +13,17 @@ from annotation.declared import RESERVED
 from annotation.errors import Refused
 from annotation.models import Draft, Item, Label, Membership, Slot
 from annotation.querysets import DraftQuerySet
-from annotation.submissions import Shown
+from annotation.submissions import ShownItem
 
 # As long as a text may be, with room for the answers beside it.
-LONGEST = 1_200_000
-MOST = 500
-WORDS = ("comment", "text", "note")
+MAX_LENGTH = 1_200_000
+MAX_DRAFTS = 500
+TEXT_NAMES = ("comment", "text", "note")
 
 
-def keep(
+def save_draft(
     member: Membership,
-    shown: Shown,
+    shown: ShownItem,
     data: Mapping[str, Any],
     *,
     now: datetime | None = None,
@@ -33,13 +33,13 @@ def keep(
     A draft that arrives after its page's label says nothing new and is passed over. Raises
     `Refused` for what the page did not show, and for more than there is room for.
     """
-    begun = _tidied(data)
-    item = _item(member, shown)
+    begun = _tidy(data)
+    item = _shown_item(member, shown)
     with writing.transact():
-        if Label.objects.filter(submission=tickets.digest(shown.key)).exists():
+        if Label.objects.filter(submission=tickets.digest_token(shown.key)).exists():
             return None
         if not begun:
-            drop(member, item)
+            delete_draft(member, item)
             return None
         _check_room(member, item)
         draft, _ = Draft.objects.update_or_create(
@@ -54,39 +54,39 @@ def keep(
     return draft
 
 
-def keep_sent(member: Membership, sent: QueryDict) -> bool:
+def save_refused_form(member: Membership, sent: QueryDict) -> bool:
     """Keep what a refused form held, beside what the draft holds already; whether it is kept."""
     names = [name for name in sent if name not in RESERVED]
     data: dict[str, Any] = {"answers": {name: sent.getlist(name) for name in names}}
-    data |= {name: sent.get(name, "") for name in WORDS}
+    data |= {name: sent.get(name, "") for name in TEXT_NAMES}
     number = sent.get("revision", "")
     revision = int(number[:9]) if number.isdecimal() else 0
-    shown = Shown(sent.get("key", ""), sent.get("item", ""), revision)
+    shown = ShownItem(sent.get("key", ""), sent.get("item", ""), revision)
     before = Draft.objects.of(member.pk).filter(item__key=_storable(shown.item_key)).first()
     filled = {name: value for name, value in data.items() if value}
     try:
-        kept = keep(member, shown, {**before.data, **filled} if before else filled)
+        kept = save_draft(member, shown, {**before.data, **filled} if before else filled)
     except Refused:
         return False
     return kept is not None
 
 
-def keep_words(member: Membership, item: Item, revision: int) -> None:
+def move_to_revision(member: Membership, item: Item, revision: int) -> None:
     """The correction is stored: what is left of the draft is of the new revision."""
-    draft = on(member, item)
+    draft = find_draft(member, item)
     if draft is None:
         return
     left = {name: said for name, said in draft.data.items() if name not in ("text", "note")}
     if not left:
-        drop(member, item)
+        delete_draft(member, item)
         return
     draft.data, draft.revision = left, revision
     draft.save(update_fields=["data", "revision"])
 
 
-def bring_back(member: Membership, label: Label, answers: Mapping[str, list[str]]) -> None:
+def restore_from_label(member: Membership, label: Label, answers: Mapping[str, list[str]]) -> None:
     """What a label that was taken back said, as a draft; one that is there already stays."""
-    begun = _tidied({"answers": answers, "comment": label.comment})
+    begun = _tidy({"answers": answers, "comment": label.comment})
     if begun:
         Draft.objects.get_or_create(
             member=member,
@@ -95,36 +95,36 @@ def bring_back(member: Membership, label: Label, answers: Mapping[str, list[str]
         )
 
 
-def of(member: Membership) -> DraftQuerySet:
+def list_drafts(member: Membership) -> DraftQuerySet:
     """The member's drafts with their items, the newest first."""
     return Draft.objects.of(member.pk).select_related("item")
 
 
-def on(member: Membership, item: Item) -> Draft | None:
+def find_draft(member: Membership, item: Item) -> Draft | None:
     """What the member has begun on this item."""
     return Draft.objects.of(member.pk).filter(item=item).first()
 
 
-def drop(member: Membership, item: Item) -> None:
+def delete_draft(member: Membership, item: Item) -> None:
     """Forget the draft, since its label is stored or the member wants it gone."""
     Draft.objects.of(member.pk).filter(item=item).delete()
 
 
-def _tidied(data: Mapping[str, Any]) -> dict[str, Any]:
+def _tidy(data: Mapping[str, Any]) -> dict[str, Any]:
     """Answers as lists of texts by field, and the words; nothing that is empty."""
-    if not isinstance(data, Mapping) or len(json.dumps(data)) > LONGEST:
+    if not isinstance(data, Mapping) or len(json.dumps(data)) > MAX_LENGTH:
         raise Refused("This draft is too long to be kept. Shorten it, or send it.")
     begun: dict[str, Any] = {
-        name: _storable(value) for name in WORDS if isinstance(value := data.get(name), str)
+        name: _storable(value) for name in TEXT_NAMES if isinstance(value := data.get(name), str)
     }
     answers = data.get("answers")
     if isinstance(answers, Mapping):
-        given = {_storable(name): _several(value) for name, value in answers.items()}
+        given = {_storable(name): _as_list(value) for name, value in answers.items()}
         begun["answers"] = {name: values for name, values in given.items() if any(values)}
     return {name: value for name, value in begun.items() if value}
 
 
-def _several(value: object) -> list[str]:
+def _as_list(value: object) -> list[str]:
     return [_storable(str(one)) for one in (value if isinstance(value, list) else [value])]
 
 
@@ -133,19 +133,24 @@ def _storable(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "ignore").decode("utf-8")
 
 
-def _item(member: Membership, shown: Shown) -> Item:
+def _shown_item(member: Membership, shown: ShownItem) -> Item:
     """The item that the page with this key showed. Else anybody could open any item by a draft."""
-    ticket = tickets.read(shown.key)
+    ticket = tickets.read_token(shown.key)
     slots = Slot.objects.filter(pk=ticket.slot_id, project=member.project_id)
     slot = slots.select_related("item").first()
     if slot is None or ticket.member_id != member.pk:
         raise Refused("This page was made for somebody else. Load the page again.")
-    if not veils.fits(shown.item_key, member, slot.item) or ticket.revision != shown.revision:
+    if (
+        not veils.matches_name(shown.item_key, member, slot.item)
+        or ticket.revision != shown.revision
+    ):
         raise Refused("This is not the item that the page showed. Load the page again.")
     return slot.item
 
 
 def _check_room(member: Membership, item: Item) -> None:
     others = Draft.objects.of(member.pk).exclude(item=item)
-    if others.count() >= MOST:
-        raise Refused(f"You have {MOST} drafts. Finish or drop some before you begin another.")
+    if others.count() >= MAX_DRAFTS:
+        raise Refused(
+            f"You have {MAX_DRAFTS} drafts. Finish or drop some before you begin another."
+        )

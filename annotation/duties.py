@@ -5,13 +5,13 @@ from django.conf import settings
 
 from annotation.models import Account, Membership, Role
 
-SECOND_STEP = (
+MFA_REQUIRED_MESSAGE = (
     "Who leads a project or the site has to use two-step sign-in here. Set it up, then all is open"
     " again."
 )
 
 
-def owes_second_step(account: Account) -> bool:
+def must_set_up_mfa(account: Account) -> bool:
     """Whether the account may do much, has no second step, and the settings ask for one."""
     if not settings.SECOND_STEP_REQUIRED:
         return False

@@ -1,6 +1,6 @@
 """The kinds of field that a task type can ask for.
 
-A new kind is one class here, one line in `KINDS` and one template in
+A new kind is one class here, one line in `FIELD_KINDS` and one template in
 `templates/annotation/fields/`. Answers come by field name: from a form through `from_post`, from a
 program as they are; `clean` makes of either what is stored.
 """
@@ -86,7 +86,7 @@ class Field:
     def clean(self, answer: object) -> Any:
         """The answer as it is stored. Raises `FieldError`."""
         for option in self.options:
-            if _same(option.value, answer):
+            if _means_value(option.value, answer):
                 return option.value
         raise self.error()
 
@@ -258,7 +258,7 @@ class ClaimCheck(Field):
         return f"{explained} of {len(answer)} explained by the claim"
 
 
-KINDS: dict[str, type[Field]] = {
+FIELD_KINDS: dict[str, type[Field]] = {
     kind.kind: kind for kind in (Choice, Choices, Scale, Points, YesNo, Text, Edit, ClaimCheck)
 }
 
@@ -269,7 +269,7 @@ def is_empty(answer: object) -> bool:
     return answer is None or answer == [] or answer == {}
 
 
-def _same(value: str | int | float, answer: object) -> bool:
+def _means_value(value: str | int | float, answer: object) -> bool:
     """Whether an answer means this value; a form and a CSV file send numbers as text."""
     if isinstance(value, str) or isinstance(answer, str):
         return str(value) == str(answer).strip() if isinstance(answer, str) else False

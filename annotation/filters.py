@@ -16,9 +16,9 @@ from annotation.querysets import ItemQuerySet, LabelQuerySet
 from annotation.tasktypes import TaskType
 
 UNRESOLVED = "none"
-TESTS = [("tests", "Neither repeats nor for practice")]
+PURPOSE_CHOICES = [("tests", "Neither repeats nor for practice")]
 # What is asked of one label.
-OF_LABEL = ("annotator", "choice", "longer_than")
+LABEL_FILTERS = ("annotator", "choice", "longer_than")
 
 
 def _categories() -> list[tuple[str, str]]:
@@ -29,7 +29,7 @@ def _abilities() -> list[tuple[str, str]]:
     return [(ability.slug, ability.name) for ability in taxonomy.load().abilities]
 
 
-def _object(text: str) -> dict[str, Any] | None:
+def _parse_object(text: str) -> dict[str, Any] | None:
     try:
         found = json.loads(text)
         plain = json.dumps(found, ensure_ascii=False).encode()
@@ -59,7 +59,7 @@ class ItemFilter(filters.FilterSet):
     ability = filters.ChoiceFilter(choices=_abilities, empty_label="Any", label="Ability")
     resolution = filters.CharFilter(method="resolved_as", label="Resolution", max_length=40)
     flag = filters.ChoiceFilter(
-        choices=[*flagging.TITLES.items()], method="flagged", empty_label="Any", label="Flag"
+        choices=[*flagging.FLAG_TITLES.items()], method="flagged", empty_label="Any", label="Flag"
     )
     annotator = filters.CharFilter(method="said_to_be", label="Labelled by", max_length=80)
     choice = filters.CharFilter(method="said_to_be", label="Labelled as", max_length=40)
@@ -67,7 +67,9 @@ class ItemFilter(filters.FilterSet):
         method="said_to_be", label="Labelled in more than so many seconds", min_value=0
     )
     search = filters.CharFilter(method="search_key", label="Key holds", max_length=200)
-    items = filters.ChoiceFilter(choices=TESTS, method="as_tests", empty_label="Any", label="Items")
+    items = filters.ChoiceFilter(
+        choices=PURPOSE_CHOICES, method="as_tests", empty_label="Any", label="Items"
+    )
     fields = filters.CharFilter(method="having", label="Fields, as JSON", max_length=2000)
     answers = filters.CharFilter(
         method="answered", label="Answers held true, as JSON", max_length=2000
@@ -91,7 +93,7 @@ class ItemFilter(filters.FilterSet):
         project = Project.objects.filter(pk__in=first).select_related("task_type").first()
         if value == UNRESOLVED or project is None:
             return
-        task = tasktypes.of_version(project.task_type)
+        task = tasktypes.load_version(project.task_type)
         offered = [str(option.value) for option in task.deciding.options]
         held = Resolution.objects.filter(item__project=project, value=value)
         # What cannot be printed may be nothing that a database looks for.
@@ -109,7 +111,7 @@ class ItemFilter(filters.FilterSet):
 
     def said_to_be(self, items: ItemQuerySet, name: str, value: Any) -> ItemQuerySet:
         asked = self.form.cleaned_data
-        given = {one: asked[one] for one in OF_LABEL if asked.get(one) not in ("", None)}
+        given = {one: asked[one] for one in LABEL_FILTERS if asked.get(one) not in ("", None)}
         if name != next(iter(given)):
             return items  # all are asked of one label, with the first
         seconds = given.get("longer_than")
@@ -121,19 +123,19 @@ class ItemFilter(filters.FilterSet):
 
     def having(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         """What is no object of words names no item."""
-        said = _object(value)
+        said = _parse_object(value)
         return items.none() if said is None else items.having(said)
 
     def answered(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
-        said = _object(value)
+        said = _parse_object(value)
         return items.none() if said is None else items.answered(said)
 
     def behind_agreement(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
-        row, first = _object(value), items.order_by().values("project")[:1]
+        row, first = _parse_object(value), items.order_by().values("project")[:1]
         project = Project.objects.filter(pk__in=first).first()
         if row is None or project is None:
             return items.none()
-        return items.at_positions(behind.positions(project, row))
+        return items.at_positions(behind.item_positions(project, row))
 
     def search_key(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         return items.with_key_like(value)

@@ -6,23 +6,23 @@ from django import forms
 
 from annotation import keymaps, taxonomy
 from annotation.models import Account
-from annotation.submissions import Said, Shown
+from annotation.submissions import ShownItem, SubmittedAnswers
 from annotation.tasktypes import TaskType
 
 
-class ShownForm(forms.Form):
+class SubmissionForm(forms.Form):
     """What every submission carries: the item and the revision on the page, and its own key."""
 
     key = forms.CharField(max_length=400)
     item = forms.CharField(max_length=200, strip=False)
     revision = forms.IntegerField(min_value=1)
 
-    def shown(self) -> Shown:
+    def shown(self) -> ShownItem:
         sent = self.cleaned_data
-        return Shown(sent["key"], sent["item"], sent["revision"])
+        return ShownItem(sent["key"], sent["item"], sent["revision"])
 
 
-class LabelForm(ShownForm):
+class LabelForm(SubmissionForm):
     """A label: one answer for each field of the task type, with a comment if there is one."""
 
     comment = forms.CharField(required=False, max_length=10_000)
@@ -34,11 +34,13 @@ class LabelForm(ShownForm):
         found = ((field.name, field.from_post(data)) for field in every)
         self.answers = {name: answer for name, answer in found if answer is not None}
 
-    def said(self) -> Said:
-        return Said(self.answers, self.cleaned_data["comment"], self.cleaned_data["seconds"])
+    def said(self) -> SubmittedAnswers:
+        return SubmittedAnswers(
+            self.answers, self.cleaned_data["comment"], self.cleaned_data["seconds"]
+        )
 
 
-class CorrectionForm(ShownForm):
+class CorrectionForm(SubmissionForm):
     """The whole corrected text, with a note on why if there is one."""
 
     text = forms.CharField(strip=False, max_length=1_000_000)
@@ -49,7 +51,7 @@ class CorrectionForm(ShownForm):
         return str(self.cleaned_data["text"]).replace("\r\n", "\n")
 
 
-class PileForm(forms.Form):
+class LabelSearchForm(forms.Form):
     """What to look for among one's labels."""
 
     key = forms.CharField(label="Item", required=False, max_length=200)
@@ -82,15 +84,15 @@ class KeysForm(forms.Form):
                 label=action.title,
                 required=False,
                 max_length=4,
-                initial=keymaps.key_of(account.keys, action.name),
+                initial=keymaps.key_for_action(account.keys, action.name),
                 widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
             )
 
     def changes(self) -> dict[str, str]:
         """The keys that differ from the usual ones; an empty field means the usual one."""
-        return keymaps.changed(self.cleaned_data)
+        return keymaps.extract_changes(self.cleaned_data)
 
     def clean(self) -> dict[str, Any]:
-        for name, problem in keymaps.problems(self.changes()).items():
+        for name, problem in keymaps.find_problems(self.changes()).items():
             self.add_error(name, problem)
         return self.cleaned_data

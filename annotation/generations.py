@@ -12,25 +12,28 @@ from django.db.models import QuerySet
 
 from annotation import jobs, perturbing, programs
 from annotation.models import Job, Membership, Project
-from annotation.perturbing import Tally, Wish
-from annotation.vetting import EVERYBODY, Vetting
+from annotation.perturbing import PerturbRequest, PerturbResult
+from annotation.vetting import RELEASE_ALL, ReleasePolicy
 
-KIND = "generation"
-PERTURBERS = "perturbers"
+JOB_KIND = "generation"
+BY_PERTURBERS = "perturbers"
 
 
-def want(
-    project: Project, wish: Wish, vetting: Vetting = EVERYBODY, member: Membership | None = None
+def enqueue(
+    project: Project,
+    wish: PerturbRequest,
+    vetting: ReleasePolicy = RELEASE_ALL,
+    member: Membership | None = None,
 ) -> Job:
-    """Have perturbers make items by the next worker. Raises as `perturbing.check` does, and
+    """Have perturbers make items by the next worker. Raises as `perturbing.check_request` does, and
     `FieldError` for a share that is none."""
-    perturbing.check(project, wish)
+    perturbing.check_request(project, wish)
     vetting.check()
-    return jobs.want(
+    return jobs.enqueue(
         project,
         member,
-        KIND,
-        by=PERTURBERS,
+        JOB_KIND,
+        by=BY_PERTURBERS,
         perturbers=[*wish.perturbers],
         seed=wish.seed,
         each=wish.number,
@@ -41,30 +44,30 @@ def want(
     )
 
 
-def of_project(project: Project) -> QuerySet[Job]:
+def list_jobs(project: Project) -> QuerySet[Job]:
     """The times that items were made, the last first."""
-    return jobs.of_project(project, KIND)
+    return jobs.list_jobs(project, JOB_KIND)
 
 
-def called(project: Project, number: int) -> Job | None:
-    return of_project(project).filter(result__number=number).first()
+def find_job(project: Project, number: int) -> Job | None:
+    return list_jobs(project).filter(result__number=number).first()
 
 
-def due(now: datetime) -> list[int]:
+def due_job_ids(now: datetime) -> list[int]:
     """The ids of jobs that wait for a worker, or whose worker is gone."""
-    return jobs.due(KIND, now)
+    return jobs.due_job_ids(JOB_KIND, now)
 
 
-def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
+def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     """Make what a job asks for, unless another worker is at it; whether that was done. One that is
     `stopped` waits for the next worker: what was stored is then found unchanged."""
-    return jobs.by_command(job_id, KIND, "perturb", "made", stopped)
+    return jobs.run_job_command(job_id, JOB_KIND, "perturb", "made", stopped)
 
 
-def make(job: Job) -> Tally:
+def make_job_items(job: Job) -> PerturbResult:
     """What the program does: make what the job asks for, and note how far it is."""
     said = job.result
-    wish = Wish(
+    wish = PerturbRequest(
         perturbers=tuple(said["perturbers"]),
         seed=said["seed"],
         number=said["each"],
@@ -74,13 +77,15 @@ def make(job: Job) -> Tally:
     )
 
     def told(done: int, total: int) -> None:
-        jobs.note(job, done=done, total=total)
-        programs.alive()
+        jobs.store_values(job, done=done, total=total)
+        programs.send_heartbeat()
 
-    return perturbing.make(job.project, wish, Vetting.of(said), member=job.member, told=told)
+    return perturbing.make_items(
+        job.project, wish, ReleasePolicy.of(said), member=job.member, told=told
+    )
 
 
-def outcome(done: Tally) -> dict[str, Any]:
+def summarise_result(done: PerturbResult) -> dict[str, Any]:
     """What became of it, in numbers, and the first of the rows that did not come in."""
     return {
         "made": dict(done.made),

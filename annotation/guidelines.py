@@ -10,11 +10,11 @@ from annotation import diffing, writing
 from annotation.errors import Refused, Stale
 from annotation.models import Event, GuidelinesVersion, Item, Membership, Project
 
-LONGEST = 200_000
+MAX_LENGTH = 200_000
 
 
 @dataclass(frozen=True)
-class ForItem:
+class ItemGuidelines:
     """What is told of one item: the text for every item, and that for its kind, if there is one."""
 
     version: GuidelinesVersion
@@ -24,7 +24,7 @@ class ForItem:
 
 
 @dataclass(frozen=True)
-class Change:
+class GuidelinesChange:
     """A part of the guidelines that differs between two versions; `kind` is empty for the text
     that holds of every item."""
 
@@ -32,15 +32,15 @@ class Change:
     difference: diffing.Difference
 
 
-def current(project: Project) -> GuidelinesVersion | None:
+def current_version(project: Project) -> GuidelinesVersion | None:
     """The last version, or None as long as there is none."""
     return project.guidelines.last()
 
 
-def for_item(version: GuidelinesVersion, project: Project, item: Item) -> ForItem:
+def for_item(version: GuidelinesVersion, project: Project, item: Item) -> ItemGuidelines:
     """What a version tells of an item, by the project's field for guidelines."""
-    kind = _kind(project, item)
-    return ForItem(version, version.text, kind, version.variants.get(kind, ""))
+    kind = _variant_value(project, item)
+    return ItemGuidelines(version, version.text, kind, version.variants.get(kind, ""))
 
 
 def publish(
@@ -65,7 +65,7 @@ def publish(
     with writing.transact():
         # Two leads who publish at once take turns, and each gets a number of their own.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
-        last = current(project)
+        last = current_version(project)
         if base is not None and base != (last.number if last else 0):
             raise Stale("Somebody published meanwhile. Read it, and publish again.")
         if last and (last.text, last.variants) == (text, variants):
@@ -85,11 +85,11 @@ def publish(
     return version
 
 
-def unseen(member: Membership) -> GuidelinesVersion | None:
+def unseen_version(member: Membership) -> GuidelinesVersion | None:
     """The version that the member has still to acknowledge; None for who does not label."""
     if not member.can_label:
         return None
-    version = current(member.project)
+    version = current_version(member.project)
     return version if version and version.number > member.guidelines_seen else None
 
 
@@ -101,15 +101,17 @@ def acknowledge(member: Membership, number: int) -> None:
         member.save(update_fields=["guidelines_seen"])
 
 
-def changes(older: GuidelinesVersion, newer: GuidelinesVersion) -> list[Change]:
+def list_changes(older: GuidelinesVersion, newer: GuidelinesVersion) -> list[GuidelinesChange]:
     """What differs between two versions, the text for every item first, then kind by kind."""
     before, after = ({"": one.text} | one.variants for one in (older, newer))
     kinds = sorted(set(before) | set(after))
     pairs = [(kind, before.get(kind, ""), after.get(kind, "")) for kind in kinds]
-    return [Change(kind, diffing.compare(old, new)) for kind, old, new in pairs if old != new]
+    return [
+        GuidelinesChange(kind, diffing.compare(old, new)) for kind, old, new in pairs if old != new
+    ]
 
 
-def kinds(project: Project) -> list[str]:
+def variant_values(project: Project) -> list[str]:
     """The values of the project's field for guidelines that its items have, sorted."""
     if not project.guidelines_field:
         return []
@@ -119,11 +121,11 @@ def kinds(project: Project) -> list[str]:
 def _check(text: str, variants: Mapping[str, str]) -> None:
     if not text.strip() and not variants:
         raise Refused("Guidelines without a word help nobody. Write some, then publish.")
-    if max(map(len, [text, *variants.values()])) > LONGEST:
-        raise Refused(f"A text of the guidelines can have {LONGEST:,} characters at most.")
+    if max(map(len, [text, *variants.values()])) > MAX_LENGTH:
+        raise Refused(f"A text of the guidelines can have {MAX_LENGTH:,} characters at most.")
 
 
-def _kind(project: Project, item: Item) -> str:
+def _variant_value(project: Project, item: Item) -> str:
     value = item.value_of(project.guidelines_field)
     return "" if value is None else str(value)
 

@@ -3,7 +3,7 @@
 Other packages add theirs when they are loaded; a test finds every kind that is written anywhere.
 """
 
-KINDS = {
+EVENT_TITLES = {
     "ability": "ability set",
     "account": "account",
     "answers": "answers given to prompts",
@@ -49,6 +49,6 @@ KINDS = {
 }
 
 
-def words(kind: str) -> str:
+def event_title(kind: str) -> str:
     """A kind for people to read; one that nobody writes any more by its own name."""
-    return KINDS.get(kind) or kind.replace("-", " ")
+    return EVENT_TITLES.get(kind) or kind.replace("-", " ")

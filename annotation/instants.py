@@ -7,7 +7,7 @@ from django.db import connection, transaction
 
 
 @contextmanager
-def held() -> Iterator[None]:
+def consistent_reads() -> Iterator[None]:
     """All that is read inside is as it was at the first read; nothing can be written inside.
 
     Others go on writing meanwhile. Inside a transaction of the caller's, that decides.

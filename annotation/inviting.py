@@ -10,11 +10,11 @@ from annotation.errors import FieldError, Refused
 from annotation.models import Account, Event, Invitation, Membership
 
 # How many days a link can be used.
-DAYS = (1, 7, 30)
+VALID_DAYS = (1, 7, 30)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class InvitationRequest:
     """Who is invited, as what; without an address the lead hands the link over."""
 
     alias: str
@@ -23,7 +23,9 @@ class Wanted:
     days: int = 7
 
 
-def invite(lead: Membership, wanted: Wanted, *, now: datetime) -> tuple[Invitation, str]:
+def create_invitation(
+    lead: Membership, wanted: InvitationRequest, *, now: datetime
+) -> tuple[Invitation, str]:
     """A new invitation and the key of its link, which nobody can see again.
 
     Raises FieldError if the project has a member of this name, or waits for one.
@@ -49,7 +51,7 @@ def revoke(lead: Membership, invitation: Invitation, *, now: datetime) -> None:
             _record(invitation, lead, "open", "taken back")
 
 
-def find(key: str, *, now: datetime) -> Invitation | None:
+def find_invitation(key: str, *, now: datetime) -> Invitation | None:
     """The invitation that this key opens; None if it never did or does no more."""
     if "\0" in key:  # which PostgreSQL refuses to look for
         return None
@@ -61,7 +63,7 @@ def accept(invitation: Invitation, account: Account, *, now: datetime) -> Member
     with writing.transact():
         there = Membership.objects.in_project(invitation.project).filter(account=account).first()
         if there:
-            raise Refused(_already(there))
+            raise Refused(_member_already_text(there))
         if Membership.objects.in_project(invitation.project).called([invitation.alias]).exists():
             raise Refused("The name was given to somebody else. Ask for a new invitation.")
         # By update-count: of two who press at once, one comes in.
@@ -79,7 +81,7 @@ def accept(invitation: Invitation, account: Account, *, now: datetime) -> Member
     return member
 
 
-def accept_anew(
+def accept_with_new_account(
     invitation: Invitation, username: str, password: str, *, now: datetime
 ) -> Membership:
     """The same for somebody without an account, who gets one with the address of the invitation.
@@ -98,7 +100,7 @@ def accept_anew(
         return accept(invitation, account, now=now)
 
 
-def sent_to(email: str, *, now: datetime) -> list[Invitation]:
+def find_by_email(email: str, *, now: datetime) -> list[Invitation]:
     """The invitations that were sent to just this address and can be used; none to no address."""
     if not email or "\0" in email:
         return []
@@ -143,7 +145,7 @@ def _same_address(one: str, other: str) -> bool:
     return one == other or alike
 
 
-def _already(member: Membership) -> str:
+def _member_already_text(member: Membership) -> str:
     if member.active:
         return f"You are in this project already, as {member.alias}."
     return "You are suspended in this project. A lead of it can let you go on."
@@ -152,7 +154,7 @@ def _already(member: Membership) -> str:
 def _record(invitation: Invitation, by: Membership, old: str, new: str) -> None:
     # Without the address, which is the account's alone.
     Event.record(
-        members.INVITATION,
+        members.INVITATION_EVENT,
         invitation.alias,
         project_id=by.project_id,
         member_id=by.pk,

@@ -20,116 +20,120 @@ from annotation import programs, writing
 from annotation.models import Event, Job, Membership, Project
 
 # A worker that was killed is noticed after this long.
-LEASE = timedelta(seconds=60)
+LEASE_TIME = timedelta(seconds=60)
 
 
-def want(project: Project, member: Membership | None, kind: str, **asked: Any) -> Job:
+def enqueue(project: Project, member: Membership | None, kind: str, **asked: Any) -> Job:
     """Have a job done by the next worker; inside or outside a transaction."""
     with writing.transact():
         Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
-        number = of_project(project, kind).count() + 1
+        number = list_jobs(project, kind).count() + 1
         result = {"number": number, **asked}
         return Job.objects.create(project=project, kind=kind, member=member, result=result)
 
 
-def of_project(project: Project, kind: str) -> QuerySet[Job]:
+def list_jobs(project: Project, kind: str) -> QuerySet[Job]:
     """The jobs of a kind that were asked for, the last first."""
     return Job.objects.filter(project=project, kind=kind).select_related("project", "member")
 
 
-def free(now: datetime) -> Q:
+def free_jobs_filter(now: datetime) -> Q:
     """Jobs that nobody is at. Where somebody is, `result` says until when."""
     gone = Q(result__until__isnull=True) | Q(result__until__lte=now.timestamp())
     return Q(finished_at=None) & (Q(state=Job.State.WAITING) | (Q(state=Job.State.RUNNING) & gone))
 
 
-def due(kind: str, now: datetime) -> list[int]:
+def due_job_ids(kind: str, now: datetime) -> list[int]:
     """The ids of jobs that wait for a worker, or whose worker is gone."""
-    return list(Job.objects.filter(free(now), kind=kind).values_list("pk", flat=True))
+    return list(Job.objects.filter(free_jobs_filter(now), kind=kind).values_list("pk", flat=True))
 
 
-def unfinished(job: Job) -> QuerySet[Job]:
+def unfinished_job(job: Job) -> QuerySet[Job]:
     """The job, unless it ended or was cancelled meanwhile."""
     return Job.objects.filter(pk=job.pk, finished_at=None)
 
 
-def take(job_id: int, kind: str, *, now: datetime | None = None, **asked: Any) -> Job | None:
+def take_lease(job_id: int, kind: str, *, now: datetime | None = None, **asked: Any) -> Job | None:
     """Have a job until LEASE is over; None if it is not free, or not (any more) as it is `asked`
     for, by the lookups of a filter."""
     now = now or timezone.now()
     with writing.transact():
-        found = Job.objects.select_for_update(of=("self",)).filter(free(now), kind=kind, **asked)
+        found = Job.objects.select_for_update(of=("self",)).filter(
+            free_jobs_filter(now), kind=kind, **asked
+        )
         job = found.select_related("project").filter(pk=job_id).first()
         if job:
-            job.state, job.result["until"] = Job.State.RUNNING, _until(now)
+            job.state, job.result["until"] = Job.State.RUNNING, _lease_end(now)
             job.save(update_fields=["state", "result"])
     return job
 
 
 @contextmanager
-def taken(
+def hold_lease(
     job_id: int, kind: str, stopped: Callable[[], bool] = bool, **asked: Any
 ) -> Iterator[Job | None]:
-    """Work on a job, as `take` has it. If the connection to the database is lost meanwhile, the job
-    is given back at once by a fresh one, and the error goes on."""
-    job = take(job_id, kind, **asked)
+    """Work on a job, as `take_lease` has it. If the connection to the database is lost meanwhile,
+    the job is given back at once by a fresh one, and the error goes on."""
+    job = take_lease(job_id, kind, **asked)
     try:
         yield job
     except Error:
         if job and not connection.is_usable():
-            patience = LEASE.total_seconds()
-            writing.afresh(lambda: _give_back(job), patience=patience, stopped=stopped)
+            patience = LEASE_TIME.total_seconds()
+            writing.retry_with_new_connection(
+                lambda: _release_lease(job), patience=patience, stopped=stopped
+            )
         raise
 
 
-def _give_back(job: Job) -> None:
+def _release_lease(job: Job) -> None:
     """Leave a job to the next worker, if it is still ours."""
-    mine = unfinished(job).filter(state=Job.State.RUNNING, result__until=job.result["until"])
+    mine = unfinished_job(job).filter(state=Job.State.RUNNING, result__until=job.result["until"])
     mine.update(state=Job.State.WAITING)
 
 
-def run(
+def run_leased(
     job: Job,
     command: Sequence[str],
     stopped: Callable[[], bool],
     told: Callable[[str], object] = str,
-) -> programs.Ended:
+) -> programs.ProgramResult:
     """Run a program until it ends, is `stopped` or the job is cancelled; what it prints is
-    `told`, as `programs.run` does."""
-    return programs.run(
+    `told`, as `programs.run_program` does."""
+    return programs.run_program(
         command,
-        stopped=lambda: stopped() or not unfinished(job).exists(),
-        hold=lambda: _hold(job),
-        every=LEASE.total_seconds() / 3,
+        stopped=lambda: stopped() or not unfinished_job(job).exists(),
+        hold=lambda: _extend_lease(job),
+        every=LEASE_TIME.total_seconds() / 3,
         told=told,
     )
 
 
-def manage(*words: str) -> list[str]:
+def manage_command(*words: str) -> list[str]:
     """A management command as a program."""
     return [sys.executable, str(settings.BASE_DIR / "manage.py"), *words]
 
 
-def by_command(
+def run_job_command(
     job_id: int, kind: str, command: str, came_of: str, stopped: Callable[[], bool]
 ) -> bool:
     """Have a job done by a command that takes its id as `--job`, unless another worker is at it;
     whether it was done. What the command prints last, as JSON, the job keeps as `came_of`."""
-    with taken(job_id, kind, stopped) as job:
+    with hold_lease(job_id, kind, stopped) as job:
         if job is None:
             return False
-        ended = run(job, manage(command, "--job", str(job.pk)), stopped)
+        ended = run_leased(job, manage_command(command, "--job", str(job.pk)), stopped)
         told = {came_of: json.loads(ended.printed)} if ended.code == 0 else {}
-        return leave(job, ended, **told) and ended.code == 0
+        return store_outcome(job, ended, **told) and ended.code == 0
 
 
-def leave(job: Job, ended: programs.Ended, **result: Any) -> bool:
-    """Note how the program ended, with what came of it, as `end` does."""
+def store_outcome(job: Job, ended: programs.ProgramResult, **result: Any) -> bool:
+    """Note how the program ended, with what came of it, as `end_job` does."""
     made = {"state": Job.State.FINISHED, "finished_at": timezone.now()}
-    return end(job, ended, {**made, "result": {**job.result, **result}})
+    return end_job(job, ended, {**made, "result": {**job.result, **result}})
 
 
-def end(job: Job, ended: programs.Ended, made: dict[str, Any]) -> bool:
+def end_job(job: Job, ended: programs.ProgramResult, made: dict[str, Any]) -> bool:
     """Note how the program ended, with the values `made` of the job if it ended well; one that was
     stopped is left to the next worker. False for a job that was cancelled, of which nothing is
     noted."""
@@ -139,32 +143,32 @@ def end(job: Job, ended: programs.Ended, made: dict[str, Any]) -> bool:
     elif ended.code:
         values = {"state": Job.State.FAILED, "message": ended.said, "finished_at": timezone.now()}
     with writing.transact():
-        return bool(unfinished(job).update(**values))
+        return bool(unfinished_job(job).update(**values))
 
 
-def note(job: Job, **values: Any) -> None:
+def store_values(job: Job, **values: Any) -> None:
     """Store values of the job, unless it ended or was cancelled meanwhile."""
     with writing.transact():
-        unfinished(job).update(**values)
+        unfinished_job(job).update(**values)
 
 
-def cancel(job: Job, by: Membership) -> bool:
+def cancel_job(job: Job, by: Membership) -> bool:
     """End a job that is not done; whether there was something to end."""
     ended = {"state": Job.State.CANCELLED, "message": f"Cancelled by {by.alias}."}
     with writing.transact():
-        if not unfinished(job).update(finished_at=timezone.now(), **ended):
+        if not unfinished_job(job).update(finished_at=timezone.now(), **ended):
             return False
         called = f"{job.kind} {job.result.get('number', '')}".strip()
         Event.record("job cancelled", called, project_id=job.project_id, member_id=by.pk)
         return True
 
 
-def _hold(job: Job) -> None:
-    prolonged = {**job.result, "until": _until(timezone.now())}
+def _extend_lease(job: Job) -> None:
+    prolonged = {**job.result, "until": _lease_end(timezone.now())}
     with writing.transact():
-        unfinished(job).filter(state=Job.State.RUNNING).update(result=prolonged)
+        unfinished_job(job).filter(state=Job.State.RUNNING).update(result=prolonged)
     job.result = prolonged
 
 
-def _until(now: datetime) -> float:
-    return (now + LEASE).timestamp()
+def _lease_end(now: datetime) -> float:
+    return (now + LEASE_TIME).timestamp()

@@ -34,26 +34,26 @@ ACTIONS = (
     Action("b", "Siblings: other items of the same question", "Read"),
     Action("?", "All keys", "Read"),
 )
-BY_NAME = {action.name: action for action in ACTIONS}
+ACTIONS_BY_NAME = {action.name: action for action in ACTIONS}
 
 
-def changed(pressed: Mapping[str, str]) -> dict[str, str]:
+def extract_changes(pressed: Mapping[str, str]) -> dict[str, str]:
     """What differs from the keys that everybody has, of a whole set of keys by action."""
-    tidied = {name: key.strip().lower() for name, key in pressed.items() if name in BY_NAME}
+    tidied = {name: key.strip().lower() for name, key in pressed.items() if name in ACTIONS_BY_NAME}
     return {name: key for name, key in tidied.items() if key and key != name}
 
 
-def key_of(changes: Mapping[str, str], name: str) -> str:
+def key_for_action(changes: Mapping[str, str], name: str) -> str:
     """The key that the person presses for an action."""
     return changes.get(name, name)
 
 
-def problems(changes: Mapping[str, str]) -> dict[str, str]:
+def find_problems(changes: Mapping[str, str]) -> dict[str, str]:
     """What is wrong with changed keys, by action: not one character, or taken by another one."""
     found = {}
     for name, key in changes.items():
         others = [other for other in ACTIONS if other.name != name]
-        taken = [other for other in others if key_of(changes, other.name) == key]
+        taken = [other for other in others if key_for_action(changes, other.name) == key]
         if len(key) != 1 or not key.isprintable() or key.isspace():
             found[name] = "A key is one letter, digit or sign, without Ctrl or Alt."
         elif taken:

@@ -27,10 +27,10 @@ from annotation.models import (
     Slot,
     Stage,
 )
-from stats.lots import lot
+from stats.lots import draw_number
 
-TEST = "test"
-_TELLING = re.compile(r"probe|practi[cs]e|check|known|trap|control", re.IGNORECASE)
+TEST_PURPOSE = "test"
+_REVEALING_WORDS = re.compile(r"probe|practi[cs]e|check|known|trap|control", re.IGNORECASE)
 
 
 def set_answer(
@@ -48,25 +48,25 @@ def set_answer(
     Raises `Refused` while somebody works on it, and for answers that the task type does not take.
     """
     now = now or timezone.now()
-    task = tasktypes.of_project(project)
-    answer = answers.check(task, purpose, right, explanation)
+    task = tasktypes.load_task_type(project)
+    answer = answers.clean_correct_answer(task, purpose, right, explanation)
     with writing.transact():
         item = Item.objects.locked().get(pk=item.pk, project=project)
-        awaiting.check(item)
+        awaiting.check_ready(item)
         _check_free(item, now)
-        _close(item, Stage.WORK)
-        if item.purpose not in (purpose, TEST):
-            _close(item, Stage.PRACTICE, Stage.PROBE)
+        _close_unfilled(item, Stage.WORK)
+        if item.purpose not in (purpose, TEST_PURPOSE):
+            _close_unfilled(item, Stage.PRACTICE, Stage.PROBE)
         Resolution.objects.current().of_item(item).update(current=False, ended_at=now)
         item.purpose = purpose
         item.save(update_fields=["purpose"])
-        known = resolution(item.revision(), answer, member, now)
+        known = build_resolution(item.revision(), answer, member, now)
         known.save()
         _record("known", item, member, purpose=purpose, values=answer.values)
     return known
 
 
-def release(item: Item, member: Membership | None, *, now: datetime | None = None) -> None:
+def release_item(item: Item, member: Membership | None, *, now: datetime | None = None) -> None:
     """Make the item one to work on again, as it was before its answer was known.
 
     Labels that it had count again, a resolution from elsewhere is held true again, and places
@@ -79,19 +79,19 @@ def release(item: Item, member: Membership | None, *, now: datetime | None = Non
         if item.purpose not in PURPOSES:
             raise Refused("This item has no known answer.")
         _check_enough_left(item)
-        purpose, item.purpose = item.purpose, TEST
+        purpose, item.purpose = item.purpose, TEST_PURPOSE
         item.save(update_fields=["purpose"])
-        _close(item, Stage.PRACTICE, Stage.PROBE)
+        _close_unfilled(item, Stage.PRACTICE, Stage.PROBE)
         known = Resolution.objects.current().of_item(item).first()
         if known:
             known.end(now)
-        if not _restored(item, now):
-            assigning.refill(item, now=now)
+        if not _restore_resolution(item, now):
+            assigning.refill_slots(item, now=now)
         _record("known-release", item, member, purpose=purpose)
 
 
-def resolution(
-    revision: Revision, answer: answers.Answer, member: Membership | None, now: datetime
+def build_resolution(
+    revision: Revision, answer: answers.CorrectAnswer, member: Membership | None, now: datetime
 ) -> Resolution:
     """What is known of a revision, to be stored."""
     return Resolution(
@@ -107,27 +107,27 @@ def resolution(
     )
 
 
-def items(project: Project, purpose: str) -> list[Item]:
+def items_with_answer(project: Project, purpose: str) -> list[Item]:
     """The items of a purpose whose current texts have a known answer."""
     return list(Item.objects.in_project(project).with_known_answer(purpose))
 
 
-def unknown(project: Project) -> list[Item]:
+def items_without_answer(project: Project) -> list[Item]:
     """Items of practice and probes whose current texts have no known answer, so nobody gets them.
 
     Their texts were corrected since it was said.
     """
-    found = {item.pk for purpose in PURPOSES for item in items(project, purpose)}
+    found = {item.pk for purpose in PURPOSES for item in items_with_answer(project, purpose)}
     meant = Item.objects.in_project(project).for_purposes(PURPOSES)
     return [item for item in meant if item.pk not in found]
 
 
-def gives_away(item: Item) -> bool:
+def key_reveals_purpose(item: Item) -> bool:
     """Whether the key, which every annotator reads, says that the item is a check."""
-    return bool(_TELLING.search(item.key))
+    return bool(_REVEALING_WORDS.search(item.key))
 
 
-def answers_at(labels: Iterable[Label]) -> dict[int, Resolution]:
+def answers_at_label_time(labels: Iterable[Label]) -> dict[int, Resolution]:
     """What was known of the texts that each label speaks of, when it was given; by the label's id.
 
     For practice, which is about what the person was told then. Labels of texts of which nothing
@@ -141,12 +141,12 @@ def answers_at(labels: Iterable[Label]) -> dict[int, Resolution]:
     found = {}
     for label in labels:
         for resolution in of_revision[label.revision_id]:  # the last one that fits stands
-            if _held_at(resolution, label.created_at):
+            if _was_current(resolution, label.created_at):
                 found[label.pk] = resolution
     return found
 
 
-def answers_by_now(revisions: Iterable[int]) -> dict[int, Resolution]:
+def latest_answers(revisions: Iterable[int]) -> dict[int, Resolution]:
     """What is known of texts, by the revision's id: what was said last, also where that ended.
 
     For silent checks: nobody is told what was known, and a lead may have mended it since. Texts
@@ -156,20 +156,20 @@ def answers_by_now(revisions: Iterable[int]) -> dict[int, Resolution]:
     return {resolution.revision_id: resolution for resolution in found}
 
 
-def in_order_of(member: Membership, found: Iterable[Item]) -> list[Item]:
+def order_for_member(member: Membership, found: Iterable[Item]) -> list[Item]:
     """The items in an order of the member's own: the same in every copy of the project."""
     of = f"known\0{member.project.slug}\0{member.alias}"
-    return sorted(found, key=lambda item: lot(f"{of}\0{item.key}"))
+    return sorted(found, key=lambda item: draw_number(f"{of}\0{item.key}"))
 
 
-def hold(item: Item, stage: str, member: Membership, now: datetime) -> Slot:
+def hold_new_slot(item: Item, stage: str, member: Membership, now: datetime) -> Slot:
     """A place of the member's own for the item, held; inside the queue's transaction."""
     item = Item.objects.locked().get(pk=item.pk)
-    until = places.until(member, now)
+    until = places.hold_until(member, now)
     slot = Slot.objects.filter(item=item, stage=stage, member=member).locked().first()
     if slot:
         slot.hold(member.pk, until)
-    return slot or places.own(member, item, stage, until)
+    return slot or places.create_held_slot(member, item, stage, until)
 
 
 def _check_free(item: Item, now: datetime) -> None:
@@ -188,20 +188,20 @@ def _check_free(item: Item, now: datetime) -> None:
 
 def _check_enough_left(item: Item) -> None:
     needed = item.project.practice_items
-    if item.purpose == PRACTICE and 0 < needed > len(items(item.project, PRACTICE)) - 1:
+    if item.purpose == PRACTICE and 0 < needed > len(items_with_answer(item.project, PRACTICE)) - 1:
         raise Refused(
             f"A round of practice has {needed} items; without this one there are too few. "
             "Add another item first, or make the rounds shorter."
         )
 
 
-def _close(item: Item, *stages: str) -> None:
+def _close_unfilled(item: Item, *stages: str) -> None:
     """Close what nobody has filled of the item's places at these stages."""
     for slot in Slot.objects.filter(item=item, stage__in=stages).in_use().locked():
         slot.close()
 
 
-def _restored(item: Item, now: datetime) -> bool:
+def _restore_resolution(item: Item, now: datetime) -> bool:
     """Hold true again what did not come from labels when the answer became known."""
     of_item = Resolution.objects.filter(item=item, revision=item.revision())
     known = of_item.known().values("created_at")
@@ -213,7 +213,7 @@ def _restored(item: Item, now: datetime) -> bool:
     return True
 
 
-def _held_at(resolution: Resolution, time: datetime) -> bool:
+def _was_current(resolution: Resolution, time: datetime) -> bool:
     ended = resolution.ended_at
     return resolution.created_at <= time and (ended is None or ended > time)
 

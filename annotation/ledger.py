@@ -11,78 +11,82 @@ from typing import Any
 from django.utils import timezone
 
 from annotation.leads import board, choosing, grouping, keeping, pace
-from annotation.leads.board import BAR, Row
-from annotation.leads.choosing import Chosen, Dropped
+from annotation.leads.board import DEFAULT_THRESHOLD, BoardRow
+from annotation.leads.choosing import ChoiceCount, DroppedItems
 from annotation.leads.grouping import Grouping
-from annotation.leads.keeping import Kept
-from annotation.leads.pace import Group, Pace, Person
+from annotation.leads.keeping import CachedFigures
+from annotation.leads.pace import GroupPace, Pace, PersonPace
 from annotation.models import Project
 from stats.estimates import Estimate
 
 
 @dataclass(frozen=True)
-class Progress:
+class ProgressReport:
     """What the page of progress and pace shows."""
 
     pace: Pace
-    chosen: tuple[Chosen, ...]
-    dropped: Dropped
+    chosen: tuple[ChoiceCount, ...]
+    dropped: DroppedItems
 
 
-def progress(project: Project, *, by: Grouping, now: datetime) -> Kept[Progress]:
+def load_progress(
+    project: Project, *, by: Grouping, now: datetime
+) -> CachedFigures[ProgressReport]:
     """Progress and pace, what was chosen and what is dropped."""
 
-    def make() -> Progress:
-        measured = pace.measure(project, by=by, now=now)
-        return Progress(measured, choosing.over_time(project), choosing.dropped(project))
+    def make() -> ProgressReport:
+        measured = pace.measure_pace(project, by=by, now=now)
+        return ProgressReport(
+            measured, choosing.count_choices(project), choosing.measure_dropped(project)
+        )
 
-    return keeping.made(f"pace:{project.pk}:{by.name}", make, now=now)
+    return keeping.get_or_compute(f"pace:{project.pk}:{by.name}", make, now=now)
 
 
-def standings(
+def load_board(
     project: Project, *, by: Grouping, value: str, bar: float, now: datetime
-) -> Kept[list[Row]]:
+) -> CachedFigures[list[BoardRow]]:
     """The category board."""
-    return keeping.made(
+    return keeping.get_or_compute(
         f"board:{project.pk}:{by.name}:{value}:{bar}",
-        lambda: board.measure(project, by=by, value=value, bar=bar),
+        lambda: board.measure_board(project, by=by, value=value, bar=bar),
         now=now,
     )
 
 
-def people(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
+def pace_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
     """The table `pace`: what each person has done, how fast, and how long an item takes them."""
     for person in _progress(project, by).pace.people:
         yield person_row(person)
 
 
-def groups(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
+def forecast_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
     """The table `forecast`: what is left of each group, and when it will be done; all first."""
     measured = _progress(project, by).pace
     for group in (measured.whole, *measured.groups):
         yield group_row(group)
 
 
-def choices(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
-    """The table `choices`: labels by day and answer."""
+def choices_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
+    """The table `choices_table`: labels by day and answer."""
     for one in _progress(project, by).chosen:
         yield choice_row(one)
 
 
-def dropped(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
-    """The table `dropped`: resolved items that leave the final set, by what they are held for,
-    and the reasons that labels gave."""
+def dropped_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
+    """The table `dropped_table`: resolved items that leave the final set, by what they are held
+    for, and the reasons that labels gave."""
     yield from dropped_rows(_progress(project, by).dropped)
 
 
-def categories(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
+def board_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
     """The table `board`: what is known of each group, and how firmly."""
-    kept = standings(project, by=by, value="", bar=BAR, now=timezone.now())
+    kept = load_board(project, by=by, value="", bar=DEFAULT_THRESHOLD, now=timezone.now())
     for row in kept.value:
         yield board_row(row)
 
 
-def person_row(person: Person) -> dict[str, Any]:
+def person_row(person: PersonPace) -> dict[str, Any]:
     return {
         "annotator": person.alias,
         "labels": person.labels,
@@ -97,7 +101,7 @@ def person_row(person: Person) -> dict[str, Any]:
     }
 
 
-def group_row(group: Group) -> dict[str, Any]:
+def group_row(group: GroupPace) -> dict[str, Any]:
     return {
         "group": group.name,
         "items": group.items,
@@ -116,20 +120,20 @@ def group_row(group: Group) -> dict[str, Any]:
     }
 
 
-def choice_row(one: Chosen) -> dict[str, Any]:
+def choice_row(one: ChoiceCount) -> dict[str, Any]:
     return {"day": one.day, "choice": one.value, "labels": one.n}
 
 
-def dropped_rows(found: Dropped) -> Iterator[dict[str, Any]]:
+def dropped_rows(found: DroppedItems) -> Iterator[dict[str, Any]]:
     """A row for what items are held for, then one for each reason that labels of it gave."""
     for drop in found.drops:
         share = drop.n / found.resolved
-        yield dict(zip(DROPPED, (drop.value, drop.n, share, None, None), strict=True))
+        yield dict(zip(DROPPED_COLUMNS, (drop.value, drop.n, share, None, None), strict=True))
         for reason, labels in drop.reasons:
-            yield dict(zip(DROPPED, (drop.value, None, None, reason, labels), strict=True))
+            yield dict(zip(DROPPED_COLUMNS, (drop.value, None, None, reason, labels), strict=True))
 
 
-def board_row(row: Row) -> dict[str, Any]:
+def board_row(row: BoardRow) -> dict[str, Any]:
     return {
         "group": row.name,
         "items": row.items,
@@ -153,28 +157,28 @@ def _estimate(name: str, estimate: Estimate) -> dict[str, Any]:
     return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
-def _progress(project: Project, by: Grouping) -> Progress:
-    return progress(project, by=by, now=timezone.now()).value
+def _progress(project: Project, by: Grouping) -> ProgressReport:
+    return load_progress(project, by=by, now=timezone.now()).value
 
 
-def by_named(project: Project, names: list[str]) -> Grouping:
+def find_grouping(project: Project, names: list[str]) -> Grouping:
     """The grouping that a table is asked for: the last of the names that there is."""
-    known = {one.name: one for one in grouping.choices(project)}
+    known = {one.name: one for one in grouping.list_groupings(project)}
     fit = [known[name] for name in names if name in known]
     return fit[-1] if fit else next(iter(known.values()))
 
 
-PEOPLE = (
+PACE_COLUMNS = (
     "annotator", "labels", "recent", "a_day", "last_day", "seconds_median", "seconds_low",
     "seconds_high", "timed", "over_30_minutes",
 )  # fmt: skip
-GROUPS = (
+FORECAST_COLUMNS = (
     "group", "items", "places", "filled", "left", "a_day", "ends", "earliest", "latest", "reason",
     "seconds_median", "seconds_low", "seconds_high", "over_30_minutes",
 )  # fmt: skip
-CHOICES = ("day", "choice", "labels")
-DROPPED = ("held_for", "items", "share", "reason", "labels")
-BOARD = (
+CHOICES_COLUMNS = ("day", "choice", "labels")
+DROPPED_COLUMNS = ("held_for", "items", "share", "reason", "labels")
+BOARD_COLUMNS = (
     "group", "items", "resolved", "share_of", "share", "share_low", "share_high", "corrected",
     "corrected_low", "corrected_high", "surgicality", "surgicality_low", "surgicality_high",
     "surgicality_items", "alpha", "alpha_items", "seconds_median", "detectability",

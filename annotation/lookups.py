@@ -33,7 +33,7 @@ class Among(Base):
         return f"{column} IN (SELECT value FROM json_each(%s))", (*given, json.dumps(ids))
 
 
-def register() -> None:
+def register_lookups() -> None:
     """Let ids of rows, ids of others' rows, places, and keys be looked up so."""
     ids = (models.AutoField, models.BigAutoField, models.ForeignKey, models.OneToOneField)
     for field in (*ids, models.PositiveIntegerField, models.CharField):

@@ -7,7 +7,7 @@ from django.template.loader import render_to_string
 from annotation.models import Invitation
 
 
-def invite(invitation: Invitation, link: str) -> bool | None:
+def send_invitation(invitation: Invitation, link: str) -> bool | None:
     """Send the link of an invitation; whether it went out, None if it was not to.
 
     Without a mail server nothing is sent, since the link would stand in the server's output.

@@ -11,7 +11,7 @@ from math import ceil
 from typing import Any
 
 from annotation import assigning, importing, programs, tasktypes, taxonomy, writing
-from annotation.importing.returned import Made
+from annotation.importing.returned import DerivedRow
 from annotation.models import (
     Event,
     Item,
@@ -20,27 +20,27 @@ from annotation.models import (
     Resolution,
     Revision,
     Slot,
-    texts_digest,
+    digest_texts,
 )
 from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
-from annotation.querysets.parts import batched
-from annotation.vetting import EVERYBODY, Vetting
+from annotation.querysets.parts import make_batches
+from annotation.vetting import RELEASE_ALL, ReleasePolicy
 from formats.rows import BadRow
-from stats.lots import lot
+from stats.lots import draw_number
 
-UNSEEN = "accepted unseen"
+ACCEPTED_UNREVIEWED = "accepted unseen"
 # Small enough that people can label meanwhile.
 BATCH = 100
 # Of rows that could not come in so many are told.
-TOLD = 20
+MAX_PROBLEMS = 20
 
 
 @dataclass
-class Brought:
+class GenerationResult:
     """What became of it: the rows by the report of an import; of the items those that people get
     (`opened`), that were `accepted` unseen, and that wait."""
 
-    report: importing.Report = field(default_factory=importing.Report)
+    report: importing.ItemImportReport = field(default_factory=importing.ItemImportReport)
     opened: int = 0
     accepted: int = 0
     waiting: int = 0
@@ -56,12 +56,12 @@ class Brought:
             "opened": self.opened,
             "accepted": self.accepted,
             "waiting": self.waiting,
-            "problems": [f"{one.field} {one.reason}"[:200] for one in lost[:TOLD]],
+            "problems": [f"{one.field} {one.reason}"[:200] for one in lost[:MAX_PROBLEMS]],
         }
 
 
 @dataclass(frozen=True)
-class Answer:
+class GeneratedText:
     """A text that an item lacked: its id, the number of the revision that was shown, the text, a
     note on where it comes from, and the same as facts for the item's fields."""
 
@@ -73,61 +73,63 @@ class Answer:
     facts: Mapping[str, Any]
 
 
-def bring(
+def store_items(
     project: Project,
-    rows: Iterable[Made],
-    vetting: Vetting = EVERYBODY,
+    rows: Iterable[DerivedRow],
+    vetting: ReleasePolicy = RELEASE_ALL,
     *,
     member: Membership | None = None,
-) -> Brought:
+) -> GenerationResult:
     """Store rows as items, and give the share of them to people. The same again is nothing new."""
     keys: list[str] = []
 
-    def noted() -> Iterator[importing.Draft | BadRow]:
-        for number, draft in enumerate(importing.check(rows, tasktypes.of_project(project))):
+    def noted() -> Iterator[importing.ParsedItem | BadRow]:
+        for number, draft in enumerate(
+            importing.parse_items(rows, tasktypes.load_task_type(project))
+        ):
             if number % BATCH == 0:
-                programs.alive()
-            if isinstance(draft, importing.Draft):
+                programs.send_heartbeat()
+            if isinstance(draft, importing.ParsedItem):
                 keys.append(draft.key)
             yield draft
 
-    done = Brought()
-    done.report = importing.store(project, noted(), places=False, member=member)
-    _share_out(project, keys, vetting, done)
+    done = GenerationResult()
+    done.report = importing.store_items(project, noted(), places=False, member=member)
+    _release_share(project, keys, vetting, done)
     _record("made", project, member, done)
     return done
 
 
-def answer(
+def store_texts(
     project: Project,
-    answers: Iterable[Answer],
-    vetting: Vetting = EVERYBODY,
+    answers: Iterable[GeneratedText],
+    vetting: ReleasePolicy = RELEASE_ALL,
     *,
     member: Membership | None = None,
-) -> Brought:
+) -> GenerationResult:
     """Give items the text that their task awaits, each as a new revision, and share them out.
 
     An item that has such a text by now, another one, keeps it and is reported as a conflict.
     """
-    name = tasktypes.of_project(project).awaits
-    done, keys = Brought(), []
-    for batch in batched(answers, BATCH):
+    name = tasktypes.load_task_type(project).awaits
+    done, keys = GenerationResult(), []
+    for batch in make_batches(answers, BATCH):
         with writing.transact():
-            keys += _answered(project, name, batch, done.report)
-        programs.alive()
-    _share_out(project, keys, vetting, done)
+            keys += _store_text_batch(project, name, batch, done.report)
+        programs.send_heartbeat()
+    _release_share(project, keys, vetting, done)
     _record("answers", project, member, done)
     return done
 
 
-def waiting(project: Project) -> ItemQuerySet:
+def waiting_items(project: Project) -> ItemQuerySet:
     """The items that nobody was given yet: they have all texts, no place and no resolution."""
     found = Item.objects.in_project(project).originals().of_tests().unresolved().without_places()
-    awaits = tasktypes.of_project(project).awaits
+    awaits = tasktypes.load_task_type(project).awaits
     return found.with_text(awaits) if awaits else found
 
 
-def open_waiting(
+def release_waiting(
     project: Project,
     *,
     category: str = "",
@@ -138,10 +140,10 @@ def open_waiting(
 
     Those with a flag only where `flagged` says so.
     """
-    found = waiting(project).filter(category=category) if category else waiting(project)
+    found = waiting_items(project).filter(category=category) if category else waiting_items(project)
     if not flagged:
         found = found.filter(flags=[])
-    opened = _give_places(project, list(found.order_by().values_list("pk", flat=True)))
+    opened = _open_slots(project, list(found.order_by().values_list("pk", flat=True)))
     if opened:
         Event.record(
             "places given",
@@ -153,7 +155,7 @@ def open_waiting(
     return opened
 
 
-def _record(kind: str, project: Project, member: Membership | None, done: Brought) -> None:
+def _record(kind: str, project: Project, member: Membership | None, done: GenerationResult) -> None:
     Event.record(
         kind,
         project.slug,
@@ -166,85 +168,89 @@ def _record(kind: str, project: Project, member: Membership | None, done: Brough
     )
 
 
-def _share_out(project: Project, keys: Sequence[str], vetting: Vetting, done: Brought) -> None:
+def _release_share(
+    project: Project, keys: Sequence[str], vetting: ReleasePolicy, done: GenerationResult
+) -> None:
     """Draw among all of these items, also those that have places or a resolution already, so that
     the same again gives nobody more."""
     made = Item.objects.in_project(project).originals().of_tests()
     fit: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    for part in batched(keys, 500):
-        programs.alive()
+    for part in make_batches(keys, 500):
+        programs.send_heartbeat()
         rows = made.with_keys(part).values_list("category", "key", "pk", "flags")
         for category, key, pk, flags in rows:
             if not vetting.aside.intersection(flags):
                 fit[category].append((key, pk))
-    drawn = set(_drawn(project, fit, vetting.share))
+    drawn = set(_draw_share(project, fit, vetting.share))
     everything = [pk for entries in fit.values() for _, pk in entries]
-    done.opened = _give_places(project, [pk for pk in everything if pk in drawn])
+    done.opened = _open_slots(project, [pk for pk in everything if pk in drawn])
     if vetting.accept:
-        done.accepted = _accept(project, [pk for pk in everything if pk not in drawn])
-    for part in batched(keys, 500):
-        programs.alive()
-        done.waiting += waiting(project).with_keys(part).count()
+        done.accepted = _accept_unreviewed(project, [pk for pk in everything if pk not in drawn])
+    for part in make_batches(keys, 500):
+        programs.send_heartbeat()
+        done.waiting += waiting_items(project).with_keys(part).count()
 
 
-def _drawn(project: Project, fit: Mapping[str, Sequence[tuple[str, int]]], share: int) -> list[int]:
+def _draw_share(
+    project: Project, fit: Mapping[str, Sequence[tuple[str, int]]], share: int
+) -> list[int]:
     """The ids of a random share of each category, one at least, by the lots of their keys."""
     drawn: list[int] = []
     for entries in fit.values():
-        by_lot = sorted(entries, key=lambda one: lot(f"made\0{project.slug}\0{one[0]}"))
+        by_lot = sorted(entries, key=lambda one: draw_number(f"made\0{project.slug}\0{one[0]}"))
         drawn += [pk for _, pk in by_lot[: ceil(len(entries) * share / 100)]]
     return drawn
 
 
-def _give_places(project: Project, ids: Sequence[int]) -> int:
+def _open_slots(project: Project, ids: Sequence[int]) -> int:
     """Places of their own for those of these items that wait; how many did."""
     given = 0
-    for part in batched(ids, BATCH):
+    for part in make_batches(ids, BATCH):
         with writing.transact():
             Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
-            found = list(waiting(project).filter(pk__among=part).order_by("position"))
-            slots = [slot for item in found for slot in assigning.slots_for(project, item)]
+            found = list(waiting_items(project).filter(pk__among=part).order_by("position"))
+            slots = [slot for item in found for slot in assigning.build_slots(project, item)]
             Slot.objects.bulk_create(slots)
             given += len(found)
-        programs.alive()
+        programs.send_heartbeat()
     return given
 
 
-def _accept(project: Project, ids: Sequence[int]) -> int:
+def _accept_unreviewed(project: Project, ids: Sequence[int]) -> int:
     """Take those of these items that wait for what their category is made for; how many."""
     unchanging = {category.slug for category in taxonomy.load().score_invariant()}
     accepted = 0
-    for part in batched(ids, BATCH):
+    for part in make_batches(ids, BATCH):
         with writing.transact():
             Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
-            found = waiting(project).filter(pk__among=part).with_current_texts()
-            made = [_accepted(item, item.category in unchanging) for item in found]
+            found = waiting_items(project).filter(pk__among=part).with_current_texts()
+            made = [_accepted_resolution(item, item.category in unchanging) for item in found]
             Resolution.objects.bulk_create(made)
             accepted += len(made)
-        programs.alive()
+        programs.send_heartbeat()
     return accepted
 
 
-def _accepted(item: Item, unchanging: bool) -> Resolution:
+def _accepted_resolution(item: Item, unchanging: bool) -> Resolution:
     [revision] = item.current_revisions
     return Resolution(
         item=item,
         revision=revision,
         value=SI_ITEM if unchanging else ERROR_ITEM,
-        rule=UNSEEN,
+        rule=ACCEPTED_UNREVIEWED,
         source=Resolution.Source.IMPORTED,
     )
 
 
-def _answered(
-    project: Project, name: str, batch: Sequence[Answer], report: importing.Report
+def _store_text_batch(
+    project: Project, name: str, batch: Sequence[GeneratedText], report: importing.ItemImportReport
 ) -> list[str]:
     """Store new revisions of items; the keys of those that have their text now."""
     found = Item.objects.in_project(project).locked().filter(pk__in=[one.item for one in batch])
     items = {item.pk: item for item in found.with_current_texts().order_by("pk")}
     there: list[str] = []
     for line, one in enumerate(batch, start=report.rows + 1):
-        problem = _put(items.get(one.item), name, one)
+        problem = _store_text(items.get(one.item), name, one)
         if problem is None:
             report.new += 1
         elif problem:
@@ -256,7 +262,7 @@ def _answered(
     return there
 
 
-def _put(item: Item | None, name: str, said: Answer) -> str | None:
+def _store_text(item: Item | None, name: str, said: GeneratedText) -> str | None:
     """Give the item, which is locked, the text; None if it was given, "" if it had it, else why
     it was not."""
     if item is None:
@@ -274,7 +280,7 @@ def _put(item: Item | None, name: str, said: Answer) -> str | None:
         item=item,
         number=item.revision_number,
         texts=texts,
-        digest=texts_digest(texts),
+        digest=digest_texts(texts),
         note=said.note,
     )
     return None

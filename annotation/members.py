@@ -15,14 +15,14 @@ from annotation import assigning, writing
 from annotation.errors import Refused
 from annotation.models import Account, Event, Invitation, Membership, Project, Role, Slot
 
-CHANGE = "member"
-INVITATION = "invitation"
+MEMBER_EVENT = "member"
+INVITATION_EVENT = "invitation"
 
 
 def change_role(lead: Membership, member: Membership, role: str) -> None:
     """From now on; what the member did stays as it is."""
-    with _locked(lead.project):
-        _change(lead, member, role=role)
+    with _lock_project(lead.project):
+        _save_change(lead, member, role=role)
         _check_managed(lead.project)
 
 
@@ -30,27 +30,27 @@ def suspend(lead: Membership, member: Membership) -> None:
     """Let the member do nothing here; items that are kept for them go to everybody."""
     if lead.pk == member.pk:
         raise Refused("You cannot suspend yourself. Hand the project over first.")
-    with _locked(lead.project):
-        _change(lead, member, active=False)
+    with _lock_project(lead.project):
+        _save_change(lead, member, active=False)
         _check_managed(lead.project)
 
 
 def restore(lead: Membership, member: Membership) -> None:
     """Let the member go on where they were."""
-    with _locked(lead.project):
-        _change(lead, member, active=True)
+    with _lock_project(lead.project):
+        _save_change(lead, member, active=True)
 
 
 def hand_over(lead: Membership, member: Membership, role: str) -> None:
     """Make the member a lead, and the lead who hands over what `role` says."""
-    with _locked(lead.project):
-        _change(lead, member, role=Role.LEAD)
-        _change(lead, lead, role=role)
+    with _lock_project(lead.project):
+        _save_change(lead, member, role=Role.LEAD)
+        _save_change(lead, lead, role=role)
         if not Membership.objects.in_project(lead.project).who_manage().filter(pk=member.pk):
             raise Refused(f"{member} cannot sign in to this project. Choose somebody who can.")
 
 
-def note(
+def record_admin_change(
     member: Membership,
     by: Account,
     *,
@@ -59,7 +59,7 @@ def note(
 ) -> None:
     """Put into the audit what a site admin without a place in the project did to the member."""
     Event.objects.create(
-        kind=CHANGE,
+        kind=MEMBER_EVENT,
         subject=member.alias,
         project_id=member.project_id,
         account=by,
@@ -67,7 +67,7 @@ def note(
     )
 
 
-def end_links(member: Membership, *, now: datetime) -> None:
+def revoke_invitations(member: Membership, *, now: datetime) -> None:
     """Take back the invitations of a member who leads no more: all of who is suspended, else those
     that make a lead, so that nobody comes back as one by a link of their own."""
     links = Invitation.objects.in_project(member.project).waiting().filter(made_by=member)
@@ -75,24 +75,24 @@ def end_links(member: Membership, *, now: datetime) -> None:
     place = {"project_id": member.project_id, "member_id": member.pk}
     for link in links:
         new = {"invitation": "taken back", "role": link.role}
-        Event.record(INVITATION, link.alias, **place, old={"invitation": "open"}, new=new)
+        Event.record(INVITATION_EVENT, link.alias, **place, old={"invitation": "open"}, new=new)
     links.end(now)
 
 
-def changes(project: Project) -> QuerySet[Event]:
+def list_changes(project: Project) -> QuerySet[Event]:
     """All changes of members and invitations, the last one first."""
-    return project.events.filter(kind__in=(CHANGE, INVITATION)).select_related("member")
+    return project.events.filter(kind__in=(MEMBER_EVENT, INVITATION_EVENT)).select_related("member")
 
 
 @contextmanager
-def _locked(project: Project) -> Iterator[None]:
+def _lock_project(project: Project) -> Iterator[None]:
     # So that two leads do not take each other's role at the same moment.
     with writing.transact():
         Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         yield
 
 
-def _change(lead: Membership, member: Membership, **new: object) -> None:
+def _save_change(lead: Membership, member: Membership, **new: object) -> None:
     """Store what differs, with an event that says what it was."""
     member.refresh_from_db(fields=list(new))
     old = {name: getattr(member, name) for name in new}
@@ -102,11 +102,11 @@ def _change(lead: Membership, member: Membership, **new: object) -> None:
         setattr(member, name, value)
     member.save(update_fields=list(new))
     place = {"project_id": lead.project.pk, "member_id": lead.pk}
-    Event.record(CHANGE, member.alias, **place, old=old, new=new)
+    Event.record(MEMBER_EVENT, member.alias, **place, old=old, new=new)
     if not member.is_lead:
-        end_links(member, now=timezone.now())
+        revoke_invitations(member, now=timezone.now())
     if not member.can("label") and Slot.objects.kept_for(member.pk).exists():
-        assigning.take_back(lead, member)
+        assigning.release_reserved(lead, member)
 
 
 def _check_managed(project: Project) -> None:

@@ -6,4 +6,4 @@ Not the default cache, which processes may share and which holds plain values al
 from django.core.cache import caches
 from django.utils.connection import ConnectionProxy
 
-memory: ConnectionProxy = ConnectionProxy(caches, "process")
+process_cache: ConnectionProxy = ConnectionProxy(caches, "process")

@@ -23,31 +23,31 @@ from annotation.picking import turns
 GOLD = "gold"
 # What was told or accepted from outside stands for the mended texts too: nobody here could say
 # it again.
-_FROM_OUTSIDE = (Resolution.Source.KNOWN, Resolution.Source.IMPORTED)
-Gold = str | list[str]
+_EXTERNAL_SOURCES = (Resolution.Source.KNOWN, Resolution.Source.IMPORTED)
+GoldAnswer = str | list[str]
 
 
 @dataclass(frozen=True)
-class Mended:
+class CorrectionResult:
     """The keys of the items that have a new revision, and how many labels were carried over."""
 
     items: tuple[str, ...]
     carried: int
 
 
-def gold_of(revision: Revision) -> Gold | None:
+def get_gold(revision: Revision) -> GoldAnswer | None:
     """The gold answer of the texts, or the several that are as good; None if there is none."""
     return revision.texts.get(GOLD)
 
 
-def sharing(item: Item, gold: Gold) -> list[Item]:
+def items_sharing_gold(item: Item, gold: GoldAnswer) -> list[Item]:
     """The live items of the source question that have exactly this gold answer, in their order."""
     of_cluster = Item.objects.in_project(item.project).with_current_texts()
     found: list[Any] = list(of_cluster.filter(cluster=item.cluster).order_by("position"))
     return [one for one in found if one.current_revisions[0].texts.get(GOLD) == gold]
 
 
-def mend(
+def correct_gold(
     member: Membership,
     *,
     item_key: str,
@@ -56,7 +56,7 @@ def mend(
     note: str = "",
     carry: bool = False,
     now: datetime,
-) -> Mended:
+) -> CorrectionResult:
     """Give every item of the source question that has the same gold answer the mended one.
 
     Labels of the old texts stop counting and their places open again. `carry` lets them count
@@ -67,7 +67,7 @@ def mend(
     Raises `Refused` for a text that cannot be, `Stale` if the item's texts changed meanwhile.
     """
     with writing.transact():
-        turns.lock(member)
+        turns.lock_member(member)
         shown = Item.objects.in_project(member.project).filter(key=item_key).first()
         if shown is None:
             raise Refused("This item is not in the project any more. Go back to the list.")
@@ -78,54 +78,58 @@ def mend(
             .select_related("project__task_type")
             .order_by("pk")
         )
-        before = _checked(next(item for item in items if item.pk == shown.pk), revision, gold)
-        after = _mended(before, gold)
-        sharing = [item for item in items if gold_of(item.revision()) == before]
-        carried = sum(_revise(item, after, member, note, carry, now) for item in sharing)
+        before = _check_correctable(
+            next(item for item in items if item.pk == shown.pk), revision, gold
+        )
+        after = _normalise_gold(before, gold)
+        sharing = [item for item in items if get_gold(item.revision()) == before]
+        carried = sum(_add_revision(item, after, member, note, carry, now) for item in sharing)
     keys = tuple(item.key for item in sorted(sharing, key=lambda item: item.position))
-    return Mended(keys, carried)
+    return CorrectionResult(keys, carried)
 
 
-def _checked(item: Item, revision: int, gold: Sequence[str]) -> Gold:
+def _check_correctable(item: Item, revision: int, gold: Sequence[str]) -> GoldAnswer:
     if item.revision_number != revision:
         raise Stale("The texts were corrected meanwhile. Look at the new ones, then mend them.")
-    before = gold_of(item.revision())
+    before = get_gold(item.revision())
     if before is None:
         raise Refused("This item has no gold answer.")
     if not gold or not all(text.strip() for text in gold):
         raise Refused("A gold answer is empty. Write the whole text.")
     if any("\0" in text for text in gold):
         raise Refused("The text holds a NUL character, which cannot be stored. Take it out.")
-    if _mended(before, gold) == before:
+    if _normalise_gold(before, gold) == before:
         raise Refused("The gold answer is as it was. Change it, or decide the item as it is.")
     return before
 
 
-def _mended(before: Gold, gold: Sequence[str]) -> Gold:
+def _normalise_gold(before: GoldAnswer, gold: Sequence[str]) -> GoldAnswer:
     """The new gold answer, its line breaks as they were."""
     old = [before] if isinstance(before, str) else before
     shown = dict(enumerate(old))
-    new = [revising.broken_as(shown.get(place, ""), text) for place, text in enumerate(gold)]
+    new = [
+        revising.match_line_breaks(shown.get(place, ""), text) for place, text in enumerate(gold)
+    ]
     return new[0] if isinstance(before, str) else new
 
 
-def _revise(
-    item: Item, gold: Gold, member: Membership, note: str, carry: bool, now: datetime
+def _add_revision(
+    item: Item, gold: GoldAnswer, member: Membership, note: str, carry: bool, now: datetime
 ) -> int:
     """A new revision of the item, which is locked; how many labels were carried over."""
     labels = list(Label.objects.counted().of_item(item).select_related("slot"))
     held_true = Resolution.objects.current().of_item(item).first()
     texts = {**item.revision().texts, GOLD: gold}
-    revising.revise(item, texts, author=member, note=note, now=now)
-    kept = [label for label in labels if carry and not _complains(item, label)]
+    revising.add_revision(item, texts, author=member, note=note, now=now)
+    kept = [label for label in labels if carry and not _reports_gold_error(item, label)]
     for label in labels:
         if label not in kept and label.slot and label.member_id == member.pk:
             label.slot.give_back()
-    new = [_carry(label, item) for label in kept]
-    if held_true and _stands(held_true, carry, all_kept=len(kept) == len(labels)):
-        _hold_true_again(held_true, item, now)
-    _let_go(item)
-    following.after_correction(item, now)
+    new = [_carry_label(label, item) for label in kept]
+    if held_true and _still_holds(held_true, carry, all_kept=len(kept) == len(labels)):
+        _renew_resolution(held_true, item, now)
+    _release_case(item)
+    following.apply_correction(item, now)
     Event.record(
         "mend gold",
         item.key,
@@ -138,12 +142,12 @@ def _revise(
     return len(new)
 
 
-def _complains(item: Item, label: Label) -> bool:
-    task = tasktypes.of_project(item.project)
+def _reports_gold_error(item: Item, label: Label) -> bool:
+    task = tasktypes.load_task_type(item.project)
     return task.route_of(label.answers) == routing.GOLD_ERROR
 
 
-def _carry(label: Label, item: Item) -> Label:
+def _carry_label(label: Label, item: Item) -> Label:
     """The label again, of the new texts; when it was said, and how long it took, stay."""
     old, slot = label.pk, label.slot
     Label.objects.filter(pk=old).update(current=False, counted=False)
@@ -152,27 +156,27 @@ def _carry(label: Label, item: Item) -> Label:
     label.pk = None
     label.revision = item.revision()
     label.supersedes_id = old
-    label.submission = tickets.digest(f"carried {label.submission} {item.revision_number}")
+    label.submission = tickets.digest_token(f"carried {label.submission} {item.revision_number}")
     label.current = label.counted = True
     label.save(force_insert=True)
     return label
 
 
-def _stands(resolution: Resolution, carry: bool, *, all_kept: bool) -> bool:
+def _still_holds(resolution: Resolution, carry: bool, *, all_kept: bool) -> bool:
     """Whether the resolution holds of the mended texts, if labels alone would not say so again."""
-    if resolution.source in _FROM_OUTSIDE:
+    if resolution.source in _EXTERNAL_SOURCES:
         return True
     confirmed = resolution.rule == resolving.VERIFIED and all_kept
     return carry and (confirmed or resolution.source == Resolution.Source.ADJUDICATED)
 
 
-def _hold_true_again(resolution: Resolution, item: Item, now: datetime) -> None:
+def _renew_resolution(resolution: Resolution, item: Item, now: datetime) -> None:
     resolution.pk, resolution.current, resolution.ended_at = None, True, None
     resolution.revision, resolution.created_at = item.revision(), now
     resolution.save(force_insert=True)
 
 
-def _let_go(item: Item) -> None:
+def _release_case(item: Item) -> None:
     """Whoever had begun to decide about the gold answer need not go on."""
     slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
     for slot in slots.filter(state=Slot.State.HELD, reason=Reason.GOLD_ERROR):

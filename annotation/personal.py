@@ -21,7 +21,7 @@ from django.db.models import Q
 from annotation import assigning, auditing, members, veils, writing
 from annotation.errors import Refused
 from annotation.models import (
-    LIKE_WORK,
+    WORK_LIKE_STAGES,
     Account,
     ApiToken,
     Comment,
@@ -44,7 +44,7 @@ _OF_COMMENT = ("text", "created_at", "withdrawn_at")
 _OF_ROUND = ("number", "size", "right", "answered", "feedback", "started_at", "finished_at")
 
 
-def held(account: Account) -> dict[str, Any]:
+def export_data(account: Account) -> dict[str, Any]:
     """All that is held about a person, as plain values; no secret and nothing of others.
 
     Items are called what the person's pages call them, and a silent check is work like any other.
@@ -59,11 +59,11 @@ def held(account: Account) -> dict[str, Any]:
         "tokens": list(account.tokens.values(*_OF_TOKEN)),
         "sessions": list(UserSession.objects.filter(user=account).values(*_OF_SESSION)),
         "done_to_the_site": _events(Event.objects.filter(account=account)),
-        "projects": [_in_project(member) for member in places.order_by("project__slug")],
+        "projects": [_membership_data(member) for member in places.order_by("project__slug")],
     }
 
 
-def check_can_go(account: Account) -> None:
+def check_can_anonymise(account: Account) -> None:
     """Raise Refused if a project or the site would be left without anybody to lead it."""
     for member in Membership.objects.filter(account=account).select_related("project"):
         leads = Membership.objects.in_project(member.project).who_manage()
@@ -74,12 +74,12 @@ def check_can_go(account: Account) -> None:
         raise Refused("The site would have no site admin left. Make somebody else one first.")
 
 
-def may_ask(lead: Membership, member: Membership) -> bool:
+def may_anonymise(lead: Membership, member: Membership) -> bool:
     """Whether the lead may anonymise the member: a site admin may, and who leads all projects
     that the person is in, for the account is the same in all of them."""
     if lead.account and lead.account.is_superuser:
-        return not _is(lead, member)
-    if member.account is None or member.account.is_superuser or _is(lead, member):
+        return not _is_same_person(lead, member)
+    if member.account is None or member.account.is_superuser or _is_same_person(lead, member):
         return False
     of_lead = Membership.objects.who_manage().filter(account=lead.account).values("project")
     elsewhere = Membership.objects.filter(account=member.account).exclude(project__in=of_lead)
@@ -89,21 +89,21 @@ def may_ask(lead: Membership, member: Membership) -> bool:
 def anonymise(account: Account, by: Account | None, *, now: datetime) -> None:
     """Empty and close the account, end its sessions and keys; what the person did stays.
 
-    There is no way back. Raises Refused as `check_can_go` does.
+    There is no way back. Raises Refused as `check_can_anonymise` does.
     """
     with writing.transact():
         account = Account.objects.select_for_update().get(pk=account.pk)
-        check_can_go(account)
+        check_can_anonymise(account)
         words = {word for word in (account.username, account.email) if word}
-        _forget_mentions(account, now)
-        _forget_ways_in(account, words)
-        _empty(account)
+        _delete_mentions(account, now)
+        _delete_credentials(account, words)
+        _clear_account(account)
         for member in Membership.objects.filter(account=account, active=True):
             _suspend(member, by or account, now)
-        auditing.note_account(account, by, new={"account": "anonymised"})
+        auditing.record_account_change(account, by, new={"account": "anonymised"})
 
 
-def _empty(account: Account) -> None:
+def _clear_account(account: Account) -> None:
     account.username, account.email = f"nobody-{account.pk}", ""
     account.first_name = account.last_name = ""
     account.is_active = account.is_staff = account.is_superuser = False
@@ -114,7 +114,7 @@ def _empty(account: Account) -> None:
     account.user_permissions.clear()
 
 
-def _forget_ways_in(account: Account, words: set[str]) -> None:
+def _delete_credentials(account: Account, words: set[str]) -> None:
     """Sessions, also those half-way through signing in; keys, codes and addresses."""
     for session in Session.objects.iterator():
         said = SessionStore().decode(session.session_data)
@@ -124,24 +124,24 @@ def _forget_ways_in(account: Account, words: set[str]) -> None:
             session.delete()
     UserSession.objects.filter(user=account).delete()
     tokens = [str(pk) for pk in account.tokens.values_list("pk", flat=True)]
-    _retell(ApiToken, tokens, "a key that is gone")
+    _rename_log_entries(ApiToken, tokens, "a key that is gone")
     account.tokens.all().delete()
     Authenticator.objects.filter(user=account).delete()
     EmailAddress.objects.filter(user=account).delete()
     SocialAccount.objects.filter(user=account).delete()
 
 
-def _forget_mentions(account: Account, now: datetime) -> None:
+def _delete_mentions(account: Account, now: datetime) -> None:
     """What else names the person: open invitations, and the record of the administration."""
     if account.email:
         Invitation.objects.filter(email__iexact=account.email).end(now)
-    _retell(Account, [str(account.pk)], f"nobody-{account.pk}")
+    _rename_log_entries(Account, [str(account.pk)], f"nobody-{account.pk}")
     for model in (UserSession, EmailAddress, Authenticator):
         mine = model.objects.filter(user=account).values_list("pk", flat=True)
-        _retell(model, [str(pk) for pk in mine], "something that is gone")
+        _rename_log_entries(model, [str(pk) for pk in mine], "something that is gone")
 
 
-def _retell(model: type[Any], ids: Iterable[str], words: str) -> None:
+def _rename_log_entries(model: type[Any], ids: Iterable[str], words: str) -> None:
     """Call rows otherwise in the administration's own record, which keeps how they were called."""
     of_model = ContentType.objects.get_for_model(model)
     entries = LogEntry.objects.filter(content_type=of_model, object_id__in=list(ids))
@@ -151,17 +151,17 @@ def _retell(model: type[Any], ids: Iterable[str], words: str) -> None:
 def _suspend(member: Membership, by: Account, now: datetime) -> None:
     member.active = False
     member.save(update_fields=["active"])
-    members.end_links(member, now=now)
-    members.note(member, by, old={"active": True}, new={"active": False})
+    members.revoke_invitations(member, now=now)
+    members.record_admin_change(member, by, old={"active": True}, new={"active": False})
     if Slot.objects.kept_for(member.pk).exists():
-        assigning.take_back(member, member)
+        assigning.release_reserved(member, member)
 
 
-def _in_project(member: Membership) -> dict[str, Any]:
+def _membership_data(member: Membership) -> dict[str, Any]:
     items = Item.objects.in_project(member.project).filter(
         Q(labels__member=member) | Q(comments__member=member) | Q(drafts__member=member)
     )
-    called = veils.names(member, items.distinct())
+    called = veils.display_names(member, items.distinct())
     labels = Label.objects.filter(member=member).order_by("created_at", "pk")
     comments = Comment.objects.filter(member=member).order_by("created_at", "pk")
     drafts = Draft.objects.filter(member=member).order_by("updated_at", "pk")
@@ -174,17 +174,18 @@ def _in_project(member: Membership) -> dict[str, Any]:
         "active": member.active,
         "since": member.created_at,
         "labels": [
-            _as_work(one) for one in _of_items(labels.values("item_id", *_OF_LABEL), called)
+            _hide_control_stage(one)
+            for one in _name_items(labels.values("item_id", *_OF_LABEL), called)
         ],
         "corrections": list(written.values(*said)),
-        "comments": _of_items(comments.values("item_id", *_OF_COMMENT), called),
-        "drafts": _of_items(drafts.values("item_id", "data", "updated_at"), called),
+        "comments": _name_items(comments.values("item_id", *_OF_COMMENT), called),
+        "drafts": _name_items(drafts.values("item_id", "data", "updated_at"), called),
         "practice": list(member.practice_rounds.order_by("number").values(*_OF_ROUND)),
         "events": _events(Event.objects.filter(member=member)),
     }
 
 
-def _of_items(rows: Iterable[Any], called: dict[int, str]) -> list[dict[str, Any]]:
+def _name_items(rows: Iterable[Any], called: dict[int, str]) -> list[dict[str, Any]]:
     """Rows with what the person's pages call their items, instead of its id."""
     return [
         {"item": called[row["item_id"]], **{k: v for k, v in row.items() if k != "item_id"}}
@@ -192,8 +193,8 @@ def _of_items(rows: Iterable[Any], called: dict[int, str]) -> list[dict[str, Any
     ]
 
 
-def _as_work(label: dict[str, Any]) -> dict[str, Any]:
-    stage = "work" if label["stage"] in LIKE_WORK else label["stage"]
+def _hide_control_stage(label: dict[str, Any]) -> dict[str, Any]:
+    stage = "work" if label["stage"] in WORK_LIKE_STAGES else label["stage"]
     return {**label, "stage": stage}
 
 
@@ -202,5 +203,5 @@ def _events(events: Any) -> list[dict[str, Any]]:
     return list(events.order_by("created_at", "pk").values("kind", "created_at"))
 
 
-def _is(lead: Membership, member: Membership) -> bool:
+def _is_same_person(lead: Membership, member: Membership) -> bool:
     return lead.account_id == member.account_id

@@ -15,37 +15,37 @@ from django.db.models import Count, F, Q
 
 from annotation import answers, importing, making, programs, tasktypes, taxonomy
 from annotation.errors import FieldError, Refused
-from annotation.importing.returned import Made
-from annotation.making import Brought
+from annotation.importing.returned import DerivedRow
+from annotation.making import GenerationResult
 from annotation.models import Event, Item, Membership, Project, Revision
 from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
-from annotation.querysets.parts import batched, in_parts
-from annotation.vetting import EVERYBODY, Vetting
+from annotation.querysets.parts import id_batches, make_batches
+from annotation.vetting import RELEASE_ALL, ReleasePolicy
 from perturbers.registry import PERTURBERS, Perturber, perturb
-from stats.lots import lot
+from stats.lots import draw_number
 
 ORIGIN = "perturber"
 # Gold answers that are in memory at once.
-AT_A_TIME = 100
+BATCH_SIZE = 100
 # Of so many gold answers examples are shown.
-GOLDS_SHOWN = 5
-TEST = "test"
-NEEDED = ("prompt", "gold", "perturbed", "claim")
-MOST, MOST_ERRORS = 20, 32
+EXAMPLE_GOLDS = 5
+TEST_PURPOSE = "test"
+REQUIRED_TEXTS = ("prompt", "gold", "perturbed", "claim")
+MAX_PER_GOLD, MAX_ERRORS = 20, 32
 # It stands in the keys of items.
-SEED = re.compile(r"[A-Za-z0-9-]{1,20}")
+SEED_PATTERN = re.compile(r"[A-Za-z0-9-]{1,20}")
 
 
 # Is told of how many gold answers how many are done.
-Told = Callable[[int, int], object]
+ReportProgress = Callable[[int, int], object]
 
 
-class Unfit(Refused):
+class UnsuitableProject(Refused):
     """A project whose items perturbers cannot make; the text says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class PerturbRequest:
     """Perturbers by their names, how many perturbed answers each makes of a gold answer, with how
     many errors each, and the seed; of `limit` gold answers at most. What is made for practice or
     as probes has a known answer: what its category is made for, explained by the claim."""
@@ -55,25 +55,25 @@ class Wish:
     number: int = 1
     doses: tuple[int, ...] = (1,)
     limit: int | None = None
-    purpose: str = TEST
+    purpose: str = TEST_PURPOSE
 
 
 @dataclass
-class Tally:
+class PerturbResult:
     """What became of it: `made` and `lacking` count perturbed answers by perturber, those that a
     gold answer had too few places for; `flagged` those that are items now, by rule."""
 
     made: Counter[str] = field(default_factory=Counter)
     lacking: Counter[str] = field(default_factory=Counter)
     flagged: Counter[str] = field(default_factory=Counter)
-    brought: Brought = field(default_factory=Brought)
+    brought: GenerationResult = field(default_factory=GenerationResult)
 
     @property
-    def report(self) -> importing.Report:
+    def report(self) -> importing.ItemImportReport:
         return self.brought.report
 
 
-def _nobody(done: int, total: int) -> None:
+def _report_nothing(done: int, total: int) -> None:
     return
 
 
@@ -81,36 +81,37 @@ def new_seed() -> str:
     return secrets.token_hex(4)
 
 
-def fits(project: Project) -> bool:
+def is_suitable(project: Project) -> bool:
     """Whether its items have gold answers beside perturbed ones with a claim and a category."""
-    task = tasktypes.of_project(project)
-    return task.categories and {*NEEDED} <= {text.name for text in task.texts}
+    task = tasktypes.load_task_type(project)
+    return task.categories and {*REQUIRED_TEXTS} <= {text.name for text in task.texts}
 
 
-def check(project: Project, wish: Wish) -> None:
-    """Raise `Unfit` for a project of another task, and `FieldError` for what is out of bounds."""
-    if not fits(project):
-        title = tasktypes.of_project(project).title
-        raise Unfit(f"{project.slug} has no gold answers with perturbed ones: {title}.")
+def check_request(project: Project, wish: PerturbRequest) -> None:
+    """Raise `UnsuitableProject` for a project of another task, and `FieldError` for what is out of
+    bounds."""
+    if not is_suitable(project):
+        title = tasktypes.load_task_type(project).title
+        raise UnsuitableProject(f"{project.slug} has no gold answers with perturbed ones: {title}.")
     if not wish.perturbers or set(wish.perturbers) - PERTURBERS.keys():
         raise FieldError(f"must be of {', '.join(PERTURBERS)}.", "perturbers")
-    if not 1 <= wish.number <= MOST:
-        raise FieldError(f"must lie between 1 and {MOST}.", "number")
-    if not wish.doses or not all(1 <= one <= MOST_ERRORS for one in wish.doses):
-        raise FieldError(f"must lie between 1 and {MOST_ERRORS}.", "errors")
+    if not 1 <= wish.number <= MAX_PER_GOLD:
+        raise FieldError(f"must lie between 1 and {MAX_PER_GOLD}.", "number")
+    if not wish.doses or not all(1 <= one <= MAX_ERRORS for one in wish.doses):
+        raise FieldError(f"must lie between 1 and {MAX_ERRORS}.", "errors")
     if wish.limit is not None and wish.limit < 1:
         raise FieldError("must be 1 or more.", "limit")
-    if wish.purpose not in (TEST, *answers.PURPOSES):
-        raise FieldError(f"must be {TEST}, {' or '.join(answers.PURPOSES)}.", "purpose")
-    if not SEED.fullmatch(wish.seed):
+    if wish.purpose not in (TEST_PURPOSE, *answers.PURPOSES):
+        raise FieldError(f"must be {TEST_PURPOSE}, {' or '.join(answers.PURPOSES)}.", "purpose")
+    if not SEED_PATTERN.fullmatch(wish.seed):
         raise FieldError(
             "must be 1 to 20 letters, digits or hyphens: it stands in the keys.", "seed"
         )
 
 
-def reach(project: Project) -> dict[str, int]:
+def count_golds(project: Project) -> dict[str, int]:
     """Of how many gold answers each perturber makes its category, by its name."""
-    found = _golds(project).order_by().values_list("source_ability", "ability")
+    found = _gold_items(project).order_by().values_list("source_ability", "ability")
     by_ability = Counter[str]()
     for source, own, n in found.annotate(n=Count("pk")):
         by_ability[source or own] += n
@@ -121,82 +122,88 @@ def reach(project: Project) -> dict[str, int]:
     }
 
 
-def make(
+def make_items(
     project: Project,
-    wish: Wish,
-    vetting: Vetting = EVERYBODY,
+    wish: PerturbRequest,
+    vetting: ReleasePolicy = RELEASE_ALL,
     *,
     dry_run: bool = False,
     member: Membership | None = None,
-    told: Told = _nobody,
-) -> Tally:
+    told: ReportProgress = _report_nothing,
+) -> PerturbResult:
     """Make items of the gold answers of a project, and share them out. A dry run stores nothing.
 
     Each category is made of answers of its ability; those that change no score of any. Of several
     items with one source question the first gives its gold answer. `told` how many of how many
-    gold answers are done. Raises like `check`.
+    gold answers are done. Raises like `check_request`.
     """
-    check(project, wish)
-    done = Tally()
-    task = tasktypes.of_project(project)
+    check_request(project, wish)
+    done = PerturbResult()
+    task = tasktypes.load_task_type(project)
     rows = (
-        _known(row, task, wish) for row in _rows(_golds(project)[: wish.limit], wish, done, told)
+        _with_correct_answer(row, task, wish)
+        for row in _rows(_gold_items(project)[: wish.limit], wish, done, told)
     )
     if dry_run:
-        drafts = importing.check(rows, task)
-        done.brought.report = importing.store(project, drafts, dry_run=True)
+        drafts = importing.parse_items(rows, task)
+        done.brought.report = importing.store_items(project, drafts, dry_run=True)
         return done
     keys: list[str] = []
 
-    def noted() -> Iterator[Made]:
+    def noted() -> Iterator[DerivedRow]:
         for row in rows:
             keys.append(row.values["key"])
             yield row
 
-    done.brought = making.bring(project, noted(), vetting, member=member)
-    for part in batched(keys, 500):
-        programs.alive()
+    done.brought = making.store_items(project, noted(), vetting, member=member)
+    for part in make_batches(keys, 500):
+        programs.send_heartbeat()
         found = Item.objects.in_project(project).with_keys(part)
         done.flagged.update(one for flags in found.values_list("flags", flat=True) for one in flags)
     _record(project, wish, done, member)
     return done
 
 
-def examples(project: Project, wish: Wish, most: int) -> list[Made]:
+def make_examples(project: Project, wish: PerturbRequest, most: int) -> list[DerivedRow]:
     """Rows that it would store, one of each perturber if it can be, of the first gold answers that
-    each is for. Raises like `check`."""
-    check(project, wish)
-    found: list[tuple[int, int, Made]] = []
+    each is for. Raises like `check_request`."""
+    check_request(project, wish)
+    found: list[tuple[int, int, DerivedRow]] = []
     for number, slug in enumerate(wish.perturbers):
-        golds = _golds_for(project, PERTURBERS[slug])[:GOLDS_SHOWN]
-        rows = _rows(golds, replace(wish, perturbers=(slug,)), Tally())
+        golds = _gold_items_for(project, PERTURBERS[slug])[:EXAMPLE_GOLDS]
+        rows = _rows(golds, replace(wish, perturbers=(slug,)), PerturbResult())
         found += [(turn, number, row) for turn, row in enumerate(islice(rows, most))]
     return [row for *_, row in sorted(found, key=lambda one: one[:2])[:most]]
 
 
-def _golds(project: Project) -> ItemQuerySet:
+def _gold_items(project: Project) -> ItemQuerySet:
     found = Item.objects.in_project(project).sources("gold").first_of_clusters()
     return found.order_by("position")
 
 
-def _golds_for(project: Project, perturber: Perturber) -> ItemQuerySet:
+def _gold_items_for(project: Project, perturber: Perturber) -> ItemQuerySet:
     every = taxonomy.load()
     own = [one.slug for one in every.abilities if every.is_made_of(perturber.category, one.slug)]
     told = Q(source_ability="", ability__in=own) | Q(source_ability__in=own)
-    return _golds(project).filter(told)
+    return _gold_items(project).filter(told)
 
 
-def _rows(golds: ItemQuerySet, wish: Wish, done: Tally, told: Told = _nobody) -> Iterator[Made]:
+def _rows(
+    golds: ItemQuerySet,
+    wish: PerturbRequest,
+    done: PerturbResult,
+    told: ReportProgress = _report_nothing,
+) -> Iterator[DerivedRow]:
     chosen = [PERTURBERS[slug] for slug in wish.perturbers]
     line, total = 0, golds.count()
-    for number, part in enumerate(in_parts(golds, AT_A_TIME)):
-        told(number * AT_A_TIME, total)
+    for number, part in enumerate(id_batches(golds, BATCH_SIZE)):
+        told(number * BATCH_SIZE, total)
         items = Item.objects.filter(pk__in=part).order_by("position")
         for item, texts in zip(items, _texts(part), strict=True):
             for perturber in chosen:
-                for values, dose in _perturbed(item, texts, perturber, wish, done):
+                for values, dose in _perturb_gold(item, texts, perturber, wish, done):
                     line += 1
-                    yield Made(ORIGIN, line, values, item.key, dose)
+                    yield DerivedRow(ORIGIN, line, values, item.key, dose)
     told(total, total)
 
 
@@ -206,8 +213,12 @@ def _texts(part: list[int]) -> list[dict[str, Any]]:
     return list(current.order_by("item__position").values_list("texts", flat=True))
 
 
-def _perturbed(
-    item: Item, texts: dict[str, Any], perturber: Perturber, wish: Wish, done: Tally
+def _perturb_gold(
+    item: Item,
+    texts: dict[str, Any],
+    perturber: Perturber,
+    wish: PerturbRequest,
+    done: PerturbResult,
 ) -> Iterator[tuple[dict[str, Any], int]]:
     """The values of rows of items, each with its dose, by one perturber of one gold answer."""
     if not taxonomy.load().is_made_of(perturber.category, item.source_ability or item.ability):
@@ -241,20 +252,22 @@ def _perturbed(
         )
 
 
-def _known(row: Made, task: tasktypes.TaskType, wish: Wish) -> Made:
+def _with_correct_answer(
+    row: DerivedRow, task: tasktypes.TaskType, wish: PerturbRequest
+) -> DerivedRow:
     """The row with what is right of it, where its purpose asks for that.
 
     Its key says neither that a perturber made it nor which: annotators read it, and it has the form
     of those that items of models have, as if this were a run with samples. Where another seed made
     another one of that key, that is a conflict, which another seed avoids.
     """
-    if wish.purpose == TEST:
+    if wish.purpose == TEST_PURPOSE:
         return row
     category = taxonomy.load().category(row.values["category"])
-    known, explanation = answers.columns(task)
-    like_a_run = 10 + lot(wish.seed) % 90
+    known, explanation = answers.answer_columns(task)
+    like_a_run = 10 + draw_number(wish.seed) % 90
     number, _, dose = row.values["key"].rpartition(".")[2].partition("x")
-    like_a_sample = (int(number) - 1) * MOST_ERRORS + int(dose)
+    like_a_sample = (int(number) - 1) * MAX_ERRORS + int(dose)
     values = {
         "key": f"{row.parent}+{category.slug}.{like_a_run}.{like_a_sample}",
         "purpose": wish.purpose,
@@ -264,7 +277,9 @@ def _known(row: Made, task: tasktypes.TaskType, wish: Wish) -> Made:
     return replace(row, values={**row.values, **values})
 
 
-def _record(project: Project, wish: Wish, done: Tally, member: Membership | None) -> None:
+def _record(
+    project: Project, wish: PerturbRequest, done: PerturbResult, member: Membership | None
+) -> None:
     Event.record(
         "generation",
         project.slug,

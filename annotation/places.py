@@ -4,23 +4,23 @@ from datetime import datetime, timedelta
 
 from django.db.models import Max
 
-from annotation.models import LIKE_WORK, Item, Membership, Slot, Stage
+from annotation.models import WORK_LIKE_STAGES, Item, Membership, Slot, Stage
 
 # What the workbench hands out; the page never learns which of them an item is.
-WORKBENCH = (*LIKE_WORK, Stage.PRACTICE)
+WORKBENCH_STAGES = (*WORK_LIKE_STAGES, Stage.PRACTICE)
 
 
-def until(member: Membership, now: datetime) -> datetime:
+def hold_until(member: Membership, now: datetime) -> datetime:
     """Until when a slot that the member takes now stays theirs."""
     return now + timedelta(minutes=member.project.hold_minutes)
 
 
-def stages_of(stage: str) -> tuple[str, ...]:
+def related_stages(stage: str) -> tuple[str, ...]:
     """The stages that are asked for together: all of the workbench, or one alone."""
-    return WORKBENCH if stage == Stage.WORK else (stage,)
+    return WORKBENCH_STAGES if stage == Stage.WORK else (stage,)
 
 
-def to_fill(member: Membership, shown: Slot, now: datetime) -> Slot | None:
+def find_slot_to_fill(member: Membership, shown: Slot, now: datetime) -> Slot | None:
     """The slot that the member's label fills: the shown one, another of theirs, or a free one."""
     if shown.member_id == member.pk:
         return shown
@@ -42,30 +42,32 @@ def hold_again(
     last_shown = last_shown or slots.in_order().first()
     if last_shown is None:
         return None
-    slot = to_fill(member, last_shown, now)
+    slot = find_slot_to_fill(member, last_shown, now)
     if item.deleted_at:
         if slot and slot.member_id == member.pk:
             slot.give_back()
         return None
     if slot:
-        push_back(member, item, now)
-        slot.hold(member.pk, until(member, now))
+        move_held_behind(member, item, now)
+        slot.hold(member.pk, hold_until(member, now))
     slot = slot or last_shown
     slot.item = item
     return slot
 
 
-def push_back(member: Membership, item: Item, now: datetime) -> None:
+def move_held_behind(member: Membership, item: Item, now: datetime) -> None:
     """Let what the member holds of other items come after this one; at most one is kept."""
     held = Slot.objects.in_project(member.project_id).held_by(member.pk)
-    others = list(held.at_any(WORKBENCH).of_others_than(item).locked().order_by("ahead", "pk"))
+    others = list(
+        held.at_any(WORKBENCH_STAGES).of_others_than(item).locked().order_by("ahead", "pk")
+    )
     for slot in others[:1]:
-        slot.hold(member.pk, until(member, now), ahead=True)
+        slot.hold(member.pk, hold_until(member, now), ahead=True)
     for slot in others[1:]:
         slot.give_back()
 
 
-def add(
+def add_slots(
     item: Item,
     stage: str,
     count: int,
@@ -93,9 +95,11 @@ def add(
     )
 
 
-def own(member: Membership, item: Item, stage: str, until: datetime | None = None) -> Slot:
+def create_held_slot(
+    member: Membership, item: Item, stage: str, until: datetime | None = None
+) -> Slot:
     """A slot that is made for the member on the spot, held until a time or filled at once."""
-    [slot] = add(item, stage, 1, urgent=False)
+    [slot] = add_slots(item, stage, 1, urgent=False)
     if until:
         slot.hold(member.pk, until)
     else:

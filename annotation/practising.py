@@ -48,45 +48,45 @@ class Lesson:
 
 
 @dataclass(frozen=True)
-class Round:
+class QualificationRound:
     """A round with what was answered in it, oldest first."""
 
     row: PracticeRound
     lessons: tuple[Lesson, ...]
 
 
-def due(member: Membership) -> bool:
+def is_due(member: Membership) -> bool:
     """Whether the member must practise before there is work; asks the database nothing."""
     wanted = member.project.practice_items > 0 and member.practised_at is None
     return wanted and not member.can("items")
 
 
-def slot(member: Membership, now: datetime) -> Slot | None:
+def take_slot(member: Membership, now: datetime) -> Slot | None:
     """A place at the next item of practice, held for the member; inside the queue's transaction.
 
-    None if no practice is due, or if there are no items for another round: see `waits`.
+    None if no practice is due, or if there are no items for another round: see `waits_for_lead`.
     """
-    if not due(member):
+    if not is_due(member):
         return None
-    running = _running(member) or _begin(member, now)
+    running = _current_round(member) or _begin_round(member, now)
     item = _next_item(member, running) if running else None
-    return known.hold(item, Stage.PRACTICE, member, now) if item else None
+    return known.hold_new_slot(item, Stage.PRACTICE, member, now) if item else None
 
 
-def waits(member: Membership) -> bool:
+def waits_for_lead(member: Membership) -> bool:
     """Whether practice is due and only a lead can help: nothing is left to practise on."""
-    if not due(member):
+    if not is_due(member):
         return False
-    running = _running(member)
+    running = _current_round(member)
     return not (_next_item(member, running) if running else _enough_unseen(member))
 
 
-def lesson(label: Label) -> Lesson | None:
+def build_lesson(label: Label) -> Lesson | None:
     """What the member learns from a label of practice; None for any other label."""
     if label.stage != Stage.PRACTICE:
         return None
     before = label.member.practice_rounds.filter(started_at__lte=label.created_at)
-    return _learnt(label, before.last(), known.answers_at([label]))
+    return _lesson_of_label(label, before.last(), known.answers_at_label_time([label]))
 
 
 def can_undo(label: Label) -> bool:
@@ -94,45 +94,45 @@ def can_undo(label: Label) -> bool:
     return label.stage != Stage.PRACTICE
 
 
-def after(label: Label, task: tasktypes.TaskType, now: datetime) -> None:
+def record_answer(label: Label, task: tasktypes.TaskType, now: datetime) -> None:
     """Count an answer of practice in its round; the last one ends it. In the queue's transaction.
 
     The member has now seen what is right of the item: should it become work, that is on record.
     """
     member = label.member
     Mark.objects.get_or_create(member=member, item=label.item, kind=Mark.Kind.SEEN, ended_at=None)
-    running = _running(member)
+    running = _current_round(member)
     if running is None:
         return
-    lessons = _lessons(running, _labels(member))
+    lessons = _round_lessons(running, _labels(member))
     running.answered = min(len(lessons), running.size)
     running.right = sum(one.right for one in lessons[: running.size])
     if running.answered == running.size:
         running.finished_at = now
     running.save(update_fields=["answered", "right", "finished_at"])
     if running.finished_at:
-        _finish(member, running, now)
+        _finish_round(member, running, now)
 
 
-def after_withdrawal(label: Label, task: tasktypes.TaskType, now: datetime) -> None:
+def undo_answer(label: Label, task: tasktypes.TaskType, now: datetime) -> None:
     """Nothing: an answer of practice is never taken back, see `can_undo`."""
 
 
-def rounds(member: Membership) -> list[Round]:
+def list_rounds(member: Membership) -> list[QualificationRound]:
     """All rounds of the member, the last one first, with their lessons."""
     found = list(member.practice_rounds.select_related("feedback_by").order_by("-number"))
     labels = _labels(member) if found else []
-    return [Round(row, tuple(_lessons(row, labels))) for row in found]
+    return [QualificationRound(row, tuple(_round_lessons(row, labels))) for row in found]
 
 
-def round_of(member: Membership, number: int) -> PracticeRound | None:
+def find_round(member: Membership, number: int) -> PracticeRound | None:
     return member.practice_rounds.filter(number=number).first()
 
 
-def people(members: Iterable[Membership]) -> list[tuple[Membership, list[Round]]]:
+def list_people(members: Iterable[Membership]) -> list[tuple[Membership, list[QualificationRound]]]:
     """Everybody who must practise or has, with their rounds; who cannot sign in need not."""
-    found = [(member, rounds(member)) for member in members]
-    return [(member, of) for member, of in found if of or (due(member) and member.account_id)]
+    found = [(member, list_rounds(member)) for member in members]
+    return [(member, of) for member, of in found if of or (is_due(member) and member.account_id)]
 
 
 def give_feedback(row: PracticeRound, text: str, *, lead: Membership) -> None:
@@ -147,16 +147,16 @@ def waive(member: Membership, *, lead: Membership, now: datetime | None = None) 
     """Let the member work without having passed."""
     now = now or timezone.now()
     with writing.transact():
-        member = _locked(member)
-        if not due(member):
+        member = _lock_member(member)
+        if not is_due(member):
             raise Refused(f"{member.alias} may work already.")
         member.practised_at = now
         member.save(update_fields=["practised_at"])
-        _give_back(member)
+        _delete_held_slot(member)
         _record("practice-waived", member, lead)
 
 
-def start_again(
+def start_new_round(
     member: Membership, *, lead: Membership, now: datetime | None = None
 ) -> PracticeRound:
     """A new round for the member, if need be of items that they have seen, the oldest first.
@@ -165,27 +165,27 @@ def start_again(
     """
     now = now or timezone.now()
     with writing.transact():
-        member = _locked(member)
+        member = _lock_member(member)
         size = member.project.practice_items
         if not size:
             raise Refused("Nobody has to practise here. Choose a size of rounds in the settings.")
-        if len(known.items(member.project, PRACTICE)) < size:
+        if len(known.items_with_answer(member.project, PRACTICE)) < size:
             raise Refused(f"A round has {size} items; there are not as many with a known answer.")
         member.practised_at = None
         member.save(update_fields=["practised_at"])
-        if running := _running(member):
+        if running := _current_round(member):
             running.finished_at = now
             running.save(update_fields=["finished_at"])
-        _give_back(member)
+        _delete_held_slot(member)
         _record("practice-again", member, lead)
         return _new_round(member, now)
 
 
-def _running(member: Membership) -> PracticeRound | None:
+def _current_round(member: Membership) -> PracticeRound | None:
     return member.practice_rounds.filter(finished_at=None).last()
 
 
-def _begin(member: Membership, now: datetime) -> PracticeRound | None:
+def _begin_round(member: Membership, now: datetime) -> PracticeRound | None:
     """Another round of items that the member has not seen, if there are as many as it takes."""
     return _new_round(member, now) if _enough_unseen(member) else None
 
@@ -203,14 +203,14 @@ def _new_round(member: Membership, now: datetime) -> PracticeRound:
 
 def _enough_unseen(member: Membership) -> bool:
     seen = {label.item_id for label in _labels(member)}
-    there = {item.pk for item in known.items(member.project, PRACTICE)}
+    there = {item.pk for item in known.items_with_answer(member.project, PRACTICE)}
     return len(there - seen) >= member.project.practice_items
 
 
 def _next_item(member: Membership, running: PracticeRound) -> Item | None:
     """What comes next in a round: what was not seen before, else what was seen longest ago."""
     seen = {label.item_id: label.created_at for label in _labels(member)}
-    there = known.in_order_of(member, known.items(member.project, PRACTICE))
+    there = known.order_for_member(member, known.items_with_answer(member.project, PRACTICE))
     fresh = [item for item in there if item.pk not in seen]
     older = [item for item in there if item.pk in seen and seen[item.pk] < running.started_at]
     return next(iter(fresh + sorted(older, key=lambda item: seen[item.pk])), None)
@@ -222,7 +222,7 @@ def _labels(member: Membership) -> list[Label]:
     return list(found.select_related("item", "member", "revision").order_by("created_at", "pk"))
 
 
-def _lessons(row: PracticeRound, labels: list[Label]) -> list[Lesson]:
+def _round_lessons(row: PracticeRound, labels: list[Label]) -> list[Lesson]:
     """What was learnt in a round: of each item the first answer."""
     until = row.finished_at
     within = [
@@ -230,22 +230,24 @@ def _lessons(row: PracticeRound, labels: list[Label]) -> list[Lesson]:
         for label in labels
         if row.started_at <= label.created_at and (not until or label.created_at <= until)
     ]
-    truth = known.answers_at(within)
+    truth = known.answers_at_label_time(within)
     first: dict[int, Lesson] = {}
     for label in within:
-        if label.item_id not in first and (found := _learnt(label, row, truth)):
+        if label.item_id not in first and (found := _lesson_of_label(label, row, truth)):
             first[label.item_id] = found
     return list(first.values())
 
 
-def _learnt(label: Label, row: PracticeRound | None, truth: dict[int, Resolution]) -> Lesson | None:
+def _lesson_of_label(
+    label: Label, row: PracticeRound | None, truth: dict[int, Resolution]
+) -> Lesson | None:
     resolution = truth.get(label.pk)
     if resolution is None:
         return None
     return Lesson(
         item=label.item,
         revision=label.revision,
-        right=answers.agrees(label.answers, resolution.values),
+        right=answers.matches_answer(label.answers, resolution.values),
         answers=label.answers,
         known=resolution.values,
         explanation=resolution.comment,
@@ -254,19 +256,19 @@ def _learnt(label: Label, row: PracticeRound | None, truth: dict[int, Resolution
     )
 
 
-def _finish(member: Membership, row: PracticeRound, now: datetime) -> None:
+def _finish_round(member: Membership, row: PracticeRound, now: datetime) -> None:
     if row.passed:
         member.practised_at = now
         member.save(update_fields=["practised_at"])
     _record("practice", member, member, round=row.number, right=row.right, passed=row.passed)
 
 
-def _locked(member: Membership) -> Membership:
+def _lock_member(member: Membership) -> Membership:
     found = Membership.objects.select_for_update(no_key=True, of=("self",))
     return found.select_related("project").get(pk=member.pk)
 
 
-def _give_back(member: Membership) -> None:
+def _delete_held_slot(member: Membership) -> None:
     """Take the place at an item of practice away that the member holds."""
     for held in Slot.objects.at(member.project_id, Stage.PRACTICE).held_by(member.pk).locked():
         held.close()

@@ -19,7 +19,7 @@ from django.db.models.query import get_related_populators
 Row = TypeVar("Row", bound=Model)
 
 
-def planned() -> Any:
+def prepared_cursor() -> Any:
     """A cursor whose statements PostgreSQL plans once a connection, not at each call.
 
     For statements whose text is always the same. Values go to the server apart from the text, so
@@ -38,37 +38,39 @@ def planned() -> Any:
     return here.make_debug_cursor(cursor) if here.queries_logged else here.make_cursor(cursor)
 
 
-def insert(made: Row, *beside: Model) -> Row:
+def insert_rows(made: Row, *beside: Model) -> Row:
     """Store new rows as they are, and give the first its id: `create` in a fifth of the time.
 
     Where the database can, all of them in one statement.
     """
     if connection.vendor == "postgresql":
-        withs = [f"w{number} AS ({_insert(type(row))})" for number, row in enumerate(beside)]
-        text = (f"WITH {', '.join(withs)} " if withs else "") + _insert(type(made))
+        withs = [f"w{number} AS ({_insert_sql(type(row))})" for number, row in enumerate(beside)]
+        text = (f"WITH {', '.join(withs)} " if withs else "") + _insert_sql(type(made))
         values = [value for row in beside for value in _values(row)]
-        _run(made, text, values + _values(made))
+        _execute_insert(made, text, values + _values(made))
         return made
-    _run(made, _insert(type(made)), _values(made))
+    _execute_insert(made, _insert_sql(type(made)), _values(made))
     for row in beside:
-        _run(row, _insert(type(row)), _values(row))
+        _execute_insert(row, _insert_sql(type(row)), _values(row))
     return made
 
 
-def insert_if(changes: str, given: list[Any], made: Row, *beside: Model) -> bool:
-    """`insert` in one statement with changes, if the last of them, `changed`, changed a row.
+def insert_if_changed(changes: str, given: list[Any], made: Row, *beside: Model) -> bool:
+    """`insert_rows` in one statement with changes, if the last of them, `changed`, changed a row.
 
     `changes` are tables of a WITH, told `given`. False, and nothing is stored, if there was no
     such row. For PostgreSQL: SQLite changes rows in statements of their own only.
     """
-    withs = [f"w{number} AS ({_insert(type(row), 'changed')})" for number, row in enumerate(beside)]
-    text = f"WITH {', '.join([changes, *withs])} {_insert(type(made), 'changed')}"
+    withs = [
+        f"w{number} AS ({_insert_sql(type(row), 'changed')})" for number, row in enumerate(beside)
+    ]
+    text = f"WITH {', '.join([changes, *withs])} {_insert_sql(type(made), 'changed')}"
     rows: list[Model] = [*beside, made]
-    return _run(made, text, given + [value for row in rows for value in _values(row)])
+    return _execute_insert(made, text, given + [value for row in rows for value in _values(row)])
 
 
-def _run(made: Model, text: str, values: list[Any]) -> bool:
-    with planned() as cursor:
+def _execute_insert(made: Model, text: str, values: list[Any]) -> bool:
+    with prepared_cursor() as cursor:
         cursor.execute(text, values)
         stored = cursor.fetchone()
     if stored:
@@ -78,9 +80,9 @@ def _run(made: Model, text: str, values: list[Any]) -> bool:
 
 
 @cache
-def _insert(model: type[Model], each: str = "") -> str:
+def _insert_sql(model: type[Model], each: str = "") -> str:
     """One row, or one for each row of the table `each`."""
-    quote, fields = connection.ops.quote_name, _stored(model)
+    quote, fields = connection.ops.quote_name, _stored_fields(model)
     columns = ", ".join(quote(str(field.column)) for field in fields)
     if each:  # where PostgreSQL does not look at the column for what a value is
         typed = ", ".join(f"%s::{field.db_type(connection)}" for field in fields)
@@ -91,23 +93,23 @@ def _insert(model: type[Model], each: str = "") -> str:
 
 
 def _values(row: Model) -> list[Any]:
-    fields = _stored(type(row))
+    fields = _stored_fields(type(row))
     return [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
 
 
 @cache
-def _stored(model: type[Model]) -> list[Any]:
+def _stored_fields(model: type[Model]) -> list[Any]:
     return [field for field in model._meta.local_concrete_fields if not field.primary_key]
 
 
-class Given(Value):
+class Parameter(Value):
     """Where a value stands that is given with each call, under a name."""
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
         return "%s", [self]
 
 
-class Prepared(Generic[Row]):
+class PreparedQuery(Generic[Row]):
     """`Prepared(lambda pk: Item.objects.filter(pk=pk))`, then `.first(pk=3)` each time.
 
     The values must be as the database takes them, strings and numbers, and never None, since a
@@ -117,25 +119,25 @@ class Prepared(Generic[Row]):
 
     def __init__(self, rows: Callable[..., QuerySet[Row]]) -> None:
         self._rows, self._names = rows, tuple(signature(rows).parameters)
-        self._plans: dict[str, _Plan[Row]] = {}
+        self._plans: dict[str, _QueryPlan[Row]] = {}
 
     def first(self, **values: str | int) -> Row | None:
         """The first of the rows, None if there is none."""
         plan = self._plans.get(connection.vendor) or self._plan()
-        given = [values[p.value] if isinstance(p, Given) else p for p in plan.parameters]
-        with planned() as cursor:
+        given = [values[p.value] if isinstance(p, Parameter) else p for p in plan.parameters]
+        with prepared_cursor() as cursor:
             cursor.execute(plan.sql, given)
             row = cursor.fetchone()
         return plan.made(row) if row else None
 
-    def _plan(self) -> "_Plan[Row]":
-        rows = self._rows(**{name: Given(name) for name in self._names})[:1]
-        plan = self._plans[connection.vendor] = _Plan.of(rows)
+    def _plan(self) -> "_QueryPlan[Row]":
+        rows = self._rows(**{name: Parameter(name) for name in self._names})[:1]
+        plan = self._plans[connection.vendor] = _QueryPlan.of(rows)
         return plan
 
 
 @dataclass(frozen=True)
-class _Plan(Generic[Row]):
+class _QueryPlan(Generic[Row]):
     """A query as SQL, and how a row of its answer becomes an object and those joined to it."""
 
     sql: str
@@ -148,7 +150,7 @@ class _Plan(Generic[Row]):
     annotated: dict[str, int]
 
     @classmethod
-    def of(cls, rows: QuerySet[Row]) -> "_Plan[Row]":
+    def of(cls, rows: QuerySet[Row]) -> "_QueryPlan[Row]":
         compiler = rows.query.get_compiler(connection=connection)
         sql, parameters = compiler.as_sql()
         select, info = compiler.select or [], compiler.klass_info or {}

@@ -15,7 +15,7 @@ from annotation import answers, known
 from annotation.answers import PROBE
 from annotation.models import Item, Label, Membership, Project, Resolution, Slot, Stage
 from stats.estimates import Estimate
-from stats.rates import clustered_wilson, sums_of
+from stats.rates import clustered_wilson, sum_clusters
 
 COLUMNS = (
     "annotator", "checks", "right", "share", "low", "high", "reason", "corrected", "wrong",
@@ -23,7 +23,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Wrong:
+class WrongAnswer:
     """An answer to a probe that was not right."""
 
     item: Item
@@ -33,7 +33,7 @@ class Wrong:
 
 
 @dataclass(frozen=True)
-class Result:
+class ControlResult:
     """How a member did on probes; `share` is of those with a known answer to the texts shown.
 
     `corrected` counts probes whose text the member corrected before labelling: then what is known
@@ -43,47 +43,47 @@ class Result:
     member: Membership
     right: int
     share: Estimate
-    wrong: tuple[Wrong, ...]
+    wrong: tuple[WrongAnswer, ...]
     corrected: int
 
 
-def due(member: Membership, draw: float) -> bool:
+def is_due(member: Membership, draw: float) -> bool:
     """Whether the draw asks for a probe; asks the database nothing."""
     every = member.project.probe_every
     return every > 0 and draw * every < 1 and not member.can("items")
 
 
-def slot(member: Membership, draw: float, now: datetime) -> Slot | None:
+def take_slot(member: Membership, draw: float, now: datetime) -> Slot | None:
     """A place at a probe, held for the member, if the draw asks for one.
 
     Inside the queue's transaction, with the member's row locked.
     `draw` is uniform in [0, 1): about one in `probe_every` is a probe, until the member has had
     them all. None costs no query but for that share of calls.
     """
-    if not due(member, draw):
+    if not is_due(member, draw):
         return None
     there = Item.objects.in_project(member.project).with_known_answer(PROBE)
-    left = known.in_order_of(member, there.untouched_by(member.pk))
-    return known.hold(left[0], Stage.PROBE, member, now) if left else None
+    left = known.order_for_member(member, there.untouched_by(member.pk))
+    return known.hold_new_slot(left[0], Stage.PROBE, member, now) if left else None
 
 
-def results(project: Project) -> list[Result]:
+def load_results(project: Project) -> list[ControlResult]:
     """What came of the probes, for each member who has had any; labels taken back are left out.
 
     Held against what is known by now: a lead may have mended a wrong answer.
     """
     found = Label.objects.in_project(project).current().at_stage(Stage.PROBE)
     labels = found.select_related("item", "member").order_by("member__alias", "created_at", "pk")
-    truth = known.answers_by_now({label.revision_id for label in labels})
+    truth = known.latest_answers({label.revision_id for label in labels})
     by_member: dict[Membership, list[Label]] = defaultdict(list)
     for label in labels:
         by_member[label.member].append(label)
-    return [_result(member, said, truth) for member, said in by_member.items()]
+    return [_build_result(member, said, truth) for member, said in by_member.items()]
 
 
-def rows(project: Project) -> Iterator[dict[str, Any]]:
+def result_rows(project: Project) -> Iterator[dict[str, Any]]:
     """The results by member, the share as a fraction of 1 with its interval of 95 %."""
-    for result in results(project):
+    for result in load_results(project):
         yield {
             "annotator": result.member.alias,
             "checks": result.share.n,
@@ -97,18 +97,20 @@ def rows(project: Project) -> Iterator[dict[str, Any]]:
         }
 
 
-def _result(member: Membership, labels: list[Label], truth: dict[int, Resolution]) -> Result:
+def _build_result(
+    member: Membership, labels: list[Label], truth: dict[int, Resolution]
+) -> ControlResult:
     compared = [label for label in labels if label.revision_id in truth]
     clusters: dict[str, list[bool]] = defaultdict(list)
     wrong = []
     for label in compared:
         values = truth[label.revision_id].values
-        right = answers.agrees(label.answers, values)
+        right = answers.matches_answer(label.answers, values)
         clusters[label.item.cluster].append(right)
         if not right:
-            wrong.append(Wrong(label.item, label.answers, values, label.created_at))
-    share = clustered_wilson(sums_of((len(hits), sum(hits)) for hits in clusters.values()))
-    return Result(
+            wrong.append(WrongAnswer(label.item, label.answers, values, label.created_at))
+    share = clustered_wilson(sum_clusters((len(hits), sum(hits)) for hits in clusters.values()))
+    return ControlResult(
         member=member,
         right=len(compared) - len(wrong),
         share=share,

@@ -9,23 +9,23 @@ from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import IO
 
-LOOK_EVERY = 0.2
-TOLD_EVERY = 1.0
+POLL_SECONDS = 0.2
+REPORT_SECONDS = 1.0
 # Seconds after which a program that tells nothing hangs: far longer than any of its steps takes.
-SILENT = 300.0
-HANGS = (
+MAX_SILENT_SECONDS = 300.0
+HANG_MESSAGE = (
     "It told nothing for five minutes, so it was ended. Try again. If it happens again, tell who"
     " runs this site."
 )
 # Set for programs that a worker started, which hears what they tell.
-HEARD = "BLINDSPOT_WORKER_HEARS"
+HEARTBEAT_VARIABLE = "BLINDSPOT_WORKER_HEARS"
 # In which the last line that is said ends, and most begin: what a job tells as JSON, with the first
 # problems in whatever script, has to be whole.
-END_BYTES = 64_000
+TAIL_BYTES = 64_000
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProgramResult:
     """How a program ended: its code, None if it was stopped, and the last line that it said of
     what went wrong, and that it printed."""
 
@@ -34,52 +34,52 @@ class Ended:
     printed: str = ""
 
 
-def run(
+def run_program(
     command: Sequence[str],
     *,
     stopped: Callable[[], bool],
     hold: Callable[[], object],
     every: float,
     told: Callable[[str], object] = str,
-) -> Ended:
+) -> ProgramResult:
     """Run a program until it ends or is `stopped`, and `hold` what it works on every so many
     seconds; often enough for who looks on, the last line that it printed is `told`. Whatever ends
     the waiting ends the program; so does SILENT seconds in which it wrote nothing at all."""
     with TemporaryFile() as said, TemporaryFile() as printed:
-        heard = os.environ | {HEARD: "1"}
+        heard = os.environ | {HEARTBEAT_VARIABLE: "1"}
         made = subprocess.Popen(command, stdout=printed, stderr=said, env=heard)
         regularly = [
-            _Regular(every, hold),
-            _Regular(TOLD_EVERY, lambda: told(_last_line(printed))),
+            _PeriodicCall(every, hold),
+            _PeriodicCall(REPORT_SECONDS, lambda: told(_last_line(printed))),
         ]
         try:
-            ended = _wait(made, stopped, regularly, lambda: _size(said) + _size(printed))
-        except _Silent:
-            return Ended(1, HANGS)
+            ended = _wait_for_end(made, stopped, regularly, lambda: _size(said) + _size(printed))
+        except _ProgramHangs:
+            return ProgramResult(1, HANG_MESSAGE)
         finally:
             made.kill()
             made.wait()
         last = _last_line(said) or "It was ended."
-        return Ended(made.returncode if ended else None, last[:500], _last_line(printed))
+        return ProgramResult(made.returncode if ended else None, last[:500], _last_line(printed))
 
 
-def alive() -> None:
+def send_heartbeat() -> None:
     """Tell the worker that started this program that it gets on; nothing where there is none.
 
     Whatever a worker has done by a program calls this after each step: all that takes longer than
     some seconds is done in steps.
     """
-    if os.environ.get(HEARD):
+    if os.environ.get(HEARTBEAT_VARIABLE):
         sys.stdout.write("\n")
         sys.stdout.flush()
 
 
-class _Silent(Exception):
+class _ProgramHangs(Exception):
     """The program told nothing for SILENT seconds."""
 
 
 @dataclass
-class _Regular:
+class _PeriodicCall:
     """What is done every so many seconds, not at once."""
 
     every: float
@@ -94,24 +94,24 @@ class _Regular:
             self.done = time.monotonic()
 
 
-def _wait(
+def _wait_for_end(
     made: "subprocess.Popen[bytes]",
     stopped: Callable[[], bool],
-    regularly: Sequence[_Regular],
+    regularly: Sequence[_PeriodicCall],
     written: Callable[[], int],
 ) -> bool:
-    """Until the program ends or is to be stopped; whether it ended. `_Silent` if it hangs."""
+    """Until the program ends or is to be stopped; whether it ended. `_ProgramHangs` if it hangs."""
     heard, since = written(), time.monotonic()
     while made.poll() is None:
         if stopped():
             return False
         if written() > heard:
             heard, since = written(), time.monotonic()
-        elif time.monotonic() - since > SILENT:
-            raise _Silent
+        elif time.monotonic() - since > MAX_SILENT_SECONDS:
+            raise _ProgramHangs
         for each in regularly:
             each.look()
-        time.sleep(LOOK_EVERY)
+        time.sleep(POLL_SECONDS)
     return True
 
 
@@ -121,6 +121,6 @@ def _size(file: IO[bytes]) -> int:
 
 def _last_line(file: IO[bytes]) -> str:
     # The program writes where the file's own place is: reading must not move it.
-    end = os.pread(file.fileno(), END_BYTES, max(0, _size(file) - END_BYTES))
+    end = os.pread(file.fileno(), TAIL_BYTES, max(0, _size(file) - TAIL_BYTES))
     lines = end.decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else ""

@@ -9,44 +9,46 @@ from annotation.querysets import ItemQuerySet
 from annotation.tasktypes import TaskType
 
 # Of what people wrote so many characters go on, of one person and of all.
-LONGEST, MOST = 1_000, 4_000
+MAX_REMARK_LENGTH, MAX_FEEDBACK_LENGTH = 1_000, 4_000
 
 
-def rejected(project: Project) -> ItemQuerySet:
+def rejected_items(project: Project) -> ItemQuerySet:
     """The items that were turned down by what is held true of them, and nothing made of them
     since; those with a claim to be made anew, so none that are people's practice."""
-    decides = deciding.of(project)
+    decides = deciding.load_main_field(project)
     values = [value for value, _ in decides.options if decides.drops(value)]
     found = Item.objects.in_project(project).originals().of_tests()
     return found.resolved_as_one_of(values).childless().order_by("position")
 
 
-def of(project: Project, items: Collection[int]) -> dict[int, str]:
+def collect_feedback(project: Project, items: Collection[int]) -> dict[int, str]:
     """What was said of items, by their ids: the answers of each person that has a label in force,
     and what they wrote; first what had been changed, by the claim. Items without any are left
     out."""
-    task = tasktypes.of_project(project)
+    task = tasktypes.load_task_type(project)
     labels = Label.objects.counted().in_project(project).at_stages([Stage.WORK, Stage.ADJUDICATE])
     said: dict[int, list[str]] = defaultdict(list)
     for label in labels.filter(item__among=list(items)).oldest_first():
-        said[label.item_id].append(" ".join(_words(task, label)))
+        said[label.item_id].append(" ".join(_label_remarks(task, label)))
     claims = _claims(said)
     return {
-        item: "\n".join([*claims.get(item, []), *dict.fromkeys(words)])[:MOST]
+        item: "\n".join([*claims.get(item, []), *dict.fromkeys(words)])[:MAX_FEEDBACK_LENGTH]
         for item, words in said.items()
     }
 
 
-def _words(task: TaskType, label: Label) -> Iterator[str]:
+def _label_remarks(task: TaskType, label: Label) -> Iterator[str]:
     for option in task.chosen(label.answers):
         yield f"{option.title}."
     written = (label.answers.get(field.name) for field in task.fields if field.kind == "text")
     for text in (*written, label.comment):
         if isinstance(text, str) and text.strip():
-            yield f"“{text.strip()[:LONGEST]}”"
+            yield f"“{text.strip()[:MAX_REMARK_LENGTH]}”"
 
 
 def _claims(items: Collection[int]) -> dict[int, list[str]]:
     found = Item.objects.filter(pk__among=list(items)).with_current_texts()
     claims = {item.pk: item.current_revisions[0].texts.get("claim", "") for item in found}
-    return {pk: [f"The change was: {said[:LONGEST]}"] for pk, said in claims.items() if said}
+    return {
+        pk: [f"The change was: {said[:MAX_REMARK_LENGTH]}"] for pk, said in claims.items() if said
+    }

@@ -4,11 +4,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation import awaiting, seldom, taxonomy
-from annotation.models import LIKE_WORK, Account, Item, Label, Membership, Project, Resolution
+from annotation.models import (
+    WORK_LIKE_STAGES,
+    Account,
+    Item,
+    Label,
+    Membership,
+    Project,
+    Resolution,
+)
 
 
 @dataclass(frozen=True)
-class Overview:
+class ProjectOverview:
     """A project as its member sees it in a list; counts are of items, repeats left out.
 
     `role` is empty for a site admin without a place in the project.
@@ -24,7 +32,7 @@ class Overview:
     @property
     def awaited(self) -> str:
         """How many wait for a text, in words."""
-        return awaiting.said(self.project, self.awaiting, self.role)
+        return awaiting.describe_waiting(self.project, self.awaiting, self.role)
 
     @property
     def at_work(self) -> int:
@@ -76,28 +84,35 @@ class AbilityCount:
         return self.resolved / self.items if self.items else None
 
 
-def overviews(account: Account) -> list[Overview]:
+def list_overviews(account: Account) -> list[ProjectOverview]:
     """The projects that a person may see, by name, in five queries; one more for each whose items
     may still await a text."""
     projects: list[Any] = list(Project.objects.visible_to(account).with_role_of(account))
     totals = Item.objects.live().originals().of_tests().per_project(projects)
     resolved = Resolution.objects.of_live_originals().of_tests().per_project(projects)
-    mine = Label.objects.current().at_stages(LIKE_WORK).of_account(account).per_project(projects)
-    wait = awaiting.possible(projects)
+    mine = (
+        Label.objects.current()
+        .at_stages(WORK_LIKE_STAGES)
+        .of_account(account)
+        .per_project(projects)
+    )
+    wait = awaiting.projects_with_waiting(projects)
     return [
-        Overview(
+        ProjectOverview(
             project=project,
             role=project.my_role or "",
             total=totals.get(project.pk, 0),
-            resolved=_seldom(project, project.my_role, resolved),
+            resolved=_cached_resolved(project, project.my_role, resolved),
             mine=mine.get(project.pk, 0),
-            awaiting=awaiting.count(project, project.my_role or "") if project.pk in wait else 0,
+            awaiting=awaiting.count_waiting(project, project.my_role or "")
+            if project.pk in wait
+            else 0,
         )
         for project in projects
     ]
 
 
-def by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
+def count_by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
     """Items to work on and resolved ones by category, as the taxonomy orders them, in two queries
     at most.
 
@@ -105,11 +120,15 @@ def by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
     None where no item has a category.
     """
     found = Resolution.objects.of_live_originals().of_tests()
-    resolved = seldom.remembered(project, "abilities", role, lambda: found.per_category(project))
+    resolved = seldom.get_cached_count(
+        project, "abilities", role, lambda: found.per_category(project)
+    )
     counts: dict[str, list[CategoryCount]] = {}
     order = {category.slug: place for place, category in enumerate(taxonomy.load())}
     items = Item.objects.in_project(project).of_tests()
-    rows = seldom.remembered(project, "items", role, lambda: list(items.by_category_and_repeats()))
+    rows = seldom.get_cached_count(
+        project, "items", role, lambda: list(items.by_category_and_repeats())
+    )
     for row in sorted(rows, key=lambda row: order.get(row["category"], len(order))):
         slug = row["category"]
         count = CategoryCount(slug, row["items"], resolved.get(slug, 0), row["repeats"])
@@ -119,6 +138,8 @@ def by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
     return [AbilityCount(ability, tuple(rows)) for ability, rows in counts.items()]
 
 
-def _seldom(project: Project, role: str | None, resolved: dict[int, int]) -> int:
+def _cached_resolved(project: Project, role: str | None, resolved: dict[int, int]) -> int:
     """How many are resolved; `role` None is that of a site admin without a place."""
-    return seldom.counted(project, "resolved", role or "", lambda: resolved.get(project.pk, 0))
+    return seldom.get_delayed_count(
+        project, "resolved", role or "", lambda: resolved.get(project.pk, 0)
+    )

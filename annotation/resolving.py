@@ -6,17 +6,17 @@ from typing import Any
 
 from annotation import places, prepared, standing, tasktypes
 from annotation.fields import Field
-from annotation.fitting import NUMBERS
+from annotation.fitting import NUMBER_KINDS
 from annotation.models import Event, Item, Label, Reason, Resolution, Revision, Stage
 from annotation.rules import RULES
-from annotation.standing import Held, Standing
+from annotation.standing import CurrentResolution, ItemState
 from annotation.tasktypes import TaskType
 
 VERIFIED = "verified"
 EXCLUDED = "excluded"
 
 
-def settle(item: Item, *, now: datetime, revision: Revision | None = None) -> None:
+def update_resolution(item: Item, *, now: datetime, revision: Revision | None = None) -> None:
     """Bring the item's resolution in line with its counted work labels, inside the caller's
     transaction, the item locked.
 
@@ -28,32 +28,32 @@ def settle(item: Item, *, now: datetime, revision: Revision | None = None) -> No
     the item out until `routing` ends it.
     """
     revision = revision or item.revision()
-    stands = standing.of(item, revision)
+    stands = standing.load_item_state(item, revision)
     current = stands.resolution
     if current and (current.source != Resolution.Source.LABELS or current.rule == EXCLUDED):
         return
-    values, rule = _decide(item, stands)
+    values, rule = _aggregate(item, stands)
     if values is None and not stands.waiting and stands.filled:
-        _ask_more(item, stands)
+        _ask_more_people(item, stands)
     elif stands.disputed:
         places.close_open(item, Stage.ADJUDICATE, Reason.DISPUTED)
     ended = None
-    if current and (values is None or not _says(current, values, revision)):
-        _end(current.pk, now)
+    if current and (values is None or not _is_unchanged(current, values, revision)):
+        _end_by_id(current.pk, now)
         ended, current = current, None
     if item.project.verify and current is None:
-        _verify(item, revision, stands, values)
+        _update_verification(item, revision, stands, values)
     elif values is not None and current is None:
         by = {"rule": rule, "source": Resolution.Source.LABELS}
-        _resolve(item, revision, values, was=ended, now=now, **by)
+        _store_resolution(item, revision, values, was=ended, now=now, **by)
         return
     if ended:
-        prepared.insert(_changed(item, ended, None))
+        prepared.insert_rows(_change_event(item, ended, None))
 
 
-def decided(item: Item) -> dict[str, Any] | None:
+def aggregate_labels(item: Item) -> dict[str, Any] | None:
     """What follows from the item's counted work labels, by field; None if that is not clear."""
-    return _decide(item, standing.of(item, item.revision()))[0]
+    return _aggregate(item, standing.load_item_state(item, item.revision()))[0]
 
 
 def is_excluded(item: Item) -> bool:
@@ -61,7 +61,7 @@ def is_excluded(item: Item) -> bool:
     return Resolution.objects.current().filter(item=item, rule=EXCLUDED).exists()
 
 
-def resolve(
+def set_resolution(
     item: Item,
     values: dict[str, Any],
     *,
@@ -75,65 +75,67 @@ def resolve(
     if was:
         was.end(now)
     said |= {"rule": rule, "source": source}
-    return _resolve(item, item.revision(), values, was=was, now=now, **said)
+    return _store_resolution(item, item.revision(), values, was=was, now=now, **said)
 
 
-def end(current: Resolution, *, now: datetime) -> None:
+def end_resolution(current: Resolution, *, now: datetime) -> None:
     """Hold it true no more, and nothing instead."""
     current.end(now)
-    prepared.insert(_changed(current.item, current, None))
+    prepared.insert_rows(_change_event(current.item, current, None))
 
 
-def _resolve(
+def _store_resolution(
     item: Item,
     revision: Revision,
     values: dict[str, Any],
     *,
-    was: Resolution | Held | None,
+    was: Resolution | CurrentResolution | None,
     now: datetime,
     **said: Any,
 ) -> Resolution:
     made = Resolution(
         item=item,
         revision=revision,
-        value=tasktypes.of_project(item.project).choice_of(values),
+        value=tasktypes.load_task_type(item.project).choice_of(values),
         values=values,
         created_at=now,
         **said,
     )
-    return prepared.insert(made, _changed(item, was, made))
+    return prepared.insert_rows(made, _change_event(item, was, made))
 
 
-def _changed(item: Item, was: Resolution | Held | None, made: Resolution | None) -> Event:
+def _change_event(
+    item: Item, was: Resolution | CurrentResolution | None, made: Resolution | None
+) -> Event:
     """The event of it; without a member where it follows from labels."""
     return Event(
         kind="resolution",
         subject=item.key,
         project_id=item.project_id,
         member_id=made.member_id if made else None,
-        data={"old": _in_short(item, was), "new": _in_short(item, made)},
+        data={"old": _summarise(item, was), "new": _summarise(item, made)},
     )
 
 
-def _in_short(item: Item, held: Resolution | Held | None) -> dict[str, Any]:
+def _summarise(item: Item, held: Resolution | CurrentResolution | None) -> dict[str, Any]:
     if held is None:
         return {}
-    choice = tasktypes.of_project(item.project).choice_of(held.values)
+    choice = tasktypes.load_task_type(item.project).choice_of(held.values)
     return {"resolution": choice, "by": held.rule, "from": held.source}
 
 
-def _says(current: Held, values: dict[str, Any], revision: Revision) -> bool:
+def _is_unchanged(current: CurrentResolution, values: dict[str, Any], revision: Revision) -> bool:
     return current.values == values and current.revision_id == revision.pk
 
 
-def _end(resolution_id: int, now: datetime) -> None:
+def _end_by_id(resolution_id: int, now: datetime) -> None:
     Resolution.objects.filter(pk=resolution_id).update(current=False, ended_at=now)
 
 
-def _decide(item: Item, stands: Standing) -> tuple[dict[str, Any] | None, str]:
+def _aggregate(item: Item, stands: ItemState) -> tuple[dict[str, Any] | None, str]:
     """What follows for every resolved field, None if a required one is not decided; and the rule
     of the deciding one."""
-    task, rules = tasktypes.of_project(item.project), item.project.rules
+    task, rules = tasktypes.load_task_type(item.project), item.project.rules
     values: dict[str, Any] = {}
     for field in task.resolved:
         if field.when and values.get(field.when.field) not in field.when.values:
@@ -146,38 +148,38 @@ def _decide(item: Item, stands: Standing) -> tuple[dict[str, Any] | None, str]:
         elif field.required and not _is_missing(field, task, said, stands):
             return None, ""
     rule_name = rules.get(task.deciding.name) or task.deciding.rule or "majority"
-    alone = stands.places == 1 and rule_name in _ALIKE_FOR_ONE
+    alone = stands.places == 1 and rule_name in _SAME_FOR_ONE_LABEL
     return values, "first label" if alone else rule_name
 
 
-def _is_missing(field: Field, task: TaskType, said: Sequence[Any], stands: Standing) -> bool:
+def _is_missing(field: Field, task: TaskType, said: Sequence[Any], stands: ItemState) -> bool:
     """Whether no label has a number for a field, since all that were given are off its scale: then
     the others are held true without it, unless it decides."""
     decides = field.kind == "scale" and field is task.deciding
     is_given = said or not stands.answers
-    return not is_given and not stands.waiting and field.kind in NUMBERS and not decides
+    return not is_given and not stands.waiting and field.kind in NUMBER_KINDS and not decides
 
 
-_ALIKE_FOR_ONE = ("first", "majority", "unanimous", "median", "three")
+_SAME_FOR_ONE_LABEL = ("first", "majority", "unanimous", "median", "three")
 
 
-def _ask_more(item: Item, stands: Standing) -> None:
+def _ask_more_people(item: Item, stands: ItemState) -> None:
     """People disagree: ask as many as the project has for that, then an adjudicator."""
     more = item.project.disputed_overlap - stands.filled
     if more > 0:
-        places.add(item, Stage.WORK, more, reason=Reason.DISPUTED)
+        places.add_slots(item, Stage.WORK, more, reason=Reason.DISPUTED)
     elif not stands.asked:
-        places.add(item, Stage.ADJUDICATE, 1, reason=Reason.DISPUTED)
+        places.add_slots(item, Stage.ADJUDICATE, 1, reason=Reason.DISPUTED)
 
 
-def _verify(
-    item: Item, revision: Revision, stands: Standing, values: dict[str, Any] | None
+def _update_verification(
+    item: Item, revision: Revision, stands: ItemState, values: dict[str, Any] | None
 ) -> None:
     """Ask a second person once the labels are clear, and no more if they are not."""
     if values is None:
         places.close_open(item, Stage.VERIFY)
     elif not stands.verifying and not _was_verified(item, revision):
-        places.add(item, Stage.VERIFY, 1)
+        places.add_slots(item, Stage.VERIFY, 1)
 
 
 def _was_verified(item: Item, revision: Revision) -> bool:

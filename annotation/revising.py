@@ -3,19 +3,22 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from annotation.models import Item, Label, Membership, Resolution, Revision, texts_digest
+from annotation.models import Item, Label, Membership, Resolution, Revision, digest_texts
 
 
-def corrected(shown: Mapping[str, str], texts: Mapping[str, str]) -> dict[str, str]:
+def merge_texts(shown: Mapping[str, str], texts: Mapping[str, str]) -> dict[str, str]:
     """All texts of the revision, with the corrected ones in place of the shown ones.
 
     Line breaks stay as they were: a page hands all of them back as LF, and a diff would take
     every line of a text with CR LF for changed.
     """
-    return {**shown, **{name: broken_as(shown.get(name, ""), texts[name]) for name in texts}}
+    return {
+        **shown,
+        **{name: match_line_breaks(shown.get(name, ""), texts[name]) for name in texts},
+    }
 
 
-def revise(
+def add_revision(
     item: Item, texts: dict[str, str], *, author: Membership, note: str, now: datetime
 ) -> None:
     """Give the item, which is locked, a new revision; labels of older ones stop counting.
@@ -28,7 +31,7 @@ def revise(
         item=item,
         number=item.revision_number,
         texts=texts,
-        digest=texts_digest(texts),
+        digest=digest_texts(texts),
         author=author,
         note=note,
         created_at=now,
@@ -37,7 +40,7 @@ def revise(
     Resolution.objects.current().of_item(item).update(current=False, ended_at=now)
 
 
-def broken_as(shown: str, text: str) -> str:
+def match_line_breaks(shown: str, text: str) -> str:
     """The text with the line breaks of the shown one, if that had one kind of them."""
     only_crlf = 0 < shown.count("\n") == shown.count("\r\n")
     return text.replace("\n", "\r\n") if only_crlf and "\r" not in text else text

@@ -12,65 +12,65 @@ from annotation.tasktypes import TaskType
 
 EXCLUDE, GOLD_ERROR = "exclude", "gold-error"
 # The routes that ask somebody to decide, the stronger last.
-ASKING = {"expert": Reason.EXPERT, GOLD_ERROR: Reason.GOLD_ERROR}
+REASON_BY_ROUTE = {"expert": Reason.EXPERT, GOLD_ERROR: Reason.GOLD_ERROR}
 
 
-def after(label: Label, task: TaskType, now: datetime) -> None:
+def apply_route(label: Label, task: TaskType, now: datetime) -> None:
     """Follow the label's route, and that of the label which it supersedes no longer."""
     before = label.supersedes
     if task.route_of(label.answers) or (before and task.route_of(before.answers)):
-        settle(label.item, now=now)
+        update_route(label.item, now=now)
 
 
-def after_withdrawal(label: Label, task: TaskType, now: datetime) -> None:
+def undo_route(label: Label, task: TaskType, now: datetime) -> None:
     """Leave the label's route, unless another label asks for the same."""
     if task.route_of(label.answers):
-        settle(label.item, now=now)
+        update_route(label.item, now=now)
 
 
-def settle(item: Item, *, now: datetime) -> None:
+def update_route(item: Item, *, now: datetime) -> None:
     """Bring the item, which is locked, to where its counted work labels send it, and nowhere else.
 
     What somebody has begun to decide stays theirs, and what was decided is not asked again.
     """
-    task = tasktypes.of_project(item.project)
+    task = tasktypes.load_task_type(item.project)
     labels = Label.objects.counted().of_item(item).at_stage(Stage.WORK)
     said = {
         task.route_of(label.answers): label
         for label in labels.of_revision(item.revision()).order_by("-created_at", "-pk")
     }
     decided = adjudicating.is_decided(item)
-    for route, reason in ASKING.items():
+    for route, reason in REASON_BY_ROUTE.items():
         if route not in said:
             places.close_open(item, Stage.ADJUDICATE, reason)
         elif not decided:
-            adjudicating.ask(item, reason)
+            adjudicating.open_decision(item, reason)
     if EXCLUDE in said:
         _exclude(item, said[EXCLUDE], task, now)
     else:
-        _take_in_again(item, now)
+        _include_again(item, now)
 
 
 def _exclude(item: Item, label: Label, task: TaskType, now: datetime) -> None:
     """Resolve the item as what the label says, which drops it; nobody need label it any more."""
     current = Resolution.objects.current().of_item(item).first()
-    if current and _stands(current):
+    if current and _must_stay(current):
         return
     names = [field.name for field in task.resolved]
     values = {name: label.answers[name] for name in names if name in label.answers}
     source = Resolution.Source.LABELS
-    resolving.resolve(item, values, rule=resolving.EXCLUDED, source=source, now=now)
+    resolving.set_resolution(item, values, rule=resolving.EXCLUDED, source=source, now=now)
     places.close_open(item, Stage.WORK)
     places.close_open(item, Stage.VERIFY)
     places.close_open(item, Stage.ADJUDICATE, Reason.DISPUTED)
 
 
-def _take_in_again(item: Item, now: datetime) -> None:
+def _include_again(item: Item, now: datetime) -> None:
     current = Resolution.objects.current().of_item(item).first()
     if current and current.rule == resolving.EXCLUDED:
-        resolving.end(current, now=now)
-        assigning.refill(item, now=now)
+        resolving.end_resolution(current, now=now)
+        assigning.refill_slots(item, now=now)
 
 
-def _stands(current: Resolution) -> bool:
+def _must_stay(current: Resolution) -> bool:
     return current.rule == resolving.EXCLUDED or current.source != Resolution.Source.LABELS

@@ -24,7 +24,7 @@ def majority(values: Sequence[Any], places: int) -> Any:
     every place is filled.
     """
     if values and isinstance(values[0], list):
-        return _of_lists(values, places)
+        return _majority_of_lists(values, places)
     for value, count in Counter(values).items():
         if 2 * count > places:
             return value
@@ -42,7 +42,7 @@ def adjudicated(values: Sequence[Any], places: int) -> Any:
     return None
 
 
-def middle(values: Sequence[Any], places: int) -> Any:
+def median_of_all(values: Sequence[Any], places: int) -> Any:
     """The median once all places are filled; between two middle values their mean."""
     if not values or len(values) < places:
         return None
@@ -50,10 +50,10 @@ def middle(values: Sequence[Any], places: int) -> Any:
     return int(found) if found == int(found) else found
 
 
-def three(values: Sequence[Any], places: int) -> Any:
+def majority_or_median(values: Sequence[Any], places: int) -> Any:
     """Study 003's: the value of more than half; of three different ones the middle one (2 of 3)."""
     decided = majority(values, places)
-    return middle(values, places) if decided is None else decided
+    return median_of_all(values, places) if decided is None else decided
 
 
 RULES: dict[str, Rule] = {
@@ -61,11 +61,11 @@ RULES: dict[str, Rule] = {
     "majority": majority,
     "unanimous": unanimous,
     "adjudicated": adjudicated,
-    "median": middle,
-    "three": three,
+    "median": median_of_all,
+    "three": majority_or_median,
 }
 
-TITLES = {
+RULE_TITLES = {
     "first": "the first label",
     "majority": "what more than half of all say",
     "unanimous": "only what all say alike",
@@ -75,7 +75,7 @@ TITLES = {
 }
 
 
-def _of_lists(values: Sequence[list[Any]], places: int) -> list[Any] | None:
+def _majority_of_lists(values: Sequence[list[Any]], places: int) -> list[Any] | None:
     if len(values) < places:
         return None
     counts = Counter(one for value in values for one in value)

@@ -9,13 +9,13 @@ from annotation import writing
 from annotation.errors import FieldError
 from annotation.models import Event, Project
 
-MESSAGE = (
+SEALED_MESSAGE = (
     "This project came as an encrypted archive, so its texts leave it encrypted alone. {} Or have "
     "a site admin take its seal off."
 )
 
 
-def seal(project: Project, member_id: int | None = None) -> None:
+def seal_project(project: Project, member_id: int | None = None) -> None:
     """Have files of a project encrypted from now on; nothing new for one that is sealed."""
     with writing.transact():
         changed = Project.objects.filter(pk=project.pk, sealed=False).update(sealed=True)
@@ -31,8 +31,8 @@ def seal(project: Project, member_id: int | None = None) -> None:
     project.sealed = True
 
 
-def check(project: Project, instead: str, field: str = "") -> None:
+def check_not_sealed(project: Project, instead: str, field: str = "") -> None:
     """Raises FieldError for a file in which texts of a sealed project would lie open; it says what
     to do `instead`."""
     if project.sealed:
-        raise FieldError(MESSAGE.format(instead), field)
+        raise FieldError(SEALED_MESSAGE.format(instead), field)

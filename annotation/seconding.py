@@ -9,7 +9,7 @@ from annotation.errors import Refused, Stale
 from annotation.models import Item, Label, Membership, Stage
 from annotation.picking import turns
 from annotation.queue import Offer, Waiting
-from annotation.submissions import Said, Shown
+from annotation.submissions import ShownItem, SubmittedAnswers
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Verification:
     decided: dict[str, Any]
 
 
-def take(member: Membership, *, now: datetime) -> Verification | Waiting:
+def take_next(member: Membership, *, now: datetime) -> Verification | Waiting:
     """The item that the member verifies now, or why there is none.
 
     Nobody gets an item that they labelled. That the member sees the label is noted.
@@ -29,19 +29,19 @@ def take(member: Membership, *, now: datetime) -> Verification | Waiting:
     offer = queue.next_offer(member, stage=Stage.VERIFY, now=now)
     if isinstance(offer, Waiting):
         return offer
-    first, decided = _judged(offer.item)
+    first, decided = _decided_label(offer.item)
     if first is None or decided is None:
         with writing.transact():
             offer.slot.close()
-        return take(member, now=now)  # that label was taken back meanwhile
-    seeing.note(member, offer.item, now=now)
+        return take_next(member, now=now)  # that label was taken back meanwhile
+    seeing.record_seen(member, offer.item, now=now)
     return Verification(offer, first, decided)
 
 
 def confirm(
     member: Membership,
-    shown: Shown,
-    said: Said,
+    shown: ShownItem,
+    said: SubmittedAnswers,
     *,
     of: str,
     now: datetime,
@@ -52,14 +52,14 @@ def confirm(
     Raises `Stale` if the labels say something else by now, else as `queue.label` does.
     """
     with writing.transact():
-        said = replace(said, answers=_still(member, shown, of))
-        return queue.label(member, shown, said, stage=Stage.VERIFY, now=now)
+        said = replace(said, answers=_check_unchanged(member, shown, of))
+        return queue.store_label(member, shown, said, stage=Stage.VERIFY, now=now)
 
 
 def contest(
     member: Membership,
-    shown: Shown,
-    said: Said,
+    shown: ShownItem,
+    said: SubmittedAnswers,
     *,
     of: str,
     now: datetime,
@@ -70,36 +70,36 @@ def contest(
     """
     if not said.comment.strip():
         raise Refused("Say in the comment why the label is wrong, then contest it.")
-    task = tasktypes.of_project(member.project)
+    task = tasktypes.load_task_type(member.project)
     cleaned = task.clean(said.answers)
     with writing.transact():
-        decided = _still(member, shown, of)
-        if verifying.confirms(task, cleaned, decided):
+        decided = _check_unchanged(member, shown, of)
+        if verifying.is_confirmation(task, cleaned, decided):
             raise Refused("This says the same as the label. Confirm it, or choose otherwise.")
-        return queue.label(member, shown, said, stage=Stage.VERIFY, now=now)
+        return queue.store_label(member, shown, said, stage=Stage.VERIFY, now=now)
 
 
-def _judged(item: Item) -> tuple[Label | None, dict[str, Any] | None]:
+def _decided_label(item: Item) -> tuple[Label | None, dict[str, Any] | None]:
     """The first counted label that says what was decided, with all its answers; and that."""
-    decided = resolving.decided(item)
+    decided = resolving.aggregate_labels(item)
     if decided is None:
         return None, None
-    task = tasktypes.of_project(item.project)
+    task = tasktypes.load_task_type(item.project)
     labels = Label.objects.counted().of_item(item).at_stage(Stage.WORK)
     found = list(labels.of_revision(item.revision()).for_page())
-    same = [label for label in found if verifying.confirms(task, label.answers, decided)]
+    same = [label for label in found if verifying.is_confirmation(task, label.answers, decided)]
     first = (same or found or [None])[0]
     return first, (first.answers if same else decided)
 
 
-def _still(member: Membership, shown: Shown, of: str) -> dict[str, Any]:
+def _check_unchanged(member: Membership, shown: ShownItem, of: str) -> dict[str, Any]:
     """What the labels come to, if they are those that the page showed; the item locked."""
-    turns.lock(member)
+    turns.lock_member(member)
     items = Item.objects.locked().in_project(member.project).select_related("project__task_type")
     item = items.filter(key=shown.item_key).first()
     if item is None:
         raise Refused("This is not the item that the page showed. Load the page again.")
-    first, decided = _judged(item)
+    first, decided = _decided_label(item)
     if first is None or decided is None or first.submission != of:
         raise Stale("The label changed meanwhile. Look at the new one, then confirm or contest it.")
     return decided

@@ -9,14 +9,14 @@ from annotation import writing
 from annotation.models import Item, Label, Mark, Membership, Resolution, Stage
 
 # The stages at which a member gives a label of their own, whatever the item is there for.
-OWN = (Stage.WORK, Stage.PROBE, Stage.BASELINE, Stage.PRACTICE)
+OWN_LABEL_STAGES = (Stage.WORK, Stage.PROBE, Stage.BASELINE, Stage.PRACTICE)
 # What a list of items can be narrowed to that people said.
-OF_PEOPLE = ("annotator", "choice", "longer_than", "agreement")
+PEOPLE_FILTERS = ("annotator", "choice", "longer_than", "agreement")
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
 BATCH = 200
 
 
-def note(member: Membership, item: Item, *, now: datetime) -> None:
+def record_seen(member: Membership, item: Item, *, now: datetime) -> None:
     """Note that the member sees now what others say of the item, if anybody says anything.
 
     A label that the member gives from now on is an informed one. Noted once an item; a site admin
@@ -24,7 +24,7 @@ def note(member: Membership, item: Item, *, now: datetime) -> None:
     """
     if member.pk is None or Mark.objects.of(member.pk, Mark.Kind.SEEN).on(item).exists():
         return
-    if not _said(member, item):
+    if not _have_others_said(member, item):
         return
     with writing.transact():
         Mark.objects.get_or_create(
@@ -36,7 +36,7 @@ def note(member: Membership, item: Item, *, now: datetime) -> None:
         )
 
 
-def note_all(member: Membership, items: Iterable[int], *, now: datetime) -> None:
+def record_all_seen(member: Membership, items: Iterable[int], *, now: datetime) -> None:
     """The same of the items with these ids, of each of which others have said what is shown.
 
     So a list costs one statement, and a few more the first time that its items are on it.
@@ -54,20 +54,20 @@ def note_all(member: Membership, items: Iterable[int], *, now: datetime) -> None
             Mark.objects.bulk_create(marks, ignore_conflicts=True)
 
 
-def note_list(
+def record_list_seen(
     member: Membership, items: Iterable[Any], *, asked: Mapping[str, Any], now: datetime
 ) -> None:
     """The same of items that are shown `with_resolution`: of those that have one.
 
     `asked` is what the list was narrowed to: of all of them, if that is what people said.
     """
-    told = any(asked.get(name) for name in OF_PEOPLE)
-    note_all(member, [i.pk for i in items if told or i.resolution is not None], now=now)
+    told = any(asked.get(name) for name in PEOPLE_FILTERS)
+    record_all_seen(member, [i.pk for i in items if told or i.resolution is not None], now=now)
 
 
 def has_labelled(member: Membership, item: Item) -> bool:
     """Whether a label of the member's own is in force, so that they may see what others say."""
-    labels = Label.objects.current().of_item(item).at_stages(OWN)
+    labels = Label.objects.current().of_item(item).at_stages(OWN_LABEL_STAGES)
     return member.pk is not None and labels.of_member(member.pk).exists()
 
 
@@ -76,7 +76,7 @@ def may_see(member: Membership, item: Item) -> bool:
     return member.can_see_items or has_labelled(member, item)
 
 
-def _said(member: Membership, item: Item) -> bool:
+def _have_others_said(member: Membership, item: Item) -> bool:
     others = Label.objects.of_item(item).of_others_than(member.pk)
     comments = item.comments.of_others_than(member.pk)
     resolutions = Resolution.objects.of_item(item)

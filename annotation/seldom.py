@@ -8,39 +8,43 @@ So where checks are handed out, annotators see such counts as they were some min
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from annotation.memory import memory
+from annotation.memory import process_cache
 
 if TYPE_CHECKING:
     from annotation.models import Project
 
-RENEWED_AFTER = 180
+ANNOTATOR_CACHE_SECONDS = 180
 """Seconds in which a person labels a good many items, of which one may have been a check."""
 
-LARGE = 10_000
+LARGE_PROJECT = 10_000
 """Items; counts of a project with fewer take some milliseconds, and are made at each look."""
-A_SECOND, AT_MOST = 5_000, 60
+ITEMS_PER_SECOND, MAX_CACHE_SECONDS = 5_000, 60
 """Those of a larger one are remembered for a second per so many items, and no longer than this."""
 
 T = TypeVar("T")
 
 
-def counted(project: "Project", what: str, role: str, count: Callable[[], T]) -> T:
+def get_delayed_count(project: "Project", what: str, role: str, count: Callable[[], T]) -> T:
     """What `count` gives now, or for annotators of a project with checks gave some minutes ago."""
     if not project.probe_every or role != "annotator":
         return count()
-    return _kept(f"seldom-{_name(project, what)}", count, lambda: RENEWED_AFTER)
+    return _get_or_count(
+        f"seldom-{_cache_key(project, what)}", count, lambda: ANNOTATOR_CACHE_SECONDS
+    )
 
 
-def remembered(project: "Project", what: str, role: str, count: Callable[[], T]) -> T:
+def get_cached_count(project: "Project", what: str, role: str, count: Callable[[], T]) -> T:
     """The same, but of a large project it may be some seconds old for all."""
 
     def kept() -> T:
-        return _kept(f"counted-{_name(project, what)}", count, lambda: _seconds(project))
+        return _get_or_count(
+            f"counted-{_cache_key(project, what)}", count, lambda: _seconds(project)
+        )
 
-    return counted(project, what, role, kept)
+    return get_delayed_count(project, what, role, kept)
 
 
-def _name(project: "Project", what: str) -> str:
+def _cache_key(project: "Project", what: str) -> str:
     return f"{what}-{project.pk}-{project.created_at.timestamp()}"
 
 
@@ -48,16 +52,18 @@ def _seconds(project: "Project") -> float:
     """How long counts of the project are remembered; its size is looked up once a minute."""
     # Items are numbered from 1 on, so the last number is a number of items, and quickly found.
     positions = project.items.order_by("-position").values_list("position", flat=True)
-    items = _kept(_name(project, "size"), lambda: positions.first() or 0, lambda: AT_MOST)
-    return min(items / A_SECOND, AT_MOST) if items >= LARGE else 0
+    items = _get_or_count(
+        _cache_key(project, "size"), lambda: positions.first() or 0, lambda: MAX_CACHE_SECONDS
+    )
+    return min(items / ITEMS_PER_SECOND, MAX_CACHE_SECONDS) if items >= LARGE_PROJECT else 0
 
 
-def _kept(name: str, count: Callable[[], T], seconds: Callable[[], float]) -> T:
+def _get_or_count(name: str, count: Callable[[], T], seconds: Callable[[], float]) -> T:
     """What is remembered, or what `count` gives, to be remembered for so many `seconds`."""
-    known = memory.get(name)
+    known = process_cache.get(name)
     if known is not None:
         return cast(T, known)
     counts = count()
     if timeout := seconds():
-        memory.set(name, counts, timeout=timeout)
+        process_cache.set(name, counts, timeout=timeout)
     return counts

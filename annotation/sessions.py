@@ -28,7 +28,7 @@ from django.utils.crypto import constant_time_compare
 from annotation.models import Account
 
 
-def digest_of(key: str) -> str:
+def digest_key(key: str) -> str:
     """What stands for a session's key: 160 bits of SHA-256, as many as the tables have room for."""
     # A key has 165 random bits: nobody guesses it, so a slow digest would gain nothing.
     return hashlib.sha256(key.encode()).hexdigest()[:40]
@@ -45,7 +45,7 @@ class SessionStore(db.SessionStore):
     def load(self) -> dict[str, Any]:
         assert self.session_key
         stored = Session.objects.filter(
-            pk=digest_of(self.session_key), expire_date__gt=timezone.now()
+            pk=digest_key(self.session_key), expire_date__gt=timezone.now()
         ).first()
         if stored is None:
             self._session_key = None
@@ -63,36 +63,36 @@ class SessionStore(db.SessionStore):
             return super().decode(session_data)
 
     def exists(self, session_key: str) -> bool:
-        return super().exists(digest_of(session_key))
+        return super().exists(digest_key(session_key))
 
     def create_model_instance(self, data: dict[str, Any]) -> AbstractBaseSession:
         made = super().create_model_instance(data)
-        made.session_key = digest_of(made.session_key)
+        made.session_key = digest_key(made.session_key)
         return made
 
     def delete(self, session_key: str | None = None) -> None:
         key = session_key or self.session_key
         if key:
-            super().delete(digest_of(key))
+            super().delete(digest_key(key))
 
     # Those of the base call the ones above; those of Django's store would write the key down.
     aload, aexists, acreate = SessionBase.aload, SessionBase.aexists, SessionBase.acreate
     asave, adelete = SessionBase.asave, SessionBase.adelete
 
 
-def current(request: HttpRequest) -> str:
+def current_digest(request: HttpRequest) -> str:
     """The digest of the session of a request, which is that of somebody who is signed in."""
     key = request.session.session_key
     assert key
-    return digest_of(key)
+    return digest_key(key)
 
 
-def note(request: HttpRequest) -> None:
+def record_session(request: HttpRequest) -> None:
     """Write down where the session of a request is open, which is stored before."""
     request.session.save()
     longest = UserSession._meta.get_field("user_agent").max_length
     UserSession.objects.update_or_create(
-        session_key=current(request),
+        session_key=current_digest(request),
         defaults={
             "user": request.user,
             "ip": get_adapter(request).get_client_ip(request),
@@ -102,24 +102,24 @@ def note(request: HttpRequest) -> None:
     )
 
 
-def list_open(account: Account) -> list[UserSession]:
+def list_sessions(account: Account) -> list[UserSession]:
     """Where a person is signed in, newest first. Ends those that open nothing any more."""
     noted = list(UserSession.objects.filter(user=account).order_by("-created_at"))
     keys = [one.session_key for one in noted]
     stored = Session.objects.filter(pk__in=keys, expire_date__gt=timezone.now())
-    good = {session.pk for session in stored if _opens(session, account)}
+    good = {session.pk for session in stored if _is_valid(session, account)}
     for one in noted:
         if one.session_key not in good:
-            end(one)
+            end_session(one)
     return [one for one in noted if one.session_key in good]
 
 
-def end(noted: UserSession) -> None:
+def end_session(noted: UserSession) -> None:
     Session.objects.filter(pk=noted.session_key).delete()
     noted.delete()
 
 
-def _opens(session: Session, account: Account) -> bool:
+def _is_valid(session: Session, account: Account) -> bool:
     """Whether Django would believe it: it is the person's, and of their password until now."""
     said = SessionStore().decode(session.session_data)
     hashed = said.get(HASH_SESSION_KEY, "")
@@ -129,12 +129,12 @@ def _opens(session: Session, account: Account) -> bool:
 
 
 @receiver(user_logged_in)
-def _signed_in(request: HttpRequest, user: Account, **more: Any) -> None:
-    list_open(user)
-    note(request)
+def _on_login(request: HttpRequest, user: Account, **more: Any) -> None:
+    list_sessions(user)
+    record_session(request)
 
 
 @receiver([password_changed, password_set])
-def _has_another_password(request: HttpRequest, **more: Any) -> None:
+def _on_password_change(request: HttpRequest, **more: Any) -> None:
     # Django gave the session another key.
-    note(request)
+    record_session(request)

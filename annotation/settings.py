@@ -20,27 +20,28 @@ from annotation.answers import PRACTICE, PROBE
 from annotation.errors import Refused, Stale
 from annotation.fields import Field
 from annotation.models import Event, Item, Job, Membership, Project
-from annotation.rules import RULES, TITLES
+from annotation.rules import RULE_TITLES, RULES
 
-SWITCHES = (
+SETTING_NAMES = (
     "name", "description", "overlap", "share_percent", "share_overlap", "disputed_overlap",
     "hold_minutes", "rules", "verify", "blind_first", "claim_check", "expected_effect",
     "practice_items", "practice_pass", "probe_every", "text_format", "guidelines_field",
 )  # fmt: skip
 # What decides how many places an item has.
-OF_PLACES = frozenset({"overlap", "share_percent", "share_overlap"})
+SLOT_SETTINGS = frozenset({"overlap", "share_percent", "share_overlap"})
 # Those that items follow which still need a label, and those that all items follow.
-OF_LABELLING = frozenset(
+LABELLING_SETTINGS = frozenset(
     {"hold_minutes", "disputed_overlap", "rules", "verify", "blind_first", "claim_check"}
     | {"expected_effect", "probe_every"}
 )
-OF_ALL = frozenset({"text_format", "guidelines_field"})
-FOLLOW = (
+DISPLAY_SETTINGS = frozenset({"text_format", "guidelines_field"})
+FOLLOW_TEXTS = (
     "still needs labels and will follow the new settings.",
     "still need labels and will follow the new settings.",
 )
-# What is said of one item and of several where places for labels change (`assigning.foreseen`).
-BECOMES = {
+# What is said of one item and of several where places for labels change
+# (`assigning.preview_resize`).
+OUTCOME_TEXTS = {
     "more": ("needs more labels.", "need more labels."),
     "fewer": ("needs fewer labels.", "need fewer labels."),
     "same": ("needs that many labels already.", "need that many labels already."),
@@ -63,17 +64,17 @@ BECOMES = {
     "repeats": ("repeats another and needs no label.", "repeat others and need no labels."),
     "known": ("has a known answer.", "have known answers."),
 }
-IN_LINE = "places"
+RESIZE_JOB = "places"
 # Rules that reckon, so that their field must be of numbers.
-_RECKONING = frozenset({"median", "three"})
+_NUMBER_RULES = frozenset({"median", "three"})
 # So many items are brought in line while the lead waits, about ten seconds at most.
-AT_ONCE = 1_000
+MAX_IMMEDIATE_ITEMS = 1_000
 # A worker is at it for so many seconds, then the next one takes over.
-SLICE = 30.0
+SLICE_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Problem:
+class SettingProblem:
     """What is wrong with a setting, and what to do."""
 
     name: str
@@ -81,62 +82,65 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Applied:
+class SettingsChange:
     """What was changed, old and new by name; `job` if places are to be brought in line later."""
 
     changed: dict[str, tuple[Any, Any]]
     job: Job | None
 
 
-def problems(project: Project, values: Mapping[str, Any]) -> list[Problem]:
+def find_problems(project: Project, values: Mapping[str, Any]) -> list[SettingProblem]:
     """What is wrong with the settings as they would be with these values."""
-    wanted = {name: values.get(name, getattr(project, name)) for name in SWITCHES}
-    found = [*_of_counts(wanted), *_of_rules(project, wanted["rules"])]
-    return found + _of_known(project, wanted)
+    wanted = {name: values.get(name, getattr(project, name)) for name in SETTING_NAMES}
+    found = [*_count_problems(wanted), *_rule_problems(project, wanted["rules"])]
+    return found + _answer_problems(project, wanted)
 
 
-def reach(project: Project, values: Mapping[str, Any]) -> list[str]:
+def preview_change(project: Project, values: Mapping[str, Any]) -> list[str]:
     """What storing these values would do to how many items, and why not to others, a sentence
     each; empty if nothing is changed. Nothing is stored, and the cost is one statement."""
-    changed = _changed(project, values)
+    changed = _changed_values(project, values)
     if not changed:
         return []
     asked = copy(project)
     for name, value in changed.items():
         setattr(asked, name, value)
     try:
-        counts = assigning.foreseen(asked)
+        counts = assigning.preview_resize(asked)
     except Refused as refused:
         return [str(refused)]
-    said = _of_places(counts) if OF_PLACES & set(changed) else []
-    if OF_LABELLING & set(changed):
-        said.append(_items(counts["to_label"], *FOLLOW))
-    if OF_ALL & set(changed):
-        said.append(_items(counts["items"], "is shown differently.", "are shown differently."))
+    said = _describe_resize(counts) if SLOT_SETTINGS & set(changed) else []
+    if LABELLING_SETTINGS & set(changed):
+        said.append(_describe_items(counts["to_label"], *FOLLOW_TEXTS))
+    if DISPLAY_SETTINGS & set(changed):
+        said.append(
+            _describe_items(counts["items"], "is shown differently.", "are shown differently.")
+        )
     return said or ["No item changes."]
 
 
-def apply(
+def apply_change(
     project: Project,
     member: Membership,
     values: Mapping[str, Any],
     *,
     seen: int | None = None,
     now: datetime | None = None,
-) -> Applied:
+) -> SettingsChange:
     """Store the values, by name, and do at once what they ask of items that are there.
 
-    Values that have `problems` must not come here. In a large project a worker finds the job by
-    itself; the caller may ring for one. Raises `Stale` if there are not as many `changes` as were
-    `seen` by who asks for this one.
+    Values that have `find_problems` must not come here. In a large project a worker finds the job
+    by itself; the caller may ring for one. Raises `Stale` if there are not as many `list_changes`
+    as were `seen` by who asks for this one.
     """
     now = now or timezone.now()
     with writing.transact():
         stored = Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
-        if seen is not None and changes(stored).count() != seen:
+        if seen is not None and list_changes(stored).count() != seen:
             raise Stale("Somebody changed the settings meanwhile. Read them again.")
         changed = {
-            name: (getattr(stored, name), value) for name, value in _changed(stored, values).items()
+            name: (getattr(stored, name), value)
+            for name, value in _changed_values(stored, values).items()
         }
         for name, (_, value) in changed.items():
             setattr(stored, name, value)
@@ -145,23 +149,27 @@ def apply(
         job = None
         if changed:
             _record(project, member, changed)
-        if OF_PLACES & set(changed):
-            job = _job(project, member, now)
-    if job and Item.objects.in_project(project).count() <= AT_ONCE and work(job.pk, now=now):
+        if SLOT_SETTINGS & set(changed):
+            job = _enqueue_resize(project, member, now)
+    if (
+        job
+        and Item.objects.in_project(project).count() <= MAX_IMMEDIATE_ITEMS
+        and run_job(job.pk, now=now)
+    ):
         job = None
-    return Applied(changed, job)
+    return SettingsChange(changed, job)
 
 
-def due(now: datetime) -> list[int]:
+def due_job_ids(now: datetime) -> list[int]:
     """The ids of jobs that wait for a worker, or whose worker is gone, in one query."""
-    return jobs.due(IN_LINE, now)
+    return jobs.due_job_ids(RESIZE_JOB, now)
 
 
-def work(
+def run_job(
     job_id: int,
     *,
     now: datetime | None = None,
-    seconds: float = SLICE,
+    seconds: float = SLICE_SECONDS,
     stopped: Callable[[], bool] = lambda: False,
 ) -> bool:
     """Give items as many places as the settings ask for, for up to `seconds`; whether all are
@@ -171,27 +179,27 @@ def work(
     one fails.
     """
     now = now or timezone.now()
-    with jobs.taken(job_id, IN_LINE, stopped, now=now) as job:
+    with jobs.hold_lease(job_id, RESIZE_JOB, stopped, now=now) as job:
         if job is None:
             return False
         after = int(job.result.get("after", 0))
         ends, done, all_done = time.monotonic() + seconds, 0, False
         project = Project.objects.select_related("task_type").get(jobs=job_id)
-        for step in assigning.in_line(project, now=now, after=after):
+        for step in assigning.resize_items(project, now=now, after=after):
             done, after = done + step.changed, step.last
             if stopped() or time.monotonic() > ends:
                 break
         else:
             all_done = True
-        return _leave(job_id, project, done, None if all_done else after)
+        return _release_job(job_id, project, done, None if all_done else after)
 
 
-def _leave(job_id: int, project: Project, done: int, after: int | None) -> bool:
+def _release_job(job_id: int, project: Project, done: int, after: int | None) -> bool:
     """Give the job back with so many more items changed, finished if `after` is None; whether
     it is. Settings that were changed meanwhile came to this job, which then begins anew."""
     with writing.transact():
         asked = Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
-        same = all(getattr(asked, name) == getattr(project, name) for name in OF_PLACES)
+        same = all(getattr(asked, name) == getattr(project, name) for name in SLOT_SETTINGS)
         finished = same and after is None
         Job.objects.filter(pk=job_id).update(
             done=F("done") + done,
@@ -202,34 +210,38 @@ def _leave(job_id: int, project: Project, done: int, after: int | None) -> bool:
     return finished
 
 
-def unfinished(project: Project) -> Job | None:
+def unfinished_job(project: Project) -> Job | None:
     """The job that still has to bring places in line, if there is one."""
-    return project.jobs.filter(kind=IN_LINE, finished_at=None).first()
+    return project.jobs.filter(kind=RESIZE_JOB, finished_at=None).first()
 
 
-def changes(project: Project) -> QuerySet[Event]:
+def list_changes(project: Project) -> QuerySet[Event]:
     """All changes of the settings, the last one first."""
     return project.events.filter(kind="settings").select_related("member")
 
 
-def rules_for(field: Field) -> dict[str, str]:
+def allowed_rules(field: Field) -> dict[str, str]:
     """The rules that a field can have, with what they do in words."""
     numbers = field.kind in {"scale", "points"}
-    return {name: TITLES[name] for name in RULES if numbers or name not in _RECKONING}
+    return {name: RULE_TITLES[name] for name in RULES if numbers or name not in _NUMBER_RULES}
 
 
-def _changed(project: Project, values: Mapping[str, Any]) -> dict[str, Any]:
+def _changed_values(project: Project, values: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the values that are not the project's already."""
     return {
         name: value
         for name, value in values.items()
-        if name in SWITCHES and getattr(project, name) != value
+        if name in SETTING_NAMES and getattr(project, name) != value
     }
 
 
-def _of_places(counts: Mapping[str, int]) -> list[str]:
+def _describe_resize(counts: Mapping[str, int]) -> list[str]:
     """What becomes of how many items that are to have more or fewer places for labels."""
-    found = {name: _items(counts[name], *words) for name, words in BECOMES.items() if counts[name]}
+    found = {
+        name: _describe_items(counts[name], *words)
+        for name, words in OUTCOME_TEXTS.items()
+        if counts[name]
+    }
     if settled := counts["settled"]:
         have = "has a final label, which stays" if settled == 1 else "have final labels, which stay"
         found["more"] += f" {settled:,} of them {have} only where the labels so far decide."
@@ -237,57 +249,59 @@ def _of_places(counts: Mapping[str, int]) -> list[str]:
     return [*none, *found.values()]
 
 
-def _items(number: int, one: str, many: str) -> str:
+def _describe_items(number: int, one: str, many: str) -> str:
     said = "No item" if number == 0 else "1 item" if number == 1 else f"{number:,} items"
     return f"{said} {many if number > 1 else one}"
 
 
-def _of_counts(wanted: Mapping[str, Any]) -> list[Problem]:
+def _count_problems(wanted: Mapping[str, Any]) -> list[SettingProblem]:
     found = []
     if wanted["share_percent"] > 100:
-        found.append(Problem("share_percent", "A share is at most 100 per cent."))
+        found.append(SettingProblem("share_percent", "A share is at most 100 per cent."))
     if wanted["share_percent"] and wanted["share_overlap"] <= wanted["overlap"]:
         text = f"Every item gets {wanted['overlap']}; the share must get more, or be 0 per cent."
-        found.append(Problem("share_overlap", text))
+        found.append(SettingProblem("share_overlap", text))
     most = max(wanted["overlap"], wanted["share_overlap"] if wanted["share_percent"] else 0)
     if 0 < wanted["disputed_overlap"] <= most:
         text = f"Items get up to {most} anyway; choose more, or 0 for none."
-        found.append(Problem("disputed_overlap", text))
+        found.append(SettingProblem("disputed_overlap", text))
     if wanted["practice_items"] and wanted["practice_pass"] > wanted["practice_items"]:
         text = f"A round has only {wanted['practice_items']} items; nobody could pass."
-        found.append(Problem("practice_pass", text))
+        found.append(SettingProblem("practice_pass", text))
     return found
 
 
-def _of_rules(project: Project, rules: Mapping[str, str]) -> list[Problem]:
-    task = tasktypes.of_version(project.task_type)
+def _rule_problems(project: Project, rules: Mapping[str, str]) -> list[SettingProblem]:
+    task = tasktypes.load_version(project.task_type)
     asked = {field.name: field for field in task.resolved}
     return [
-        Problem(f"rule.{name}", "This field cannot have this rule. Choose one from the list.")
+        SettingProblem(
+            f"rule.{name}", "This field cannot have this rule. Choose one from the list."
+        )
         for name, rule in rules.items()
-        if name not in asked or rule not in rules_for(asked[name])
+        if name not in asked or rule not in allowed_rules(asked[name])
     ]
 
 
-def _of_known(project: Project, wanted: Mapping[str, Any]) -> list[Problem]:
+def _answer_problems(project: Project, wanted: Mapping[str, Any]) -> list[SettingProblem]:
     found = []
-    there = len(known.items(project, PRACTICE))
+    there = len(known.items_with_answer(project, PRACTICE))
     if wanted["practice_items"] > there:
         text = (
             f"There are {there} items with known answers for practice, and a round would need "
             f"{wanted['practice_items']}. Add some first, or nobody could get to work."
         )
-        found.append(Problem("practice_items", text))
-    if wanted["probe_every"] and not known.items(project, PROBE):
+        found.append(SettingProblem("practice_items", text))
+    if wanted["probe_every"] and not known.items_with_answer(project, PROBE):
         text = "There is no item for silent checks yet. Add some first, or choose 0."
-        found.append(Problem("probe_every", text))
+        found.append(SettingProblem("probe_every", text))
     return found
 
 
-def _job(project: Project, member: Membership, now: datetime) -> Job:
-    waiting = unfinished(project)
+def _enqueue_resize(project: Project, member: Membership, now: datetime) -> Job:
+    waiting = unfinished_job(project)
     if waiting is None:
-        return Job.objects.create(project=project, kind=IN_LINE, member=member, created_at=now)
+        return Job.objects.create(project=project, kind=RESIZE_JOB, member=member, created_at=now)
     # All items again, by the new settings; who is at it by the old ones notices when they leave.
     Job.objects.filter(pk=waiting.pk, state=Job.State.WAITING).update(result={})
     return waiting

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from annotation import tasktypes, veils
-from annotation.models import LIKE_WORK, Item, Label, Membership
+from annotation.models import WORK_LIKE_STAGES, Item, Label, Membership
 
-MOST = 100
+MAX_SIBLINGS = 100
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,13 @@ class Sibling:
     text: str
 
 
-def of(member: Membership, item: Item) -> list[Sibling] | None:
+def list_siblings(member: Membership, item: Item) -> list[Sibling] | None:
     """The item's siblings; None as long as the member has the item to judge blind."""
-    if veils.cover(member, item):
+    if veils.is_blind(member, item):
         return None
-    task = tasktypes.of_project(member.project)
-    others = list(Item.objects.in_project(member.project).of_cluster(item)[:MOST])
-    labels = Label.objects.current().of_member(member.pk).at_stages(LIKE_WORK)
+    task = tasktypes.load_task_type(member.project)
+    others = list(Item.objects.in_project(member.project).of_cluster(item)[:MAX_SIBLINGS])
+    labels = Label.objects.current().of_member(member.pk).at_stages(WORK_LIKE_STAGES)
     said = {label.item_id: label for label in labels.for_items(others)}
     blind = member.project.blind_first
     return [

@@ -14,20 +14,20 @@ from annotation import tasktypes, taxonomy, writing
 from annotation.errors import FieldError, Refused
 from annotation.models import Event, Item, Membership, Project
 from annotation.querysets import ItemQuerySet, abilities, counting
-from annotation.querysets.parts import batched
+from annotation.querysets.parts import make_batches
 from annotation.taxonomy import Ability
 
-KIND = "ability"
-SUGGESTIONS = "suggestions"
-WHICH = ("all", "unsorted", "suggested")
-MOST = 500
+EVENT_KIND = "ability"
+SUGGESTION_EVENT = "suggestions"
+SELECTIONS = ("all", "unsorted", "suggested")
+MAX_AT_ONCE = 500
 # So many of a member's changes are looked through for one to undo.
-UNDOABLE = 2_000
+MAX_UNDO_EVENTS = 2_000
 BATCH = 100
 
 
 @dataclass(frozen=True)
-class Wish:
+class AbilityChange:
     """The ability that the item of this key shall have; `shown` is the one that it was shown with,
     None if nobody was shown one."""
 
@@ -37,7 +37,7 @@ class Wish:
 
 
 @dataclass
-class Sorted:
+class SortResult:
     """What became of it: items that changed, and those that somebody else had changed meanwhile,
     which stay as they are."""
 
@@ -46,7 +46,7 @@ class Sorted:
 
 
 @dataclass(frozen=True)
-class Counts:
+class PromptCounts:
     """How many prompts there are, by ability; `suggested` are those of the unsorted ones for which
     there is a suggestion."""
 
@@ -57,82 +57,90 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Suggestion:
+class AbilitySuggestion:
     """The ability that somebody else than a person would give the item of this id."""
 
     item: int
     ability: str
 
 
-def check(project: Project) -> None:
+def check_sortable(project: Project) -> None:
     """Raises `Refused` where the ability of an item follows from its category."""
-    if tasktypes.of_version(project.task_type).categories:
+    if tasktypes.load_version(project.task_type).categories:
         raise Refused("Items of this task have the ability of their category. Change that instead.")
 
 
-def prompts(project: Project, which: str = "all") -> ItemQuerySet:
+def list_prompts(project: Project, which: str = "all") -> ItemQuerySet:
     """What is to be sorted, what is not sorted yet first."""
     found = Item.objects.in_project(project).of_tests()
-    narrow = {"unsorted": abilities.unsorted, "suggested": abilities.suggested}.get(which)
-    return abilities.unsorted_first(narrow(found) if narrow else found)
+    narrow = {"unsorted": abilities.filter_unsorted, "suggested": abilities.filter_suggested}.get(
+        which
+    )
+    return abilities.order_unsorted_first(narrow(found) if narrow else found)
 
 
-def counts(project: Project) -> Counts:
-    found = prompts(project)
-    by_ability = counting.counts(found, "ability")
+def count_prompts(project: Project) -> PromptCounts:
+    found = list_prompts(project)
+    by_ability = counting.count_by(found, "ability")
     known = tuple((one, by_ability.get(one.slug, 0)) for one in taxonomy.load().sorts())
     total = sum(by_ability.values())
     unsorted = total - sum(number for _, number in known)
-    return Counts(total, unsorted, abilities.suggested(found).count() if unsorted else 0, known)
+    return PromptCounts(
+        total, unsorted, abilities.filter_suggested(found).count() if unsorted else 0, known
+    )
 
 
-def sort(member: Membership, wishes: Sequence[Wish]) -> Sorted:
+def set_abilities(member: Membership, wishes: Sequence[AbilityChange]) -> SortResult:
     """Give items the abilities that are wished for; those that have theirs already stay untouched.
 
     Raises `Refused` for an item that is not there and for a project whose items have categories,
     and `FieldError` for an ability that is none.
     """
-    check(member.project)
+    check_sortable(member.project)
     known = [ability.slug for ability in taxonomy.load().sorts()]
     if wrong := [wish.ability for wish in wishes if wish.ability not in known]:
         raise FieldError(f"{wrong[0]!r} is no ability; use {', '.join(known)}.", "ability")
-    if len(wishes) > MOST:
-        raise Refused(f"Sort at most {MOST} at once.")
-    return _apply(member, wishes, step=uuid4().hex)
+    if len(wishes) > MAX_AT_ONCE:
+        raise Refused(f"Sort at most {MAX_AT_ONCE} at once.")
+    return _apply_changes(member, wishes, step=uuid4().hex)
 
 
-def undo(member: Membership) -> Sorted:
+def undo_last(member: Membership) -> SortResult:
     """Take the member's last change back that is not taken back yet, or all that they changed at
     once; items that were changed since by others stay as they are."""
-    check(member.project)
+    check_sortable(member.project)
     missed: list[Item] = []
-    for step, events in _steps(member):
+    for step, events in _undoable_steps(member):
         wishes = [
-            Wish(event.subject, event.old[KIND], event.new[KIND])
+            AbilityChange(event.subject, event.old[EVENT_KIND], event.new[EVENT_KIND])
             for event in events
-            if KIND in event.old and KIND in event.new
+            if EVENT_KIND in event.old and EVENT_KIND in event.new
         ]
         there = Item.objects.in_project(member.project).with_keys([wish.key for wish in wishes])
         keys = set(there.values_list("key", flat=True))
-        done = _apply(member, [wish for wish in wishes if wish.key in keys], undoes=step)
+        done = _apply_changes(member, [wish for wish in wishes if wish.key in keys], undoes=step)
         missed += done.missed
         if done.changed:
-            return Sorted(done.changed, missed)
-    return Sorted([], missed)
+            return SortResult(done.changed, missed)
+    return SortResult([], missed)
 
 
-def suggest(
-    project: Project, said: Iterable[Suggestion], *, by: str, member: Membership | None = None
+def store_suggestions(
+    project: Project,
+    said: Iterable[AbilitySuggestion],
+    *,
+    by: str,
+    member: Membership | None = None,
 ) -> int:
     """Keep suggestions with their items, in place of earlier ones; how many are new.
 
-    Nothing is sorted by it: people take what they agree with. Raises `Refused` as `sort` does.
-    `member` is who had them kept, None for a command.
+    Nothing is sorted by it: people take what they agree with. Raises `Refused` as `set_abilities`
+    does. `member` is who had them kept, None for a command.
     """
-    check(project)
+    check_sortable(project)
     known = {ability.slug for ability in taxonomy.load().sorts()}
     new = 0
-    for part in batched(said, BATCH):
+    for part in make_batches(said, BATCH):
         wanted = {one.item: one.ability for one in part if one.ability in known}
         with writing.transact():
             found = Item.objects.locked().in_project(project).filter(pk__in=wanted)
@@ -140,12 +148,12 @@ def suggest(
     if new:
         who = member.pk if member else None
         told = {"by": by, "items": new}
-        Event.record(SUGGESTIONS, project.slug, project_id=project.pk, member_id=who, **told)
+        Event.record(SUGGESTION_EVENT, project.slug, project_id=project.pk, member_id=who, **told)
     return new
 
 
-def _apply(member: Membership, wishes: Sequence[Wish], **said: str) -> Sorted:
-    done = Sorted()
+def _apply_changes(member: Membership, wishes: Sequence[AbilityChange], **said: str) -> SortResult:
+    done = SortResult()
     with writing.transact():
         found = Item.objects.locked().in_project(member.project).of_tests()
         keyed = found.with_keys([wish.key for wish in wishes]).order_by("pk")
@@ -167,14 +175,14 @@ def _apply(member: Membership, wishes: Sequence[Wish], **said: str) -> Sorted:
 
 
 def _record(member: Membership, item: Item, was: str, said: dict[str, str]) -> None:
-    told: dict[str, Any] = {"old": {KIND: was}, "new": {KIND: item.ability}, **said}
-    Event.record(KIND, item.key, project_id=member.project_id, member_id=member.pk, **told)
+    told: dict[str, Any] = {"old": {EVENT_KIND: was}, "new": {EVENT_KIND: item.ability}, **said}
+    Event.record(EVENT_KIND, item.key, project_id=member.project_id, member_id=member.pk, **told)
 
 
-def _steps(member: Membership) -> Iterator[tuple[str, list[Event]]]:
+def _undoable_steps(member: Membership) -> Iterator[tuple[str, list[Event]]]:
     """What the member changed at once and has not taken back, the last first."""
-    found = Event.objects.in_project(member.project).filter(kind=KIND, member=member)
-    events = list(islice(found, UNDOABLE))
+    found = Event.objects.in_project(member.project).filter(kind=EVENT_KIND, member=member)
+    events = list(islice(found, MAX_UNDO_EVENTS))
     undone = {event.data.get("undoes") for event in events}
     steps: dict[str, list[Event]] = {}
     for event in events:

@@ -14,14 +14,14 @@ from annotation.picking import sql
 
 
 @dataclass(frozen=True)
-class Standing:
+class ItemState:
     """Counts of the item's work slots by state, and what else is open for it.
 
     resolution: the id of the current one with its source, values and the id of its revision.
     answers: of the counted work labels of the revision, in the order in which they were given.
     """
 
-    resolution: "Held | None"
+    resolution: "CurrentResolution | None"
     waiting: int
     filled: int
     disputed: bool
@@ -35,7 +35,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Held:
+class CurrentResolution:
     """What is held true of an item: the id of a resolution and what it says."""
 
     pk: int
@@ -45,13 +45,13 @@ class Held:
     revision_id: int
 
 
-def of(item: Item, revision: Revision) -> Standing:
+def load_item_state(item: Item, revision: Revision) -> ItemState:
     """How the item, which is locked, stands at this revision."""
     words = {"item": item.pk, "revision": revision.pk}
-    [found] = sql.rows(
+    [found] = sql.fetch_rows(
         f"""
-        SELECT r.id, r.source, r.rule, r."values", r.revision_id, s.*, {_ANSWERS[connection.vendor]}
-        FROM
+        SELECT r.id, r.source, r.rule, r."values", r.revision_id, s.*,
+        {_ANSWERS_SQL[connection.vendor]} FROM
           (SELECT
              COUNT(CASE WHEN stage = 'work' AND state IN ('open', 'held') THEN 1 END),
              COUNT(CASE WHEN stage = 'work' AND state = 'filled' THEN 1 END),
@@ -65,8 +65,10 @@ def of(item: Item, revision: Revision) -> Standing:
         words,
     )
     pk, source, rule, values, revision_id, waiting, filled, *flags, answers = found
-    return Standing(
-        resolution=Held(pk, source, rule, json.loads(values), revision_id) if pk else None,
+    return ItemState(
+        resolution=CurrentResolution(pk, source, rule, json.loads(values), revision_id)
+        if pk
+        else None,
         waiting=waiting,
         filled=filled,
         disputed=bool(flags[0]),
@@ -76,11 +78,12 @@ def of(item: Item, revision: Revision) -> Standing:
     )
 
 
-_COUNTED = """FROM annotation_label WHERE item_id = %(item)s AND stage = 'work' AND current
+_COUNTED_LABELS_SQL = """FROM annotation_label WHERE item_id = %(item)s AND stage = 'work' AND
+current
     AND counted AND revision_id = %(revision)s"""
 # In the order in which they were given, as one JSON list.
-_ANSWERS = {
-    "postgresql": f"(SELECT json_agg(answers ORDER BY created_at, id)::text {_COUNTED})",
+_ANSWERS_SQL = {
+    "postgresql": f"(SELECT json_agg(answers ORDER BY created_at, id)::text {_COUNTED_LABELS_SQL})",
     "sqlite": "(SELECT json_group_array(json(answers)) FROM"
-    f" (SELECT answers {_COUNTED} ORDER BY created_at, id))",
+    f" (SELECT answers {_COUNTED_LABELS_SQL} ORDER BY created_at, id))",
 }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownItem:
     """What was on the page; `key` is the signed one that the page was made with."""
 
     key: str
@@ -14,7 +14,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Said:
+class SubmittedAnswers:
     """Answers by field as they were given, a comment, and how many seconds it took to answer."""
 
     answers: Mapping[str, object]

@@ -22,7 +22,7 @@ from annotation.models import (
     Revision,
 )
 from annotation.querysets import ItemQuerySet
-from annotation.querysets.parts import in_parts, streamed
+from annotation.querysets.parts import id_batches, stream_rows
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Table:
         return self.own(project) if self.own else self.columns
 
 
-def categories(project: Project) -> Iterator[dict[str, Any]]:
+def category_rows(project: Project) -> Iterator[dict[str, Any]]:
     """How many live items each category has, in the order of the taxonomy.
 
     Items that repeat others are counted in their category. Categories without items have no row.
@@ -53,22 +53,22 @@ def categories(project: Project) -> Iterator[dict[str, Any]]:
     yield from sorted(counts, key=lambda row: place.get(row["category"], len(place)))
 
 
-def items(project: Project, found: ItemQuerySet | None = None) -> Iterator[dict[str, Any]]:
+def item_rows(project: Project, found: ItemQuerySet | None = None) -> Iterator[dict[str, Any]]:
     """Every live item, or those `found`, with its current texts and what is held true of it."""
     found = Item.objects.in_project(project) if found is None else found
     names = _texts()
-    for row in streamed(found.order_by("position"), lambda some: some.told(*_ITEM)):
+    for row in stream_rows(found.order_by("position"), lambda some: some.told(*_ITEM)):
         yield _item(row, names)
 
 
-def labels(project: Project) -> Iterator[dict[str, Any]]:
+def label_rows(project: Project) -> Iterator[dict[str, Any]]:
     """Every label ever given, oldest first, at every stage, with a column for each answer.
 
     `answers` has them all as they are stored; the columns behind are for those who read a table.
     """
-    asked = _asked(project)
+    asked = _label_fields(project)
     found = Label.objects.in_project(project).oldest_first()
-    for ids in in_parts(found):
+    for ids in id_batches(found):
         rows = Label.objects.filter(pk__among=ids).oldest_first()
         for row in rows.values_list(*_LABEL.values()):
             label = dict(zip(_LABEL, row, strict=True))
@@ -77,7 +77,7 @@ def labels(project: Project) -> Iterator[dict[str, Any]]:
             yield {**label, "surgicality": _surgicality(said, asked), **answers}
 
 
-def practice(project: Project) -> Iterator[dict[str, Any]]:
+def qualification_rows(project: Project) -> Iterator[dict[str, Any]]:
     """Every round of practice, by member and number."""
     found = PracticeRound.objects.filter(member__project=project).select_related("member")
     for row in found.order_by("member__alias", "number"):
@@ -107,9 +107,9 @@ def _item(row: tuple[Any, ...], names: tuple[str, ...]) -> dict[str, Any]:
     return dict(zip(_ITEMS, values, strict=True))
 
 
-def _asked(project: Project) -> dict[str, Field]:
+def _label_fields(project: Project) -> dict[str, Field]:
     """Every field that labels of the project may answer, the blind ones last."""
-    tasks = trails.versions(project)
+    tasks = trails.label_task_types(project)
     named = {field.name: field for task in tasks for field in task.fields}
     blind = {field.name: field for task in tasks if task.blind for field in task.blind.fields}
     return named | {name: field for name, field in blind.items() if name not in named}
@@ -130,12 +130,12 @@ def _cell(answer: Any) -> Any:
 
 
 def _label_columns(project: Project) -> tuple[str, ...]:
-    return (*_LABELS, *(f"answers.{name}" for name in _asked(project)))
+    return (*_LABELS, *(f"answers.{name}" for name in _label_fields(project)))
 
 
 def _texts() -> tuple[str, ...]:
     """The texts of all task types, so that a table has the same columns in every project."""
-    names = (text["name"] for one in tasktypes.definitions().values() for text in one["texts"])
+    names = (text["name"] for one in tasktypes.load_definitions().values() for text in one["texts"])
     return tuple(dict.fromkeys(names))
 
 
@@ -184,7 +184,7 @@ _PRACTICE = (
 )  # fmt: skip
 
 # What columns of these names hold, in every table, where it is no text.
-_HOLD = {
+_COLUMNS_BY_KIND = {
     "json": (
         "flags", "values", "other_texts", "fields", "answers", "texts", "mentions", "wrong",
         "missing",
@@ -197,22 +197,26 @@ _HOLD = {
     "bool": ("current", "counted", "evaluator_seen", "informed", "agrees", "passed"),
     "time": ("created_at", "withdrawn_at", "ended_at", "started_at", "finished_at"),
 }  # fmt: skip
-KINDS = {name: kind for kind, names in _HOLD.items() for name in names}
+COLUMN_KINDS = {name: kind for kind, names in _COLUMNS_BY_KIND.items() for name in names}
 
 TABLES: dict[str, Table] = {
-    "categories": Table(("ability", "category", "items"), categories),
-    "items": Table(_ITEMS, items, count=lambda of: Item.objects.in_project(of).count()),
-    "labels": Table(_LABELS, labels, _label_columns, lambda of: of.labels.count()),
-    "revisions": Table(trails.REVISIONS, trails.revisions, count=trails.count_of(Revision)),
-    "resolutions": Table(
-        trails.RESOLUTIONS,
-        trails.resolutions,
-        trails.resolution_columns,
-        trails.count_of(Resolution),
+    "categories": Table(("ability", "category", "items"), category_rows),
+    "items": Table(_ITEMS, item_rows, count=lambda of: Item.objects.in_project(of).count()),
+    "labels": Table(_LABELS, label_rows, _label_columns, lambda of: of.labels.count()),
+    "revisions": Table(
+        trails.REVISION_COLUMNS, trails.revision_rows, count=trails.row_counter(Revision)
     ),
-    "comments": Table(trails.COMMENTS, trails.comments, count=trails.count_of(Comment)),
-    "marks": Table(trails.MARKS, trails.marks, count=trails.count_of(Mark)),
-    "baseline": Table(baselines.COLUMNS, baselines.rows),
-    "practice": Table(_PRACTICE, practice),
-    "probes": Table(probing.COLUMNS, probing.rows),
+    "resolutions": Table(
+        trails.RESOLUTION_COLUMNS,
+        trails.resolution_rows,
+        trails.resolution_columns,
+        trails.row_counter(Resolution),
+    ),
+    "comments": Table(
+        trails.COMMENT_COLUMNS, trails.comment_rows, count=trails.row_counter(Comment)
+    ),
+    "marks": Table(trails.MARK_COLUMNS, trails.mark_rows, count=trails.row_counter(Mark)),
+    "baseline": Table(baselines.COLUMNS, baselines.label_rows),
+    "practice": Table(_PRACTICE, qualification_rows),
+    "probes": Table(probing.COLUMNS, probing.result_rows),
 }

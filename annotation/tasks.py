@@ -12,10 +12,10 @@ def bring_in_line(job_id: int) -> None:
 
     For a slice of time: what is left, every worker finds by itself.
     """
-    settings.work(job_id)
+    settings.run_job(job_id)
 
 
-def ask_for_places(job_id: int) -> None:
+def send_resize(job_id: int) -> None:
     """Have the job done at once. A broker that is down is no harm: workers look by themselves."""
     try:
         bring_in_line.delay(job_id)

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from annotation import cleaning, declared
-from annotation.declaring import DeclarationError, Place, Table
+from annotation.declaring import DeclarationError, Place, TomlTable
 from annotation.fields import Field, Option
 
 FOLDER = Path(__file__).parent / "task_types"
 SWITCHES = declared.SWITCHES
 CHOICE_LENGTH = 40
-RATERS = 20
-OF_CHANGED = "Answer"  # what a changed text is called where its own title would say so
+MAX_RATERS = 20
+CHANGED_TITLE = "Answer"  # what a changed text is called where its own title would say so
 
 
 class TaskTypeError(ValueError):
@@ -29,7 +29,7 @@ class TaskTypeError(ValueError):
 
 
 @dataclass(frozen=True)
-class Text:
+class ItemText:
     """A text that an item of this type holds; with `many` a list of them, each as good.
 
     `place` is where it stands on the screen: "main", or "side" by the question. `blind_title`
@@ -45,7 +45,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Blind:
+class BlindQuestions:
     """What is asked first where a project shows items blind: with these texts and no diff."""
 
     shows: tuple[str, ...]
@@ -67,11 +67,11 @@ class TaskType:
     slug: str
     title: str
     question: str
-    texts: tuple[Text, ...]
+    texts: tuple[ItemText, ...]
     diff: tuple[str, str] | None
     correctable: str
     fields: tuple[Field, ...]
-    blind: Blind | None = None
+    blind: BlindQuestions | None = None
     categories: bool = True
     quick: bool = False
     raters: int = 1
@@ -79,7 +79,7 @@ class TaskType:
     awaits: str = ""
 
     @property
-    def awaited(self) -> Text | None:
+    def awaited(self) -> ItemText | None:
         """The text that items wait for; None if they wait for none."""
         return next((text for text in self.texts if text.name == self.awaits), None)
 
@@ -117,7 +117,7 @@ class TaskType:
         know no such titles, and the usual one may say that the text was changed.
         """
         changed = self.diff[1] if self.diff else ""
-        usual = {t.name: OF_CHANGED if t.name == changed else t.title for t in self.texts}
+        usual = {t.name: CHANGED_TITLE if t.name == changed else t.title for t in self.texts}
         texts = tuple(replace(t, title=t.blind_title or usual[t.name]) for t in self.texts)
         return replace(self, texts=texts)
 
@@ -128,7 +128,7 @@ class TaskType:
 
     def clean(self, answers: Mapping[str, object], *, stage: str = "work") -> dict[str, Any]:
         """The answers, checked by their fields. Raises `FieldError`."""
-        return cleaning.clean(self.at(stage), answers)
+        return cleaning.clean_answers(self.at(stage), answers)
 
     def choice_of(self, answers: Mapping[str, Any], stage: str = "work") -> str:
         """Cleaned answers in at most 40 characters: the deciding one, the total or the numbers.
@@ -174,32 +174,32 @@ class TaskType:
         return {"total": sum(answers[name] for name in names)}
 
 
-def from_definition(definition: Mapping[str, Any]) -> TaskType:
+def parse_definition(definition: Mapping[str, Any]) -> TaskType:
     """The task type that a parsed file, or a stored version of one, declares.
 
-    Raises `TaskTypeError`. Whether its parts fit together is for `checks.problems` to say.
+    Raises `TaskTypeError`. Whether its parts fit together is for `checks.find_problems` to say.
     """
     try:
-        return _read(Table(definition))
+        return _parse_table(TomlTable(definition))
     except DeclarationError as error:
         slug = definition.get("slug", "?")
         raise TaskTypeError(f"Task type {slug!r}: {error}", error.place) from error
 
 
-def of_version(version: Any) -> TaskType:
+def load_version(version: Any) -> TaskType:
     """The task type of a stored version, read once for each."""
-    known = _READ.get(version.digest)
+    known = _PARSED.get(version.digest)
     if known is None:
-        known = _READ[version.digest] = from_definition(version.definition)
+        known = _PARSED[version.digest] = parse_definition(version.definition)
     return known
 
 
-def of_project(project: Any) -> TaskType:
+def load_task_type(project: Any) -> TaskType:
     """What a project asks now: its task type without the fields that it has not switched on."""
-    return of_version(project.task_type).asked(enabled(project))
+    return load_version(project.task_type).asked(enabled_switches(project))
 
 
-def enabled(project: Any) -> set[str]:
+def enabled_switches(project: Any) -> set[str]:
     """The switches that a project has on."""
     return {switch for switch in SWITCHES if getattr(project, switch)}
 
@@ -207,42 +207,42 @@ def enabled(project: Any) -> set[str]:
 def asked_definition(project: Any) -> dict[str, Any]:
     """The definition of what a project asks now, for programs."""
     definition = project.task_type.definition
-    off = {*SWITCHES} - enabled(project)
+    off = {*SWITCHES} - enabled_switches(project)
     fields = [field for field in definition["fields"] if field.get("option", "") not in off]
     return {**definition, "fields": fields}
 
 
 # By digest: a label costs a few milliseconds, of which reading a definition would be a tenth.
-_READ: dict[str, TaskType] = {}
+_PARSED: dict[str, TaskType] = {}
 
 
 @cache
-def sources() -> dict[str, str]:
+def load_sources() -> dict[str, str]:
     """Every file's text by its name without the suffix."""
     return {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.toml"))}
 
 
 @cache
-def definitions() -> dict[str, dict[str, Any]]:
+def load_definitions() -> dict[str, dict[str, Any]]:
     """Every file's content by slug; a file whose name is not its slug is refused."""
     found = {}
-    for stem, source in sources().items():
+    for stem, source in load_sources().items():
         definition = tomllib.loads(source)
         if definition.get("slug") != stem:
             raise TaskTypeError(f"{stem}.toml: slug must be {stem!r}, the name of the file.")
-        from_definition(definition)
+        parse_definition(definition)
         found[stem] = definition
     return found
 
 
-def digest(definition: Mapping[str, Any]) -> str:
+def digest_definition(definition: Mapping[str, Any]) -> str:
     """SHA-256 of a definition; the order of its keys does not matter."""
     canonical = json.dumps(definition, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _read(table: Table) -> TaskType:
-    asked = tuple(declared.field(entry) for entry in table.tables("fields"))
+def _parse_table(table: TomlTable) -> TaskType:
+    asked = tuple(declared.parse_field(entry) for entry in table.tables("fields"))
     # Versions stored before there were other fields had one choice, and one key was a label.
     was_quick = len(asked) == 1 and asked[0].kind == "choice"
     read = TaskType(
@@ -256,7 +256,7 @@ def _read(table: Table) -> TaskType:
         blind=_blind(table),
         categories=table.flag("categories", True),
         quick=table.flag("quick", was_quick),
-        raters=table.whole("raters", 1, 1, RATERS),
+        raters=table.whole("raters", 1, 1, MAX_RATERS),
         decides=table.text("decides", ""),
         awaits=table.text("awaits", ""),
     )
@@ -264,20 +264,20 @@ def _read(table: Table) -> TaskType:
     return read
 
 
-def _text(table: Table) -> Text:
-    text = Text(
+def _text(table: TomlTable) -> ItemText:
+    text = ItemText(
         name=table.text("name"),
         title=table.text("title"),
         required=table.flag("required", True),
         many=table.flag("many", False),
-        place=declared.one_of(table, "place", "main", ("main", "side")),
+        place=declared.read_choice(table, "place", "main", ("main", "side")),
         blind_title=table.text("blind_title", ""),
     )
     table.close()
     return text
 
 
-def _diff(table: Table) -> tuple[str, str] | None:
+def _diff(table: TomlTable) -> tuple[str, str] | None:
     diff = table.table("diff")
     if diff is None:
         return None
@@ -286,11 +286,11 @@ def _diff(table: Table) -> tuple[str, str] | None:
     return pair
 
 
-def _blind(table: Table) -> Blind | None:
+def _blind(table: TomlTable) -> BlindQuestions | None:
     blind = table.table("blind")
     if blind is None:
         return None
-    asked = tuple(declared.field(entry) for entry in blind.tables("fields"))
-    read = Blind(blind.texts("shows"), blind.text("question"), asked)
+    asked = tuple(declared.parse_field(entry) for entry in blind.tables("fields"))
+    read = BlindQuestions(blind.texts("shows"), blind.text("question"), asked)
     blind.close()
     return read

@@ -12,7 +12,7 @@ SALT = "queue.offer"
 
 
 @dataclass(frozen=True)
-class Ticket:
+class SubmissionToken:
     """What a page showed to whom: a place in the queue and the number of a revision.
 
     `blind` if it asked what the person sees before the diff, claim and rationale are shown.
@@ -24,21 +24,21 @@ class Ticket:
     blind: bool = False
 
 
-def issue(ticket: Ticket) -> str:
+def issue_token(ticket: SubmissionToken) -> str:
     """A new key; no two are the same, so each page has a key of its own."""
     parts = [*astuple(ticket), secrets.token_hex(8)]
     return signing.dumps(parts, salt=SALT)
 
 
-def read(key: str) -> Ticket:
+def read_token(key: str) -> SubmissionToken:
     """What the key was made for. Raises `Refused`."""
     try:
         *parts, _ = signing.loads(key, salt=SALT)
-        return Ticket(*parts)
+        return SubmissionToken(*parts)
     except (signing.BadSignature, ValueError, TypeError) as error:
         raise Refused("This page's key is not valid. Load the page again.") from error
 
 
-def digest(key: str) -> str:
+def digest_token(key: str) -> str:
     """SHA-256 of a key: what is stored of it."""
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()

@@ -11,9 +11,9 @@ from rest_framework.request import Request
 
 from annotation import duties
 from annotation.models import Account, ApiToken, Membership
-from annotation.prepared import Prepared
+from annotation.prepared import PreparedQuery
 
-_LIVE = Prepared(
+_TOKEN_QUERY = PreparedQuery(
     lambda digest: (
         ApiToken.objects.select_related("account")
         .filter(digest=digest, revoked_at=None, account__is_active=True)
@@ -21,13 +21,13 @@ _LIVE = Prepared(
     )
 )
 # Whose key it is and where that person sits, which nearly every call needs both.
-_SEAT = Prepared(
+_MEMBERSHIP_QUERY = PreparedQuery(
     lambda digest, slug, used_since, now: Membership.objects.seats_by_key(
         digest, slug, used_since, now
     )
 )
 # Once an hour is enough to see whether a key is in use, and keeps calls free of a write.
-NOTED = timedelta(hours=1)
+LAST_USED_INTERVAL = timedelta(hours=1)
 
 
 class TokenAuthentication(BaseAuthentication):
@@ -44,8 +44,8 @@ class TokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed("Send the header as: Authorization: Bearer KEY")
         digest = ApiToken.digest_of(words[1])
         account, scopes = self._seated(request, digest) or self._account(digest)
-        if duties.owes_second_step(account):
-            raise PermissionDenied(duties.SECOND_STEP)
+        if duties.must_set_up_mfa(account):
+            raise PermissionDenied(duties.MFA_REQUIRED_MESSAGE)
         return account, frozenset(scopes.split())
 
     @staticmethod
@@ -54,8 +54,12 @@ class TokenAuthentication(BaseAuthentication):
         if slug is None:
             return None
         now = timezone.now()
-        times: Any = [connection.ops.adapt_datetimefield_value(one) for one in (now - NOTED, now)]
-        member: Any = _SEAT.first(digest=digest, slug=slug, used_since=times[0], now=times[1])
+        times: Any = [
+            connection.ops.adapt_datetimefield_value(one) for one in (now - LAST_USED_INTERVAL, now)
+        ]
+        member: Any = _MEMBERSHIP_QUERY.first(
+            digest=digest, slug=slug, used_since=times[0], now=times[1]
+        )
         if member is None or member.account is None:
             return None
         member.account.seat = member
@@ -63,12 +67,12 @@ class TokenAuthentication(BaseAuthentication):
 
     @staticmethod
     def _account(digest: str) -> tuple[Account, str]:
-        token, now = _LIVE.first(digest=digest), timezone.now()
+        token, now = _TOKEN_QUERY.first(digest=digest), timezone.now()
         if token is None:
             raise AuthenticationFailed("This key is unknown or revoked. Make a new one.")
         if token.has_expired(now):
             raise AuthenticationFailed("This key has expired. Make a new one.")
-        if token.last_used_at is None or now - token.last_used_at > NOTED:
+        if token.last_used_at is None or now - token.last_used_at > LAST_USED_INTERVAL:
             ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
         return token.account, token.scopes
 

@@ -18,30 +18,30 @@ Place = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
-class Problem:
+class TomlProblem:
     """What is wrong in a text and what to do; `line` counts from 1, None if it is no one line."""
 
     line: int | None
     text: str
 
 
-def unreadable(error: tomllib.TOMLDecodeError, source: str) -> Problem:
+def describe_parse_error(error: tomllib.TOMLDecodeError, source: str) -> TomlProblem:
     """What keeps a text from being TOML, with the line."""
     at = _AT.search(str(error))
     line = int(at[1]) if at else len(source.splitlines()) or 1
     what = _AT.sub("", str(error)).replace("(at end of document)", "").strip()
-    return Problem(line, f"This is not TOML: {what}. Mend the line, or one just above it.")
+    return TomlProblem(line, f"This is not TOML: {what}. Mend the line, or one just above it.")
 
 
-def named(source: str, slug: str) -> str:
+def set_slug(source: str, slug: str) -> str:
     """The text with the slug that it must have, on its first line if it had none."""
-    return put(source, "slug", slug)
+    return set_value(source, "slug", slug)
 
 
-def put(source: str, key: str, text: str) -> str:
+def set_value(source: str, key: str, text: str) -> str:
     """The text with this value, of one line, for a key of its outermost table; a new key comes
     first."""
-    line, at = f"{key} = {_value(text)}", line_of(source, (key,))
+    line, at = f"{key} = {_quote_value(text)}", find_line(source, (key,))
     if at is None:
         return f"{line}\n{source}"
     lines = source.split("\n")
@@ -49,12 +49,12 @@ def put(source: str, key: str, text: str) -> str:
     return "\n".join(lines)
 
 
-def line_of(source: str, place: Place) -> int | None:
+def find_line(source: str, place: Place) -> int | None:
     """The line, from 1, on which a place of the parsed text stands, or the nearest table round it.
 
     A place is the way to a value: names, and the number of a table (from 0) in a list of tables.
     """
-    known = dict(_places(source))
+    known = dict(_locate_entries(source))
     while place:
         if place in known:
             return known[place]
@@ -62,7 +62,7 @@ def line_of(source: str, place: Place) -> int | None:
     return None
 
 
-def _places(source: str) -> Iterator[tuple[Place, int]]:
+def _locate_entries(source: str) -> Iterator[tuple[Place, int]]:
     """Every table and key of the text with its line. Texts over several lines are passed over."""
     counts: dict[Place, int] = {}
     table: Place = ()
@@ -72,14 +72,14 @@ def _places(source: str) -> Iterator[tuple[Place, int]]:
             inside = "" if inside in line else inside
             continue
         if header := _HEADER.fullmatch(line):
-            table = _table(tuple(header[2].split(".")), header[1] == "[[", counts)
+            table = _table_place(tuple(header[2].split(".")), header[1] == "[[", counts)
             yield table, number
         elif key := _KEY.match(line):
             yield (*table, key[1]), number
         inside = next((quote for quote in _LONG if line.count(quote) % 2), "")
 
 
-def _table(names: tuple[str, ...], in_list: bool, counts: dict[Place, int]) -> Place:
+def _table_place(names: tuple[str, ...], in_list: bool, counts: dict[Place, int]) -> Place:
     """Where a header leads: into the last table of each list on its way."""
     place: Place = ()
     for depth, name in enumerate(names, start=1):
@@ -93,24 +93,24 @@ def _table(names: tuple[str, ...], in_list: bool, counts: dict[Place, int]) -> P
     return place
 
 
-def written(definition: Mapping[str, Any]) -> str:
+def write_definition(definition: Mapping[str, Any]) -> str:
     """A definition as TOML that reads as it again; for versions whose own text was not kept."""
-    return "\n".join(_written(definition, "")).strip() + "\n"
+    return "\n".join(_write_table(definition, "")).strip() + "\n"
 
 
-def _written(table: Mapping[str, Any], path: str) -> Iterator[str]:
+def _write_table(table: Mapping[str, Any], path: str) -> Iterator[str]:
     for name, value in table.items():
         if not _is_table(value):
-            yield f"{_key(name)} = {_value(value)}"
+            yield f"{_quote_key(name)} = {_quote_value(value)}"
     for name, value in table.items():
-        inner = f"{path}.{_key(name)}" if path else _key(name)
+        inner = f"{path}.{_quote_key(name)}" if path else _quote_key(name)
         if isinstance(value, Mapping):
             yield f"\n[{inner}]"
-            yield from _written(value, inner)
+            yield from _write_table(value, inner)
         elif _is_table(value):
             for entry in value:
                 yield f"\n[[{inner}]]"
-                yield from _written(entry, inner)
+                yield from _write_table(entry, inner)
 
 
 def _is_table(value: object) -> bool:
@@ -119,16 +119,16 @@ def _is_table(value: object) -> bool:
     return isinstance(value, Mapping)
 
 
-def _key(name: str) -> str:
+def _quote_key(name: str) -> str:
     """A point of a scale may be 0.5, which unquoted would be two names."""
-    return name if _BARE.fullmatch(name) else _value(name)
+    return name if _BARE.fullmatch(name) else _quote_value(name)
 
 
-def _value(value: Any) -> str:
+def _quote_value(value: Any) -> str:
     if isinstance(value, str) and "\n" in value:
         return _lines(value)
     if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(_quote_value, value))}]"
     # What JSON writes of texts, numbers, true and false is TOML; DEL alone it leaves as it is.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 

@@ -10,14 +10,14 @@ from django.db.models import Model, QuerySet
 
 from annotation import tasktypes
 from annotation.models import Comment, Mark, Project, Resolution, Revision, TaskTypeVersion
-from annotation.querysets.parts import in_parts
+from annotation.querysets.parts import id_batches
 from annotation.tasktypes import TaskType
 
 
-def revisions(project: Project) -> Iterator[dict[str, Any]]:
+def revision_rows(project: Project) -> Iterator[dict[str, Any]]:
     """Every state of every item's texts, and where it comes from: the import, or a correction."""
     found = Revision.objects.order_by("item__position", "number")
-    for revision in _read(found, found.filter(item__project=project), "item", "author"):
+    for revision in _read_batches(found, found.filter(item__project=project), "item", "author"):
         yield {
             "item": revision.item.key,
             "revision": revision.number,
@@ -31,12 +31,12 @@ def revisions(project: Project) -> Iterator[dict[str, Any]]:
         }
 
 
-def resolutions(project: Project) -> Iterator[dict[str, Any]]:
+def resolution_rows(project: Project) -> Iterator[dict[str, Any]]:
     """Everything that was ever held true of an item, with the value of each field of its own."""
     names = resolved_fields(project)
     found = Resolution.objects.order_by("item__position", "created_at", "pk")
     mine, bulky = found.of_project(project), found.defer("revision__texts", "item__fields")
-    for one in _read(bulky, mine, "item", "revision", "member"):
+    for one in _read_batches(bulky, mine, "item", "revision", "member"):
         yield {
             "item": one.item.key,
             "revision": one.revision.number,
@@ -54,10 +54,10 @@ def resolutions(project: Project) -> Iterator[dict[str, Any]]:
         }
 
 
-def comments(project: Project) -> Iterator[dict[str, Any]]:
+def comment_rows(project: Project) -> Iterator[dict[str, Any]]:
     """What people told each other about items; `mentions` are aliases."""
     found = Comment.objects.prefetch_related("mentions").order_by("created_at", "pk")
-    for comment in _read(found, found.filter(item__project=project), "item", "member"):
+    for comment in _read_batches(found, found.filter(item__project=project), "item", "member"):
         yield {
             "item": comment.item.key,
             "annotator": comment.member.alias,
@@ -68,10 +68,10 @@ def comments(project: Project) -> Iterator[dict[str, Any]]:
         }
 
 
-def marks(project: Project) -> Iterator[dict[str, Any]]:
+def mark_rows(project: Project) -> Iterator[dict[str, Any]]:
     """Skips, flags, and who saw what others said, from when until when."""
     found = Mark.objects.order_by("created_at", "pk")
-    for mark in _read(found, found.filter(item__project=project), "item", "member"):
+    for mark in _read_batches(found, found.filter(item__project=project), "item", "member"):
         yield {
             "item": mark.item.key,
             "annotator": mark.member.alias,
@@ -82,41 +82,41 @@ def marks(project: Project) -> Iterator[dict[str, Any]]:
         }
 
 
-def count_of(model: type[Model]) -> Callable[[Project], int]:
+def row_counter(model: type[Model]) -> Callable[[Project], int]:
     """How many rows a project has, of what is said of its items."""
     return lambda project: model._default_manager.filter(item__project=project).count()
 
 
-def _read(every: QuerySet[Any], mine: QuerySet[Any], *named: str) -> Iterator[Any]:
+def _read_batches(every: QuerySet[Any], mine: QuerySet[Any], *named: str) -> Iterator[Any]:
     """The rows of `mine` with what they name, some at a time, all in the order of `every`."""
-    for ids in in_parts(mine):
+    for ids in id_batches(mine):
         yield from every.filter(pk__among=ids).select_related(*named)
 
 
 def resolution_columns(project: Project) -> tuple[str, ...]:
-    return (*RESOLUTIONS, *(f"values.{name}" for name in resolved_fields(project)))
+    return (*RESOLUTION_COLUMNS, *(f"values.{name}" for name in resolved_fields(project)))
 
 
 def resolved_fields(project: Project) -> tuple[str, ...]:
     """The fields that resolutions of the project may hold a value of, in their order."""
-    names = (field.name for task in versions(project) for field in task.resolved)
+    names = (field.name for task in label_task_types(project) for field in task.resolved)
     return tuple(dict.fromkeys(names))
 
 
-def versions(project: Project) -> list[TaskType]:
+def label_task_types(project: Project) -> list[TaskType]:
     """The task type as it is now, and those that labels of the project were given under."""
     given = project.labels.order_by().values("task_type").distinct()
     older = TaskTypeVersion.objects.filter(pk__in=given).exclude(pk=project.task_type_id)
     stored = (project.task_type, *older.order_by("-number"))
-    return [tasktypes.of_version(version) for version in stored]
+    return [tasktypes.load_version(version) for version in stored]
 
 
-REVISIONS = (
+REVISION_COLUMNS = (
     "item", "revision", "current", "origin", "author", "note", "digest", "created_at", "texts",
 )  # fmt: skip
-RESOLUTIONS = (
+RESOLUTION_COLUMNS = (
     "item", "revision", "value", "values", "source", "rule", "decided_by", "reason", "comment",
     "current", "created_at", "ended_at",
 )  # fmt: skip
-COMMENTS = ("item", "annotator", "text", "mentions", "created_at", "withdrawn_at")
-MARKS = ("item", "annotator", "kind", "note", "created_at", "ended_at")
+COMMENT_COLUMNS = ("item", "annotator", "text", "mentions", "created_at", "withdrawn_at")
+MARK_COLUMNS = ("item", "annotator", "kind", "note", "created_at", "ended_at")

@@ -15,45 +15,45 @@ PREFIX = "first-look-"
 _SALT = "annotation.veils"
 
 
-def name_of(member: Membership, item: Item) -> str:
+def blind_name(member: Membership, item: Item) -> str:
     """The name under which the member has the item to judge blind."""
     of = f"{member.pk}:{item.pk}"
     return PREFIX + salted_hmac(_SALT, of, algorithm="sha256").hexdigest()[:12]
 
 
-def fits(name: str, member: Membership, item: Item) -> bool:
+def matches_name(name: str, member: Membership, item: Item) -> bool:
     """Whether a page of the member's calls the item so: by its key, or as at a first look."""
-    return name == item.key or name == name_of(member, item)
+    return name == item.key or name == blind_name(member, item)
 
 
-def spoken(name: str) -> str:
+def readable_name(name: str) -> str:
     """How a sentence begins that speaks of the item of this name; a veil is not read out."""
     return "The item" if name.startswith(PREFIX) else name
 
 
-def names(member: Membership, items: Iterable[Item]) -> dict[int, str]:
+def display_names(member: Membership, items: Iterable[Item]) -> dict[int, str]:
     """What the member's pages call the items, by their ids."""
     items = list(items)
-    seen = _looked_at(member, items)
-    return {i.pk: i.key if i.pk in seen else name_of(member, i) for i in items}
+    seen = _unblinded_ids(member, items)
+    return {i.pk: i.key if i.pk in seen else blind_name(member, i) for i in items}
 
 
-def cover(member: Membership, item: Item) -> bool:
+def is_blind(member: Membership, item: Item) -> bool:
     """Whether the member has yet to judge the item blind, before anything is told of it."""
-    return item.pk not in _looked_at(member, [item])
+    return item.pk not in _unblinded_ids(member, [item])
 
 
-def find(member: Membership, name: str) -> Item | None:
+def find_item(member: Membership, name: str) -> Item | None:
     """The project's item of this key, or one that the member has on the desk under this name."""
     there = Item.objects.in_project(member.project)
     if name.startswith(PREFIX):
         for item in there.on_the_desk_of(member.pk):
-            if name_of(member, item) == name:
+            if blind_name(member, item) == name:
                 return item
     return there.with_keys([name]).first()
 
 
-def _looked_at(member: Membership, items: list[Item]) -> set[int]:
+def _unblinded_ids(member: Membership, items: list[Item]) -> set[int]:
     """The ids of those that need no veil; practice is never blind."""
     if not member.project.blind_first:
         return {item.pk for item in items}

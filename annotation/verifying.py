@@ -13,7 +13,7 @@ from annotation import adjudicating, places, resolving
 from annotation.models import Label, Project, Reason, Resolution, Stage
 from annotation.tasktypes import TaskType
 from stats.estimates import Estimate
-from stats.rates import clustered_wilson, sums_of
+from stats.rates import clustered_wilson, sum_clusters
 
 
 @dataclass(frozen=True)
@@ -25,35 +25,37 @@ class ContestRate:
     share: Estimate
 
 
-def after(label: Label, task: TaskType, now: datetime) -> None:
+def apply_verdict(label: Label, task: TaskType, now: datetime) -> None:
     """Resolve what is confirmed, and let what is contested be decided."""
-    decided = resolving.decided(label.item)
+    decided = resolving.aggregate_labels(label.item)
     if decided is None:  # the labels that the person saw were taken back meanwhile
         label.stop_counting()
         if label.slot:
             label.slot.close()
         return
-    if confirms(task, label.answers, decided):
+    if is_confirmation(task, label.answers, decided):
         places.close_open(label.item, Stage.ADJUDICATE, Reason.CONTESTED)
         source = Resolution.Source.LABELS
-        resolving.resolve(label.item, decided, rule=resolving.VERIFIED, source=source, now=now)
+        resolving.set_resolution(
+            label.item, decided, rule=resolving.VERIFIED, source=source, now=now
+        )
         return
-    _end_verified(label, now)
-    adjudicating.ask(label.item, Reason.CONTESTED)
+    _end_verified_resolution(label, now)
+    adjudicating.open_decision(label.item, Reason.CONTESTED)
 
 
-def after_withdrawal(label: Label, task: TaskType, now: datetime) -> None:
+def undo_verdict(label: Label, task: TaskType, now: datetime) -> None:
     """Neither confirmed nor contested: the item waits for a second person again."""
-    _end_verified(label, now)
+    _end_verified_resolution(label, now)
     places.close_open(label.item, Stage.ADJUDICATE, Reason.CONTESTED)
 
 
-def confirms(task: TaskType, answers: Mapping[str, Any], decided: Mapping[str, Any]) -> bool:
+def is_confirmation(task: TaskType, answers: Mapping[str, Any], decided: Mapping[str, Any]) -> bool:
     """Whether the answers say the same as the labels, in all that becomes the resolution."""
     return all(answers.get(field.name) == decided.get(field.name) for field in task.resolved)
 
 
-def contest_rate(project: Project) -> ContestRate:
+def measure_contest_rate(project: Project) -> ContestRate:
     """How often the second person said otherwise than the labels; n counts items.
 
     A label that confirmed has made a resolution at the very same time, which is never deleted.
@@ -62,11 +64,11 @@ def contest_rate(project: Project) -> ContestRate:
     found = Label.objects.in_project(project).counted().at_stage(Stage.VERIFY)
     for cluster, confirmed in found.with_confirmed().values_list("item__cluster", "confirmed"):
         clusters.setdefault(cluster, []).append(not confirmed)
-    sums = sums_of((len(said), sum(said)) for said in clusters.values())
+    sums = sum_clusters((len(said), sum(said)) for said in clusters.values())
     return ContestRate(sums.n, int(sums.y), clustered_wilson(sums))
 
 
-def _end_verified(label: Label, now: datetime) -> None:
+def _end_verified_resolution(label: Label, now: datetime) -> None:
     current = Resolution.objects.current().of_item(label.item).first()
     if current and current.rule == resolving.VERIFIED:
         current.end(now)

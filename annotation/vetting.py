@@ -8,7 +8,7 @@ from annotation.errors import FieldError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vetting:
+class ReleasePolicy:
     """Who sees what was made: of each category this share, in percent, drawn at random, at least
     one. The rest waits until a lead gives it out, or with `accept` is taken for what its category
     is made for. Items with a flag of `aside` wait, whatever the rest does."""
@@ -18,7 +18,7 @@ class Vetting:
     aside: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> "Vetting":
+    def of(cls, said: Mapping[str, Any]) -> "ReleasePolicy":
         """As these values say, of a job, a body or a command; there may be others among them."""
         return cls(share=said["share"], accept=said["accept"], aside=frozenset(said["aside"]))
 
@@ -32,4 +32,4 @@ class Vetting:
             raise FieldError("must lie between 0 and 100.", "share")
 
 
-EVERYBODY = Vetting()
+RELEASE_ALL = ReleasePolicy()

@@ -14,27 +14,27 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 
-UNIT_AT_LEAST = 30
+MIN_UNIT_LENGTH = 30
 """Characters of a line or sentence that is trusted to be the same one in both texts."""
 
 
-def tokens(text: str) -> list[str]:
+def tokenise(text: str) -> list[str]:
     """Return the tokens of a text; joined they give the text."""
     return _TOKEN.findall(text)
 
 
-def both(gold: str, perturbed: str) -> tuple[list[str], list[str], set[str]]:
+def tokenise_pair(gold: str, perturbed: str) -> tuple[list[str], list[str], set[str]]:
     """Return the tokens of both texts, and the long ones that occur once in each.
 
     Those are whole lines and sentences, kept as one token: most of two texts to be compared is
     the same, and need not be cut into words to see that.
     """
     left, right = _units(gold), _units(perturbed)
-    shared = _single(left) & _single(right)
+    shared = _occurring_once(left) & _occurring_once(right)
     return _split(left, shared), _split(right, shared), shared
 
 
-def bonded(gold: str, perturbed: str) -> tuple[str, str, dict[int, str]]:
+def bond_clusters(gold: str, perturbed: str) -> tuple[str, str, dict[int, str]]:
     """Return both texts with one private character for each inseparable cluster, and the way back.
 
     Private characters of the texts themselves are replaced likewise, so the two never mix.
@@ -56,9 +56,9 @@ def _units(text: str) -> list[str]:
     return [text[start:end] for start, end in pairwise(cuts)]
 
 
-def _single(units: list[str]) -> set[str]:
+def _occurring_once(units: list[str]) -> set[str]:
     counts = Counter(units)
-    return {unit for unit in counts if counts[unit] == 1 and len(unit) >= UNIT_AT_LEAST}
+    return {unit for unit in counts if counts[unit] == 1 and len(unit) >= MIN_UNIT_LENGTH}
 
 
 def _split(units: list[str], shared: set[str]) -> list[str]:

@@ -9,9 +9,9 @@ from django.db import Error, connection, transaction
 
 # SQLite's own busy wait is unfair: with eight threads single calls waited up to 12 s. One lock
 # round the write transactions of this process hands the turn on in order.
-_TURN = threading.RLock()
+_WRITE_LOCK = threading.RLock()
 # Seconds between two tries to reach a database that is away.
-TRY_EVERY = 1.0
+RETRY_SECONDS = 1.0
 
 
 @contextmanager
@@ -21,11 +21,11 @@ def transact() -> Iterator[None]:
         with transaction.atomic():
             yield
         return
-    with _TURN, transaction.atomic():
+    with _WRITE_LOCK, transaction.atomic():
         yield
 
 
-def afresh(
+def retry_with_new_connection(
     write: Callable[[], object], *, patience: float, stopped: Callable[[], bool] = bool
 ) -> None:
     """Write by a fresh connection, where that of this thread was lost. While the database is away
@@ -40,4 +40,4 @@ def afresh(
         except Error:
             if stopped() or time.monotonic() > ends:
                 raise
-            time.sleep(TRY_EVERY)
+            time.sleep(RETRY_SECONDS)

@@ -68,7 +68,9 @@ def alone(gold: str, perturbed: str) -> object:
     engine.Diff_Timeout = 0
     known: dict[str, str] = {}
     coded = [
-        "".join(known.setdefault(token, chr(0x10000 + len(known))) for token in words.tokens(text))
+        "".join(
+            known.setdefault(token, chr(0x10000 + len(known))) for token in words.tokenise(text)
+        )
         for text in (gold, perturbed)
     ]
     diffs = engine.diff_main(*coded, False)

@@ -99,7 +99,7 @@ def _imported(path: Path, form: str) -> Figures:
     from judging.engine import bell
 
     gc.freeze()  # as a worker does
-    gc.set_threshold(bell.YOUNG, *bell.OLDER)
+    gc.set_threshold(bell.YOUNG_OBJECTS, *bell.OLDER_THRESHOLDS)
     project = importing.create_project("bench")
     megabytes: list[float] = []
     with _longest_transaction() as longest:
@@ -129,8 +129,10 @@ def _timed(project: Any, path: Path, form: str, megabytes: list[float]) -> tuple
 
     begun = time.perf_counter()
     rows = READERS[form](path, DEFAULT_LIMITS)
-    drafts = importing.check(rows, tasktypes.of_project(project))
-    report = importing.store(project, _weighed(importing.ahead(drafts), megabytes))
+    drafts = importing.parse_items(rows, tasktypes.load_task_type(project))
+    report = importing.store_items(
+        project, _weighed(importing.read_in_subprocess(drafts), megabytes)
+    )
     return time.perf_counter() - begun, report
 
 
@@ -159,11 +161,11 @@ def _bare(path: Path) -> float:
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE bare (id bigint PRIMARY KEY, texts text)")
         count, begun = 0, time.perf_counter()
-        with path.open(encoding="utf-8") as lines, bulk.Log() as log:
+        with path.open(encoding="utf-8") as lines, bulk.WriteAheadLog() as log:
             numbered = enumerate(lines)
             while batch := list(islice(numbered, BATCH)):
                 with writing.transact():
-                    bulk.lazily()
+                    bulk.commit_asynchronously()
                     _put(cursor, batch)
                 log.grown(sum(len(text) for _, text in batch))
                 count += len(batch)
@@ -176,7 +178,7 @@ def _put(cursor: Any, rows: list[tuple[int, str]]) -> None:
     if cursor.db.vendor == "sqlite":
         cursor.executemany("INSERT INTO bare VALUES (%s, %s)", rows)
         return
-    bulk.lighten(cursor)
+    bulk.use_lz4(cursor)
     with cursor.copy("COPY bare FROM STDIN") as copying:
         for row in rows:
             copying.write_row(row)

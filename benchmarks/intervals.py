@@ -101,9 +101,9 @@ def false_findings(whole: bool, rng: np.random.Generator, sets: int) -> tuple[fl
         inside, category = (rng.random(units) < 0.25)[of], rng.integers(6, size=units)[of]
         other = rng.binomial(sizes, rates(shape, rng))
         ps = (
-            slices.contrast(values, inside, cluster, rng, category, draws=999).p,
-            absence.depends(values, category, cluster, rng, draws=199).p,
-            paired.p_value(hits - other, rng).p,
+            slices.contrast_slice(values, inside, cluster, rng, category, draws=999).p,
+            absence.permutation_p_value(values, category, cluster, rng, draws=199).p,
+            paired.test_difference(hits - other, rng).p,
         )
         below += [p is not None and p <= 0.05 for p in ps]
     return tuple((below / sets).tolist())
@@ -140,13 +140,17 @@ def print_times(rng: np.random.Generator, items: int) -> None:
     print(f"\nseconds for {items:,} outcomes in {CLUSTERS:,} clusters, {bootstrap.DRAWS:,} draws")
     for name, figure in figures.items():
         seconds(name, lambda figure=figure: bootstrap.estimate(figure(), cluster, rng))
-    seconds("signs", lambda: paired.p_value(sums, rng))
-    seconds("a category", lambda: slices.contrast(hits, category == 3, cluster, rng))
-    seconds("a large slice", lambda: slices.contrast(hits, half, cluster, rng, category))
+    seconds("signs", lambda: paired.test_difference(sums, rng))
+    seconds("a category", lambda: slices.contrast_slice(hits, category == 3, cluster, rng))
+    seconds("a large slice", lambda: slices.contrast_slice(hits, half, cluster, rng, category))
     few = np.isin(cluster, np.arange(150)) & half
-    seconds("a slice of 150 clusters", lambda: slices.contrast(hits, few, cluster, rng, category))
+    seconds(
+        "a slice of 150 clusters", lambda: slices.contrast_slice(hits, few, cluster, rng, category)
+    )
     gone = rng.random(items) < 0.01
-    seconds("missing by category", lambda: absence.depends(gone, category, cluster, rng))
+    seconds(
+        "missing by category", lambda: absence.permutation_p_value(gone, category, cluster, rng)
+    )
 
 
 def seconds(name: str, of: Callable[[], object]) -> None:

@@ -17,6 +17,6 @@ class Axis:
 RATES = Axis()
 
 
-def of_coefficients(values: Iterable[float]) -> Axis:
+def coefficient_axis(values: Iterable[float]) -> Axis:
     """To 1, from 0 or, with a value below it, from -1; for correlations, kappa and alpha."""
     return Axis(-1 if min(values, default=0) < 0 else 0, 1, ".1f", ".3f")

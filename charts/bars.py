@@ -8,9 +8,9 @@ import altair as alt
 
 from charts import marks
 
-BAR = 24
+BAR_HEIGHT = 24
 # Room for the number behind the longest bar.
-BEYOND = 56
+NUMBER_ROOM = 56
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Bar:
     n: float
 
 
-def bars(found: Sequence[Bar], *, title: str, counted: str = "Items") -> dict[str, Any]:
+def draw_bars(found: Sequence[Bar], *, title: str, counted: str = "Items") -> dict[str, Any]:
     """A Vega-Lite specification: groups from the top down in their order.
 
     Shares are fractions of 1; `title` says what a bar is, `counted` what `n` counts. Values below
@@ -31,10 +31,12 @@ def bars(found: Sequence[Bar], *, title: str, counted: str = "Items") -> dict[st
     """
     top = max((one.value for one in found), default=0) or 1
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
-        y=marks.rows("group", [one.group for one in found]),
+        y=marks.row_axis("group", [one.group for one in found]),
         x=alt.X("value:Q")
         .scale(
-            domainMin=0, domainMax=alt.ExprRef(f"{top} * width / (width - {BEYOND})"), nice=False
+            domainMin=0,
+            domainMax=alt.ExprRef(f"{top} * width / (width - {NUMBER_ROOM})"),
+            nice=False,
         )
         .axis(alt.Axis(labels=False, ticks=False, grid=False, title=title, titlePadding=8)),
         tooltip=[
@@ -46,5 +48,7 @@ def bars(found: Sequence[Bar], *, title: str, counted: str = "Items") -> dict[st
     drawn = base.mark_bar(color=marks.COLOURS[0], opacity=0.75, height=alt.RelativeBandSize(0.66))
     numbers = base.mark_text(align="left", dx=5, fontSize=11).encode(text=alt.Text("said:N"))
     two_lines = any(": " in one.group for one in found)
-    height = max(1, len({one.group for one in found})) * (BAR + 10 if two_lines else BAR)
-    return marks.as_spec(alt.layer(drawn, numbers).properties(width="container", height=height))
+    height = max(1, len({one.group for one in found})) * (
+        BAR_HEIGHT + 10 if two_lines else BAR_HEIGHT
+    )
+    return marks.to_spec(alt.layer(drawn, numbers).properties(width="container", height=height))

@@ -10,7 +10,7 @@ from charts import marks
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ShareInterval:
     """A share of a group's items: fractions of 1; `low` and `high` None without an interval."""
 
     group: str
@@ -20,11 +20,11 @@ class Share:
     n: int
 
 
-def shares(found: Sequence[Share], *, title: str, bar: float) -> dict[str, Any]:
+def draw_shares(found: Sequence[ShareInterval], *, title: str, bar: float) -> dict[str, Any]:
     """A Vega-Lite specification: groups from the top down in their order, a rule at the bar."""
     groups = [one.group for one in found]
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
-        y=marks.rows("group", groups),
+        y=marks.row_axis("group", groups),
         tooltip=[
             alt.Tooltip("group:N", title="Group"),
             alt.Tooltip("share:Q", title=title, format=".1%"),
@@ -43,7 +43,7 @@ def shares(found: Sequence[Share], *, title: str, bar: float) -> dict[str, Any]:
         x=_rate("bar", title)
     )
     layers = alt.layer(at_bar, intervals, dots)
-    return marks.as_spec(layers.properties(width="container", height=max(1, len(found)) * 26))
+    return marks.to_spec(layers.properties(width="container", height=max(1, len(found)) * 26))
 
 
 def _rate(field: str, title: str) -> alt.X:

@@ -8,14 +8,14 @@ import altair as alt
 
 from charts import marks
 
-SIDE = 40
+CELL_SIZE = 40
 # The darkest that the page's ink can still be read on.
 DARKEST = 0.6
 SAME, OTHER = "the same", "not the same"
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class AnswerPair:
     """`n` items of which one says `row` and the other `column`; `share` is theirs of the row."""
 
     row: str
@@ -24,15 +24,15 @@ class Met:
     share: float
 
 
-def heat(
-    found: Sequence[Met], answers: Sequence[str], *, rows: str, columns: str
+def draw_heatmap(
+    found: Sequence[AnswerPair], answers: Sequence[str], *, rows: str, columns: str
 ) -> dict[str, Any]:
     """A Vega-Lite specification: answers in their order, downwards and to the right.
 
     `rows` and `columns` say whose they are. The share of its row is told by the depth of the
     shade, the number by itself, and where both say the same the place has a thick edge.
     """
-    values = [{**asdict(one), "said": _said(one)} for one in found]
+    values = [{**asdict(one), "said": _describe_pair(one)} for one in found]
     base = alt.Chart(alt.Data(values=values)).encode(
         x=alt.X("column:N", title=columns, sort=list(answers)).axis(
             labelAngle=-30, labelLimit=120, orient="top", domain=False, ticks=False
@@ -45,15 +45,15 @@ def heat(
     deep = alt.Opacity("share:Q", legend=None).scale(domain=[0, 1], range=[0.03, DARKEST])
     shades = base.mark_rect(color=marks.COLOURS[0]).encode(opacity=deep)
     edges = base.mark_rect(filled=False, stroke=marks.OUTLINE).encode(
-        strokeWidth=marks.either(alt.StrokeWidthValue, f"datum.said == '{SAME}'", 2.5, 0.5)
+        strokeWidth=marks.when(alt.StrokeWidthValue, f"datum.said == '{SAME}'", 2.5, 0.5)
     )
     numbers = base.mark_text(fontSize=11).encode(text=alt.Text("n:Q", format=","))
     layers = alt.layer(shades, edges, numbers)
-    height = max(1, len(answers)) * SIDE
-    return marks.as_spec(layers.properties(width="container", height=height))
+    height = max(1, len(answers)) * CELL_SIZE
+    return marks.to_spec(layers.properties(width="container", height=height))
 
 
-def _said(met: Met) -> str:
+def _describe_pair(met: AnswerPair) -> str:
     return SAME if met.row == met.column else OTHER
 
 

@@ -9,16 +9,16 @@ import altair as alt
 
 from charts import marks
 
-SIDE = 200
-COLUMNS = 4
+PANEL_SIZE = 200
+PANEL_COLUMNS = 4
 # A panel with more circles than this has no room for their numbers, an axis none for more ticks.
 MOST_NUMBERS, MOST_TICKS = 60, 8
 # Circles at the ends of an axis need half of their width; none is wider than this.
-PADDING, WIDEST = 26, 50
+PADDING, LARGEST_CIRCLE = 26, 50
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class PairCount:
     """So many items of a panel to which people gave one number and the evaluator another.
 
     Axes of one name run over the same numbers in every panel.
@@ -32,7 +32,7 @@ class Count:
     evaluator_axis: str = ""
 
 
-def circles(counts: Sequence[Count]) -> dict[str, Any]:
+def draw_circles(counts: Sequence[PairCount]) -> dict[str, Any]:
     """A Vega-Lite specification: panels in their order, their circles by area, alike in all.
 
     The number of items stands in each circle, unless a panel has too many. Numbers that both sides
@@ -43,10 +43,10 @@ def circles(counts: Sequence[Count]) -> dict[str, Any]:
     area = alt.Size("n:Q", legend=None).scale(domain=[0, most], range=[0, _largest(values)])
     panels = list(dict.fromkeys(one.panel for one in counts))
     drawn = [_panel([one for one in counts if one.panel == name], values, area) for name in panels]
-    return marks.as_spec(alt.concat(*drawn, columns=COLUMNS))
+    return marks.to_spec(alt.concat(*drawn, columns=PANEL_COLUMNS))
 
 
-def _by_axis(counts: Iterable[Count]) -> dict[str, set[float]]:
+def _by_axis(counts: Iterable[PairCount]) -> dict[str, set[float]]:
     found: dict[str, set[float]] = {}
     for one in counts:
         found.setdefault(one.people_axis, set()).add(one.people)
@@ -57,8 +57,8 @@ def _by_axis(counts: Iterable[Count]) -> dict[str, set[float]]:
 def _largest(values: dict[str, set[float]]) -> float:
     """The area of a circle that leaves the next ones room, where numbers are whole and few."""
     steps = [len(whole) - 1 for of_axis in values.values() if (whole := _whole(of_axis))]
-    apart = (SIDE - 2 * PADDING) / max([2, *steps])
-    return math.pi / 4 * min(WIDEST, 0.9 * apart) ** 2
+    apart = (PANEL_SIZE - 2 * PADDING) / max([2, *steps])
+    return math.pi / 4 * min(LARGEST_CIRCLE, 0.9 * apart) ** 2
 
 
 def _whole(values: set[float]) -> range | None:
@@ -68,7 +68,7 @@ def _whole(values: set[float]) -> range | None:
     return every if fits else None
 
 
-def _panel(counts: Sequence[Count], values: dict[str, set[float]], area: alt.Size) -> Any:
+def _panel(counts: Sequence[PairCount], values: dict[str, set[float]], area: alt.Size) -> Any:
     first = counts[0]
     x = _axis(alt.X("people:Q"), "People", values[first.people_axis])
     y = _axis(alt.Y("evaluator:Q"), "Evaluator", values[first.evaluator_axis])
@@ -82,7 +82,7 @@ def _panel(counts: Sequence[Count], values: dict[str, set[float]], area: alt.Siz
     if len(counts) <= MOST_NUMBERS:
         layers.append(base.mark_text(fontSize=11).encode(text=alt.Text("n:Q")))
     title = alt.TitleParams(first.panel.split(": "), fontSize=12, fontWeight="normal")
-    return alt.layer(*layers).properties(width=SIDE, height=SIDE, title=title)
+    return alt.layer(*layers).properties(width=PANEL_SIZE, height=PANEL_SIZE, title=title)
 
 
 def _equal(values: set[float], x: Any, y: Any) -> alt.Chart:

@@ -14,7 +14,7 @@ MARK_SIZE = 75
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class RatePoint:
     """One figure of one run: a fraction of 1 unless its axis is another, `n` the items it rests on.
 
     `low` and `high` are None where the interval is not defined. `faint` ones are not ours.
@@ -29,8 +29,8 @@ class Point:
     faint: bool = False
 
 
-def dot_plot(
-    points: Sequence[Point], *, title: str, series: str = "Run", axis: Axis = RATES
+def draw_dot_plot(
+    points: Sequence[RatePoint], *, title: str, series: str = "Run", axis: Axis = RATES
 ) -> dict[str, Any]:
     """A Vega-Lite specification: groups from the top down, a row of marks for each run in them.
 
@@ -41,27 +41,27 @@ def dot_plot(
     runs = list(dict.fromkeys(point.run for point in points))
     groups = list(dict.fromkeys(point.group for point in points))
     base = alt.Chart(alt.Data(values=[asdict(point) for point in points])).encode(
-        y=marks.rows("group", groups),
+        y=marks.row_axis("group", groups),
         yOffset=alt.YOffset("run:N", sort=runs),
         tooltip=_tooltip(title, series, axis),
-        color=marks.colour("run", runs, series),
+        color=marks.colour_by("run", runs, series),
     )
     dots = base.mark_point(size=MARK_SIZE, filled=True).encode(
-        x=values.x("rate", title, axis),
-        shape=marks.shape("run", runs, series),
-        opacity=marks.either(alt.OpacityValue, "datum.faint", 0.5, 1),
+        x=values.x_channel("rate", title, axis),
+        shape=marks.shape_by("run", runs, series),
+        opacity=marks.when(alt.OpacityValue, "datum.faint", 0.5, 1),
     )
-    numbers = [_numbers(base, title, axis)] if marks.are_many(runs) else []
+    numbers = [_numbers(base, title, axis)] if marks.colours_repeat(runs) else []
     layers = alt.layer(_intervals(base, title, axis), dots, *numbers)
-    return marks.as_spec(layers.properties(width="container", height=_height(groups, runs)))
+    return marks.to_spec(layers.properties(width="container", height=_height(groups, runs)))
 
 
 def _intervals(base: alt.Chart, title: str, axis: Axis) -> alt.Chart:
     return marks.intervals(base, strokeWidth=2).encode(
-        x=values.x("low", title, axis),
+        x=values.x_channel("low", title, axis),
         x2=alt.X2("high"),
-        opacity=marks.either(alt.OpacityValue, "datum.faint", 0.4, 0.75),
-        strokeDash=marks.either(alt.StrokeDashValue, "datum.faint", [3, 3], [1, 0]),
+        opacity=marks.when(alt.OpacityValue, "datum.faint", 0.4, 0.75),
+        strokeDash=marks.when(alt.StrokeDashValue, "datum.faint", [3, 3], [1, 0]),
     )
 
 
@@ -69,18 +69,20 @@ def _numbers(base: alt.Chart, title: str, axis: Axis) -> alt.Chart:
     """To the right of what is drawn of a point; to the left of it near the end of the axis."""
     end = axis.low + 0.9 * (axis.high - axis.low)
     named = base.transform_calculate(
-        word=marks.FIRST_WORD, reach="isValid(datum.high) ? datum.high : datum.rate"
+        word=marks.RUN_NUMBER_EXPR, reach="isValid(datum.high) ? datum.high : datum.rate"
     ).transform_calculate(
         beside=f"datum.reach > {end} && isValid(datum.low) ? datum.low : datum.reach"
     )
-    return marks.words(named, "word", "reach", end).encode(x=values.x("beside", title, axis))
+    return marks.label_marks(named, "word", "reach", end).encode(
+        x=values.x_channel("beside", title, axis)
+    )
 
 
 def _tooltip(title: str, series: str, axis: Axis) -> list[alt.Tooltip]:
     return [
         alt.Tooltip("run:N", title=series),
         alt.Tooltip("group:N", title="Items"),
-        *values.told("rate", title, axis.tooltip),
+        *values.interval_tooltip("rate", title, axis.tooltip),
     ]
 
 

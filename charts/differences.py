@@ -9,7 +9,7 @@ import altair as alt
 from charts import marks, values
 from charts.axes import Axis
 
-STEP = 32
+ROW_HEIGHT = 32
 TITLE = "Difference in points"
 AXIS = Axis(-100, 100, "+.0f", "+.1f")
 
@@ -26,13 +26,13 @@ class Difference:
     n: int
 
 
-def dots(found: Sequence[Difference]) -> dict[str, Any]:
+def draw_differences(found: Sequence[Difference]) -> dict[str, Any]:
     """A Vega-Lite specification: pairs from the top down in their order."""
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
-        y=marks.rows("pair", [one.pair for one in found]),
+        y=marks.row_axis("pair", [one.pair for one in found]),
         tooltip=[
             alt.Tooltip("pair:N", title="Pair"),
-            *values.told("points", TITLE, AXIS.tooltip),
+            *values.interval_tooltip("points", TITLE, AXIS.tooltip),
         ],
     )
     nought = alt.Chart(alt.Data(values=[{"at": 0}]))
@@ -42,9 +42,9 @@ def dots(found: Sequence[Difference]) -> dict[str, Any]:
     layers = alt.layer(
         line, rules.encode(x=_x("low"), x2=alt.X2("high")), shown.encode(x=_x("points"))
     )
-    step = marks.row_height((one.pair for one in found), STEP)
-    return marks.as_spec(layers.properties(width="container", height=max(1, len(found)) * step))
+    step = marks.row_height((one.pair for one in found), ROW_HEIGHT)
+    return marks.to_spec(layers.properties(width="container", height=max(1, len(found)) * step))
 
 
 def _x(field: str) -> alt.X:
-    return values.x(field, TITLE, AXIS)
+    return values.x_channel(field, TITLE, AXIS)

@@ -11,11 +11,11 @@ from charts.axes import Axis
 
 HEIGHT = 320
 # How much of a step stays free, so that the marks of one dose belong together.
-APART = 0.6
+DOSE_GAP = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class DosePoint:
     """What one run says of the `n` items with so many errors; without an interval both ends are
     None."""
 
@@ -27,7 +27,9 @@ class Point:
     n: int
 
 
-def lines(found: Sequence[Point], *, title: str, axis: Axis, series: str = "Run") -> dict[str, Any]:
+def draw_lines(
+    found: Sequence[DosePoint], *, title: str, axis: Axis, series: str = "Run"
+) -> dict[str, Any]:
     """A Vega-Lite specification: doses from left to right, each as far from the next, since they
     double; a line a run, whose marks stand side by side so that intervals do not hide each other.
 
@@ -37,27 +39,27 @@ def lines(found: Sequence[Point], *, title: str, axis: Axis, series: str = "Run"
     doses = sorted({one.dose for one in found})
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         x=alt.X("dose:O", sort=doses)
-        .scale(paddingInner=APART, paddingOuter=APART / 2)
+        .scale(paddingInner=DOSE_GAP, paddingOuter=DOSE_GAP / 2)
         .axis(title="Errors in the answer", labelAngle=0),
         xOffset=alt.XOffset("run:N", sort=runs),
-        color=marks.colour("run", runs, series),
+        color=marks.colour_by("run", runs, series),
         tooltip=_tooltip(title, axis, series),
     )
-    y = values.y("response", title, axis)
+    y = values.y_channel("response", title, axis)
     intervals = marks.intervals(base, strokeWidth=2, opacity=0.75)
     layers = alt.layer(
         base.mark_line(strokeWidth=1.5, opacity=0.6, aria=False).encode(y=y),
-        intervals.encode(y=values.y("low", title, axis), y2=alt.Y2("high")),
+        intervals.encode(y=values.y_channel("low", title, axis), y2=alt.Y2("high")),
         base.mark_point(size=75, filled=True, opacity=1).encode(
-            y=y, shape=marks.shape("run", runs, series)
+            y=y, shape=marks.shape_by("run", runs, series)
         ),
     )
-    return marks.as_spec(layers.properties(width="container", height=HEIGHT))
+    return marks.to_spec(layers.properties(width="container", height=HEIGHT))
 
 
 def _tooltip(title: str, axis: Axis, series: str) -> list[alt.Tooltip]:
     return [
         alt.Tooltip("run:N", title=series),
         alt.Tooltip("dose:O", title="Errors"),
-        *values.told("response", title, axis.tooltip),
+        *values.interval_tooltip("response", title, axis.tooltip),
     ]

@@ -13,7 +13,7 @@ HEIGHT = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class CanaryRun:
     """How many of an asking's items differ from the first: a share of 1, `n` items compared.
 
     `low` and `high` are None where the interval is not defined.
@@ -27,7 +27,7 @@ class Asking:
     n: int
 
 
-def drifts(askings: Sequence[Asking]) -> dict[str, Any]:
+def draw_drift(askings: Sequence[CanaryRun]) -> dict[str, Any]:
     """A Vega-Lite specification: the share of changed outcomes, asking after asking as given."""
     values = [
         {
@@ -49,7 +49,7 @@ def drifts(askings: Sequence[Asking]) -> dict[str, Any]:
     layers = alt.layer(
         rules.encode(y=_share("low"), y2=alt.Y2("high")), dots.encode(y=_share("share"))
     )
-    return marks.as_spec(layers.properties(width="container", height=HEIGHT))
+    return marks.to_spec(layers.properties(width="container", height=HEIGHT))
 
 
 def _share(field: str) -> alt.Y:
@@ -61,5 +61,5 @@ def _tooltip() -> list[alt.Tooltip]:
     return [
         alt.Tooltip("run:N", title="Run"),
         alt.Tooltip("asked:T", title="Asked", format="%d %b %Y, %H:%M"),
-        *values.told("share", "Changed"),
+        *values.interval_tooltip("share", "Changed"),
     ]

@@ -15,7 +15,7 @@ from typing import Any
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 VEGA_LITE = "6.4"
-SECONDS = 30.0
+TIMEOUT = 30.0
 # A column of text is some 3.5 inches wide, a page 7; 480 points are in between and scale well.
 WIDTH = 480
 # Dots a point: 3 are 216 dots an inch.
@@ -32,7 +32,7 @@ _AXIS = {"labelColor": _SOFT, "titleColor": _INK, "gridColor": _LINE, "domainCol
 _TYPE = {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"}
 # Light whatever the reader's screen. The converter brings Liberation Sans along, and Arial is as
 # wide, so that texts take the same place wherever the file is made and opened.
-PAPER: dict[str, Any] = {
+PRINT_STYLE: dict[str, Any] = {
     "background": "white",
     "font": "Liberation Sans, Arial, Helvetica, sans-serif",
     "view": {"stroke": _LINE},
@@ -50,25 +50,25 @@ PAPER: dict[str, Any] = {
 }
 
 
-class NotMade(Exception):
+class ConversionFailed(Exception):
     """A chart that did not become a file; the message says why and what to do."""
 
 
-def write(spec: dict[str, Any], form: str, seconds: float = SECONDS) -> bytes:
+def render(spec: dict[str, Any], form: str, seconds: float = TIMEOUT) -> bytes:
     """The chart of a Vega-Lite specification as a file of `TYPES`, the same bytes every time.
 
     Raises `NotMade` where the specification names anything outside itself, cannot be drawn, or
     is not drawn in time; ValueError for another form.
     """
-    return write_all([spec], form, seconds)[0]
+    return render_all([spec], form, seconds)[0]
 
 
-def write_all(specs: Sequence[dict[str, Any]], form: str, seconds: float = SECONDS) -> list[bytes]:
+def render_all(specs: Sequence[dict[str, Any]], form: str, seconds: float = TIMEOUT) -> list[bytes]:
     """The files of several charts, as `write` makes each, in one process: its start takes ten
     times as long as a chart. `seconds` is how long each may take on average."""
     if form not in TYPES:
         raise ValueError(f"{form!r} is none of {', '.join(TYPES)}")
-    papers = [on_paper(spec) for spec in specs]
+    papers = [with_print_style(spec) for spec in specs]
     if form == "json":
         return [json.dumps(each, ensure_ascii=False, indent=1).encode() + b"\n" for each in papers]
     if not papers:
@@ -79,21 +79,21 @@ def write_all(specs: Sequence[dict[str, Any]], form: str, seconds: float = SECON
     try:
         made = subprocess.run(command, input=asked, capture_output=True, timeout=limit, cwd=root)
     except subprocess.TimeoutExpired as error:
-        raise NotMade(
+        raise ConversionFailed(
             f"The chart was not drawn within {limit:g} s. Choose fewer runs, or take its JSON."
         ) from error
     if made.returncode:
         said = made.stderr.decode(errors="replace").strip().splitlines() or ["it was ended"]
-        raise NotMade(f"The chart could not be drawn: {said[-1][:300]}")
+        raise ConversionFailed(f"The chart could not be drawn: {said[-1][:300]}")
     return [b64decode(each) for each in made.stdout.splitlines()]
 
 
-def on_paper(spec: dict[str, Any]) -> dict[str, Any]:
+def with_print_style(spec: dict[str, Any]) -> dict[str, Any]:
     """The specification with the look of paper and a width of its own, which needs no page."""
     if _names_address(spec):
-        raise NotMade("The chart names data outside itself, which is never fetched.")
+        raise ConversionFailed("The chart names data outside itself, which is never fetched.")
     bare = {name: value for name, value in spec.items() if name not in {"$schema", "config"}}
-    return {"$schema": SCHEMA, "config": PAPER, **_wide(bare)}
+    return {"$schema": SCHEMA, "config": PRINT_STYLE, **_with_fixed_width(bare)}
 
 
 def _names_address(part: Any) -> bool:
@@ -106,13 +106,16 @@ def _names_address(part: Any) -> bool:
     return bool({"url", "href"} & part.keys()) or any(_names_address(one) for one in inner)
 
 
-def _wide(part: Any) -> Any:
+def _with_fixed_width(part: Any) -> Any:
     """With a width in points where a chart would take that of its place on a page."""
     if isinstance(part, list):
-        return [_wide(one) for one in part]
+        return [_with_fixed_width(one) for one in part]
     if not isinstance(part, dict):
         return part
-    held = {name: value if name == "values" else _wide(value) for name, value in part.items()}
+    held = {
+        name: value if name == "values" else _with_fixed_width(value)
+        for name, value in part.items()
+    }
     return held | {"width": WIDTH} if part.get("width") == "container" else held
 
 
@@ -123,20 +126,22 @@ def _convert(spec: dict[str, Any], form: str) -> bytes:
     how: dict[str, Any] = {"vl_version": VEGA_LITE, "allowed_base_urls": []}
     makers: dict[str, Callable[[], bytes]] = {
         "svg": lambda: vl_convert.vegalite_to_svg(spec, **how).encode(),
-        "pdf": lambda: _in_order(vl_convert.vegalite_to_pdf(spec, **how)),
+        "pdf": lambda: _sort_resources(vl_convert.vegalite_to_pdf(spec, **how)),
         "png": lambda: vl_convert.vegalite_to_png(spec, scale=SCALE, ppi=72, **how),
     }
     return makers[form]()
 
 
 # What a page draws with, by name: lines that may stand in any order.
-_NAMED = re.compile(rb"(?:^ +/[A-Za-z]+[0-9]+ [0-9]+ 0 R\n){2,}", re.MULTILINE)
+_RESOURCE_LIST = re.compile(rb"(?:^ +/[A-Za-z]+[0-9]+ [0-9]+ 0 R\n){2,}", re.MULTILINE)
 
 
-def _in_order(pdf: bytes) -> bytes:
+def _sort_resources(pdf: bytes) -> bytes:
     """The same document with its resources by name: the converter has them in an order that
     changes from call to call. Nothing moves, since the lines only change places."""
-    return _NAMED.sub(lambda found: b"".join(sorted(found[0].splitlines(keepends=True))), pdf)
+    return _RESOURCE_LIST.sub(
+        lambda found: b"".join(sorted(found[0].splitlines(keepends=True))), pdf
+    )
 
 
 if __name__ == "__main__":

@@ -39,31 +39,31 @@ SHAPES = (
 
 # Kinds in an order, from dark to light, so that neighbours differ in print without colour, too;
 # each with the ink that can be read on it. Half of them stand out from no sheet, hence the outline.
-ORDERED = ("#123f63", "#2b7fc4", "#7fb3e0", "#cfe3f5", "#f4efe4")
-INKS = ("#ffffff", "#ffffff", "#10161c", "#10161c", "#10161c")
+ORDERED_COLOURS = ("#123f63", "#2b7fc4", "#7fb3e0", "#cfe3f5", "#f4efe4")
+TEXT_COLOURS = ("#ffffff", "#ffffff", "#10161c", "#10161c", "#10161c")
 OUTLINE = "#7c7f83"
 # A name breaks into lines here. Vega draws a list of texts as lines, and what stands on its bottom
 # has its first line above its place: two lines are then in the middle of it.
-BREAK, LINE = ": ", 14
-_LINES = f"split(datum.label, '{BREAK}')"
-_HAS_LINES = f"indexof(datum.label, '{BREAK}') >= 0"
+LINE_BREAK, LINE_HEIGHT = ": ", 14
+_LINES = f"split(datum.label, '{LINE_BREAK}')"
+_HAS_LINES = f"indexof(datum.label, '{LINE_BREAK}') >= 0"
 # Names keep to their part of the page, so that marks have room on a telephone; a file has no page.
 _WIDEST = 260
 _WIDTH = f"(containerSize()[0] || {2 * _WIDEST})"
 _PART = f"min({_WIDEST}, max(110, 0.4 * {_WIDTH}))"
 # A legend begins where the marks do, and its names end with the page.
-BELOW: dict[str, Any] = {
+LEGEND_BELOW: dict[str, Any] = {
     "orient": "bottom",
     "labelLimit": alt.ExprRef(f"min(420, max(120, 0.6 * {_WIDTH} - 30))"),
 }
 # A digit of a number on a mark is some so wide.
-CHARACTER = 7
+CHARACTER_WIDTH = 7
 
 
-def rows(field: str, names: Sequence[str]) -> alt.Y:
+def row_axis(field: str, names: Sequence[str]) -> alt.Y:
     """Groups from the top down in their order, each with its name in the middle of its row."""
     middle = alt.condition(_HAS_LINES, alt.value("bottom"), alt.value("middle"))
-    up = max(0, lines(names) - 2) * LINE // 2
+    up = max(0, count_lines(names) - 2) * LINE_HEIGHT // 2
     return alt.Y(f"{field}:N", title=None, sort=list(names)).axis(
         labelLimit=alt.ExprRef(_PART),
         labelPadding=8,
@@ -75,14 +75,14 @@ def rows(field: str, names: Sequence[str]) -> alt.Y:
     )
 
 
-def lines(names: Iterable[str]) -> int:
+def count_lines(names: Iterable[str]) -> int:
     """How many lines the name with the most takes."""
-    return max((1 + name.count(BREAK) for name in names), default=1)
+    return max((1 + name.count(LINE_BREAK) for name in names), default=1)
 
 
 def row_height(names: Iterable[str], least: int) -> int:
     """How high a row must be for the name with the most lines, and at `least`."""
-    return max(least, LINE * lines(names) + 6)
+    return max(least, LINE_HEIGHT * count_lines(names) + 6)
 
 
 def intervals(base: alt.Chart, low: str = "low", **look: Any) -> alt.Chart:
@@ -95,15 +95,15 @@ def intervals(base: alt.Chart, low: str = "low", **look: Any) -> alt.Chart:
 
 
 # What comes first in the name of a run is its number.
-FIRST_WORD = "split(datum.run, ' · ')[0]"
+RUN_NUMBER_EXPR = "split(datum.run, ' · ')[0]"
 
 
-def are_many(names: Sequence[str]) -> bool:
+def colours_repeat(names: Sequence[str]) -> bool:
     """Whether colours return, so that in grey shapes do not tell all series apart."""
     return len(names) > len(COLOURS)
 
 
-def words(base: alt.Chart, word: str, at: str, end: float, up: int = 0) -> alt.Chart:
+def label_marks(base: alt.Chart, word: str, at: str, end: float, up: int = 0) -> alt.Chart:
     """A word beside each mark, `up` so many points: on its right, and on its left where its value
     `at` is past `end`."""
     is_left = f"datum.{at} > {end}"
@@ -117,7 +117,7 @@ def words(base: alt.Chart, word: str, at: str, end: float, up: int = 0) -> alt.C
     ).encode(text=alt.Text(f"{word}:N"))
 
 
-def either(channel: Callable[..., Any], test: str, there: Any, elsewhere: Any) -> Any:
+def when(channel: Callable[..., Any], test: str, there: Any, elsewhere: Any) -> Any:
     """A channel's value where the test, a Vega expression, holds, and the value elsewhere.
 
     Channels are named by their class throughout: Altair tries a hundred schemas to tell what a
@@ -126,13 +126,13 @@ def either(channel: Callable[..., Any], test: str, there: Any, elsewhere: Any) -
     return channel(elsewhere, condition={"test": test, "value": there})
 
 
-def in_room(width: str, characters: int | str) -> Any:
+def hide_if_narrow(width: str, characters: int | str) -> Any:
     """Hides a number where what it is of is too narrow for it; both are Vega expressions."""
-    wide = f"{width} >= 4 + {CHARACTER} * {characters}"
-    return either(alt.OpacityValue, wide, 1, 0)
+    wide = f"{width} >= 4 + {CHARACTER_WIDTH} * {characters}"
+    return when(alt.OpacityValue, wide, 1, 0)
 
 
-def colour(field: str, names: Sequence[str], title: str) -> alt.Color:
+def colour_by(field: str, names: Sequence[str], title: str) -> alt.Color:
     """Tells series apart by colour; use it together with `shape`, so that grey will do.
 
     Past 8 series the colours return, each with another shape than before. A series without a name
@@ -143,28 +143,28 @@ def colour(field: str, names: Sequence[str], title: str) -> alt.Color:
     return alt.Color(f"{field}:N", title=title, scale=scale, legend=_legend(names))
 
 
-def shape(field: str, names: Sequence[str], title: str) -> alt.Shape:
+def shape_by(field: str, names: Sequence[str], title: str) -> alt.Shape:
     """Tells series apart by shape, in step with `colour`."""
     shapes = [SHAPES[(n + n // len(COLOURS)) % len(SHAPES)] for n in range(len(names))]
     scale = alt.Scale(domain=list(names), range=shapes)
     return alt.Shape(f"{field}:N", title=title, scale=scale, legend=_legend(names))
 
 
-def ordered(field: str, kinds: Sequence[str], title: str) -> alt.Color:
+def colour_in_order(field: str, kinds: Sequence[str], title: str) -> alt.Color:
     """Kinds by lightness, in their order; at most 5."""
-    scale = alt.Scale(domain=list(kinds), range=list(_spread(ORDERED, len(kinds))))
+    scale = alt.Scale(domain=list(kinds), range=list(_pick_apart(ORDERED_COLOURS, len(kinds))))
     columns = alt.ExprRef(f"{_WIDTH} < 500 ? 1 : 3")
-    legend = alt.Legend(**BELOW, direction="horizontal", columns=columns)
+    legend = alt.Legend(**LEGEND_BELOW, direction="horizontal", columns=columns)
     return alt.Color(f"{field}:N", title=title or None, scale=scale, legend=legend)
 
 
-def on_ordered(field: str, kinds: Sequence[str]) -> alt.Color:
+def text_colour_by(field: str, kinds: Sequence[str]) -> alt.Color:
     """The ink on each of these kinds."""
-    scale = alt.Scale(domain=list(kinds), range=list(_spread(INKS, len(kinds))))
+    scale = alt.Scale(domain=list(kinds), range=list(_pick_apart(TEXT_COLOURS, len(kinds))))
     return alt.Color(f"{field}:N", scale=scale, legend=None)
 
 
-def _spread(of: Sequence[str], number: int) -> list[str]:
+def _pick_apart(of: Sequence[str], number: int) -> list[str]:
     """So many of them, as far apart as can be."""
     if number < 2:
         return list(of[:number])
@@ -175,10 +175,10 @@ def _legend(names: Sequence[str]) -> alt.Legend | None:
     if not any(names):
         return None
     # Else a legend is as pale as the intervals are.
-    return alt.Legend(**BELOW, direction="vertical", symbolOpacity=1)
+    return alt.Legend(**LEGEND_BELOW, direction="vertical", symbolOpacity=1)
 
 
-def as_spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
+def to_spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
     """The chart as a Vega-Lite specification that names no other host and no look of its own."""
     spec: dict[str, Any] = chart.to_dict(validate=schemapi.DEBUG_MODE)
     spec.pop("$schema", None)

@@ -15,7 +15,7 @@ HEIGHT = 220
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class ChoiceCount:
     """How many labels of a day chose an answer."""
 
     day: date
@@ -24,7 +24,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class DailyTotal:
     """Labels that were done by the end of a day."""
 
     day: date
@@ -32,7 +32,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Time:
+class LabelTime:
     """Seconds that somebody takes over an item: quartiles over `n` items."""
 
     person: str
@@ -42,7 +42,7 @@ class Time:
     n: int
 
 
-def choices(counts: Sequence[Count], *, order: Sequence[str]) -> dict[str, Any]:
+def draw_choices(counts: Sequence[ChoiceCount], *, order: Sequence[str]) -> dict[str, Any]:
     """Stacked bars, one a day, or one a week (by its Monday) over more than 45 days.
 
     `order` names the answers from the bottom up.
@@ -59,7 +59,7 @@ def choices(counts: Sequence[Count], *, order: Sequence[str]) -> dict[str, Any]:
         .encode(
             x=alt.X("day:O", title=None).axis(labelAngle=-45, labelOverlap=True),
             y=alt.Y("n:Q", title="Labels").axis(tickMinStep=1, format=",d"),
-            color=marks.colour("choice", list(order), "Answer"),
+            color=marks.colour_by("choice", list(order), "Answer"),
             order=alt.Order("place:Q"),
             tooltip=[
                 alt.Tooltip("day:O", title=unit),
@@ -68,11 +68,11 @@ def choices(counts: Sequence[Count], *, order: Sequence[str]) -> dict[str, Any]:
             ],
         )
     )
-    return marks.as_spec(chart.properties(width="container", height=HEIGHT))
+    return marks.to_spec(chart.properties(width="container", height=HEIGHT))
 
 
-def way(
-    done: Sequence[Way],
+def draw_progress(
+    done: Sequence[DailyTotal],
     *,
     places: int,
     ends: date | None = None,
@@ -86,26 +86,29 @@ def way(
     """
     points = [{"day": one.day.isoformat(), "done": one.done} for one in done]
     base = alt.Chart(alt.Data(values=points)).encode(
-        x=alt.X("day:T", title=None), y=_done(), tooltip=_of_way()
+        x=alt.X("day:T", title=None), y=_progress_axis(), tooltip=_progress_tooltip()
     )
     layers = [
         base.mark_line(interpolate="step-after", strokeWidth=2),
         base.mark_point(filled=True, size=18),
     ]
     if points and places:
-        layers += [*_ahead(done[-1], places, ends, earliest, latest), _all(places)]
+        layers += [
+            *_forecast_layers(done[-1], places, ends, earliest, latest),
+            _target_line(places),
+        ]
     layered = alt.layer(*layers)
-    return marks.as_spec(layered.properties(width="container", height=HEIGHT))
+    return marks.to_spec(layered.properties(width="container", height=HEIGHT))
 
 
-def times(found: Sequence[Time]) -> dict[str, Any]:
+def draw_times(found: Sequence[LabelTime]) -> dict[str, Any]:
     """One row a person: a rule from the lower to the upper quartile, a mark at the median."""
     values = [
         {"person": t.person, "low": t.low, "median": t.median, "high": t.high, "n": t.n}
         for t in found
     ]
     base = alt.Chart(alt.Data(values=values)).encode(
-        y=marks.rows("person", [one.person for one in found]),
+        y=marks.row_axis("person", [one.person for one in found]),
         tooltip=[
             alt.Tooltip("person:N", title="Person"),
             alt.Tooltip("median:Q", title="Median, s", format=".1f"),
@@ -122,40 +125,40 @@ def times(found: Sequence[Time]) -> dict[str, Any]:
         x=alt.X("median:Q", title=title)
     )
     layers = alt.layer(quartiles, median)
-    return marks.as_spec(layers.properties(width="container", height=max(1, len(found)) * 28))
+    return marks.to_spec(layers.properties(width="container", height=max(1, len(found)) * 28))
 
 
-def _by_week(counts: Sequence[Count]) -> list[Count]:
+def _by_week(counts: Sequence[ChoiceCount]) -> list[ChoiceCount]:
     sums: dict[tuple[date, str], int] = {}
     for count in counts:
         monday = count.day - timedelta(days=count.day.weekday())
         sums[monday, count.choice] = sums.get((monday, count.choice), 0) + count.n
-    return [Count(day, choice, n) for (day, choice), n in sorted(sums.items())]
+    return [ChoiceCount(day, choice, n) for (day, choice), n in sorted(sums.items())]
 
 
 def _place(choice: object, order: Sequence[str]) -> int:
     return list(order).index(str(choice)) if choice in order else len(order)
 
 
-def _done() -> alt.Y:
+def _progress_axis() -> alt.Y:
     return alt.Y("done:Q", title="Labels").axis(tickMinStep=1, format=",d")
 
 
-def _of_way() -> list[alt.Tooltip]:
+def _progress_tooltip() -> list[alt.Tooltip]:
     return [
         alt.Tooltip("day:T", title="Day", format="%d %b %Y"),
         alt.Tooltip("done:Q", title="Labels", format=","),
     ]
 
 
-def _all(places: int) -> alt.Chart:
+def _target_line(places: int) -> alt.Chart:
     """The line at which nothing is left."""
     every = alt.Chart(alt.Data(values=[{"done": places}]))
-    return every.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(y=_done())
+    return every.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(y=_progress_axis())
 
 
-def _ahead(
-    last: Way, places: int, ends: date | None, earliest: date | None, latest: date | None
+def _forecast_layers(
+    last: DailyTotal, places: int, ends: date | None, earliest: date | None, latest: date | None
 ) -> list[alt.Chart]:
     begin = last.day.isoformat()
     layers = []
@@ -174,5 +177,7 @@ def _ahead(
     if ends:
         line = [{"day": begin, "done": last.done}, {"day": ends.isoformat(), "done": places}]
         drawn = alt.Chart(alt.Data(values=line)).mark_line(strokeDash=[6, 4], strokeWidth=2)
-        layers.append(drawn.encode(x=alt.X("day:T"), y=_done(), tooltip=_of_way()))
+        layers.append(
+            drawn.encode(x=alt.X("day:T"), y=_progress_axis(), tooltip=_progress_tooltip())
+        )
     return layers

@@ -8,12 +8,12 @@ import altair as alt
 
 from charts import marks, values
 
-ROW = 17
+ROW_HEIGHT = 17
 SIDES = ("People", "Evaluator")
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class MeanPair:
     """Two means over the same `n` items, fractions of 1."""
 
     run: str
@@ -23,7 +23,7 @@ class Pair:
     n: int
 
 
-def lines(pairs: Sequence[Pair], *, title: str) -> dict[str, Any]:
+def draw_pairs(pairs: Sequence[MeanPair], *, title: str) -> dict[str, Any]:
     """A Vega-Lite specification: groups from the top down, a line a run in them.
 
     People are open circles, evaluators filled squares, so that no colour tells them apart.
@@ -31,19 +31,19 @@ def lines(pairs: Sequence[Pair], *, title: str) -> dict[str, Any]:
     runs = list(dict.fromkeys(one.run for one in pairs))
     groups = list(dict.fromkeys(one.group for one in pairs))
     base = alt.Chart(alt.Data(values=[asdict(one) for one in pairs])).encode(
-        y=marks.rows("group", groups),
+        y=marks.row_axis("group", groups),
         yOffset=alt.YOffset("run:N", sort=runs),
-        color=marks.colour("run", runs, "Run"),
+        color=marks.colour_by("run", runs, "Run"),
         tooltip=_tooltip(),
     )
     between = base.mark_rule(strokeWidth=2, opacity=0.6)
     layers = alt.layer(
-        between.encode(x=values.x("people", title), x2=alt.X2("evaluator")),
+        between.encode(x=values.x_channel("people", title), x2=alt.X2("evaluator")),
         _side(base, "people", title),
         _side(base, "evaluator", title),
     )
-    height = max(1, len(groups)) * max(36, ROW * len(runs) + 14)
-    return marks.as_spec(layers.properties(width="container", height=height))
+    height = max(1, len(groups)) * max(36, ROW_HEIGHT * len(runs) + 14)
+    return marks.to_spec(layers.properties(width="container", height=height))
 
 
 def _side(base: alt.Chart, field: str, title: str) -> alt.Chart:
@@ -56,7 +56,7 @@ def _side(base: alt.Chart, field: str, title: str) -> alt.Chart:
     drawn = base.mark_point(size=size, filled=is_evaluator, opacity=1, strokeWidth=2)
     named = drawn.transform_calculate(side=f"'{name}'")
     return named.encode(
-        x=values.x(field, title), shape=alt.Shape("side:N", scale=scale, legend=legend)
+        x=values.x_channel(field, title), shape=alt.Shape("side:N", scale=scale, legend=legend)
     )
 
 

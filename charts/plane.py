@@ -9,11 +9,11 @@ import altair as alt
 from charts import marks
 
 HEIGHT = 360
-RULE = {"strokeWidth": 1.5, "opacity": 0.5}
+RULE_STYLE = {"strokeWidth": 1.5, "opacity": 0.5}
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SensitivityPoint:
     """Two rates of one run over a group, or over the `whole`, fractions of 1, with the ends of
     their intervals."""
 
@@ -28,34 +28,38 @@ class Point:
     false_alarm_high: float | None
 
 
-def points(found: Sequence[Point]) -> dict[str, Any]:
+def draw_plane(found: Sequence[SensitivityPoint]) -> dict[str, Any]:
     """A Vega-Lite specification: a mark a point with both its intervals, named by its group. With
     more runs than colours those of the whole have the first word of their run beside them."""
     runs = list(dict.fromkeys(one.run for one in found))
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
-        color=marks.colour("run", runs, "Run"), tooltip=_tooltip()
+        color=marks.colour_by("run", runs, "Run"), tooltip=_tooltip()
     )
     x, y = _x("false_alarm"), _y("detection")
-    whole = marks.either(alt.SizeValue, "datum.whole", 170, 45)
-    numbers = base.transform_filter(alt.datum.whole).transform_calculate(word=marks.FIRST_WORD)
-    named = [marks.words(numbers, "word", "false_alarm", 0.9, 7)] if marks.are_many(runs) else []
+    whole = marks.when(alt.SizeValue, "datum.whole", 170, 45)
+    numbers = base.transform_filter(alt.datum.whole).transform_calculate(word=marks.RUN_NUMBER_EXPR)
+    named = (
+        [marks.label_marks(numbers, "word", "false_alarm", 0.9, 7)]
+        if marks.colours_repeat(runs)
+        else []
+    )
     layers = alt.layer(
-        _guessing(),
-        marks.intervals(base, "false_alarm_low", **RULE).encode(
+        _chance_line(),
+        marks.intervals(base, "false_alarm_low", **RULE_STYLE).encode(
             x=_x("false_alarm_low"), x2=alt.X2("false_alarm_high"), y=y
         ),
-        marks.intervals(base, "detection_low", **RULE).encode(
+        marks.intervals(base, "detection_low", **RULE_STYLE).encode(
             x=x, y=_y("detection_low"), y2=alt.Y2("detection_high")
         ),
         base.mark_point(filled=True, opacity=1).encode(
-            x=x, y=y, shape=marks.shape("run", runs, "Run"), size=whole
+            x=x, y=y, shape=marks.shape_by("run", runs, "Run"), size=whole
         ),
         *(one.encode(x=x, y=y) for one in named),
     )
-    return marks.as_spec(layers.properties(width="container", height=HEIGHT))
+    return marks.to_spec(layers.properties(width="container", height=HEIGHT))
 
 
-def _guessing() -> alt.Chart:
+def _chance_line() -> alt.Chart:
     ends = alt.Data(values=[{"at": 0}, {"at": 1}])
     line = alt.Chart(ends).mark_line(strokeDash=[4, 4], strokeWidth=1.5, color=marks.COLOURS[-1])
     return line.encode(x=_x("at"), y=_y("at"))

@@ -25,7 +25,7 @@ class Shift:
     n: int
 
 
-def dots(found: Sequence[Shift], *, title: str) -> dict[str, Any]:
+def draw_shifts(found: Sequence[Shift], *, title: str) -> dict[str, Any]:
     """A Vega-Lite specification: rows from the top down in their order, a mark a figure in each.
 
     The axis reaches as far as the values, the same to either side.
@@ -34,13 +34,13 @@ def dots(found: Sequence[Shift], *, title: str) -> dict[str, Any]:
     figures = list(dict.fromkeys(one.figure for one in found))
     axis = _axis(found)
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
-        y=marks.rows("of", rows),
+        y=marks.row_axis("of", rows),
         yOffset=alt.YOffset("figure:N", sort=figures),
-        color=marks.colour("figure", figures, "Figure"),
+        color=marks.colour_by("figure", figures, "Figure"),
         tooltip=[
             alt.Tooltip("of:N", title="Of"),
             alt.Tooltip("figure:N", title="Figure"),
-            *values.told("points", title, axis.tooltip),
+            *values.interval_tooltip("points", title, axis.tooltip),
         ],
     )
     nought = alt.Chart(alt.Data(values=[{"at": 0}]))
@@ -48,14 +48,15 @@ def dots(found: Sequence[Shift], *, title: str) -> dict[str, Any]:
     rules = marks.intervals(base, strokeWidth=2, opacity=0.75)
     shown = base.mark_point(filled=True, size=75, opacity=1)
     layers = alt.layer(
-        line.encode(x=values.x("at", title, axis)),
-        rules.encode(x=values.x("low", title, axis), x2=alt.X2("high")),
+        line.encode(x=values.x_channel("at", title, axis)),
+        rules.encode(x=values.x_channel("low", title, axis), x2=alt.X2("high")),
         shown.encode(
-            x=values.x("points", title, axis), shape=marks.shape("figure", figures, "Figure")
+            x=values.x_channel("points", title, axis),
+            shape=marks.shape_by("figure", figures, "Figure"),
         ),
     )
     step = max(32, MARK_HEIGHT * len(figures) + 14)
-    return marks.as_spec(layers.properties(width="container", height=max(1, len(rows)) * step))
+    return marks.to_spec(layers.properties(width="container", height=max(1, len(rows)) * step))
 
 
 def _axis(found: Sequence[Shift]) -> Axis:

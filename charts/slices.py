@@ -8,13 +8,13 @@ import altair as alt
 
 from charts import marks, values
 
-STEP = 40
+ROW_HEIGHT = 40
 TITLE = "Undetected rate"
 RATE, REST = "in the slice", "in the rest"
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
+class SliceRates:
     """Two rates of one slice, fractions of 1, with the ends of their intervals (None without), over
     `n` and `rest_n` items."""
 
@@ -30,37 +30,41 @@ class Strip:
     blind: bool
 
 
-def strips(found: Sequence[Strip]) -> dict[str, Any]:
+def draw_slices(found: Sequence[SliceRates]) -> dict[str, Any]:
     """A Vega-Lite specification: slices from the top down in their order.
 
     A shaded band reaches from the rest to the slice, deep for a blind spot; the marks at its ends
     differ in shape, so that grey will do.
     """
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
-        y=marks.rows("name", [one.name for one in found]),
+        y=marks.row_axis("name", [one.name for one in found]),
         tooltip=_tooltip(),
     )
-    deep = marks.either(alt.OpacityValue, "datum.blind", 0.45, 0.15)
+    deep = marks.when(alt.OpacityValue, "datum.blind", 0.45, 0.15)
     band = base.mark_bar(height=14, color=marks.COLOURS[1])
     layers = alt.layer(
-        band.encode(x=values.x("rest", TITLE), x2=alt.X2("rate"), opacity=deep),
+        band.encode(x=values.x_channel("rest", TITLE), x2=alt.X2("rate"), opacity=deep),
         *_side(base, ("rest", "rest_low", "rest_high"), REST, yoffset=7),
         *_side(base, ("rate", "low", "high"), RATE, yoffset=-7),
     )
-    step = marks.row_height((one.name for one in found), STEP)
-    return marks.as_spec(layers.properties(width="container", height=max(1, len(found)) * step))
+    step = marks.row_height((one.name for one in found), ROW_HEIGHT)
+    return marks.to_spec(layers.properties(width="container", height=max(1, len(found)) * step))
 
 
 def _side(base: alt.Chart, names: tuple[str, str, str], side: str, yoffset: int) -> list[alt.Chart]:
     value, low, high = names
     told = [RATE, REST]
     of = base.transform_calculate(side=f"'{side}'")
-    colour = marks.colour("side", told, TITLE)
+    colour = marks.colour_by("side", told, TITLE)
     rules = marks.intervals(of, low, strokeWidth=2, yOffset=yoffset)
     dots = of.mark_point(filled=True, size=75, opacity=1, yOffset=yoffset)
     return [
-        rules.encode(x=values.x(low, TITLE), x2=high, color=colour),
-        dots.encode(x=values.x(value, TITLE), color=colour, shape=marks.shape("side", told, TITLE)),
+        rules.encode(x=values.x_channel(low, TITLE), x2=high, color=colour),
+        dots.encode(
+            x=values.x_channel(value, TITLE),
+            color=colour,
+            shape=marks.shape_by("side", told, TITLE),
+        ),
     ]
 
 
@@ -68,7 +72,7 @@ def _tooltip() -> list[alt.Tooltip]:
     rest = {"rest": REST, "rest_low": "95 % from ", "rest_high": "to "}
     return [
         alt.Tooltip("name:N", title="Slice"),
-        *values.told("rate", RATE),
+        *values.interval_tooltip("rate", RATE),
         *(alt.Tooltip(f"{name}:Q", title=title, format=".1%") for name, title in rest.items()),
         alt.Tooltip("rest_n:Q", title="n of the rest", format=","),
     ]

@@ -9,17 +9,17 @@ import altair as alt
 from charts import marks, values
 from charts.axes import Axis
 
-ROW = 40
+ROW_HEIGHT = 40
 GROUP, POOLED, MEAN = "One group", "All items pooled", "Mean over groups"
 _KINDS = (GROUP, POOLED, MEAN)
 _SHAPES = ("circle", "diamond", "triangle-down")
 _COLOURS = (marks.COLOURS[-1], marks.COLOURS[0], marks.COLOURS[1])
 # Above, on and below the middle of the row, so that marks of one value stay apart.
-_PLACES = {POOLED: -10, GROUP: 0, MEAN: 10}
+_OFFSETS = {POOLED: -10, GROUP: 0, MEAN: 10}
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class SpreadMark:
     """One figure in a row; `group` names what it is over, `n` the items or groups it rests on."""
 
     row: str
@@ -31,42 +31,44 @@ class Mark:
     n: int
 
 
-def strips(found: Sequence[Mark], *, title: str, axis: Axis) -> dict[str, Any]:
+def draw_spread(found: Sequence[SpreadMark], *, title: str, axis: Axis) -> dict[str, Any]:
     """A Vega-Lite specification: rows from the top down, in each the figure of every group, that
     of all items with its interval, and the mean over groups."""
     rows = list(dict.fromkeys(one.row for one in found))
     marked = [asdict(one) for one in found]
-    layers = alt.layer(*(_kind(marked, kind, rows, title, axis) for kind in _KINDS))
-    height = max(1, len(rows)) * marks.row_height(rows, ROW)
+    layers = alt.layer(*(_kind_layer(marked, kind, rows, title, axis) for kind in _KINDS))
+    height = max(1, len(rows)) * marks.row_height(rows, ROW_HEIGHT)
     sized = layers.properties(width="container", height=height)
-    return marks.as_spec(sized)
+    return marks.to_spec(sized)
 
 
-def _kind(
+def _kind_layer(
     marked: list[dict[str, Any]], kind: str, rows: Sequence[str], title: str, axis: Axis
 ) -> alt.LayerChart | alt.FacetChart:
     of_kind = [one for one in marked if one["kind"] == kind]
     base = alt.Chart(alt.Data(values=of_kind)).encode(
-        y=marks.rows("row", rows).scale(domain=list(rows)),
-        color=_told_by(alt.Color("kind:N"), _COLOURS),
+        y=marks.row_axis("row", rows).scale(domain=list(rows)),
+        color=_encode_kind(alt.Color("kind:N"), _COLOURS),
         tooltip=_tooltip(title, axis),
     )
-    place = _PLACES[kind]
+    place = _OFFSETS[kind]
     size, depth = (45, 0.75) if kind == GROUP else (95, 1)
     dots = base.mark_point(filled=kind != GROUP, size=size, opacity=depth, yOffset=place)
     shown = dots.encode(
-        x=values.x("value", title, axis), shape=_told_by(alt.Shape("kind:N"), _SHAPES)
+        x=values.x_channel("value", title, axis), shape=_encode_kind(alt.Shape("kind:N"), _SHAPES)
     )
     rules = marks.intervals(base, strokeWidth=2, yOffset=place)
     # Intervals of many groups would hide each other; a tooltip and the table have them.
     of_all = (
-        [rules.encode(x=values.x("low", title, axis), x2=alt.X2("high"))] if kind != GROUP else []
+        [rules.encode(x=values.x_channel("low", title, axis), x2=alt.X2("high"))]
+        if kind != GROUP
+        else []
     )
     return alt.layer(*of_all, shown)
 
 
-def _told_by(channel: Any, of: Sequence[str]) -> Any:
-    legend = alt.Legend(**marks.BELOW, direction="vertical", title=None, symbolOpacity=1)
+def _encode_kind(channel: Any, of: Sequence[str]) -> Any:
+    legend = alt.Legend(**marks.LEGEND_BELOW, direction="vertical", title=None, symbolOpacity=1)
     return channel.scale(domain=list(_KINDS), range=list(of)).legend(legend)
 
 
@@ -74,5 +76,5 @@ def _tooltip(title: str, axis: Axis) -> list[alt.Tooltip]:
     return [
         alt.Tooltip("row:N", title="Run"),
         alt.Tooltip("group:N", title="Over"),
-        *values.told("value", title, axis.tooltip),
+        *values.interval_tooltip("value", title, axis.tooltip),
     ]

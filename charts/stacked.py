@@ -8,13 +8,13 @@ import altair as alt
 
 from charts import marks
 
-BAR = 26
+BAR_HEIGHT = 26
 # A count as it is; where repeats share an item, with three digits behind the point.
-NUMBER = ",.3~f"
+NUMBER_FORMAT = ",.3~f"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BarPart:
     """So many items of a group are of one kind; a fraction where repeats share an item."""
 
     group: str
@@ -22,7 +22,9 @@ class Part:
     n: float
 
 
-def bars(parts: Sequence[Part], *, kinds: Sequence[str], title: str) -> dict[str, Any]:
+def draw_stacked_bars(
+    parts: Sequence[BarPart], *, kinds: Sequence[str], title: str
+) -> dict[str, Any]:
     """A Vega-Lite specification: groups from the top down in their order, kinds from left to right.
 
     Kinds go from dark to light, are outlined, and carry their number where there is room, so that
@@ -30,20 +32,20 @@ def bars(parts: Sequence[Part], *, kinds: Sequence[str], title: str) -> dict[str
     """
     groups = list(dict.fromkeys(part.group for part in parts))
     base = alt.Chart(alt.Data(values=_values(parts, kinds))).encode(
-        y=marks.rows("group", groups),
+        y=marks.row_axis("group", groups),
         tooltip=_tooltip(),
     )
     drawn = base.mark_bar(stroke=marks.OUTLINE, strokeWidth=1, height=alt.RelativeBandSize(0.72))
     layers = alt.layer(
         drawn.encode(
-            x=_share("from", title), x2=alt.X2("to"), color=marks.ordered("kind", kinds, "")
+            x=_share("from", title), x2=alt.X2("to"), color=marks.colour_in_order("kind", kinds, "")
         ),
         _numbers(base, kinds),
     ).resolve_scale(color="independent")
-    return marks.as_spec(layers.properties(width="container", height=_height(groups)))
+    return marks.to_spec(layers.properties(width="container", height=_height(groups)))
 
 
-def _values(parts: Sequence[Part], kinds: Sequence[str]) -> list[dict[str, Any]]:
+def _values(parts: Sequence[BarPart], kinds: Sequence[str]) -> list[dict[str, Any]]:
     """Each part with where it begins and ends as a share of its group."""
     totals: dict[str, float] = {}
     for part in parts:
@@ -62,12 +64,12 @@ def _values(parts: Sequence[Part], kinds: Sequence[str]) -> list[dict[str, Any]]
 
 
 def _numbers(base: alt.Chart, kinds: Sequence[str]) -> alt.Chart:
-    said = f"format(datum.n, '{NUMBER}')"
+    said = f"format(datum.n, '{NUMBER_FORMAT}')"
     return base.mark_text(fontSize=11, baseline="middle").encode(
         x=_share("middle", None),
-        text=alt.Text("n:Q", format=NUMBER),
-        color=marks.on_ordered("kind", kinds),
-        opacity=marks.in_room("datum.share * width", f"length({said})"),
+        text=alt.Text("n:Q", format=NUMBER_FORMAT),
+        color=marks.text_colour_by("kind", kinds),
+        opacity=marks.hide_if_narrow("datum.share * width", f"length({said})"),
     )
 
 
@@ -80,11 +82,11 @@ def _tooltip() -> list[alt.Tooltip]:
     return [
         alt.Tooltip("group:N", title="Items"),
         alt.Tooltip("kind:N", title="Kind"),
-        alt.Tooltip("n:Q", title="n", format=NUMBER),
-        alt.Tooltip("of:Q", title="of", format=NUMBER),
+        alt.Tooltip("n:Q", title="n", format=NUMBER_FORMAT),
+        alt.Tooltip("of:Q", title="of", format=NUMBER_FORMAT),
         alt.Tooltip("share:Q", title="Share", format=".1%"),
     ]
 
 
 def _height(groups: Sequence[str]) -> int:
-    return max(1, len(groups)) * marks.row_height(groups, BAR)
+    return max(1, len(groups)) * marks.row_height(groups, BAR_HEIGHT)

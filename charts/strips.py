@@ -8,14 +8,14 @@ import altair as alt
 
 from charts import marks
 
-STRIP = 30
-SIGNED = "datum.value ? format(datum.value, '+~g') : '0'"
+STRIP_HEIGHT = 30
+SIGNED_EXPR = "datum.value ? format(datum.value, '+~g') : '0'"
 # The darkest that the page's ink can still be read on.
 DARKEST = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepShare:
     """So many items of a group at one step: `share` is a fraction of 1."""
 
     group: str
@@ -24,7 +24,9 @@ class Step:
     n: int
 
 
-def strips(found: Sequence[Step], *, steps: Sequence[float], title: str) -> dict[str, Any]:
+def draw_strips(
+    found: Sequence[StepShare], *, steps: Sequence[float], title: str
+) -> dict[str, Any]:
     """A Vega-Lite specification: groups from the top down in their order, `steps` from left to
     right, those too at which there is nothing.
 
@@ -34,8 +36,8 @@ def strips(found: Sequence[Step], *, steps: Sequence[float], title: str) -> dict
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         x=alt.X("step:O", title=title, sort="ascending")
         .scale(domain=list(steps))
-        .axis(labelAngle=0, labelExpr=SIGNED),
-        y=marks.rows("group", groups),
+        .axis(labelAngle=0, labelExpr=SIGNED_EXPR),
+        y=marks.row_axis("group", groups),
         tooltip=[
             alt.Tooltip("group:N", title="Items"),
             alt.Tooltip("step:Q", title=title),
@@ -46,11 +48,13 @@ def strips(found: Sequence[Step], *, steps: Sequence[float], title: str) -> dict
     deep = alt.Opacity("share:Q", legend=None).scale(domain=[0, 1], range=[0.03, DARKEST])
     shades = base.mark_rect(color=marks.COLOURS[0], stroke=marks.OUTLINE, strokeWidth=0.5)
     numbers = base.mark_text(fontSize=11).encode(
-        text=alt.Text("share:Q", format=".0%"), opacity=marks.in_room(f"width / {len(steps)}", 4)
+        text=alt.Text("share:Q", format=".0%"),
+        opacity=marks.hide_if_narrow(f"width / {len(steps)}", 4),
     )
     layers = alt.layer(shades.encode(opacity=deep), numbers).resolve_scale(opacity="independent")
-    return marks.as_spec(
+    return marks.to_spec(
         layers.properties(
-            width="container", height=max(1, len(groups)) * marks.row_height(groups, STRIP + 6)
+            width="container",
+            height=max(1, len(groups)) * marks.row_height(groups, STRIP_HEIGHT + 6),
         )
     )

@@ -9,14 +9,14 @@ import altair as alt
 from charts import marks, values
 
 HEIGHT = 400
-RULE = {"strokeWidth": 1.5, "opacity": 0.4}
+RULE_STYLE = {"strokeWidth": 1.5, "opacity": 0.4}
 # Lines along which F1 is the same.
-SAME_F1 = (0.2, 0.4, 0.6, 0.8)
-STEPS = 40
+F1_LEVELS = (0.2, 0.4, 0.6, 0.8)
+CURVE_STEPS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class PrecisionRecall:
     """Precision and recall of one detector over `n` items, fractions of 1, with the ends of their
     intervals, None where there is none. `faint` ones are baselines."""
 
@@ -33,62 +33,66 @@ class Point:
     faint: bool = False
 
 
-def points(found: Sequence[Point]) -> dict[str, Any]:
+def draw_tradeoff(found: Sequence[PrecisionRecall]) -> dict[str, Any]:
     """A Vega-Lite specification: a mark a point with both its intervals, on lines of equal F1. More
     detectors than colours have their names beside them."""
     names = list(dict.fromkeys(one.detector for one in found))
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
-        color=marks.colour("detector", names, "Detector"), tooltip=_tooltip()
+        color=marks.colour_by("detector", names, "Detector"), tooltip=_tooltip()
     )
-    x, y = values.x("recall", "Recall"), values.y("precision", "Precision")
-    named = [marks.words(base, "detector", "recall", 0.8, 7)] if marks.are_many(names) else []
+    x, y = values.x_channel("recall", "Recall"), values.y_channel("precision", "Precision")
+    named = (
+        [marks.label_marks(base, "detector", "recall", 0.8, 7)]
+        if marks.colours_repeat(names)
+        else []
+    )
     layers = alt.layer(
-        *_lines(),
-        marks.intervals(base, "recall_low", **RULE).encode(
-            x=values.x("recall_low", "Recall"), x2=alt.X2("recall_high"), y=y
+        *_f1_curves(),
+        marks.intervals(base, "recall_low", **RULE_STYLE).encode(
+            x=values.x_channel("recall_low", "Recall"), x2=alt.X2("recall_high"), y=y
         ),
-        marks.intervals(base, "precision_low", **RULE).encode(
-            x=x, y=values.y("precision_low", "Precision"), y2=alt.Y2("precision_high")
+        marks.intervals(base, "precision_low", **RULE_STYLE).encode(
+            x=x, y=values.y_channel("precision_low", "Precision"), y2=alt.Y2("precision_high")
         ),
         base.mark_point(size=85, filled=True).encode(
             x=x,
             y=y,
-            shape=marks.shape("detector", names, "Detector"),
-            opacity=marks.either(alt.OpacityValue, "datum.faint", 0.5, 1),
+            shape=marks.shape_by("detector", names, "Detector"),
+            opacity=marks.when(alt.OpacityValue, "datum.faint", 0.5, 1),
         ),
         *(one.encode(x=x, y=y) for one in named),
     )
-    return marks.as_spec(layers.properties(width="container", height=HEIGHT))
+    return marks.to_spec(layers.properties(width="container", height=HEIGHT))
 
 
-def _lines() -> tuple[alt.Chart, alt.Chart]:
+def _f1_curves() -> tuple[alt.Chart, alt.Chart]:
     """Lines of equal F1, each named at its right end."""
-    rows = [row for f1 in SAME_F1 for row in _line(f1)]
-    ends = [{"at": 1.0, "precision": f1 / (2 - f1), "name": f"F1 {f1:.0%}"} for f1 in SAME_F1]
+    rows = [row for f1 in F1_LEVELS for row in _f1_curve(f1)]
+    ends = [{"at": 1.0, "precision": f1 / (2 - f1), "name": f"F1 {f1:.0%}"} for f1 in F1_LEVELS]
     lines = alt.Chart(alt.Data(values=rows)).mark_line(
         strokeDash=[4, 4], strokeWidth=1, color=marks.COLOURS[-1], opacity=0.7
     )
     words = alt.Chart(alt.Data(values=ends)).mark_text(align="right", dx=-4, dy=-7, fontSize=11)
     return (
         lines.encode(
-            x=values.x("at", "Recall"),
-            y=values.y("precision", "Precision"),
+            x=values.x_channel("at", "Recall"),
+            y=values.y_channel("precision", "Precision"),
             detail=alt.Detail("f1:N"),
         ),
         words.encode(
-            x=values.x("at", "Recall"),
-            y=values.y("precision", "Precision"),
+            x=values.x_channel("at", "Recall"),
+            y=values.y_channel("precision", "Precision"),
             text=alt.Text("name:N"),
         ),
     )
 
 
-def _line(f1: float) -> Iterator[dict[str, float]]:
+def _f1_curve(f1: float) -> Iterator[dict[str, float]]:
     """Precision is f1 x recall / (2 x recall - f1), 1 at the line's left end."""
     first = f1 / (2 - f1)
-    for step in range(STEPS + 1):
+    for step in range(CURVE_STEPS + 1):
         # Closer together at the left end, where the line is steep.
-        recall = first + (1 - first) * (step / STEPS) ** 3
+        recall = first + (1 - first) * (step / CURVE_STEPS) ** 3
         yield {"f1": f1, "at": recall, "precision": min(1.0, f1 * recall / (2 * recall - f1))}
 
 

@@ -5,7 +5,7 @@ import altair as alt
 from charts.axes import RATES, Axis
 
 
-def x(field: str, title: str, axis: Axis = RATES) -> alt.X:
+def x_channel(field: str, title: str, axis: Axis = RATES) -> alt.X:
     """Values from left to right, over the whole axis."""
     return (
         alt.X(f"{field}:Q")
@@ -14,7 +14,7 @@ def x(field: str, title: str, axis: Axis = RATES) -> alt.X:
     )
 
 
-def y(field: str, title: str, axis: Axis = RATES) -> alt.Y:
+def y_channel(field: str, title: str, axis: Axis = RATES) -> alt.Y:
     """Values from the bottom up, over the whole axis."""
     return (
         alt.Y(f"{field}:Q")
@@ -23,7 +23,7 @@ def y(field: str, title: str, axis: Axis = RATES) -> alt.Y:
     )
 
 
-def told(value: str, title: str, written: str = RATES.tooltip) -> list[alt.Tooltip]:
+def interval_tooltip(value: str, title: str, written: str = RATES.tooltip) -> list[alt.Tooltip]:
     """What is said of a value with the interval and the n of its row, in a format of Vega's."""
     return [
         alt.Tooltip(f"{value}:Q", title=title, format=written),

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 
 from config.openid import views as openid
 from config.openid.protocol import PROVIDER
-from config.second import once_on
+from config.second import require_mfa
 
 urlpatterns = [
     path("login/", views.login, name="account_login"),
@@ -23,26 +23,34 @@ urlpatterns = [
     path("two-step/sign-in/", second_step.authenticate, name="mfa_authenticate"),
     path("two-step/again/", second_step.reauthenticate, name="mfa_reauthenticate"),
     path("two-step/app/", never_cache(login_required(app.activate_totp)), name="mfa_activate_totp"),
-    path("two-step/app/off/", once_on(app.deactivate_totp), name="mfa_deactivate_totp"),
+    path("two-step/app/off/", require_mfa(app.deactivate_totp), name="mfa_deactivate_totp"),
     path(
         "two-step/codes/",
-        never_cache(once_on(recovery_codes.view_recovery_codes)),
+        never_cache(require_mfa(recovery_codes.view_recovery_codes)),
         name="mfa_view_recovery_codes",
     ),
     path(
         "two-step/codes/new/",
-        once_on(recovery_codes.generate_recovery_codes),
+        require_mfa(recovery_codes.generate_recovery_codes),
         name="mfa_generate_recovery_codes",
     ),
     path(
         "two-step/codes/file/",
-        once_on(recovery_codes.download_recovery_codes),
+        require_mfa(recovery_codes.download_recovery_codes),
         name="mfa_download_recovery_codes",
     ),
-    path("openid/", openid.linked, name="openid"),
-    path("openid/begin/", openid.begin, {"provider_id": PROVIDER}, name="openid_connect_login"),
+    path("openid/", openid.linked_account, name="openid"),
     path(
-        "openid/back/", openid.callback, {"provider_id": PROVIDER}, name="openid_connect_callback"
+        "openid/begin/",
+        openid.begin_sign_in,
+        {"provider_id": PROVIDER},
+        name="openid_connect_login",
+    ),
+    path(
+        "openid/back/",
+        openid.finish_sign_in,
+        {"provider_id": PROVIDER},
+        name="openid_connect_callback",
     ),
     path("inactive/", views.account_inactive, name="account_inactive"),
     path("password/change/", views.password_change, name="account_change_password"),

@@ -5,19 +5,21 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response, patch_cache_control
 
-from annotation.api.answering import tag_of
+from annotation.api.answering import make_etag
 
-TAGGED = {"GET", "HEAD", "PUT", "PATCH"}
+TAGGED_METHODS = {"GET", "HEAD", "PUT", "PATCH"}
 
 
-def tagged(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[..., HttpResponse]:
+def etag_middleware(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[..., HttpResponse]:
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
-        if not request.path.startswith("/api/") or request.method not in TAGGED:
+        if not request.path.startswith("/api/") or request.method not in TAGGED_METHODS:
             return response
         if response.status_code != 200 or response.streaming:
             return response
-        tag = response["ETag"] = response.get("ETag") or tag_of(response.content)
+        tag = response["ETag"] = response.get("ETag") or make_etag(response.content)
         patch_cache_control(response, private=True, no_cache=True)
         if request.method in {"PUT", "PATCH"}:
             return response

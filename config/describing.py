@@ -3,46 +3,50 @@
 from collections.abc import Iterator
 from typing import Any
 
-from annotation.api.answering import PROBLEM
+from annotation.api.answering import PROBLEM_CONTENT_TYPE
 from annotation.api.paging import ONLY
 from config import scopes
 
-REF = {"$ref": "#/components/schemas/Problem"}
-ANYWHERE = {
+PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
+COMMON_PROBLEMS = {
     "401": "No token or session, or one that has ended.",
     "404": "Not there, or not yours to see.",
     "503": "The database is not available; `Retry-After` says how many seconds to wait.",
 }
-CHANGED = {"412": "It changed since you read it, by your `If-Match`; nothing was changed."}
-LIMITED = {"429": "Too many calls in this minute; `Retry-After` says how many seconds to wait."}
-ASKED = {"400": "The query or the body cannot be read."}
-SENT = {
+PRECONDITION_PROBLEM = {
+    "412": "It changed since you read it, by your `If-Match`; nothing was changed."
+}
+RATE_LIMIT_PROBLEM = {
+    "429": "Too many calls in this minute; `Retry-After` says how many seconds to wait."
+}
+BAD_REQUEST_PROBLEM = {"400": "The query or the body cannot be read."}
+BODY_PROBLEMS = {
     "413": "The body is too large.",
     "415": "The body is no JSON; send Content-Type: application/json.",
 }
 
 
-def problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """The document, in which every operation says how it fails, in one form (RFC 9457)."""
     for method, operation in _operations(result):
         responses = operation["responses"]
         if method == "get":
             responses.setdefault("304", {"description": "As your `If-None-Match` has it."})
-        for status, words in _alike(operation).items():
+        for status, words in _common_problems(operation).items():
             responses.setdefault(status, {"description": words})
         for status, response in responses.items():
             if int(status) >= 400:
-                response["content"] = {PROBLEM: {"schema": REF}}
+                response["content"] = {PROBLEM_CONTENT_TYPE: {"schema": PROBLEM_REF}}
         operation["responses"] = dict(sorted(responses.items()))
     return result
 
 
-def tokens(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+def add_token_scopes(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """The document, in which every operation says what a token must be for."""
-    names = scopes.routes()
+    names = scopes.list_routes()
     for path, methods in result["paths"].items():
         for method, operation in methods.items():
-            scope = scopes.scope_of(names[path], method.upper())
+            scope = scopes.required_scope(names[path], method.upper())
             words = f"A token needs the scope `{scope}`."
             operation["description"] = f"{operation.get('description', '')}\n\n{words}".strip()
             operation["security"] = [{"token": [scope]}, {"cookieAuth": []}]
@@ -50,23 +54,23 @@ def tokens(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     return result
 
 
-def lists(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+def add_field_selection(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """The document, in which a row of a list may hold some of its fields alone (`only`)."""
     schemas = result["components"]["schemas"]
     for operation in (one for _, one in _operations(result)):
         if any(one["name"] == ONLY for one in operation.get("parameters", ())):
             [told] = operation["responses"]["200"]["content"].values()
-            rows = _named(schemas, told["schema"])["properties"]["results"]
+            rows = _find_schema(schemas, told["schema"])["properties"]["results"]
             rows["items"] = {"type": "object", "properties": _fields(schemas, rows["items"])}
     return result
 
 
 def _fields(schemas: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
-    fields: dict[str, Any] = (_named(schemas, row) if "$ref" in row else row)["properties"]
+    fields: dict[str, Any] = (_find_schema(schemas, row) if "$ref" in row else row)["properties"]
     return fields
 
 
-def _named(schemas: dict[str, Any], reference: dict[str, str]) -> dict[str, Any]:
+def _find_schema(schemas: dict[str, Any], reference: dict[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = schemas[reference["$ref"].rpartition("/")[2]]
     return found
 
@@ -76,9 +80,15 @@ def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]
         yield from methods.items()
 
 
-def _alike(operation: dict[str, Any]) -> dict[str, str]:
+def _common_problems(operation: dict[str, Any]) -> dict[str, str]:
     asks = any(one["in"] == "query" for one in operation.get("parameters", ()))
     sends = "requestBody" in operation
     matched = any(one["name"] == "If-Match" for one in operation.get("parameters", ()))
-    held = CHANGED if matched else {}
-    return ANYWHERE | LIMITED | held | (ASKED if asks or sends else {}) | (SENT if sends else {})
+    held = PRECONDITION_PROBLEM if matched else {}
+    return (
+        COMMON_PROBLEMS
+        | RATE_LIMIT_PROBLEM
+        | held
+        | (BAD_REQUEST_PROBLEM if asks or sends else {})
+        | (BODY_PROBLEMS if sends else {})
+    )

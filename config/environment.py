@@ -37,28 +37,28 @@ class OpenID:
     name: str
 
 
-def flag(name: str, default: str) -> bool:
+def read_flag(name: str, default: str) -> bool:
     value = os.environ.get(name, default).strip().lower()
     if value not in {"0", "1", "true", "false"}:
         raise ImproperlyConfigured(f"{name} is {value!r}: set it to 1 or 0.")
     return value in {"1", "true"}
 
 
-def names(name: str, default: str) -> list[str]:
+def read_names(name: str, default: str) -> list[str]:
     found = [part.strip() for part in os.environ.get(name, default).split(",")]
     if not all(found) and found != [""]:
         raise ImproperlyConfigured(f"{name} has an empty name in it: separate names by one comma.")
     return [part for part in found if part]
 
 
-def count(name: str, default: int) -> int:
+def read_count(name: str, default: int) -> int:
     value = os.environ.get(name, str(default)).strip()
     if not (value.isascii() and value.isdecimal() and 0 < int(value) <= 1_000_000_000):
         raise ImproperlyConfigured(f"{name} is {value!r}: set it to a number from 1 up.")
     return int(value)
 
 
-def address(name: str, schemes: set[str]) -> str:
+def read_address(name: str, schemes: set[str]) -> str:
     value = os.environ.get(name, "").strip()
     parts = urlsplit(value)
     if value and (parts.scheme not in schemes or not parts.hostname):
@@ -67,14 +67,14 @@ def address(name: str, schemes: set[str]) -> str:
     return value
 
 
-def token(name: str) -> str:
+def read_token(name: str) -> str:
     value = os.environ.get(name, "").strip()
     if value and len(value) < 20:
         raise ImproperlyConfigured(f"{name} is too short: use 20 random characters or more.")
     return value
 
 
-def mail(url: str, sender: str) -> Mail:
+def read_mail(url: str, sender: str) -> Mail:
     """What EMAIL_URL and EMAIL_FROM say."""
     if not url:
         return Mail(sender=sender or Mail.sender)
@@ -95,7 +95,7 @@ def mail(url: str, sender: str) -> Mail:
     )
 
 
-def openid() -> OpenID | None:
+def read_openid() -> OpenID | None:
     """What the variables of OpenID Connect say: all of them, or none of them is set."""
     issuer = os.environ.get("OPENID_ISSUER", "").strip()
     given = {

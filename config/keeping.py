@@ -6,7 +6,9 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.cache import patch_cache_control
 
 
-def unkept(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[..., HttpResponse]:
+def no_store_middleware(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[..., HttpResponse]:
     """For what does not say itself how long it may be kept, as style sheets and scripts do."""
 
     def middleware(request: HttpRequest) -> HttpResponse:

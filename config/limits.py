@@ -11,7 +11,7 @@ from rest_framework.throttling import BaseThrottle
 if TYPE_CHECKING:  # it looks this module up while it is being read
     from rest_framework.views import APIView
 
-WINDOW = 60
+WINDOW_SECONDS = 60
 
 
 class PerMinute(BaseThrottle):
@@ -26,8 +26,8 @@ class PerMinute(BaseThrottle):
         account = request.user.pk if request.user else None
         if account is None:
             return True
-        key = f"calls:{account}:{int(time.time()) // WINDOW}"
-        if cache.add(key, 1, 2 * WINDOW):
+        key = f"calls:{account}:{int(time.time()) // WINDOW_SECONDS}"
+        if cache.add(key, 1, 2 * WINDOW_SECONDS):
             return True
         try:
             return cache.incr(key) <= most
@@ -35,4 +35,4 @@ class PerMinute(BaseThrottle):
             return True
 
     def wait(self) -> float:
-        return WINDOW - time.time() % WINDOW
+        return WINDOW_SECONDS - time.time() % WINDOW_SECONDS

@@ -8,7 +8,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 
-class OneForm(DefaultContentNegotiation):
+class SingleFormatNegotiation(DefaultContentNegotiation):
     """What has one form is answered in it, whatever is asked for; what has several is chosen from.
 
     Reading what a program would accept costs as much as a query, and nearly all is JSON alone.

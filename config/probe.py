@@ -11,13 +11,13 @@ from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlencode
 
 # Seconds; docker-compose.yml gives the check a little longer, so that it ends by itself.
-LONGEST = 4
+TIMEOUT_SECONDS = 4
 
 
 def main(port: int, parts: list[str]) -> int:
     host = os.environ.get("ALLOWED_HOSTS", "localhost").split(",")[0].strip().lstrip(".")
     path = "/readyz?" + urlencode([("only", part) for part in parts])
-    connection = HTTPConnection("127.0.0.1", port, timeout=LONGEST)
+    connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
     try:
         connection.request("GET", path, headers={"Host": host, "X-Forwarded-Proto": "https"})
         return int(connection.getresponse().status != 200)

@@ -12,23 +12,23 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.views import defaults
 
-from annotation.api.answering import PROBLEM, problem
+from annotation.api.answering import PROBLEM_CONTENT_TYPE, build_problem
 from annotation.declared import RESERVED
 
-ERROR = "Something went wrong here, which is not your fault. It is in the log."
-AWAY = (
+ERROR_MESSAGE = "Something went wrong here, which is not your fault. It is in the log."
+DATABASE_AWAY_MESSAGE = (
     "The database is not available at the moment. What was stored before is safe. Try again in some"
     " seconds."
 )
 # Seconds after which it may be there again.
-WAIT = 5
+RETRY_AFTER_SECONDS = 5
 # What forms send beside what people typed: it is of no use to them.
 OWN_FIELDS = RESERVED - {"comment", "note", "text"} | {"seen", "shown", "base", "next"}
-BUTTONS = {"action", "confirm", "end", "look", "preview", "withdraw"}
-CODE, PASSWORD = "code", "password"
+BUTTON_NAMES = {"action", "confirm", "end", "look", "preview", "withdraw"}
+CODE_FIELD, PASSWORD_FIELD = "code", "password"
 
 
-class SignedOut:
+class SignedOutMiddleware:
     """Middleware: tells who is not signed in to do so first, and shows them what they typed.
 
     It stands before Django's check of forms, which would say that the form is out of date: where
@@ -47,73 +47,79 @@ class SignedOut:
         # `login_required` and the administration leave this mark on the views that they guard.
         if not hasattr(view, "login_url") or request.user.is_authenticated:
             return None
-        page = _page_before(request) or request.get_full_path()
+        page = _referring_page(request) or request.get_full_path()
         sign_in = redirect_to_login(page, view.login_url)
-        if _is_part(request) or (request.method == "POST" and _typed(request)):
-            return _refused(request, "401.html", 401, sign_in=sign_in.url)
+        if _is_fragment(request) or (request.method == "POST" and _typed_values(request)):
+            return _render_refused(request, "401.html", 401, sign_in=sign_in.url)
         return sign_in if request.method == "POST" else None
 
 
-def out_of_date(request: HttpRequest, reason: str = "") -> HttpResponse:
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """For a form whose token is missing or of another session."""
-    return _refused(request, "403_csrf.html", 403)
+    return _render_refused(request, "403_csrf.html", 403)
 
 
-def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    if not _by_program(request):
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if not _is_api_request(request):
         return defaults.page_not_found(request, exception)
-    return _told(404, "There is nothing at this address.")
+    return _problem_response(404, "There is nothing at this address.")
 
 
-def error(request: HttpRequest) -> HttpResponse:
+def server_error(request: HttpRequest) -> HttpResponse:
     # Called while what was raised is handled, wherever that was.
     if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
-        return _database_away(request)
-    if _by_program(request):
-        return _told(500, ERROR)
-    return _broken(request, "500.html", 500)
+        return _render_database_away(request)
+    if _is_api_request(request):
+        return _problem_response(500, ERROR_MESSAGE)
+    return _render_static(request, "500.html", 500)
 
 
-def _database_away(request: HttpRequest) -> HttpResponse:
-    answer = _told(503, AWAY) if _by_program(request) else _broken(request, "503.html", 503)
-    answer["Retry-After"] = str(WAIT)
+def _render_database_away(request: HttpRequest) -> HttpResponse:
+    answer = (
+        _problem_response(503, DATABASE_AWAY_MESSAGE)
+        if _is_api_request(request)
+        else _render_static(request, "503.html", 503)
+    )
+    answer["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return answer
 
 
-def _broken(request: HttpRequest, template: str, status: int) -> HttpResponse:
+def _render_static(request: HttpRequest, template: str, status: int) -> HttpResponse:
     """A page that asks the database nothing; for a script the reason alone."""
-    part = "#why" if _is_part(request) else ""
-    return _placed(HttpResponse(render_to_string(template + part), status=status), request)
+    part = "#why" if _is_fragment(request) else ""
+    return _retarget(HttpResponse(render_to_string(template + part), status=status), request)
 
 
-def _placed(response: HttpResponse, request: HttpRequest) -> HttpResponse:
+def _retarget(response: HttpResponse, request: HttpRequest) -> HttpResponse:
     """For a script, in the place that every page has for what went wrong."""
-    if _is_part(request):
+    if _is_fragment(request):
         response["HX-Retarget"], response["HX-Reswap"] = "#refused", "innerMorph"
     return response
 
 
-def _refused(request: HttpRequest, template: str, status: int, **said: str) -> HttpResponse:
+def _render_refused(request: HttpRequest, template: str, status: int, **said: str) -> HttpResponse:
     """A page that says why, with what was typed; for a script, whose page still holds that, the
     reason alone, for the place that every page has for it."""
-    if not _is_part(request):
-        return render(request, template, {**said, "typed": _typed(request)}, status=status)
-    return _placed(render(request, f"{template}#why", said, status=status), request)
+    if not _is_fragment(request):
+        return render(request, template, {**said, "typed": _typed_values(request)}, status=status)
+    return _retarget(render(request, f"{template}#why", said, status=status), request)
 
 
-def _typed(request: HttpRequest) -> list[tuple[str, str]]:
+def _typed_values(request: HttpRequest) -> list[tuple[str, str]]:
     """What a form of ours sent, by the names of its fields; nothing of what another site sends."""
-    if not _page_before(request):
+    if not _referring_page(request):
         return []
     return [
         (name.replace("_", " "), value)
         for name, values in request.POST.lists()
         for value in values
-        if value.strip() and name not in OWN_FIELDS | BUTTONS | {CODE} and PASSWORD not in name
+        if value.strip()
+        and name not in OWN_FIELDS | BUTTON_NAMES | {CODE_FIELD}
+        and PASSWORD_FIELD not in name
     ]
 
 
-def _page_before(request: HttpRequest) -> str:
+def _referring_page(request: HttpRequest) -> str:
     """The page of ours that the request came from; empty if it came from elsewhere."""
     page = urlsplit(request.headers.get("Referer", ""))
     if page.netloc != request.get_host():
@@ -121,13 +127,15 @@ def _page_before(request: HttpRequest) -> str:
     return page._replace(scheme="", netloc="", fragment="").geturl()
 
 
-def _is_part(request: HttpRequest) -> bool:
+def _is_fragment(request: HttpRequest) -> bool:
     return "HX-Request" in request.headers
 
 
-def _by_program(request: HttpRequest) -> bool:
+def _is_api_request(request: HttpRequest) -> bool:
     return request.path.startswith("/api/")
 
 
-def _told(status: int, detail: str) -> HttpResponse:
-    return JsonResponse(problem(status, detail), status=status, content_type=PROBLEM)
+def _problem_response(status: int, detail: str) -> HttpResponse:
+    return JsonResponse(
+        build_problem(status, detail), status=status, content_type=PROBLEM_CONTENT_TYPE
+    )

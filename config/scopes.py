@@ -11,10 +11,10 @@ from rest_framework.request import Request
 if TYPE_CHECKING:  # it looks this module up while it is being read
     from rest_framework.views import APIView
 
-READ = "read"
-WRITES = {
+READ_SCOPE = "read"
+WRITE_ROUTES = {
     # A file of what can be read anyway.
-    READ: "api-exports api-export-cancel",
+    READ_SCOPE: "api-exports api-export-cancel",
     "label": (
         "api-next api-labels api-corrections api-undo api-verify-next api-verify-labels"
         " api-case-next api-case-labels api-case-requests api-comments api-comments-withdraw"
@@ -38,10 +38,10 @@ WRITES = {
         " api-imports api-import-columns api-import-start api-import-cancel"
     ),
 }
-_SCOPES = {name: scope for scope, names in WRITES.items() for name in names.split()}
+_SCOPES = {name: scope for scope, names in WRITE_ROUTES.items() for name in names.split()}
 
 
-class InScope(BasePermission):
+class TokenHasScope(BasePermission):
     """Whether the token, if the program has one, is for what it is used for."""
 
     message = "This token may not be used for this."
@@ -50,22 +50,22 @@ class InScope(BasePermission):
         method, match, held = request.method or "", request.resolver_match, request.auth
         if held is None or method not in view.allowed_methods:  # which the view tells itself
             return True
-        scope = scope_of(match.url_name or "" if match else "", method)
+        scope = required_scope(match.url_name or "" if match else "", method)
         self.message = f"This token is not for that: make one with the scope “{scope}”."
         return isinstance(held, frozenset) and scope in held
 
 
-def scope_of(name: str, method: str) -> str:
+def required_scope(name: str, method: str) -> str:
     """The scope that a token needs at the route of this name; empty where none would do."""
-    return READ if method in SAFE_METHODS else _SCOPES.get(name, "")
+    return READ_SCOPE if method in SAFE_METHODS else _SCOPES.get(name, "")
 
 
-def routes(resolver: URLResolver | None = None, before: str = "/api/v1/") -> dict[str, str]:
+def list_routes(resolver: URLResolver | None = None, before: str = "/api/v1/") -> dict[str, str]:
     """The name of every route of the API, by its path as the document writes it."""
     found: dict[str, str] = {}
     for entry in (resolver or get_resolver("config.api")).url_patterns:
         if isinstance(entry, URLResolver):
-            found |= routes(entry, before + str(entry.pattern))
+            found |= list_routes(entry, before + str(entry.pattern))
         elif isinstance(entry, URLPattern) and entry.name:
             found[before + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", str(entry.pattern))] = entry.name
     return found

@@ -20,14 +20,14 @@ from django.shortcuts import redirect
 from django.urls import Resolver404, resolve
 
 from annotation import duties
-from annotation.api.answering import PROBLEM, problem
+from annotation.api.answering import PROBLEM_CONTENT_TYPE, build_problem
 from annotation.models import Account
 
 logger = logging.getLogger(__name__)
-View = Callable[..., HttpResponseBase]
+ViewFunction = Callable[..., HttpResponseBase]
 
 
-class Adapter(DefaultMFAAdapter):
+class MFAAdapter(DefaultMFAAdapter):
     """Secrets are stored so that a copy of the database opens nothing without SECRET_KEY."""
 
     error_messages = {
@@ -54,7 +54,7 @@ class Adapter(DefaultMFAAdapter):
             return base64.b32encode(secrets.token_bytes(20)).decode()
 
 
-def once_on(view: View) -> View:
+def require_mfa(view: ViewFunction) -> ViewFunction:
     """For who has switched the second step on; others are led to where that is done."""
 
     @login_required
@@ -68,38 +68,38 @@ def once_on(view: View) -> View:
 
 
 # Where somebody who owes the second step may go: to set it up, to say who they are, and out.
-OPEN = {
+OPEN_URLS = {
     *("mfa_index", "mfa_activate_totp", "mfa_view_recovery_codes", "mfa_download_recovery_codes"),
     *("account_reauthenticate", "mfa_reauthenticate", "account_logout"),
     *("account_change_password", "account_set_password"),
 }
 
 
-def duty(get_response: View) -> View:
+def mfa_middleware(get_response: ViewFunction) -> ViewFunction:
     """Leads and site admins set up the second step before anything else, where that is a duty."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         if not settings.SECOND_STEP_REQUIRED or not isinstance(request.user, Account):
             return get_response(request)
-        if not duties.owes_second_step(request.user) or _is_open(request):
+        if not duties.must_set_up_mfa(request.user) or _is_open_url(request):
             return get_response(request)
         if request.path.startswith("/api/"):
-            said = problem(403, duties.SECOND_STEP)
-            return JsonResponse(said, status=403, content_type=PROBLEM)
+            said = build_problem(403, duties.MFA_REQUIRED_MESSAGE)
+            return JsonResponse(said, status=403, content_type=PROBLEM_CONTENT_TYPE)
         return redirect("mfa_index")
 
     return middleware
 
 
-def owed(request: HttpRequest) -> dict[str, bool]:
+def mfa_context(request: HttpRequest) -> dict[str, bool]:
     """For templates: whether who is signed in can go nowhere before it is set up."""
     account = getattr(request, "user", None)
-    return {"second_step_owed": isinstance(account, Account) and duties.owes_second_step(account)}
+    return {"second_step_owed": isinstance(account, Account) and duties.must_set_up_mfa(account)}
 
 
-def _is_open(request: HttpRequest) -> bool:
+def _is_open_url(request: HttpRequest) -> bool:
     try:
-        return resolve(request.path_info).url_name in OPEN
+        return resolve(request.path_info).url_name in OPEN_URLS
     except Resolver404:
         return False
 
@@ -109,7 +109,7 @@ def _cipher() -> Fernet:
     return Fernet(base64.urlsafe_b64encode(key))
 
 
-class _Code:
+class _CodeField:
     """A field for a code, in our words."""
 
     label, hint = "Code", ""
@@ -123,13 +123,13 @@ class _Code:
         field.widget.attrs |= {"autofocus": True, "spellcheck": "false"}
 
 
-class ActivateForm(_Code, totp_forms.ActivateTOTPForm):
+class ActivateForm(_CodeField, totp_forms.ActivateTOTPForm):
     label = "Code that the app shows"
 
 
-class AuthenticateForm(_Code, base_forms.AuthenticateForm):
+class AuthenticateForm(_CodeField, base_forms.AuthenticateForm):
     hint = "Of your app; or one of your recovery codes, which works once."
 
 
-class ReauthenticateForm(_Code, base_forms.ReauthenticateForm):
+class MFAReauthenticateForm(_CodeField, base_forms.ReauthenticateForm):
     hint = AuthenticateForm.hint

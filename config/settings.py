@@ -31,13 +31,13 @@ from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from config.environment import MAIL_PORTS
-from config.environment import address as _address
-from config.environment import count as _count
-from config.environment import flag as _flag
-from config.environment import mail as _mail
-from config.environment import names as _names
-from config.environment import openid as _openid
-from config.environment import token as _token
+from config.environment import read_address as _address
+from config.environment import read_count as _count
+from config.environment import read_flag as _flag
+from config.environment import read_mail as _mail
+from config.environment import read_names as _names
+from config.environment import read_openid as _openid
+from config.environment import read_token as _token
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(os.environ.get("VAR_DIR", BASE_DIR / "var"))
@@ -74,8 +74,9 @@ def _database() -> dict[str, Any]:
         database["ENGINE"] = "config.postgresql"
         database["CONN_MAX_AGE"] = 60
         database["CONN_HEALTH_CHECKS"] = True
-        # Of statements that run through `prepared.planned`; all others are planned at each call.
-        # A server that went away without a word is noticed after some seconds, not after minutes.
+        # Of statements that run through `prepared.prepared_cursor`; all others are planned at each
+        # call. A server that went away without a word is noticed after some seconds, not after
+        # minutes.
         given = {"prepare_threshold": 5, "connect_timeout": 5, "tcp_user_timeout": 10_000}
         database["OPTIONS"] = given | database.get("OPTIONS", {})
     else:
@@ -108,10 +109,10 @@ def _secret_key() -> str:
         raise ImproperlyConfigured(
             "SECRET_KEY is required beside PostgreSQL or Redis: set it to 50 random characters."
         )
-    return _kept(VAR_DIR / "secret_key")
+    return _read_or_make_key(VAR_DIR / "secret_key")
 
 
-def _kept(path: Path) -> str:
+def _read_or_make_key(path: Path) -> str:
     """The key in this file, made the first time: whole at once, by one process alone."""
     if not path.exists():
         part = path.with_name(f"{path.name}.{os.getpid()}")
@@ -155,23 +156,23 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     # Outermost, so that what the others refuse is told too.
-    "operation.middleware.told",
+    "operation.middleware.request_middleware",
     # Before the rest, so that what the others refuse carries the policy too.
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.keeping.unkept",
+    "config.keeping.no_store_middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
-    "config.problems.SignedOut",
+    "config.problems.SignedOutMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "config.second.duty",
-    "config.conditional.tagged",
+    "config.second.mfa_middleware",
+    "config.conditional.etag_middleware",
 ]
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
@@ -186,8 +187,8 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "csp.context_processors.nonce",
-                "config.openid.views.offered",
-                "config.second.owed",
+                "config.openid.views.openid_context",
+                "config.second.mfa_context",
             ],
         },
     }
@@ -201,7 +202,7 @@ _SHARED = {
     "LOCATION": REDIS_URL,
     "KEY_PREFIX": f"{REDIS_PREFIX}:cache",
     "OPTIONS": {
-        "serializer": "config.sharing.Plain",
+        "serializer": "config.sharing.JSONSerializer",
         "socket_connect_timeout": 1,
         "socket_timeout": 1,
     },
@@ -218,7 +219,7 @@ AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
-ACCOUNT_ADAPTER = "config.signing.Adapter"
+ACCOUNT_ADAPTER = "config.signing.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 # Nobody signs up: accounts come from invitations, which are links that only the invited have.
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
@@ -236,17 +237,17 @@ ACCOUNT_FORMS = {
     "reset_password_from_key": "config.signing.ResetPasswordKeyForm",
 }
 SECOND_STEP_REQUIRED: bool = _flag("SECOND_STEP_REQUIRED", "0")
-MFA_ADAPTER = "config.second.Adapter"
+MFA_ADAPTER = "config.second.MFAAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 # Addresses come by invitations, which nobody confirms.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_FORMS = {
     "activate_totp": "config.second.ActivateForm",
     "authenticate": "config.second.AuthenticateForm",
-    "reauthenticate": "config.second.ReauthenticateForm",
+    "reauthenticate": "config.second.MFAReauthenticateForm",
 }
 OPENID = _openid()
-SOCIALACCOUNT_ADAPTER = "config.openid.gate.Gate"
+SOCIALACCOUNT_ADAPTER = "config.openid.gate.OpenIDAccountAdapter"
 SOCIALACCOUNT_REQUESTS_TIMEOUT = 5
 # Who finds a session open must not be able to add a way in of their own.
 SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True
@@ -272,7 +273,7 @@ IMPORT_ROWS: int = _count("IMPORT_ROWS", 200_000)
 # Where there is room for them, which a container's /tmp may not have.
 FILE_UPLOAD_TEMP_DIR = VAR_DIR
 FILE_UPLOAD_HANDLERS = [
-    "annotation.uploads.bounded.Bounded",
+    "annotation.uploads.bounded.BoundedUploadHandler",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]
@@ -310,7 +311,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 SESSION_ENGINE = "annotation.sessions"
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = True
-CSRF_FAILURE_VIEW = "config.problems.out_of_date"
+CSRF_FAILURE_VIEW = "config.problems.csrf_failure"
 if SITE_URL.startswith("https://"):
     SECURE_SSL_REDIRECT = True
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -330,14 +331,14 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": [
         "rest_framework.permissions.IsAuthenticated",
-        "config.scopes.InScope",
+        "config.scopes.TokenHasScope",
     ],
     "DEFAULT_THROTTLE_CLASSES": ["config.limits.PerMinute"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["config.parsers.BoundedJSONParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.negotiation.OneForm",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.negotiation.SingleFormatNegotiation",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "annotation.api.answering.explained",
+    "EXCEPTION_HANDLER": "annotation.api.answering.handle_exception",
     "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
     "PAGE_SIZE": 100,
 }
@@ -348,9 +349,9 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "config.describing.tokens",
-        "config.describing.lists",
-        "config.describing.problems",
+        "config.describing.add_token_scopes",
+        "config.describing.add_field_selection",
+        "config.describing.add_problems",
     ],
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
 }
@@ -377,8 +378,12 @@ FOR_PEOPLE = EMBEDDED or DEBUG
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "operation.logs.Plain" if FOR_PEOPLE else "operation.logs.Json"}},
-    "filters": {"unsaid": {"()": "operation.logs.Unsaid"}},
+    "formatters": {
+        "line": {
+            "()": "operation.logs.PlainFormatter" if FOR_PEOPLE else "operation.logs.JSONFormatter"
+        }
+    },
+    "filters": {"unsaid": {"()": "operation.logs.DuplicateFilter"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "INFO"},
     "loggers": {

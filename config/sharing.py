@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 logger = logging.getLogger(__name__)
 
 
-class Plain:
+class JSONSerializer:
     """Values as JSON, so that who can write to Redis cannot run anything here."""
 
     def dumps(self, value: Any) -> str:

@@ -17,7 +17,7 @@ from annotation.models import Account
 
 logger = logging.getLogger(__name__)
 # Changes of the ways in, by the letter that allauth would write of them.
-WAYS_IN = {
+AUDITED_MAILS = {
     "mfa/email/totp_activated": {"two-step sign-in": "on"},
     "mfa/email/totp_deactivated": {"two-step sign-in": "off"},
     "mfa/email/recovery_codes_generated": {"recovery codes": "made anew"},
@@ -28,14 +28,14 @@ WAYS_IN = {
 
 # Letters are written beside the answer, so that it takes no longer, and fails no other way, where
 # there is an account to write to. One at a time, in order.
-LETTERS = ThreadPoolExecutor(max_workers=1, thread_name_prefix="letters")
+MAIL_EXECUTOR = ThreadPoolExecutor(max_workers=1, thread_name_prefix="letters")
 
 
-class Adapter(DefaultAccountAdapter):
+class AccountAdapter(DefaultAccountAdapter):
     def send_password_reset_mail(self, user: Any, email: str, context: dict[str, Any]) -> None:
         """By a thread of its own; nobody is told if it fails, so that goes to the log."""
         write = partial(super().send_password_reset_mail, user, email, context)
-        LETTERS.submit(copy_context().run, _written, write)
+        MAIL_EXECUTOR.submit(copy_context().run, _send_mail, write)
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Nobody comes in without an invitation."""
@@ -43,25 +43,25 @@ class Adapter(DefaultAccountAdapter):
 
     def set_password(self, user: Account, password: str) -> None:
         super().set_password(user, password)
-        auditing.note_account(user, user, new={"password": "set anew"})
+        auditing.record_account_change(user, user, new={"password": "set anew"})
 
     def send_notification_mail(
         self, template_prefix: str, user: Any, *args: Any, **more: Any
     ) -> None:
         """What changes in the ways in comes by here, so it is here that it goes on record."""
-        if template_prefix in WAYS_IN:
-            auditing.note_account(user, user, new=WAYS_IN[template_prefix])
+        if template_prefix in AUDITED_MAILS:
+            auditing.record_account_change(user, user, new=AUDITED_MAILS[template_prefix])
         super().send_notification_mail(template_prefix, user, *args, **more)
 
 
-def _written(write: Callable[[], None]) -> None:
+def _send_mail(write: Callable[[], None]) -> None:
     try:
         write()
     except Exception:
         logger.exception("A letter with a link to a new password could not be sent.")
 
 
-class _Plain:
+class _PlainLabels:
     """Labels in our words, and none a second time inside its field."""
 
     labels: dict[str, str] = {}
@@ -75,7 +75,7 @@ class _Plain:
             field.help_text = settings.PASSWORDS_IN_WORDS if name == "password1" else ""
 
 
-class LoginForm(_Plain, forms.LoginForm):
+class LoginForm(_PlainLabels, forms.LoginForm):
     labels = {"login": "User name or e-mail address", "password": "Password"}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -83,7 +83,7 @@ class LoginForm(_Plain, forms.LoginForm):
         self.fields["login"].widget.attrs |= {"autocomplete": "username", "autofocus": True}
 
 
-class ChangePasswordForm(_Plain, forms.ChangePasswordForm):
+class ChangePasswordForm(_PlainLabels, forms.ChangePasswordForm):
     labels = {
         "oldpassword": "Password until now",
         "password1": "New password",
@@ -91,7 +91,7 @@ class ChangePasswordForm(_Plain, forms.ChangePasswordForm):
     }
 
 
-class ReauthenticateForm(_Plain, forms.ReauthenticateForm):
+class ReauthenticateForm(_PlainLabels, forms.ReauthenticateForm):
     labels = {"password": "Password"}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -99,13 +99,13 @@ class ReauthenticateForm(_Plain, forms.ReauthenticateForm):
         self.fields["password"].widget.attrs["autofocus"] = True
 
 
-class SetPasswordForm(_Plain, forms.SetPasswordForm):
+class SetPasswordForm(_PlainLabels, forms.SetPasswordForm):
     labels = ChangePasswordForm.labels
 
 
-class ResetPasswordForm(_Plain, forms.ResetPasswordForm):
+class ResetPasswordForm(_PlainLabels, forms.ResetPasswordForm):
     labels = {"email": "E-mail address of your account"}
 
 
-class ResetPasswordKeyForm(_Plain, forms.ResetPasswordKeyForm):
+class ResetPasswordKeyForm(_PlainLabels, forms.ResetPasswordKeyForm):
     labels = ChangePasswordForm.labels

@@ -14,5 +14,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
-handler404 = "config.problems.not_found"
-handler500 = "config.problems.error"
+handler404 = "config.problems.page_not_found"
+handler500 = "config.problems.server_error"

@@ -19,7 +19,7 @@ from formats.rows import FormatError, Limits
 Opener = Callable[[], AbstractContextManager[BinaryIO]]
 
 # What reading an archive that is no whole one may raise, besides OSError.
-DAMAGE = (
+DAMAGED_ERRORS = (
     zipfile.BadZipFile,
     pyzipper.BadZipFile,
     zlib.error,
@@ -33,7 +33,7 @@ _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 @contextmanager
-def opened(path: Path, limits: Limits, password: str = "") -> Iterator[dict[str, Opener]]:
+def open_archive(path: Path, limits: Limits, password: str = "") -> Iterator[dict[str, Opener]]:
     """Give the files of a zip archive or folder: their path in it, and a function to open each.
 
     Nothing is unpacked to disk. What desktop systems leave behind (`__MACOSX`, names that start
@@ -50,7 +50,7 @@ def opened(path: Path, limits: Limits, password: str = "") -> Iterator[dict[str,
             yield _members(archive, path, limits, locked=not password)
 
 
-def _is_litter(name: str) -> bool:
+def _is_ignored(name: str) -> bool:
     return any(part == "__MACOSX" or part.startswith(".") for part in PurePosixPath(name).parts)
 
 
@@ -60,7 +60,7 @@ def _files(folder: Path, limits: Limits) -> dict[str, Opener]:
         for name in (*folders, *names):
             path = Path(base, name)
             inside = path.relative_to(folder).as_posix()
-            if _is_litter(inside):
+            if _is_ignored(inside):
                 continue
             if path.is_symlink():
                 raise FormatError(f"{folder}: {inside} is a link. Put the file itself there.")
@@ -88,7 +88,7 @@ def _zip(path: Path, *, locked: bool) -> Any:
         raise FormatError(f"{path}: the file is empty. Give a zip archive or a folder.")
     try:
         return pyzipper.AESZipFile(path) if locked else zipfile.ZipFile(path)
-    except (*DAMAGE, OSError) as error:
+    except (*DAMAGED_ERRORS, OSError) as error:
         raise FormatError(
             f"{path}: is not a zip archive, or a damaged one ({error}). "
             "Give the archive as published, or the folder it unpacks to."
@@ -103,7 +103,7 @@ def _members(
     _check_count(len(archive.infolist()), path, limits)
     for info in archive.infolist():
         _check_member(info, path, locked=locked)
-        if info.is_dir() or _is_litter(info.filename):
+        if info.is_dir() or _is_ignored(info.filename):
             continue
         if info.filename in found:
             raise FormatError(f"{path}: holds {info.filename} twice. Pack it again.")
@@ -153,13 +153,13 @@ def _open(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Budget) -> B
     except RuntimeError as error:
         if encrypted:
             raise FormatError(f"{place}: the password does not open it. Check it.") from error
-        raise _damaged(place, error) from error
-    except (*DAMAGE, OSError) as error:
-        raise _damaged(place, error) from error
-    return io.BufferedReader(_Counted(source, place, budget, encrypted=encrypted))
+        raise _damaged_error(place, error) from error
+    except (*DAMAGED_ERRORS, OSError) as error:
+        raise _damaged_error(place, error) from error
+    return io.BufferedReader(_BudgetedReader(source, place, budget, encrypted=encrypted))
 
 
-class _Counted(io.RawIOBase):
+class _BudgetedReader(io.RawIOBase):
     """A member's bytes, paid for from the budget as they come."""
 
     def __init__(self, source: IO[bytes], place: str, budget: _Budget, *, encrypted: bool) -> None:
@@ -174,8 +174,8 @@ class _Counted(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             data = self._source.read(len(buffer))
-        except (*DAMAGE, OSError) as error:
-            raise _damaged(self._place, error, encrypted=self._encrypted) from error
+        except (*DAMAGED_ERRORS, OSError) as error:
+            raise _damaged_error(self._place, error, encrypted=self._encrypted) from error
         self._budget.spend(len(data))
         memoryview(buffer)[: len(data)] = data
         return len(data)
@@ -185,7 +185,7 @@ class _Counted(io.RawIOBase):
         super().close()
 
 
-def _damaged(place: str, error: Exception, *, encrypted: bool = False) -> FormatError:
+def _damaged_error(place: str, error: Exception, *, encrypted: bool = False) -> FormatError:
     # One wrong password in 256 seems to fit, and shows only in what it unpacks to.
     doubt = "Check the password, or fetch" if encrypted else "Fetch"
     return FormatError(

@@ -13,13 +13,13 @@ from formats.rows import BadRow, Limits, Row, Rows
 _CALL = re.compile(r"(?s)(.+)\|([a-z_]{1,20})\|([0-9]{1,3})\|([0-9]{1,3})")
 
 
-def rows(stream: BinaryIO, file: str, limits: Limits) -> Rows:
+def read_rows(stream: BinaryIO, file: str, limits: Limits) -> Rows:
     """Yield each request's answer.
 
     Values: item, role ("" where the id is the key alone), order, sample, and either body, what the
     provider answered, as it is, or status (0 if the request was never sent) and error, its words.
     """
-    for row in jsonlines.rows(stream, file, limits):
+    for row in jsonlines.read_rows(stream, file, limits):
         yield row if isinstance(row, BadRow) else _row(row)
 
 
@@ -35,16 +35,16 @@ def _row(row: Row) -> Row | BadRow:
     if not isinstance(response, dict):
         return BadRow(row.file, row.line, "response", "is no object. Give the output file.")
     body, status = response.get("body"), response.get("status_code")
-    values = _named(call)
+    values = _parse_call_name(call)
     if row.values.get("error") or status != 200 or not isinstance(body, dict):
         code = status if isinstance(status, int) else 0
-        values |= {"status": code, "error": _words(row.values.get("error") or body)}
+        values |= {"status": code, "error": _error_message(row.values.get("error") or body)}
     else:
         values["body"] = body
     return Row(row.file, row.line, values)
 
 
-def _named(call: str) -> dict[str, Any]:
+def _parse_call_name(call: str) -> dict[str, Any]:
     parts = _CALL.fullmatch(call)
     if parts is None:
         return {"item": call, "role": "", "order": 0, "sample": 0}
@@ -52,7 +52,7 @@ def _named(call: str) -> dict[str, Any]:
     return {"item": key, "role": role, "order": int(order), "sample": int(sample)}
 
 
-def _words(error: Any) -> str:
+def _error_message(error: Any) -> str:
     inner = error.get("error", error) if isinstance(error, dict) else error
     if not isinstance(inner, dict):
         return str(inner or "no answer")

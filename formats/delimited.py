@@ -15,11 +15,11 @@ from formats.lines import Lines
 from formats.rows import BadRow, FormatError, Limits, Row, Rows, check_size
 
 # A sign that no text holds, for a reader that needs one.
-_NOTHING = "\x1f"
+_UNUSED_DELIMITER = "\x1f"
 _QUOTED = re.compile('"[^"]*"')
 
 
-def rows(
+def read_rows(
     stream: BinaryIO, file: str, delimiter: str, limits: Limits, required: Sequence[str] = ()
 ) -> Rows:
     """Yield each record as Row, or as BadRow if it is ragged or holds a NUL character.
@@ -37,12 +37,12 @@ def rows(
         raise FormatError(f"{file}: names its columns but has no rows. Give a file with rows.")
 
 
-def picked(
+def pick_rows(
     stream: BinaryIO, file: str, delimiter: str, limits: Limits, starts: Container[int]
 ) -> Iterator[str]:
     """The header and the records that start at these lines, as they stand in the file."""
     _allow_long_fields(limits)
-    source = _Kept(stream, file, limits)
+    source = _RecordingLines(stream, file, limits)
     is_header = True
     for line, _ in _records(source, file, delimiter):
         if is_header or line in starts:
@@ -50,7 +50,7 @@ def picked(
         is_header = False
 
 
-class _Kept(Lines):
+class _RecordingLines(Lines):
     """Lines that keep the record that they begin or go on with as it was read."""
 
     def __init__(self, stream: BinaryIO, file: str, limits: Limits) -> None:
@@ -80,7 +80,7 @@ def _allow_long_fields(limits: Limits) -> None:
 
 def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     line, first = lines.start_row(), next(lines, "")
-    told = _separator(first, delimiter)
+    told = _detect_delimiter(first, delimiter)
     reader = csv.reader(chain([first] if first else [], lines), delimiter=told, strict=True)
     while True:
         try:
@@ -98,7 +98,7 @@ def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, lis
         line = lines.start_row()
 
 
-def _separator(header: str, usual: str) -> str:
+def _detect_delimiter(header: str, usual: str) -> str:
     """What separates the columns: spreadsheets write semicolons where the comma is in numbers.
 
     Where there is but one, nothing does: a list of texts, one a line, has commas inside them.
@@ -107,7 +107,7 @@ def _separator(header: str, usual: str) -> str:
     if usual != ",":
         return usual
     told = max((usual, ";", "\t"), key=bare.count)
-    return told if told in bare else _NOTHING
+    return told if told in bare else _UNUSED_DELIMITER
 
 
 def _header(
@@ -122,13 +122,14 @@ def _header(
     names = [name.strip() for name in record[1]]
     if not all(names) or any("\0" in name for name in names):
         raise FormatError(
-            f"{file}, line {record[0]}: a column has no usable name (found: {_listed(names)!r}). "
+            f"{file}, line {record[0]}: a column has no usable name (found: "
+            f"{_join_names(names)!r}). "
             "The first row must name every column."
         )
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise FormatError(
-            f"{file}, line {record[0]}: columns named twice: {_listed(twice)}. Rename them."
+            f"{file}, line {record[0]}: columns named twice: {_join_names(twice)}. Rename them."
         )
     _require(names, file, required)
     return names
@@ -138,12 +139,12 @@ def _require(names: list[str], file: str, required: Sequence[str]) -> None:
     missing = [name for name in required if name not in names]
     if missing:
         raise FormatError(
-            f"{file}: wrong columns, missing: {', '.join(missing)}; found: {_listed(names)}. "
+            f"{file}: wrong columns, missing: {', '.join(missing)}; found: {_join_names(names)}. "
             f"Needed are {', '.join(required)}, in any order."
         )
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return shorten(", ".join(names), 300, placeholder=" ...")
 
 

@@ -7,22 +7,23 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from formats import fbi
-from formats.sealed import Sealing
+from formats.sealed import ArchiveWriter
 
 # What has another key than the archive's gets an id of its own, beyond those of the study.
 FIRST_ID = 100_000
-_STEMS = {source.category: stem for stem, source in fbi.SOURCES.items()}
+_STEMS = {source.category: stem for stem, source in fbi.FILES.items()}
 _PREFIXES = {ability: prefix for prefix, ability in fbi.ABILITIES.items()}
 _COLUMNS = {"question": "prompt", "og": "gold", "perturbed_gpt4": "perturbed"}
 
 
-def write(
+def write_archive(
     rows: Iterable[Mapping[str, Any]],
-    sealing: Sealing,
+    sealing: ArchiveWriter,
     folder: Path,
     beside: Iterable[str] = (),
 ) -> int:
-    """Write items to an archive that `fbi.rows` reads, by way of a folder; return their number.
+    """Write items to an archive that `fbi.read_rows` reads, by way of a folder; return their
+    number.
 
     An item keeps its place and id if it came from such an archive. Texts are as they are, so no
     formula is defused. Columns `beside` those of the archive follow them. Raises ValueError for an
@@ -33,31 +34,31 @@ def write(
     with ExitStack() as stack:
         streams: dict[str, TextIO] = {}
         for count, row in enumerate(rows, start=1):
-            stem, cells = _placed(row, count)
+            stem, cells = _file_and_cells(row, count)
             if stem not in streams:
                 streams[stem] = stack.enter_context(_opened(folder / stem))
                 _write(streams[stem], (*fbi.COLUMNS, *names))
             _write(streams[stem], (*cells, *(str(row[name]) for name in names)))
-    for stem, source in fbi.SOURCES.items():
+    for stem, source in fbi.FILES.items():
         if (folder / stem).exists():
             sealing.add(f"data/{source.folder}/{stem}.tsv", folder / stem)
     sealing.seal({})
     return count
 
 
-def _placed(row: Mapping[str, Any], number: int) -> tuple[str, list[str]]:
+def _file_and_cells(row: Mapping[str, Any], number: int) -> tuple[str, list[str]]:
     """The file of an item, and its cells in the order of the archive's columns."""
     for name in _COLUMNS.values():
         if not isinstance(row.get(name), str) or not row[name].strip():
-            raise _fault(number, name, "the layout needs one text here")
+            raise _row_error(number, name, "the layout needs one text here")
     place, _, cdx = str(row["key"]).partition(":")
     stem = place.rpartition("/")[2]
-    source = fbi.SOURCES.get(stem)
+    source = fbi.FILES.get(stem)
     is_known = source is not None and place == f"{source.folder}/{stem}"
     if not (is_known and fbi.is_id(cdx)):
         stem, cdx = _STEMS.get(row["category"], ""), _new_id(row, number)
     if not stem or not cdx:
-        raise _fault(number, "category", f"the layout has no file for {row['category']!r}")
+        raise _row_error(number, "category", f"the layout has no file for {row['category']!r}")
     return stem, [cdx, *(row[name] for name in _COLUMNS.values())]
 
 
@@ -67,7 +68,7 @@ def _new_id(row: Mapping[str, Any], number: int) -> str:
     return f"{prefix}-{FIRST_ID + number}{made}" if prefix else ""
 
 
-def _fault(number: int, column: str, reason: str) -> ValueError:
+def _row_error(number: int, column: str, reason: str) -> ValueError:
     return ValueError(f"row {number}, column '{column}' cannot be written: {reason}")
 
 

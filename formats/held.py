@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import yaml
 
 Counts = Counter[tuple[str, str, str]]
-TEST, REPEATS = "test", "repeats"
+TEST, DUPLICATES = "test", "repeats"
 # Of so many sources each is told by itself; models call themselves as they like.
-MOST_SOURCES, LONGEST = 100, 80
+MOST_SOURCES, LONGEST_NAME = 100, 80
 
 
-class Source(NamedTuple):
+class ItemSource(NamedTuple):
     """Where items come from: how they came to be, what made them, which model wrote their text, and
     what wrote their gold answer; each "" where that was not said."""
 
@@ -29,7 +29,7 @@ class Source(NamedTuple):
         return bool(self.model or self.gold)
 
 
-REST_OF_SOURCES = Source("others", "others", "others", "others")
+OTHER_SOURCES = ItemSource("others", "others", "others", "others")
 
 
 _SIZES = {"n<1K": 1_000, "1K<n<10K": 10_000, "10K<n<100K": 100_000, "100K<n<1M": 1_000_000}
@@ -37,7 +37,7 @@ _LARGEST = "1M<n<10M"
 
 
 @dataclass(frozen=True)
-class Held:
+class FolderCounts:
     """What a folder holds: how many items there are by ability, category and label, how many of
     them `repeat` another one or have another purpose than to test, the digest of each file, how
     many come from where, how many have each flag, and how many are held for something by which
@@ -46,7 +46,7 @@ class Held:
     counts: Counts
     others: Counter[str]
     digests: Mapping[str, str]
-    sources: Counter[Source] = field(default_factory=Counter)
+    sources: Counter[ItemSource] = field(default_factory=Counter)
     flagged: Counter[str] = field(default_factory=Counter)
     decided: Counter[str] = field(default_factory=Counter)
 
@@ -66,7 +66,7 @@ class Held:
         return next((name for name, most in _SIZES.items() if self.items < most), _LARGEST)
 
 
-def source_of(row: Mapping[str, Any]) -> Source:
+def get_source(row: Mapping[str, Any]) -> ItemSource:
     """Where an item comes from, by its column `origin` and by what its `fields` name."""
     fields = row.get("fields") or {}
     gold = (fields.get("gold_generator"), fields.get("gold_model"))
@@ -76,21 +76,21 @@ def source_of(row: Mapping[str, Any]) -> Source:
         fields.get("model") if fields.get("generator") else "",
         ", ".join(str(one) for one in gold if one),
     )
-    return Source(*(str(one or "")[:LONGEST] for one in told))
+    return ItemSource(*(str(one or "")[:LONGEST_NAME] for one in told))
 
 
-def count_source(sources: Counter[Source], row: Mapping[str, Any]) -> None:
+def count_source(sources: Counter[ItemSource], row: Mapping[str, Any]) -> None:
     """Count an item among those of its source, or among the rest where there are too many."""
-    found = source_of(row)
+    found = get_source(row)
     is_known = found in sources or len(sources) < MOST_SOURCES
-    sources[found if is_known else REST_OF_SOURCES] += 1
+    sources[found if is_known else OTHER_SOURCES] += 1
 
 
 # The card of what a folder holds: what stands in its front, and its text.
-Card = Callable[[Held], tuple[Mapping[str, Any], str]]
+CardBuilder = Callable[[FolderCounts], tuple[Mapping[str, Any], str]]
 
 
-def written(front: Mapping[str, Any], text: str) -> str:
+def format_card(front: Mapping[str, Any], text: str) -> str:
     """A card: YAML that needs no character beyond ASCII, each text of it on one line so that none
     ends the YAML before its time, then the text."""
     lines = {name: _one_line(value) for name, value in front.items()}
@@ -98,7 +98,7 @@ def written(front: Mapping[str, Any], text: str) -> str:
     return f"---\n{head}---\n\n{text}"
 
 
-def no_card(held: Held) -> tuple[Mapping[str, Any], str]:
+def empty_card(held: FolderCounts) -> tuple[Mapping[str, Any], str]:
     return {}, ""
 
 

@@ -16,13 +16,22 @@ from typing import Any
 import pyarrow as pa
 
 from formats import parquet
-from formats.held import REPEATS, TEST, Card, Counts, Held, Source, count_source, written
-from formats.sealed import Sealing
+from formats.held import (
+    DUPLICATES,
+    TEST,
+    CardBuilder,
+    Counts,
+    FolderCounts,
+    ItemSource,
+    count_source,
+    format_card,
+)
+from formats.sealed import ArchiveWriter
 
-CARD = "README.md"
-ALL, SPLIT = "default", "test"
+CARD_FILE = "README.md"
+DEFAULT_CONFIG, SPLIT = "default", "test"
 # What has so many categories, or one that no file can be called by, has its rest in one file.
-MOST, REST = 100, "other"
+MOST_FILES, OTHER_NAME = 100, "other"
 # So many rows, or of their characters, are taken apart by category at once.
 ROWS, CHARACTERS = 2_000, 4_000_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
@@ -30,40 +39,40 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 Rows = Iterable[Mapping[str, Any]]
 
 
-def write(
+def write_folder(
     rows: Rows,
     columns: Sequence[str],
     kinds: parquet.Kinds,
-    card: Card,
-    sealing: Sealing,
+    card: CardBuilder,
+    sealing: ArchiveWriter,
     folder: Path,
 ) -> int:
     """Write the columns of items with their card, by way of a folder; return their number.
 
     The rows have `ability`, `category`, `resolution`, `purpose` and `duplicate_of`, and may have
     `origin`, `fields`, `flags` and the `source` of the resolution. Raises ValueError as
-    `parquet.write` does.
+    `parquet.write_file` does.
     """
     counts, others, flagged, decided = Counts(), Counter[str](), Counter[str](), Counter[str]()
-    sources = Counter[Source]()
-    shape = parquet.schema(columns, kinds)
-    counted = _counted(rows, counts, others, sources, flagged, decided)
-    names = _split(counted, shape, folder)
+    sources = Counter[ItemSource]()
+    shape = parquet.build_schema(columns, kinds)
+    counted = _count_rows(rows, counts, others, sources, flagged, decided)
+    names = _split_by_category(counted, shape, folder)
     paths = {name: f"data/{name}.parquet" for name in names}
     digests = {path: _add(path, folder / name, shape, sealing) for name, path in paths.items()}
-    held = Held(counts, others, digests, sources, flagged, decided)
+    held = FolderCounts(counts, others, digests, sources, flagged, decided)
     front, text = card(held)
-    sealing.put(CARD, written({**front, **_front(held, names)}, text))
+    sealing.put(CARD_FILE, format_card({**front, **_front_matter(held, names)}, text))
     sealing.seal({"digest": held.digest})
     return held.items
 
 
-def _front(held: Held, names: Sequence[str]) -> dict[str, Any]:
-    paths = {ALL: "data/*.parquet", **{name: f"data/{name}.parquet" for name in names}}
+def _front_matter(held: FolderCounts, names: Sequence[str]) -> dict[str, Any]:
+    paths = {DEFAULT_CONFIG: "data/*.parquet", **{name: f"data/{name}.parquet" for name in names}}
     configs = [
         {
             "config_name": name,
-            **({"default": True} if name == ALL else {}),
+            **({"default": True} if name == DEFAULT_CONFIG else {}),
             "data_files": [{"split": SPLIT, "path": path}],
         }
         for name, path in paths.items()
@@ -71,7 +80,7 @@ def _front(held: Held, names: Sequence[str]) -> dict[str, Any]:
     return {"size_categories": [held.size], "configs": configs}
 
 
-def _split(rows: Rows, shape: pa.Schema, folder: Path) -> list[str]:
+def _split_by_category(rows: Rows, shape: pa.Schema, folder: Path) -> list[str]:
     """Pack the rows into a file a category, at least one; their names. These are streams, since a
     file of Parquet would have to be held for each category at once."""
     files: dict[str, Any] = {}
@@ -84,37 +93,37 @@ def _split(rows: Rows, shape: pa.Schema, folder: Path) -> list[str]:
             return files[name]
 
         count = 0
-        for part in parquet.parts(rows, ROWS, CHARACTERS):
+        for part in parquet.split_rows(rows, ROWS, CHARACTERS):
             taken: dict[str, list[Mapping[str, Any]]] = {}
             for row in part:
                 name = _name(row, files)
                 file(name)
                 taken.setdefault(name, []).append(row)
             for name, some in taken.items():
-                file(name).write_batch(parquet.batch(some, shape, count))
+                file(name).write_batch(parquet.pack_batch(some, shape, count))
             count += len(part)
         if not files:
-            file(REST)
+            file(OTHER_NAME)
     return sorted(files)
 
 
-def _add(path: str, packed: Path, shape: pa.Schema, sealing: Sealing) -> str:
+def _add(path: str, packed: Path, shape: pa.Schema, sealing: ArchiveWriter) -> str:
     """Write what is packed as a file of the archive; its digest."""
     with (
         pa.OSFile(str(packed), "rb") as source,
         sealing.member(path) as member,
-        BufferedWriter(member, parquet.GROUP) as stream,
+        BufferedWriter(member, parquet.GROUP_BYTES) as stream,
     ):
         parquet.write_batches(pa.ipc.open_stream(source), shape, stream)
     packed.unlink()
     return str(member.facts()["sha256"])
 
 
-def _counted(
+def _count_rows(
     rows: Rows,
     counts: Counts,
     others: Counter[str],
-    sources: Counter[Source],
+    sources: Counter[ItemSource],
     flagged: Counter[str],
     decided: Counter[str],
 ) -> Iterator[Mapping[str, Any]]:
@@ -125,7 +134,7 @@ def _counted(
         if row["resolution"]:
             decided[row.get("source") or ""] += 1
         if row["duplicate_of"]:
-            others[REPEATS] += 1
+            others[DUPLICATES] += 1
         elif row["purpose"] != TEST:
             others[row["purpose"]] += 1
         yield row
@@ -133,5 +142,5 @@ def _counted(
 
 def _name(row: Mapping[str, Any], there: Mapping[str, Any]) -> str:
     name = row["category"]
-    fits = _NAME.fullmatch(name) and name != ALL
-    return name if name in there or (fits and len(there) < MOST) else REST
+    fits = _NAME.fullmatch(name) and name != DEFAULT_CONFIG
+    return name if name in there or (fits and len(there) < MOST_FILES) else OTHER_NAME

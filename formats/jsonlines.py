@@ -17,7 +17,7 @@ class _UnusableError(ValueError):
     """A line that is JSON, but nothing that can be stored."""
 
 
-def rows(stream: BinaryIO, file: str, limits: Limits) -> Rows:
+def read_rows(stream: BinaryIO, file: str, limits: Limits) -> Rows:
     """Yield each object as Row; a line that is none, or cannot be stored, as BadRow.
 
     Blank lines are passed over. Values that cannot be stored: NaN and infinite numbers, a name
@@ -33,7 +33,7 @@ def rows(stream: BinaryIO, file: str, limits: Limits) -> Rows:
     _check_filled(file, empty)
 
 
-def vet(stream: BinaryIO, file: str, limits: Limits) -> None:
+def check_lines(stream: BinaryIO, file: str, limits: Limits) -> None:
     """Raise the FormatError that `rows` would, at a fraction of its cost: only a line that is
     long enough to hold a field that is too long must be understood."""
     empty = True
@@ -45,7 +45,7 @@ def vet(stream: BinaryIO, file: str, limits: Limits) -> None:
     _check_filled(file, empty)
 
 
-def picked(stream: BinaryIO, file: str, limits: Limits, starts: Container[int]) -> Iterator[str]:
+def pick_rows(stream: BinaryIO, file: str, limits: Limits, starts: Container[int]) -> Iterator[str]:
     """These lines as they stand in the file."""
     for line, text in _texts(Lines(stream, file, limits)):
         if line in starts:

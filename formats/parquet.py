@@ -32,34 +32,34 @@ TYPES = {
 }
 # So many rows, or of their characters, are packed at once, which are no burden to memory; and so
 # many bytes of packed ones are a row group, of each of which a file keeps 33 kB until its end.
-ROWS, CHARACTERS = 100, 200_000
-GROUP = 4_000_000
-AT_A_TIME = 100
+BATCH_ROWS, BATCH_CHARACTERS = 100, 200_000
+GROUP_BYTES = 4_000_000
+READ_ROWS = 100
 # So many columns are taken at most, and so much inside each other.
-COLUMNS, DEEPEST = 1_000, 10
+MOST_COLUMNS, MOST_NESTING = 1_000, 10
 _KIND = b"kind"
 
 Kinds = Mapping[str, str]
 
 
-def schema(columns: Sequence[str], kinds: Kinds) -> pa.Schema:
+def build_schema(columns: Sequence[str], kinds: Kinds) -> pa.Schema:
     """`kinds` names the kind of a column in `TYPES`, text by default."""
     named = [(name, kinds.get(name, TEXT)) for name in columns]
     return pa.schema([pa.field(name, TYPES[kind], metadata={_KIND: kind}) for name, kind in named])
 
 
-def batches(rows: Iterable[Mapping[str, Any]], shape: pa.Schema) -> Iterator[pa.RecordBatch]:
+def pack_batches(rows: Iterable[Mapping[str, Any]], shape: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows, packed some at a time.
 
     Raises ValueError for a value that is not of its column's kind, naming row and column.
     """
     count = 0
-    for part in parts(rows, ROWS, CHARACTERS):
-        yield batch(part, shape, count)
+    for part in split_rows(rows, BATCH_ROWS, BATCH_CHARACTERS):
+        yield pack_batch(part, shape, count)
         count += len(part)
 
 
-def batch(part: Sequence[Mapping[str, Any]], shape: pa.Schema, before: int) -> pa.RecordBatch:
+def pack_batch(part: Sequence[Mapping[str, Any]], shape: pa.Schema, before: int) -> pa.RecordBatch:
     """Some rows packed, behind so many others."""
     kinds = [(field.name, field.metadata[_KIND].decode()) for field in shape]
     arrays = [_array(part, name, kind, before) for name, kind in kinds]
@@ -76,7 +76,7 @@ def write_batches(found: Iterable[pa.RecordBatch], shape: pa.Schema, file: Path 
             count += one.num_rows
             held.append(one)
             size += one.nbytes
-            if size >= GROUP:
+            if size >= GROUP_BYTES:
                 writer.write_table(pa.Table.from_batches(held, shape))
                 held, size = [], 0
         if held:
@@ -84,18 +84,18 @@ def write_batches(found: Iterable[pa.RecordBatch], shape: pa.Schema, file: Path 
     return count
 
 
-def write(
+def write_file(
     rows: Iterable[Mapping[str, Any]],
     columns: Sequence[str],
     file: Path | IO[bytes],
     kinds: Kinds,
 ) -> int:
     """Write the columns of the rows to a file; return the number of rows. As `batches` does."""
-    shape = schema(columns, kinds)
-    return write_batches(batches(rows, shape), shape, file)
+    shape = build_schema(columns, kinds)
+    return write_batches(pack_batches(rows, shape), shape, file)
 
 
-def rows(path: Path, limits: Limits) -> Rows:
+def read_rows(path: Path, limits: Limits) -> Rows:
     """Yield each row; `line` is its number, from 1. Columns of JSON that `write` made are
     understood, times are ISO texts.
 
@@ -105,15 +105,15 @@ def rows(path: Path, limits: Limits) -> Rows:
         yield _row(path.name, line, values, told, limits)
 
 
-def lines(path: Path, limits: Limits) -> Iterator[str]:
+def read_json_lines(path: Path, limits: Limits) -> Iterator[str]:
     """The rows as JSON Lines, numbers that JSON does not have as Python writes them. FormatError as
     `rows` does, and for a column of what JSON cannot hold at all."""
     for line, values, told in _records(path, limits):
         for name in told:
             with suppress(ValueError, RecursionError):
-                values[name] = _understood(values[name])
+                values[name] = _decode(values[name])
         try:
-            yield json.dumps(values, ensure_ascii=False, default=_otherwise) + "\n"
+            yield json.dumps(values, ensure_ascii=False, default=_json_default) + "\n"
         except (TypeError, ValueError, RecursionError) as error:
             raise FormatError(
                 f"{path.name}, row {line}: {error}. Leave that column out."
@@ -134,7 +134,7 @@ def _records(path: Path, limits: Limits) -> Iterator[tuple[int, dict[str, Any], 
         ) from error
 
 
-def parts(
+def split_rows(
     rows: Iterable[Mapping[str, Any]], most: int, characters: int
 ) -> Iterator[list[Mapping[str, Any]]]:
     """The rows, so many of them or of their characters at a time."""
@@ -175,7 +175,7 @@ def _cell(value: Any, kind: str) -> Any:
         value = value.isoformat() if isinstance(value, date) else str(value)
     elif kind == "float":
         value = _finite(float(value))
-    fits = _is_whole(value) if kind == "int" else isinstance(value, _HOLDS[kind])
+    fits = _is_whole(value) if kind == "int" else isinstance(value, _PYTHON_TYPES[kind])
     if not fits:
         raise TypeError(f"{type(value).__name__} in a column of kind {kind}")
     if isinstance(value, str):
@@ -190,7 +190,7 @@ def _is_whole(value: Any) -> bool:
     return type(value) is int and -(1 << 63) <= value < 1 << 63
 
 
-_HOLDS = {TEXT: str, "json": str, "float": float, "bool": bool, "time": datetime}
+_PYTHON_TYPES = {TEXT: str, "json": str, "float": float, "bool": bool, "time": datetime}
 
 
 def _finite(number: float) -> float:
@@ -201,7 +201,9 @@ def _finite(number: float) -> float:
 
 def _check(file: pq.ParquetFile, path: Path, limits: Limits) -> None:
     names = file.schema_arrow.names
-    if len(names) > COLUMNS or any(_depth(each.type) > DEEPEST for each in file.schema_arrow):
+    if len(names) > MOST_COLUMNS or any(
+        _depth(each.type) > MOST_NESTING for each in file.schema_arrow
+    ):
         raise FormatError(f"{path.name}: has too many columns, or they nest too deep. Choose some.")
     if len(set(names)) < len(names):
         raise FormatError(f"{path.name}: two columns have the same name. Rename one.")
@@ -214,7 +216,7 @@ def _check(file: pq.ParquetFile, path: Path, limits: Limits) -> None:
         raise FormatError(f"{path.name}: has no rows. Give a file with rows.")
 
 
-def _depth(kind: pa.DataType, most: int = DEEPEST) -> int:
+def _depth(kind: pa.DataType, most: int = MOST_NESTING) -> int:
     inner = [kind.field(number).type for number in range(kind.num_fields)] if most >= 0 else []
     return 1 + max((_depth(one, most - 1) for one in inner), default=-1)
 
@@ -225,8 +227,8 @@ def _is_json(field: pa.Field) -> bool:
 
 def _values(file: pq.ParquetFile, path: Path, limits: Limits) -> Iterator[dict[str, Any]]:
     line = 0
-    for batch in file.iter_batches(AT_A_TIME):
-        if batch.nbytes > AT_A_TIME * limits.row_bytes // 10:
+    for batch in file.iter_batches(READ_ROWS):
+        if batch.nbytes > READ_ROWS * limits.row_bytes // 10:
             raise FormatError(f"{path.name}, row {line + 1}: rows are too long. Split them.")
         yield from batch.to_pylist()
         line += batch.num_rows
@@ -239,17 +241,17 @@ def _row(
         if isinstance(value, str):
             check_size(value, limits, file, line, name)
         try:
-            values[name] = _understood(value) if name in told else _plain(value)
+            values[name] = _decode(value) if name in told else _plain(value)
         except (ValueError, TypeError, RecursionError) as error:
             return BadRow(file, line, name, f"cannot be stored: {error}")
     return Row(file, line, values)
 
 
-def _understood(value: Any) -> Any:
+def _decode(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value
 
 
-def _otherwise(value: Any) -> Any:
+def _json_default(value: Any) -> Any:
     """What the writer of JSON does not know."""
     return float(value) if isinstance(value, Decimal) else _plain(value)
 

@@ -19,57 +19,57 @@ Reader = Callable[[Path, Limits], Rows]
 
 def read_csv(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
     """Rows of a comma-separated file, values as text, under whatever columns it names."""
-    return _vetted(lambda: _delimited(path, limits, DELIMITERS["csv"]))
+    return _check_then_read(lambda: _delimited(path, limits, DELIMITERS["csv"]))
 
 
 def read_tsv(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
     """Rows of a tab-separated file, quoted as CSV is."""
-    return _vetted(lambda: _delimited(path, limits, DELIMITERS["tsv"]))
+    return _check_then_read(lambda: _delimited(path, limits, DELIMITERS["tsv"]))
 
 
 def read_jsonl(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
     """Rows of a file with one JSON object a line."""
     with _file(path) as stream:
-        jsonlines.vet(stream, path.name, limits)
+        jsonlines.check_lines(stream, path.name, limits)
     return _jsonl(path, limits)
 
 
 def read_parquet(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
     """Rows of a Parquet file, under whatever columns it names."""
     with _file(path):
-        return _vetted(lambda: _parquet(path, limits))
+        return _check_then_read(lambda: _parquet(path, limits))
 
 
 def read_fbi(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """Items of study 000's archive, a zip or its folder; values as `fbi.rows` names them."""
-    return _vetted(lambda: fbi.rows(path, limits))
+    """Items of study 000's archive, a zip or its folder; values as `fbi.read_rows` names them."""
+    return _check_then_read(lambda: fbi.read_rows(path, limits))
 
 
 def read_realmistake(path: Path, limits: Limits = DEFAULT_LIMITS, password: str = "") -> Rows:
     """Items of study 001, a zip with its password, its folder or one file; values as
-    `realmistake.items` names them."""
-    return _vetted(lambda: realmistake.items(path, limits, password))
+    `realmistake.read_items` names them."""
+    return _check_then_read(lambda: realmistake.read_items(path, limits, password))
 
 
 def read_zip(path: Path, limits: Limits = DEFAULT_LIMITS, password: str = "") -> Rows:
     """Rows of the tables in a zip, as `bundles` reads them, under whatever columns each names."""
-    return _vetted(lambda: bundles.rows(path, limits, password))
+    return _check_then_read(lambda: bundles.read_rows(path, limits, password))
 
 
 def read_detections(path: Path, limits: Limits = DEFAULT_LIMITS, password: str = "") -> Rows:
-    """What the detectors of study 001 said; values as `realmistake.outputs` names them."""
-    return _vetted(lambda: realmistake.outputs(path, limits, password))
+    """What the detectors of study 001 said; values as `realmistake.read_outputs` names them."""
+    return _check_then_read(lambda: realmistake.read_outputs(path, limits, password))
 
 
 def read_batch(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
     """Output and error file of an OpenAI batch, one of them or a folder with such; values as
-    `batches.rows` names them."""
-    return _vetted(lambda: _each(path, lambda one: _batch(one, limits)))
+    `batches.read_rows` names them."""
+    return _check_then_read(lambda: _read_folder(path, lambda one: _batch(one, limits)))
 
 
 def read_replies(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
     """As `read_jsonl`, of one file or of a folder with such."""
-    return _vetted(lambda: _each(path, lambda one: _jsonl(one, limits)))
+    return _check_then_read(lambda: _read_folder(path, lambda one: _jsonl(one, limits)))
 
 
 READERS: dict[str, Reader] = {
@@ -82,27 +82,27 @@ READERS: dict[str, Reader] = {
     "zip": read_zip,
 }
 # Formats whose rows can be picked out as they stand.
-PICKED = ("csv", "tsv", "jsonl")
+PICKABLE = ("csv", "tsv", "jsonl")
 # Formats of archives that may have a password.
-LOCKED = ("realmistake", "zip")
+WITH_PASSWORD = ("realmistake", "zip")
 # Replies that evaluators gave elsewhere; what a row holds says `judging.recorded.transcripts`.
-REPLIES: dict[str, Reader] = {
+REPLY_READERS: dict[str, Reader] = {
     "jsonl": read_replies,
     "openai-batch": read_batch,
     "realmistake": read_detections,
 }
 
 
-def picked(
+def pick_rows(
     form: str, path: Path, starts: Container[int], limits: Limits = DEFAULT_LIMITS
 ) -> Iterator[str]:
     """The rows that start at these lines, with the header if there is one, as they stand in the
     file; for formats of `PICKED`."""
     with _file(path) as stream:
-        yield from bundles.lines(stream, path.name, form, limits, starts)
+        yield from bundles.pick_lines(stream, path.name, form, limits, starts)
 
 
-def unlocked(reader: Reader, password: str) -> Reader:
+def with_password(reader: Reader, password: str) -> Reader:
     """The reader with the password of an archive, "" for none. FormatError if it takes none."""
     if not password:
         return reader
@@ -112,20 +112,22 @@ def unlocked(reader: Reader, password: str) -> Reader:
     raise FormatError("Files of this format have no password. Leave --password out.")
 
 
-def peeked(form: str, path: Path, limits: Limits = DEFAULT_LIMITS, password: str = "") -> Rows:
+def preview_rows(
+    form: str, path: Path, limits: Limits = DEFAULT_LIMITS, password: str = ""
+) -> Rows:
     """The rows of a file, by a format of `READERS`, without a look at the whole of it before: a
     FormatError may come after good rows."""
-    if form in LOCKED:
-        read = realmistake.items if form == "realmistake" else bundles.rows
+    if form in WITH_PASSWORD:
+        read = realmistake.read_items if form == "realmistake" else bundles.read_rows
         return read(path, limits, password)
     if form == "fbi":
-        return fbi.rows(path, limits)
+        return fbi.read_rows(path, limits)
     if form == "parquet":
         return _parquet(path, limits)
     return _jsonl(path, limits) if form == "jsonl" else _delimited(path, limits, DELIMITERS[form])
 
 
-def _vetted(rows: Callable[[], Rows]) -> Rows:
+def _check_then_read(rows: Callable[[], Rows]) -> Rows:
     """Read once to raise every FormatError before the first row is given, then again to give.
 
     A fault at the end of a file would otherwise leave the rows before it imported.
@@ -134,7 +136,7 @@ def _vetted(rows: Callable[[], Rows]) -> Rows:
     return rows()
 
 
-def _each(path: Path, read: Callable[[Path], Rows]) -> Rows:
+def _read_folder(path: Path, read: Callable[[Path], Rows]) -> Rows:
     """The rows of a file, or of every JSON Lines file of a folder by their names."""
     if not path.is_dir():
         yield from read(path)
@@ -148,24 +150,24 @@ def _each(path: Path, read: Callable[[Path], Rows]) -> Rows:
 
 def _delimited(path: Path, limits: Limits, delimiter: str) -> Rows:
     with _file(path) as stream:
-        yield from delimited.rows(stream, path.name, delimiter, limits)
+        yield from delimited.read_rows(stream, path.name, delimiter, limits)
 
 
 def _jsonl(path: Path, limits: Limits) -> Rows:
     with _file(path) as stream:
-        yield from jsonlines.rows(stream, path.name, limits)
+        yield from jsonlines.read_rows(stream, path.name, limits)
 
 
 def _parquet(path: Path, limits: Limits) -> Rows:
     # A library that takes as much memory as all else here, for whoever asks for it.
     from formats import parquet
 
-    return parquet.rows(path, limits)
+    return parquet.read_rows(path, limits)
 
 
 def _batch(path: Path, limits: Limits) -> Rows:
     with _file(path) as stream:
-        yield from batches.rows(stream, path.name, limits)
+        yield from batches.read_rows(stream, path.name, limits)
 
 
 @contextmanager

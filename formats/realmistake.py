@@ -37,23 +37,23 @@ class _FaultError(ValueError):
         self.field = field
 
 
-def items(path: Path, limits: Limits, password: str = "") -> Rows:
+def read_items(path: Path, limits: Limits, password: str = "") -> Rows:
     """Yield the benchmark's items.
 
     Values: key (`metadata.id`), input, response, verdict (error or no_error), error_type (a list
     of slugs), explanation, task (the folder of its task), response_model, and whatever else
-    `metadata` holds. Raises FormatError besides what `archives.opened` and `jsonlines.rows` refuse
-    if there is no JSONL file.
+    `metadata` holds. Raises FormatError besides what `archives.open_archive` and
+    `jsonlines.read_rows` refuse if there is no JSONL file.
     """
-    with _opened(path, limits, password) as files:
+    with _open_files(path, limits, password) as files:
         for name, row in _rows(files, limits):
             if isinstance(row, BadRow):
                 yield row
             elif PurePosixPath(name).name != _EXAMPLE or len(files) == 1:
-                yield from _checked(row, _item)
+                yield from _as_rows(row, _item)
 
 
-def outputs(path: Path, limits: Limits, password: str = "") -> Rows:
+def read_outputs(path: Path, limits: Limits, password: str = "") -> Rows:
     """Yield what detectors said, one row a reply.
 
     Values: item (`metadata.id`), endpoint (the detector's folder), prompt (the kind of detector
@@ -62,20 +62,20 @@ def outputs(path: Path, limits: Limits, password: str = "") -> Rows:
     replies were folded without being kept, `decided` alone. Self-consistency has `decided` beside
     the value of every sample. Endpoint and prompt are "" where the folders do not tell them.
     """
-    with _opened(path, limits, password) as files:
+    with _open_files(path, limits, password) as files:
         for name, row in _rows(files, limits):
             if isinstance(row, BadRow):
                 yield row
             else:
-                yield from _checked(row, partial(_replies, _place(path, name)))
+                yield from _as_rows(row, partial(_replies, _place(path, name)))
 
 
 @contextmanager
-def _opened(path: Path, limits: Limits, password: str) -> Iterator[dict[str, archives.Opener]]:
+def _open_files(path: Path, limits: Limits, password: str) -> Iterator[dict[str, archives.Opener]]:
     if path.is_file() and path.suffix.lower() in {".jsonl", ".ndjson"}:
         yield {path.name: partial(_open, path)}
         return
-    with archives.opened(path, limits, password) as files:
+    with archives.open_archive(path, limits, password) as files:
         found = {name: files[name] for name in sorted(files) if name.endswith(".jsonl")}
         if not found:
             raise FormatError(
@@ -91,11 +91,11 @@ def _open(path: Path) -> AbstractContextManager[BinaryIO]:
 def _rows(files: dict[str, archives.Opener], limits: Limits) -> Iterator[tuple[str, Row | BadRow]]:
     for name, opener in files.items():
         with opener() as stream:
-            for row in jsonlines.rows(stream, name, limits):
+            for row in jsonlines.read_rows(stream, name, limits):
                 yield name, row
 
 
-def _checked(row: Row, made: Any) -> Iterator[Row | BadRow]:
+def _as_rows(row: Row, made: Any) -> Iterator[Row | BadRow]:
     try:
         yield from [Row(row.file, row.line, values) for values in made(row.values)]
     except _FaultError as fault:
@@ -106,7 +106,7 @@ def _item(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
     metadata = dict(_metadata(values))
     key, task = metadata.pop("id"), metadata.get("task_name")
     response_model = metadata.pop("llm_response_model", None)
-    kinds = _given(values, "error_categories")
+    kinds = _require(values, "error_categories")
     if not isinstance(kinds, list) or not all(kind in ERROR_TYPES for kind in kinds):
         known = ", ".join(ERROR_TYPES)
         raise _FaultError("error_categories", f"is no list of {known}. Mend the row.")
@@ -157,14 +157,14 @@ def _metadata(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _verdict(values: dict[str, Any], name: str, *, invalid: bool = False) -> str | None:
-    verdict = _given(values, name)
+    verdict = _require(values, name)
     if verdict in _VERDICTS or (invalid and verdict is None):
         return None if verdict is None else str(verdict)
     or_null = " or null" if invalid else ""
     raise _FaultError(name, f"is {str(verdict)[:40]!r}; it must be error, no_error{or_null}.")
 
 
-def _given(values: dict[str, Any], name: str) -> Any:
+def _require(values: dict[str, Any], name: str) -> Any:
     """The two kinds of file are easily taken for each other."""
     if name not in values:
         raise _FaultError(

@@ -20,7 +20,7 @@ MANIFEST = "MANIFEST.json"
 MANIFEST_BYTES = 4_000_000
 AT_A_TIME = 1 << 20
 # Whoever waits for an archive hears that it grows every so many bytes of a file.
-TELL_EVERY = 1 << 24
+PROGRESS_BYTES = 1 << 24
 
 # Before any clock, and as an ordinary file that everybody may read on a system with such rights.
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Opener = Callable[[], AbstractContextManager[BinaryIO]]
 
 
-class Member(RawIOBase):
+class MemberWriter(RawIOBase):
     """A file of an archive while it is written; its digest grows along."""
 
     def __init__(self, stream: IO[bytes], alive: Callable[[], object] = bool) -> None:
@@ -52,7 +52,7 @@ class Member(RawIOBase):
         self._stream.write(data)
         self._digest.update(data)
         before, self.size = self.size, self.size + len(data)
-        if before // TELL_EVERY < self.size // TELL_EVERY:
+        if before // PROGRESS_BYTES < self.size // PROGRESS_BYTES:
             self._alive()
         return len(text) if isinstance(text, str) else len(data)
 
@@ -60,7 +60,7 @@ class Member(RawIOBase):
         return {"sha256": self._digest.hexdigest(), "bytes": self.size}
 
 
-class Sealing:
+class ArchiveWriter:
     """An archive while it is written: member after member, then `seal`. Nothing is held in memory.
 
     What depends on the clock or the machine never enters, so what is given decides every byte;
@@ -71,17 +71,17 @@ class Sealing:
     def __init__(
         self, stream: BinaryIO, password: str = "", alive: Callable[[], object] = bool
     ) -> None:
-        self._zip = _locked(stream, password) if password else _open(stream)
-        self._info = _locked_info if password else _info
+        self._zip = _open_encrypted(stream, password) if password else _open(stream)
+        self._info = _encrypted_info if password else _info
         self._files: dict[str, dict[str, Any]] = {}
         self._alive = alive
 
     @contextmanager
-    def member(self, name: str) -> Iterator[Member]:
+    def member(self, name: str) -> Iterator[MemberWriter]:
         """A file at this path, to write text (as UTF-8) or bytes to."""
         self._alive()
         with self._zip.open(self._info(name), "w", force_zip64=True) as stream:
-            member = Member(stream, self._alive)
+            member = MemberWriter(stream, self._alive)
             yield member
         self._files[name] = member.facts()
 
@@ -111,17 +111,17 @@ class Sealing:
 
 
 @contextmanager
-def opened(path: Path, limits: Limits) -> Iterator[tuple[dict[str, Any], dict[str, Opener]]]:
+def open_sealed(path: Path, limits: Limits) -> Iterator[tuple[dict[str, Any], dict[str, Opener]]]:
     """The facts and the files of a sealed archive, each of which is as it was when sealed.
 
-    Raises FormatError as `archives.opened` does, and for a file that differs from its digest, is
-    missing or is not listed: the message names it.
+    Raises FormatError as `archives.open_archive` does, and for a file that differs from its digest,
+    is missing or is not listed: the message names it.
     """
-    with archives.opened(path, limits) as members:
+    with archives.open_archive(path, limits) as members:
         facts = _facts(path, members)
         _check(path, facts["files"], members)
     # What was read to be checked counts towards the limits, so the rest begins anew.
-    with archives.opened(path, limits) as members:
+    with archives.open_archive(path, limits) as members:
         yield facts, members
 
 
@@ -129,7 +129,7 @@ def _open(stream: BinaryIO) -> Any:
     return zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED)
 
 
-def _locked(stream: BinaryIO, password: str) -> Any:
+def _open_encrypted(stream: BinaryIO, password: str) -> Any:
     """AES with 256 bits, as WinZip and 7-Zip read it; names and sizes of files stay readable."""
     archive = pyzipper.AESZipFile(
         stream, "w", compression=zipfile.ZIP_DEFLATED, encryption=pyzipper.WZ_AES
@@ -139,14 +139,14 @@ def _locked(stream: BinaryIO, password: str) -> Any:
 
 
 def _info(name: str) -> Any:
-    return _filled(zipfile.ZipInfo(name, _TIME))
+    return _set_fixed_fields(zipfile.ZipInfo(name, _TIME))
 
 
-def _locked_info(name: str) -> Any:
-    return _filled(pyzipper.zipfile_aes.AESZipInfo(name, _TIME))
+def _encrypted_info(name: str) -> Any:
+    return _set_fixed_fields(pyzipper.zipfile_aes.AESZipInfo(name, _TIME))
 
 
-def _filled(info: Any) -> Any:
+def _set_fixed_fields(info: Any) -> Any:
     info.compress_type = zipfile.ZIP_DEFLATED
     info.create_system, info.external_attr = _UNIX, _READABLE
     return info

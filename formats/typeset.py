@@ -37,7 +37,7 @@ _MARKDOWN = {
     ".": "&#46;",
 }
 # Of sentences: all that is not plain, unless it ends a word, or stands between digits.
-_IDLE = re.compile(r"[.:](?=[^\s0-9])|(?<![0-9])[.:](?=[0-9])|[^\s\w.,:;()%–—−/’-]+|_")
+_HARMLESS = re.compile(r"[.:](?=[^\s0-9])|(?<![0-9])[.:](?=[0-9])|[^\s\w.,:;()%–—−/’-]+|_")
 _PLAIN = re.compile(r"[0-9A-Za-z ,-]*")
 _LEAST = 0.0005
 
@@ -51,10 +51,10 @@ def write_latex(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: 
     made = list(rows)
     places = "".join("r" if _is_numeric(made, name) else "l" for name in columns)
     stream.write(f"\\begin{{tabular}}{{{places}}}\n\\toprule\n")
-    stream.write(_latex_row([latex_text(name) for name in columns]))
+    stream.write(_latex_row([escape_latex(name) for name in columns]))
     stream.write("\\midrule\n")
     for row in made:
-        stream.write(_latex_row([_cell(row.get(name), latex_text, "--") for name in columns]))
+        stream.write(_latex_row([_cell(row.get(name), escape_latex, "--") for name in columns]))
     stream.write("\\bottomrule\n\\end{tabular}\n")
     return len(made)
 
@@ -63,10 +63,10 @@ def write_markdown(rows: Iterable[dict[str, Any]], columns: Sequence[str], strea
     """Write a table of GitHub's Markdown; return the number of rows. Numbers stand to the right."""
     made = list(rows)
     places = ["---:" if _is_numeric(made, name) else "---" for name in columns]
-    stream.write(_markdown_row([markdown_text(name) for name in columns]))
+    stream.write(_markdown_row([escape_markdown(name) for name in columns]))
     stream.write(_markdown_row(places))
     for row in made:
-        cells = [_cell(row.get(name), markdown_text, "–") for name in columns]
+        cells = [_cell(row.get(name), escape_markdown, "–") for name in columns]
         stream.write(_markdown_row(cells))
     return len(made)
 
@@ -107,24 +107,24 @@ def _markdown_row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |\n"
 
 
-def latex_text(text: str) -> str:
+def escape_latex(text: str) -> str:
     """A text on one line, in which every sign is the sign that LaTeX shows."""
-    return _replaced(text, _LATEX)
+    return _replace_signs(text, _LATEX)
 
 
-def markdown_text(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """A text on one line, in which every sign is the sign that Markdown shows."""
     if _PLAIN.fullmatch(text):
         return text
-    return _replaced(text, _MARKDOWN)
+    return _replace_signs(text, _MARKDOWN)
 
 
-def markdown_prose(text: str) -> str:
+def escape_markdown_prose(text: str) -> str:
     """The same of sentences: signs that do nothing where they stand in these stay as they are."""
-    return _IDLE.sub(lambda found: _replaced(found[0], _MARKDOWN), _one_line(text))
+    return _HARMLESS.sub(lambda found: _replace_signs(found[0], _MARKDOWN), _one_line(text))
 
 
-def _replaced(text: str, signs: dict[str, str]) -> str:
+def _replace_signs(text: str, signs: dict[str, str]) -> str:
     return "".join(signs.get(sign, sign) for sign in _one_line(text))
 
 

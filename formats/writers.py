@@ -14,15 +14,15 @@ from typing import IO, Any, TextIO
 from uuid import UUID
 
 from formats import fbi_writing
-from formats.held import Card, no_card
-from formats.sealed import Sealing
+from formats.held import CardBuilder, empty_card
+from formats.sealed import ArchiveWriter
 from formats.typeset import write_latex, write_markdown
 
 Values = dict[str, Any]
 Writer = Callable[[Iterable[dict[str, Any]], Sequence[str], TextIO], int]
 
 _FORMULA = "=+-@\t\r"
-_TO_LOOK_AT = "'" + _FORMULA
+_ESCAPED_STARTS = "'" + _FORMULA
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -72,22 +72,22 @@ WRITERS: dict[str, Writer] = {"csv": write_csv, "tsv": write_tsv, "jsonl": write
 # A table of rows can also be a file of typed columns; items can be an archive as study 000's, or a
 # folder for the Hugging Face hub.
 PARQUET, FBI, HUB = "parquet", "fbi", "hub"
-ZIPPED = (FBI, HUB)
-FILES = (*WRITERS, PARQUET, *ZIPPED)
+ZIP_FORMATS = (FBI, HUB)
+FILE_FORMATS = (*WRITERS, PARQUET, *ZIP_FORMATS)
 # A table of figures can also be typeset, or be one JSON document, which says what it is.
-TYPESET: dict[str, Writer] = {"latex": write_latex, "markdown": write_markdown}
-FIGURES = ("json", *WRITERS, *TYPESET)
+TYPESET_WRITERS: dict[str, Writer] = {"latex": write_latex, "markdown": write_markdown}
+FIGURE_FORMATS = ("json", *WRITERS, *TYPESET_WRITERS)
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackingOptions:
     """What a file that is a zip needs beside its rows: what they are called inside, its password
     if it is encrypted, and the data card of a folder for the hub. `alive` is called now and then
     while files are put in, which goes on after the last row."""
 
     name: str = "rows"
     password: str = ""
-    card: Card = no_card
+    card: CardBuilder = empty_card
     alive: Callable[[], object] = bool
 
 
@@ -97,44 +97,44 @@ def write_file(
     columns: Sequence[str],
     path: Path,
     kinds: Mapping[str, str],
-    packed: Packed = Packed(),
+    packed: PackingOptions = PackingOptions(),
 ) -> int:
     """Write rows to a file in one of `FILES`; return their number. `kinds` says what columns hold
-    that are no texts, for formats whose columns have a type, as `parquet.write` takes it.
+    that are no texts, for formats whose columns have a type, as `parquet.write_file` takes it.
 
     With a password the file is an encrypted zip. Whoever ends this program half-way finds what it
     leaves beside the file, under names that begin with `beside(path)`.
     """
-    given = _Given(form, rows, columns, kinds)
+    given = _FileRequest(form, rows, columns, kinds)
     with path.open("wb") as stream:
-        if form not in ZIPPED and not packed.password:
+        if form not in ZIP_FORMATS and not packed.password:
             return _write(given, stream)
-        with closing(Sealing(stream, packed.password, packed.alive)) as sealing:
-            if form not in ZIPPED:
+        with closing(ArchiveWriter(stream, packed.password, packed.alive)) as sealing:
+            if form not in ZIP_FORMATS:
                 return _seal(given, packed.name, sealing)
-            with TemporaryDirectory(dir=path.parent, prefix=beside(path)) as folder:
+            with TemporaryDirectory(dir=path.parent, prefix=temporary_prefix(path)) as folder:
                 return _fill(given, packed.card, sealing, Path(folder))
 
 
-def beside(path: Path) -> str:
+def temporary_prefix(path: Path) -> str:
     """How what lies beside a file while it is written is called."""
     return f"{path.stem}-part-"
 
 
 @dataclass(frozen=True)
-class _Given:
+class _FileRequest:
     form: str
     rows: Iterable[dict[str, Any]]
     columns: Sequence[str]
     kinds: Mapping[str, str]
 
 
-def _write(given: _Given, stream: IO[bytes]) -> int:
+def _write(given: _FileRequest, stream: IO[bytes]) -> int:
     if given.form == PARQUET:
         # A library that takes as much memory as all else here, for whoever asks for it.
         from formats import parquet
 
-        return parquet.write(given.rows, given.columns, stream, given.kinds)
+        return parquet.write_file(given.rows, given.columns, stream, given.kinds)
     text = TextIOWrapper(stream, encoding="utf-8", newline="")
     try:
         return WRITERS[given.form](given.rows, given.columns, text)
@@ -142,7 +142,7 @@ def _write(given: _Given, stream: IO[bytes]) -> int:
         text.detach()
 
 
-def _seal(given: _Given, name: str, sealing: Sealing) -> int:
+def _seal(given: _FileRequest, name: str, sealing: ArchiveWriter) -> int:
     """As the only file of an archive."""
     with sealing.member(f"{name}.{given.form}") as member, BufferedWriter(member) as stream:
         count = _write(given, stream)
@@ -150,19 +150,19 @@ def _seal(given: _Given, name: str, sealing: Sealing) -> int:
     return count
 
 
-def _fill(given: _Given, card: Card, sealing: Sealing, folder: Path) -> int:
+def _fill(given: _FileRequest, card: CardBuilder, sealing: ArchiveWriter, folder: Path) -> int:
     """As all files of an archive, by way of a folder."""
     if given.form == FBI:
         names = [name for name in given.columns if name == "canary"]
-        return fbi_writing.write(given.rows, sealing, folder, names)
+        return fbi_writing.write_archive(given.rows, sealing, folder, names)
     from formats import hub
 
-    return hub.write(given.rows, given.columns, given.kinds, card, sealing, folder)
+    return hub.write_folder(given.rows, given.columns, given.kinds, card, sealing, folder)
 
 
-def ending(form: str, *, encrypted: bool = False) -> str:
+def file_ending(form: str, *, encrypted: bool = False) -> str:
     """What a file in one of `FILES` is called behind its dot."""
-    return "zip" if form in ZIPPED or encrypted else form
+    return "zip" if form in ZIP_FORMATS or encrypted else form
 
 
 def write_figures(
@@ -175,7 +175,7 @@ def write_figures(
     """Write a table of figures in one of `FIGURES`; return the number of rows."""
     if form == "json":
         return write_table(table, rows, columns, stream)
-    return (WRITERS | TYPESET)[form](rows, columns, stream)
+    return (WRITERS | TYPESET_WRITERS)[form](rows, columns, stream)
 
 
 def _write_delimited(
@@ -186,9 +186,9 @@ def _write_delimited(
         quoted = [_quoted(cell, delimiter) for cell in cells]
         return (delimiter.join(quoted) if quoted != [""] else '""') + "\r\n"
 
-    stream.write(line([_defused(name) for name in columns]))
+    stream.write(line([_escape_formula(name) for name in columns]))
     count = 0
-    for cells in _whole(rows, columns, _csv_cells):
+    for cells in _convert_rows(rows, columns, _csv_cells):
         stream.write(line(cells))
         count += 1
     return count
@@ -201,11 +201,11 @@ def _quoted(cell: str, delimiter: str) -> str:
 
 
 def _objects(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> Iterator[str]:
-    for [line] in _whole(rows, columns, _json_line):
+    for [line] in _convert_rows(rows, columns, _json_line):
         yield line
 
 
-def _whole(
+def _convert_rows(
     rows: Iterable[dict[str, Any]], columns: Sequence[str], form: Callable[[Values], list[str]]
 ) -> Iterator[list[str]]:
     """Each row's chosen columns in a form, which is Unicode through and through."""
@@ -216,11 +216,11 @@ def _whole(
             texts = form(values)
             "".join(texts).encode("utf-8")
         except (ValueError, TypeError) as error:
-            raise ValueError(_fault(values, form, number)) from error
+            raise ValueError(_describe_fault(values, form, number)) from error
         yield texts
 
 
-def _fault(values: Values, form: Callable[[Values], list[str]], number: int) -> str:
+def _describe_fault(values: Values, form: Callable[[Values], list[str]], number: int) -> str:
     """Which of a row's columns cannot be written, and why."""
     for column, value in values.items():
         try:
@@ -236,22 +236,22 @@ def _json_line(values: Values) -> list[str]:
 
 def _csv_cells(values: Values) -> list[str]:
     return [
-        _defused(value) if type(value) is str else "" if value is None else _csv_cell(value)
+        _escape_formula(value) if type(value) is str else "" if value is None else _csv_cell(value)
         for value in values.values()
     ]
 
 
 def _csv_cell(value: Any) -> str:
     if isinstance(value, str):
-        return _defused(value)
+        return _escape_formula(value)
     return str(_plain(value)) if isinstance(value, date | UUID) else _json(value)
 
 
-def _defused(text: str) -> str:
-    return "'" + text if text[:1] in _TO_LOOK_AT and text and _is_dangerous(text) else text
+def _escape_formula(text: str) -> str:
+    return "'" + text if text[:1] in _ESCAPED_STARTS and text and _is_dangerous(text) else text
 
 
-def undefused(text: str) -> str:
+def undo_formula_escape(text: str) -> str:
     """The text that `write_csv` wrote so."""
     return text[1:] if text[:1] == "'" and _is_dangerous(text[1:]) else text
 

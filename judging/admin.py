@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
 
-from annotation.accounts import person
+from annotation.accounts import request_account
 from annotation.admin import ReadOnlyAdmin
 from judging.forms.endpoints import EndpointForm
 from judging.models import (
@@ -23,7 +23,7 @@ from judging.models import (
     StrategyVersion,
     Worker,
 )
-from judging.models.evaluators import SHAPES
+from judging.models.evaluators import REQUEST_FIELDS
 from judging.preparing import endpoints
 from judging.running import budgeting
 
@@ -38,10 +38,10 @@ class EndpointAdmin(admin.ModelAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> Any:
         # Runs rest on whom they ask; another evaluator is another endpoint.
         said = ("created_at", "remaining")
-        return (*said, *SHAPES) if obj and obj.runs.exists() else said
+        return (*said, *REQUEST_FIELDS) if obj and obj.runs.exists() else said
 
     def save_model(self, request: HttpRequest, obj: Endpoint, form: Any, change: bool) -> None:
-        endpoints.save(form, person(request))
+        endpoints.save_endpoint(form, request_account(request))
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         # Runs pin their endpoint.
@@ -55,7 +55,7 @@ class BudgetAdmin(admin.ModelAdmin):
     raw_id_fields = ("project",)
 
     def save_model(self, request: HttpRequest, obj: Budget, form: Any, change: bool) -> None:
-        budgeting.set_cap(obj.project, obj.cap, None, account=person(request))
+        budgeting.set_cap(obj.project, obj.cap, None, account=request_account(request))
         obj.pk = Budget.objects.get(project=obj.project).pk
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:

@@ -10,20 +10,20 @@ class JudgingConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("judging.happenings").register()
-        pre_migrate.connect(_before, sender=self)
-        post_migrate.connect(_after, sender=self)
+        pre_migrate.connect(_drop_triggers, sender=self)
+        post_migrate.connect(_install_triggers, sender=self)
 
 
-def _before(plan: Any, **kwargs: Any) -> None:
+def _drop_triggers(plan: Any, **kwargs: Any) -> None:
     """Tables that are about to change go without triggers."""
     from judging import touches
 
     if plan:
-        touches.take_away()
+        touches.drop_triggers()
 
 
-def _after(**kwargs: Any) -> None:
+def _install_triggers(**kwargs: Any) -> None:
     from judging import touches
 
-    if touches.fits():
-        touches.put()
+    if touches.has_all_tables():
+        touches.install_triggers()

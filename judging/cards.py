@@ -16,9 +16,9 @@ from annotation.importing import flagging
 from annotation.leads import agreeing, agreement
 from annotation.models import Project, Resolution, Snapshot
 from annotation.templatetags import figures as written
-from formats.held import Card, Held
-from formats.typeset import markdown_prose, markdown_text, write_markdown
-from judging.exported import Wish
+from formats.held import CardBuilder, FolderCounts
+from formats.typeset import escape_markdown, escape_markdown_prose, write_markdown
+from judging.exported import ExportRequest
 from judging.paper import methods, versions
 
 # By the names that the hub has for them; "unknown" is its word for none that is stated.
@@ -37,8 +37,8 @@ LICENCES = {
 UNSTATED = "unknown"
 TAGS = ("blindspot", "evaluation", "benchmark", "llm-as-a-judge")
 # Of items of which a person decided here what is held true of them.
-BY_PEOPLE = "human-annotated"
-PEOPLE = (Resolution.Source.LABELS, Resolution.Source.ADJUDICATED)
+HUMAN_ANNOTATED = "human-annotated"
+HUMAN_SOURCES = (Resolution.Source.LABELS, Resolution.Source.ADJUDICATED)
 _ITEMS, _UNRESOLVED = "items", "not resolved"
 _SOURCE = ("origin", "made by", "model", "gold answer by", _ITEMS)
 _AGREEMENT = ("question", "measure", "value", "from", "to", "items", "raters", "undefined because")
@@ -46,79 +46,83 @@ _AGREEMENT = ("question", "measure", "value", "from", "to", "items", "raters", "
 Row = dict[str, Any]
 
 
-def card(project: Project, wish: Wish, canary: str, now: datetime) -> Card:
+def make_card_builder(
+    project: Project, wish: ExportRequest, canary: str, now: datetime
+) -> CardBuilder:
     """What writes the card once it is told what the folder holds."""
 
-    def made(held: Held) -> tuple[Mapping[str, Any], str]:
+    def made(held: FolderCounts) -> tuple[Mapping[str, Any], str]:
         front = {
             "pretty_name": project.name,
             "license": wish.licence or UNSTATED,
-            "tags": [*TAGS, *([BY_PEOPLE] if _by_people(held) else [])],
+            "tags": [*TAGS, *([HUMAN_ANNOTATED] if _count_human_decided(held) else [])],
         }
-        said = _said(project, wish, held) | {"canary": canary, "now": now}
+        said = _card_context(project, wish, held) | {"canary": canary, "now": now}
         return front, render_to_string("judging/data_card.txt", said)
 
     return made
 
 
-def _said(project: Project, wish: Wish, held: Held) -> dict[str, Any]:
+def _card_context(project: Project, wish: ExportRequest, held: FolderCounts) -> dict[str, Any]:
     """Every text that a person wrote is made one that Markdown shows."""
     snapshot = Snapshot.objects.in_project(project).named(wish.snapshot) if wish.snapshot else None
-    filters = [tuple(map(markdown_text, pair)) for pair in sorted(wish.filters.items())]
-    _, people, *_ = methods.paragraph(project, []).paragraphs
+    filters = [tuple(map(escape_markdown, pair)) for pair in sorted(wish.filters.items())]
+    _, people, *_ = methods.write_methods(project, []).paragraphs
     return {
-        "name": markdown_text(project.name),
+        "name": escape_markdown(project.name),
         "task": project.task_type,
         "held": held,
-        "texts": list(_texts(project)),
-        "counts": _table(list(_counts(held))),
+        "texts": list(_describe_texts(project)),
+        "counts": _markdown_table(list(_category_rows(held))),
         "categories": len({category for _, category, _ in held.counts}),
-        "sources": _table(list(_sources(held)), _SOURCE) if any(map(any, held.sources)) else "",
+        "sources": _markdown_table(list(_source_rows(held)), _SOURCE)
+        if any(map(any, held.sources))
+        else "",
         "written": sum(n for source, n in held.sources.items() if source.is_written),
-        "others": [(markdown_text(kind), n) for kind, n in sorted(held.others.items())],
+        "others": [(escape_markdown(kind), n) for kind, n in sorted(held.others.items())],
         "flagged": [
-            (markdown_text(flagging.TITLES.get(flag, flag)), markdown_text(flag), n)
+            (escape_markdown(flagging.FLAG_TITLES.get(flag, flag)), escape_markdown(flag), n)
             for flag, n in sorted(held.flagged.items())
         ],
         "resolved": held.decided.total(),
-        "by_people": _by_people(held),
-        "share_by_people": written.share(_by_people(held) / (held.decided.total() or 1)),
+        "by_people": _count_human_decided(held),
+        "share_by_people": written.share(_count_human_decided(held) / (held.decided.total() or 1)),
         "decided": [
-            (n, methods.SOURCES.get(name, markdown_text(name)))
+            (n, methods.SOURCES.get(name, escape_markdown(name)))
             for name, n in held.decided.most_common()
         ],
         "unresolved": sum(n for (*_, value), n in held.counts.items() if not value),
         "snapshot": snapshot,
-        "snapshot_name": markdown_text(wish.snapshot),
+        "snapshot_name": escape_markdown(wish.snapshot),
         "filters": filters,
-        "people": markdown_prose(people),
-        "agreement": _table(_agreement(project), _AGREEMENT),
-        "guidelines": guidelines.current(project),
+        "people": escape_markdown_prose(people),
+        "agreement": _markdown_table(_agreement_rows(project), _AGREEMENT),
+        "guidelines": guidelines.current_version(project),
         "licence": LICENCES.get(wish.licence, "") if wish.licence != UNSTATED else "",
-        "program": versions.program(),
+        "program": versions.program_version(),
     }
 
 
-def _by_people(held: Held) -> int:
+def _count_human_decided(held: FolderCounts) -> int:
     """How many items people labelled or decided in a contest; the rest was held for something
     before anybody here saw it."""
-    return sum(held.decided[source] for source in PEOPLE)
+    return sum(held.decided[source] for source in HUMAN_SOURCES)
 
 
-def _texts(project: Project) -> Iterator[tuple[str, str]]:
+def _describe_texts(project: Project) -> Iterator[tuple[str, str]]:
     """The columns of texts, as its task type calls them; then those of other task types, which
     every export has."""
-    every = (text["name"] for one in tasktypes.definitions().values() for text in one["texts"])
-    titles = {text.name: text.title for text in tasktypes.of_version(project.task_type).texts}
+    every = (text["name"] for one in tasktypes.load_definitions().values() for text in one["texts"])
+    titles = {text.name: text.title for text in tasktypes.load_version(project.task_type).texts}
     names = list(dict.fromkeys(every))
     for name in names:
         if name in titles:
-            yield f"`{name}`", markdown_text(titles[name])
+            yield f"`{name}`", escape_markdown(titles[name])
     others = ", ".join(f"`{name}`" for name in names if name not in titles)
     yield others, "what other tasks show, null here"
 
 
-def _counts(held: Held) -> Iterator[Row]:
+def _category_rows(held: FolderCounts) -> Iterator[Row]:
     """How many items of each category are held for which label, and all of them."""
     place = {category.slug: number for number, category in enumerate(taxonomy.load())}
     groups = sorted(
@@ -139,13 +143,13 @@ def _count_row(ability: str, category: str, found: dict[str, int]) -> Row:
     return {"ability": ability, "category": category, _ITEMS: sum(found.values()), **named}
 
 
-def _sources(held: Held) -> Iterator[Row]:
+def _source_rows(held: FolderCounts) -> Iterator[Row]:
     """How many items come from where, the most first."""
     for source, n in sorted(held.sources.items(), key=lambda one: (-one[1], one[0])):
         yield dict(zip(_SOURCE, (*source, n), strict=True))
 
 
-def _agreement(project: Project) -> list[Row]:
+def _agreement_rows(project: Project) -> list[Row]:
     """The figures over everybody; those that are not defined say why."""
     return [
         dict(
@@ -164,12 +168,12 @@ def _agreement(project: Project) -> list[Row]:
                 strict=True,
             )
         )
-        for question in agreeing.questions(project)
-        for row in agreement.measure(project, question).of(*agreement.MEASURES, people=0)
+        for question in agreeing.list_questions(project)
+        for row in agreement.measure_agreement(project, question).of(*agreement.MEASURES, people=0)
     ]
 
 
-def _table(rows: list[Row], columns: tuple[str, ...] = ()) -> str:
+def _markdown_table(rows: list[Row], columns: tuple[str, ...] = ()) -> str:
     written = io.StringIO()
     write_markdown(rows, columns or tuple(rows[0]), written)
     return written.getvalue().replace("| – ", "| — ")

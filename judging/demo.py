@@ -15,9 +15,9 @@ from django.contrib.auth.hashers import make_password
 
 from annotation import guidelines, importing, perturbing, queue, tasktypes
 from annotation.models import Account, Event, Membership, Project, Role
-from annotation.perturbing import Wish
-from annotation.submissions import Said
-from annotation.vetting import Vetting
+from annotation.perturbing import PerturbRequest
+from annotation.submissions import SubmittedAnswers
+from annotation.vetting import ReleasePolicy
 from formats.readers import READERS
 from formats.rows import DEFAULT_LIMITS, BadRow
 from judging.engine import asking
@@ -26,15 +26,17 @@ from judging.preparing import selecting
 from judging.running import runs
 
 # Of a project whose items people vet, so much is labelled already; the rest is left to do.
-LABELLED = 0.6
+LABELLED_SHARE = 0.6
 # The first label of every category is what its item is meant to be; these come after.
-DOUBTS = {26: "invalid", 28: "not-sure", 30: "not-relevant"}
-LABELLERS = ("ada", "ben")
+DOUBTFUL_CHOICES = {26: "invalid", 28: "not-sure", 30: "not-relevant"}
+ANNOTATOR_ALIASES = ("ada", "ben")
 BASELINES = ("rouge-l", "length")
 # Perturbers that find places for a ladder in the examples; people see a few of each category.
-LADDERS = Wish(perturbers=("spelling", "numbers", "results"), seed="demo", doses=(1, 2, 4))
-SOME = Vetting(share=10, accept=True)
-DONE = "demo made"
+PERTURBATION_OPTIONS = PerturbRequest(
+    perturbers=("spelling", "numbers", "results"), seed="demo", doses=(1, 2, 4)
+)
+VETTING_OPTIONS = ReleasePolicy(share=10, accept=True)
+MADE_EVENT = "demo made"
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ PEOPLE = (
 )
 
 
-def passwords(kept: Path) -> dict[str, str]:
+def load_passwords(kept: Path) -> dict[str, str]:
     """The people's passwords by name: made once at random, and kept where only the owner reads."""
     if not kept.exists():
         kept.touch(mode=0o600)
@@ -63,15 +65,15 @@ def passwords(kept: Path) -> dict[str, str]:
     return dict(json.loads(kept.read_text(encoding="ascii")))
 
 
-def seat(project: Project, words: dict[str, str]) -> dict[str, bool]:
+def create_accounts(project: Project, words: dict[str, str]) -> dict[str, bool]:
     """Give every demo person an account and their role in the project.
 
     Whether the kept password opens it, by name: one that somebody changed since stays changed.
     """
-    return {person.name: _seat(project, person, words[person.name]) for person in PEOPLE}
+    return {person.name: _create_account(project, person, words[person.name]) for person in PEOPLE}
 
 
-def _seat(project: Project, person: Person, word: str) -> bool:
+def _create_account(project: Project, person: Person, word: str) -> bool:
     account, made = Account.objects.get_or_create(username=person.name)
     if made:
         account.password = make_password(word, salt=_salt(word))
@@ -90,24 +92,26 @@ def _salt(word: str) -> str:
 
 
 def is_made(project: Project) -> bool:
-    return Event.objects.filter(project=project, kind=DONE).exists()
+    return Event.objects.filter(project=project, kind=MADE_EVENT).exists()
 
 
-def note_made(project: Project) -> None:
-    Event.record(DONE, project.slug, project_id=project.pk, member_id=None)
+def record_made(project: Project) -> None:
+    Event.record(MADE_EVENT, project.slug, project_id=project.pk, member_id=None)
 
 
-def project_from(path: Path, slug: str, name: str) -> Project:
+def import_project(path: Path, slug: str, name: str) -> Project:
     """The project with the example items, in an order in which categories come in turn."""
     project = Project.objects.filter(slug=slug).select_related("task_type").first()
-    project = project or importing.begin_project(slug, name=name)
-    task = tasktypes.from_definition(project.task_type.definition)
-    drafts = list(importing.check(READERS["jsonl"](path, DEFAULT_LIMITS), task))
-    importing.store(project, _mixed(drafts))
+    project = project or importing.create_audited_project(slug, name=name)
+    task = tasktypes.parse_definition(project.task_type.definition)
+    drafts = list(importing.parse_items(READERS["jsonl"](path, DEFAULT_LIMITS), task))
+    importing.store_items(project, _shuffle_drafts(drafts))
     return project
 
 
-def _mixed(drafts: Sequence[importing.Draft | BadRow]) -> list[importing.Draft | BadRow]:
+def _shuffle_drafts(
+    drafts: Sequence[importing.ParsedItem | BadRow],
+) -> list[importing.ParsedItem | BadRow]:
     """The first item of each category before the second ones, both halves shuffled alike always."""
     order = random.Random(0)
     halves = [list(drafts[::2]), list(drafts[1::2])]
@@ -118,27 +122,29 @@ def _mixed(drafts: Sequence[importing.Draft | BadRow]) -> list[importing.Draft |
 
 def write_guidelines(project: Project, path: Path) -> None:
     """Publish the example guidelines as the first version, if the project has none."""
-    if guidelines.current(project) is None:
+    if guidelines.current_version(project) is None:
         text = path.read_text(encoding="utf-8")
         guidelines.publish(project, text, {}, "The first version.", None)
 
 
 def label_part(project: Project) -> int:
     """Label the first items as people without accounts did, through the queue; how many."""
-    members = [_labeller(project, alias) for alias in LABELLERS]
+    members = [_get_annotator(project, alias) for alias in ANNOTATOR_ALIASES]
     # Counted anew: what the pages show may be some seconds old, and others would be labelled.
-    total, resolved = queue.counted(project)
-    wanted = int(LABELLED * total)
+    total, resolved = queue.count_items(project)
+    wanted = int(LABELLED_SHARE * total)
     for number in range(resolved, wanted):
         member = members[number % len(members)]
         offer = queue.next_offer(member)
         if isinstance(offer, queue.Waiting):
             return number
-        queue.label(member, offer.shown, Said(_answers(number, offer.item.category)))
+        queue.store_label(
+            member, offer.shown, SubmittedAnswers(_answers(number, offer.item.category))
+        )
     return wanted
 
 
-def _labeller(project: Project, alias: str) -> Membership:
+def _get_annotator(project: Project, alias: str) -> Membership:
     member, _ = Membership.objects.get_or_create(
         project=project, alias=alias, defaults={"role": Role.ANNOTATOR}
     )
@@ -147,28 +153,30 @@ def _labeller(project: Project, alias: str) -> Membership:
 
 def _answers(number: int, category: str) -> dict[str, str]:
     meant = "score-invariant" if category == "score-invariant" else "valid"
-    choice = DOUBTS.get(number, meant)
+    choice = DOUBTFUL_CHOICES.get(number, meant)
     return {"choice": choice} | ({"reason": "question-unclear"} if choice == "not-sure" else {})
 
 
-def make_ladders(project: Project) -> int:
+def make_perturbed_items(project: Project) -> int:
     """Have perturbers put 1, 2 and 4 errors into the gold answers; how many items that makes. Most
     of them are accepted unseen, so that there is something to ask about every dose."""
-    return perturbing.make(project, LADDERS, SOME).report.new
+    return perturbing.make_items(project, PERTURBATION_OPTIONS, VETTING_OPTIONS).report.new
 
 
-def ask_baselines(project: Project) -> list[Run]:
+def run_baselines(project: Project) -> list[Run]:
     """One finished run of each offline baseline over what is resolved."""
-    return [_baseline(project, slug) for slug in BASELINES]
+    return [_run_baseline(project, slug) for slug in BASELINES]
 
 
-def _baseline(project: Project, slug: str) -> Run:
-    endpoint = selecting.endpoints().get(name=selecting.BASELINE)
+def _run_baseline(project: Project, slug: str) -> Run:
+    endpoint = selecting.list_all_endpoints().get(name=selecting.BASELINE)
     run = Run.objects.filter(project=project, strategy__slug=slug).first()
     if run is None:
-        version = selecting.strategy_version(slug)
-        run = runs.start(project, strategy=version, endpoint=endpoint, options=runs.Options(seed=0))
+        version = selecting.get_strategy_version(slug)
+        run = runs.start_run(
+            project, strategy=version, endpoint=endpoint, options=runs.RunOptions(seed=0)
+        )
     while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
-        asking.work(endpoint.pk)
+        asking.run_slice(endpoint.pk)
         run.refresh_from_db()
     return run

@@ -9,17 +9,17 @@ from annotation.errors import FieldError
 from annotation.filters import ItemFilter
 from annotation.models import Item, Project, Snapshot
 from annotation.querysets import ItemQuerySet
-from annotation.snapshots.rows import items as frozen_items
-from annotation.tables import items
-from formats.writers import ZIPPED
-from judging.results.tables import EXPORTS
+from annotation.snapshots.rows import item_rows as frozen_items
+from annotation.tables import item_rows
+from formats.writers import ZIP_FORMATS
+from judging.results.tables import EXPORT_TABLES
 
-CANARY = "canary"
-ITEMS = "items"
+CANARY_COLUMN = "canary"
+ITEMS_TABLE = "items"
 
 
 @dataclass(frozen=True)
-class Wish:
+class ExportRequest:
     """A table in a format. `filters` narrow items as their page does, by its names; with `canary`
     every row says in a column of its own that it is test data, and holds a string to look for.
     `snapshot` names the one as which items are written; without, they are as they are now.
@@ -36,71 +36,73 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Rows:
+class ExportRows:
     """The columns in their order, and the rows."""
 
     columns: tuple[str, ...]
     rows: Iterator[dict[str, Any]]
 
 
-def check(project: Project, wish: Wish) -> None:
+def check_request(project: Project, wish: ExportRequest) -> None:
     """Raises FieldError, of `encrypt`, for an open file of a sealed project, of `format`, for
     another table in one that is for items, and of `snapshot`, for one that is not there or not
     whole, for another table than that of items, and for items that are narrowed."""
     if not wish.encrypt:
-        seals.check(project, "Choose to encrypt it.", "encrypt")
-    if wish.form in ZIPPED and wish.table != ITEMS:
+        seals.check_not_sealed(project, "Choose to encrypt it.", "encrypt")
+    if wish.form in ZIP_FORMATS and wish.table != ITEMS_TABLE:
         message = f"{wish.form} is for the table of items. Choose another format."
         raise FieldError(message, "format")
     if not wish.snapshot:
         return
-    if wish.table != ITEMS:
-        raise _unfit("A snapshot holds the table of items alone. Choose now.")
+    if wish.table != ITEMS_TABLE:
+        raise _snapshot_error("A snapshot holds the table of items alone. Choose now.")
     if wish.filters:
-        raise _unfit("A snapshot is exported whole. Take the filters away, or choose now.")
-    if _snapshot(project, wish.snapshot) is None:
-        raise _unfit(f"No snapshot {wish.snapshot[:80]!r} is made here. Choose one that is.")
+        raise _snapshot_error("A snapshot is exported whole. Take the filters away, or choose now.")
+    if _find_snapshot(project, wish.snapshot) is None:
+        raise _snapshot_error(
+            f"No snapshot {wish.snapshot[:80]!r} is made here. Choose one that is."
+        )
 
 
-def count(project: Project, wish: Wish) -> int | None:
+def count_rows(project: Project, wish: ExportRequest) -> int | None:
     """How many rows are wished for, None where nobody knows."""
-    if snapshot := _snapshot(project, wish.snapshot):
+    if snapshot := _find_snapshot(project, wish.snapshot):
         return snapshot.items
-    if wish.table == ITEMS:
-        return _narrowed(project, wish.filters).count()
-    table = EXPORTS[wish.table]
+    if wish.table == ITEMS_TABLE:
+        return _filter_items(project, wish.filters).count()
+    table = EXPORT_TABLES[wish.table]
     return table.count(project) if table.count else None
 
 
-def rows(project: Project, wish: Wish, canary: str = "") -> Rows:
+def read_rows(project: Project, wish: ExportRequest, canary: str = "") -> ExportRows:
     """What is wished for; with a `canary`, which is another text in each export, in every row.
 
     Raises FieldError as `check` does.
     """
-    check(project, wish)
-    columns, found = EXPORTS[wish.table].columns_in(project), _rows(project, wish)
+    check_request(project, wish)
+    columns, found = EXPORT_TABLES[wish.table].columns_in(project), _rows(project, wish)
     if not canary:
-        return Rows(columns, found)
-    return Rows((*columns, CANARY), ({**row, CANARY: canary} for row in found))
+        return ExportRows(columns, found)
+    return ExportRows((*columns, CANARY_COLUMN), ({**row, CANARY_COLUMN: canary} for row in found))
 
 
-def _rows(project: Project, wish: Wish) -> Iterator[dict[str, Any]]:
-    if snapshot := _snapshot(project, wish.snapshot):
+def _rows(project: Project, wish: ExportRequest) -> Iterator[dict[str, Any]]:
+    if snapshot := _find_snapshot(project, wish.snapshot):
         return frozen_items(snapshot)
-    if wish.table == ITEMS:
-        return items(project, _narrowed(project, wish.filters))
-    return EXPORTS[wish.table].rows(project)
+    if wish.table == ITEMS_TABLE:
+        return item_rows(project, _filter_items(project, wish.filters))
+    return EXPORT_TABLES[wish.table].rows(project)
 
 
-def _unfit(message: str) -> FieldError:
+def _snapshot_error(message: str) -> FieldError:
     return FieldError(message, "snapshot")
 
 
-def _snapshot(project: Project, name: str) -> Snapshot | None:
+def _find_snapshot(project: Project, name: str) -> Snapshot | None:
     return Snapshot.objects.in_project(project).made().named(name) if name else None
 
 
-def _narrowed(project: Project, filters: dict[str, str]) -> ItemQuerySet:
+def _filter_items(project: Project, filters: dict[str, str]) -> ItemQuerySet:
     found = ItemFilter(filters, Item.objects.in_project(project)).qs
     assert isinstance(found, ItemQuerySet)
     return found

@@ -14,143 +14,147 @@ from django.utils import timezone
 
 from annotation import instants, jobs, programs, writing
 from annotation.models import Event, Job, Membership, Project
-from annotation.programs import Ended
-from formats.writers import Packed, beside, ending, write_file
+from annotation.programs import ProgramResult
+from formats.writers import PackingOptions, file_ending, temporary_prefix, write_file
 from judging import cards, exported, passwords
-from judging.exported import Wish
-from judging.results.tables import EXPORTS, KINDS
+from judging.exported import ExportRequest
+from judging.results.tables import COLUMN_KINDS, EXPORT_TABLES
 
 KIND = "export"
 # So long a file can be taken; then it is deleted.
-KEPT = timedelta(days=7)
+RETENTION = timedelta(days=7)
 # The tables of evaluators, for those who see results; all others are for who manages.
-OF_RESULTS = ("calls", "outcomes")
+RESULT_TABLES = ("calls", "outcomes")
 # How far an export is, is told every so many rows.
-TELL_EVERY = 1_000
+PROGRESS_ROWS = 1_000
 
 
-def offered(member: Membership) -> tuple[str, ...]:
+def list_tables(member: Membership) -> tuple[str, ...]:
     """The tables that the member may export."""
-    return tuple(name for name in EXPORTS if member.is_lead or name in OF_RESULTS)
+    return tuple(name for name in EXPORT_TABLES if member.is_lead or name in RESULT_TABLES)
 
 
-def want(project: Project, member: Membership, wish: Wish) -> Job:
+def enqueue(project: Project, member: Membership, wish: ExportRequest) -> Job:
     """Have an export made by the next worker; its number is one of the project's exports.
 
-    Raises FieldError as `exported.check` does.
+    Raises FieldError as `exported.check_request` does.
     """
-    exported.check(project, wish)
-    asked = asdict(wish) | {"canary": canary() if wish.canary else ""}
+    exported.check_request(project, wish)
+    asked = asdict(wish) | {"canary": generate_canary() if wish.canary else ""}
     if wish.encrypt:
-        asked[passwords.NONCE] = passwords.number()
-    return jobs.want(project, member, KIND, **asked)
+        asked[passwords.NONCE_KEY] = passwords.generate_nonce()
+    return jobs.enqueue(project, member, KIND, **asked)
 
 
-def of_member(member: Membership) -> QuerySet[Job]:
+def list_exports(member: Membership) -> QuerySet[Job]:
     """The project's exports of tables that the member may have, the last first."""
-    return jobs.of_project(member.project, KIND).filter(result__table__in=offered(member))
+    return jobs.list_jobs(member.project, KIND).filter(result__table__in=list_tables(member))
 
 
-def path(job: Job) -> Path:
+def get_path(job: Job) -> Path:
     """Where the file of a job is; nothing that a person wrote names it."""
-    suffix = ending(job.result["form"], encrypted=job.result.get("encrypt", False))
+    suffix = file_ending(job.result["form"], encrypted=job.result.get("encrypt", False))
     return settings.VAR_DIR / "exports" / f"export-{job.pk}.{suffix}"
 
 
-def can_be_taken(job: Job, now: datetime) -> bool:
+def can_download(job: Job, now: datetime) -> bool:
     there = job.state == Job.State.FINISHED and job.result["expires"] > now.timestamp()
-    return there and path(job).exists()
+    return there and get_path(job).exists()
 
 
-def password_for(job: Job, member: Membership) -> str:
+def get_password(job: Job, member: Membership) -> str:
     """The password of a file that is there, for who asked for it; "" for others and otherwise."""
     is_theirs = member.pk is not None and job.member_id == member.pk
-    return passwords.of(job.result) if is_theirs and can_be_taken(job, timezone.now()) else ""
+    return passwords.derive(job.result) if is_theirs and can_download(job, timezone.now()) else ""
 
 
-def due(now: datetime) -> list[int]:
+def list_due(now: datetime) -> list[int]:
     """The ids of exports that wait for a worker, whose worker is gone, or whose time is over."""
     over = Q(state=Job.State.FINISHED, result__expires__lte=now.timestamp())
-    found = Job.objects.filter(jobs.free(now) | over & Q(result__deleted=False), kind=KIND)
+    found = Job.objects.filter(
+        jobs.free_jobs_filter(now) | over & Q(result__deleted=False), kind=KIND
+    )
     return list(found.values_list("pk", flat=True))
 
 
-def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
+def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     """Make an export, unless another worker is at it, or delete the file of one whose time is
     over; whether that was done. One that is `stopped` waits for the next worker, which begins
     anew."""
-    if _delete(job_id):
+    if _delete_expired(job_id):
         return True
-    with jobs.taken(job_id, KIND, stopped) as job:
+    with jobs.hold_lease(job_id, KIND, stopped) as job:
         if job is None:
             return False
-        command = jobs.manage("make_export", str(job.pk))
-        return _leave(job, jobs.run(job, command, stopped, lambda line: _tell(job, line)))
+        command = jobs.manage_command("make_export", str(job.pk))
+        return _finish(
+            job, jobs.run_leased(job, command, stopped, lambda line: _note_progress(job, line))
+        )
 
 
-def write(job: Job, told: Callable[[int], object] = int) -> int:
+def write_export(job: Job, told: Callable[[int], object] = int) -> int:
     """Write the table that a job is of, as it is at one instant, and tell how many rows are done;
     the number of rows."""
-    wish = _wish(job)
-    jobs.note(job, total=exported.count(job.project, wish))
-    path(job).parent.mkdir(parents=True, exist_ok=True)
-    with instants.held():
-        made = exported.rows(job.project, wish, job.result["canary"])
-        rows = _counted(made.rows, told)
-        packed = _packed(job, wish)
-        count = write_file(wish.form, rows, made.columns, path(job), KINDS, packed)
+    wish = _read_request(job)
+    jobs.store_values(job, total=exported.count_rows(job.project, wish))
+    get_path(job).parent.mkdir(parents=True, exist_ok=True)
+    with instants.consistent_reads():
+        made = exported.read_rows(job.project, wish, job.result["canary"])
+        rows = _report_progress(made.rows, told)
+        packed = _packing_options(job, wish)
+        count = write_file(wish.form, rows, made.columns, get_path(job), COLUMN_KINDS, packed)
     # Told last as well: who listens may store what was told after this has stored the number.
     told(count)
-    jobs.note(job, done=count)
+    jobs.store_values(job, done=count)
     return count
 
 
-def _packed(job: Job, wish: Wish) -> Packed:
-    card = cards.card(job.project, wish, job.result["canary"], timezone.now())
-    return Packed(wish.table, passwords.of(job.result), card, programs.alive)
+def _packing_options(job: Job, wish: ExportRequest) -> PackingOptions:
+    card = cards.make_card_builder(job.project, wish, job.result["canary"], timezone.now())
+    return PackingOptions(wish.table, passwords.derive(job.result), card, programs.send_heartbeat)
 
 
-def _wish(job: Job) -> Wish:
+def _read_request(job: Job) -> ExportRequest:
     # Those that were asked for by an earlier version name none of the last ones.
     said = {name: job.result.get(name, "") for name in ("table", "form", "snapshot", "licence")}
     encrypt = job.result.get("encrypt", False)
-    return Wish(**said, filters=job.result["filters"], encrypt=encrypt)
+    return ExportRequest(**said, filters=job.result["filters"], encrypt=encrypt)
 
 
-def _counted(
+def _report_progress(
     rows: Iterator[dict[str, Any]], told: Callable[[int], object]
 ) -> Iterator[dict[str, Any]]:
     for count, row in enumerate(rows):
-        if count % TELL_EVERY == 0:
+        if count % PROGRESS_ROWS == 0:
             told(count)
         yield row
 
 
-def _tell(job: Job, line: str) -> None:
+def _note_progress(job: Job, line: str) -> None:
     if line.isdigit():
-        jobs.note(job, done=int(line))
+        jobs.store_values(job, done=int(line))
 
 
-def _leave(job: Job, ended: Ended) -> bool:
+def _finish(job: Job, ended: ProgramResult) -> bool:
     """Note how the program ended, unless the export was cancelled, of which nothing stays."""
     made, now = ended.code == 0, timezone.now()
     values: dict[str, Any] = {}
     if made:
-        expires, size = (now + KEPT).timestamp(), path(job).stat().st_size
+        expires, size = (now + RETENTION).timestamp(), get_path(job).stat().st_size
         result = {**job.result, "bytes": size, "expires": expires, "deleted": False}
         values = {"state": Job.State.FINISHED, "finished_at": now, "result": result}
     with writing.transact():
-        kept = jobs.end(job, ended, values) and made
+        kept = jobs.end_job(job, ended, values) and made
         if kept:
-            _record(job)
+            _record_event(job)
     if not kept:
-        path(job).unlink(missing_ok=True)
-    for part in path(job).parent.glob(f"{beside(path(job))}*"):
+        get_path(job).unlink(missing_ok=True)
+    for part in get_path(job).parent.glob(f"{temporary_prefix(get_path(job))}*"):
         shutil.rmtree(part, ignore_errors=True)
     return kept
 
 
-def _record(job: Job) -> None:
+def _record_event(job: Job) -> None:
     job.refresh_from_db()
     Event.record(
         "export",
@@ -167,20 +171,20 @@ def _record(job: Job) -> None:
     )
 
 
-def _delete(job_id: int) -> bool:
+def _delete_expired(job_id: int) -> bool:
     """Delete the file of an export whose time is over; False if it is not. What was finished
     after a worker had looked what is due is not."""
     job = Job.objects.get(pk=job_id)
     if job.state != Job.State.FINISHED or job.result["expires"] > timezone.now().timestamp():
         return False
-    path(job).unlink(missing_ok=True)
+    get_path(job).unlink(missing_ok=True)
     with writing.transact():
         job.result["deleted"] = True
-        job.result.pop(passwords.NONCE, None)
+        job.result.pop(passwords.NONCE_KEY, None)
         job.save(update_fields=["result"])
     return True
 
 
-def canary() -> str:
+def generate_canary() -> str:
     """A text that no other export has."""
     return f"Test data. Do not train models on it. blindspot-canary {uuid.uuid4()}"

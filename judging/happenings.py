@@ -2,7 +2,7 @@
 
 from annotation import happenings
 
-KINDS = {
+EVENT_TITLES = {
     "budget": "budget",
     "demo made": "example project made",
     "endpoint": "endpoint",
@@ -28,4 +28,4 @@ KINDS = {
 
 
 def register() -> None:
-    happenings.KINDS.update(KINDS)
+    happenings.EVENT_TITLES.update(EVENT_TITLES)

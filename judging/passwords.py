@@ -15,27 +15,27 @@ from django.utils.crypto import salted_hmac
 
 # 24 letters and digits of five bits each.
 BYTES, GROUP = 15, 6
-NONCE = "nonce"
+NONCE_KEY = "nonce"
 
 
-def new() -> str:
+def generate() -> str:
     """One that has no job, to be shown at once."""
-    return _written(secrets.token_bytes(BYTES))
+    return _format(secrets.token_bytes(BYTES))
 
 
-def number() -> str:
+def generate_nonce() -> str:
     """What a job keeps for its password."""
     return secrets.token_urlsafe(BYTES)
 
 
-def of(result: Mapping[str, Any]) -> str:
+def derive(result: Mapping[str, Any]) -> str:
     """The password of the export that a job describes so; "" for one that has none (any more)."""
-    if not result.get(NONCE):
+    if not result.get(NONCE_KEY):
         return ""
-    made = salted_hmac("judging.passwords", result[NONCE], algorithm="sha256").digest()
-    return _written(made[:BYTES])
+    made = salted_hmac("judging.passwords", result[NONCE_KEY], algorithm="sha256").digest()
+    return _format(made[:BYTES])
 
 
-def _written(secret: bytes) -> str:
+def _format(secret: bytes) -> str:
     letters = base64.b32encode(secret).decode().lower()
     return "-".join(letters[at : at + GROUP] for at in range(0, len(letters), GROUP))

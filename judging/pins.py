@@ -6,13 +6,13 @@ from typing import Any
 
 from judging.strategies import Metric, Scale, Strategy, with_metrics
 
-OWN = "own"
+OVERRIDES_KEY = "own"
 # Along the axis of its ability alone is each item judged, whatever the names of the axes.
-MAIN = "main"
+MAIN_AXIS = "main"
 
 
 @dataclass(frozen=True)
-class Own:
+class RunOverrides:
     """What a run has of its own, over what its strategy and endpoint say; by default nothing.
 
     `parameters` are laid over theirs. `axes` are those that are asked about, () for all; MAIN
@@ -40,13 +40,13 @@ class Own:
         return {name: value for name, value in every.items() if value not in ({}, [], None)}
 
 
-def own(pinned: Mapping[str, Any]) -> Own:
+def load_overrides(pinned: Mapping[str, Any]) -> RunOverrides:
     """What a run has of its own, by what it pins."""
-    said = dict(pinned.get(OWN, {}))
-    return Own(**{**said, "axes": tuple(said.get("axes", ()))})
+    said = dict(pinned.get(OVERRIDES_KEY, {}))
+    return RunOverrides(**{**said, "axes": tuple(said.get("axes", ()))})
 
 
-def of_metrics(metrics: Iterable[Metric]) -> list[dict[str, Any]]:
+def serialize_metrics(metrics: Iterable[Metric]) -> list[dict[str, Any]]:
     """Metrics of a task type as a run keeps them: one that is edited later changes no prompt."""
     return [
         {
@@ -60,13 +60,13 @@ def of_metrics(metrics: Iterable[Metric]) -> list[dict[str, Any]]:
     ]
 
 
-def strategy(asked: Strategy, pinned: Mapping[str, Any]) -> Strategy:
+def build_strategy(asked: Strategy, pinned: Mapping[str, Any]) -> Strategy:
     """A strategy with what a run pins of it: metrics of the task type, what is the run's own, and
     the parser in use."""
     if "metrics" in pinned:
         decides = pinned.get("decides", "")
         asked = with_metrics(asked, _metrics(pinned["metrics"]), decides=decides)
-    held = pinned.get(OWN, {})
+    held = pinned.get(OVERRIDES_KEY, {})
     changes = {name: held[name] for name in ("votes", "examples") if name in held}
     if "parser" in pinned:
         changes["parser"] = pinned["parser"]

@@ -26,13 +26,13 @@ from judging.prompts.declared import (
     StrategyError,
 )
 from judging.prompts.declaring import FRAMES_OF_METRIC, METRICS, OUTPUT_OF_FRAME, from_definition
-from judging.prompts.placeholders import PLACEHOLDERS, fill
+from judging.prompts.placeholders import NEEDED_PLACEHOLDERS, fill_template
 
 __all__ = [
     "FRAMES_OF_METRIC",
     "METRICS",
+    "NEEDED_PLACEHOLDERS",
     "OUTPUT_OF_FRAME",
-    "PLACEHOLDERS",
     "TOTAL",
     "VERDICTS",
     "Axis",
@@ -41,13 +41,13 @@ __all__ = [
     "Step",
     "Strategy",
     "StrategyError",
-    "digest",
-    "fill",
-    "for_item",
+    "compute_digest",
+    "fill_template",
     "from_definition",
+    "list_item_axes",
     "load",
     "load_all",
-    "source_of",
+    "read_source",
     "with_metrics",
 ]
 
@@ -80,14 +80,14 @@ def load(path: Path) -> Strategy:
     return strategy
 
 
-def source_of(slug: str) -> str:
+def read_source(slug: str) -> str:
     """The text of a strategy's file; KeyError for one that is not there."""
     if slug not in _read_folder():
         raise KeyError(slug)
     return (FOLDER / f"{slug}.toml").read_text(encoding="utf-8")
 
 
-def for_item(strategy: Strategy, ability: str, source_ability: str) -> list[tuple[str, bool]]:
+def list_item_axes(strategy: Strategy, ability: str, source_ability: str) -> list[tuple[str, bool]]:
     """The axes along which an item is judged: (slug, whether it decides the item's outcome).
 
     [("", True)] without axes. An item is decided by the axis of its ability; one whose ability
@@ -121,16 +121,16 @@ def with_metrics(strategy: Strategy, metrics: Sequence[Metric], *, decides: str 
     return replace(strategy, metrics=tuple(metrics), decides=strategy.decides or usual)
 
 
-def digest(value: Any) -> str:
+def compute_digest(value: Any) -> str:
     """SHA-256, in hex, of `value` as canonical JSON: keys sorted, no spaces, ASCII.
 
     1 and 1.0 differ, as they do in a request. Raises TypeError or ValueError for what JSON
     cannot say: NaN, dates, bytes, and keys that are not strings.
     """
-    return hashlib.sha256(canonical(value).encode("ascii")).hexdigest()
+    return hashlib.sha256(dump_canonical(value).encode("ascii")).hexdigest()
 
 
-def canonical(value: Any) -> str:
+def dump_canonical(value: Any) -> str:
     """The text that a digest is of; raises as `digest` does."""
     _refuse_odd_keys(value)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)

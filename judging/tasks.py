@@ -13,26 +13,26 @@ log = logging.getLogger(__name__)
 
 
 @shared_task(name="judging.work", ignore_result=True)
-def work(endpoint_id: int) -> None:
+def ask_endpoint(endpoint_id: int) -> None:
     """Ask an endpoint for a slice of time."""
-    asking.work_overlapping(endpoint_id)
+    asking.run_overlapping_slice(endpoint_id)
 
 
 @shared_task(name="judging.figure", ignore_result=True)
 def make_figure(figure_id: int) -> None:
     """Make a table of figures that is waited for."""
-    figures.work(figure_id)
+    figures.run_job(figure_id)
 
 
-def ring(endpoint_id: int) -> None:
+def notify_workers(endpoint_id: int) -> None:
     """Tell the workers that an endpoint has work. A broker that is down is no harm: every worker
     also looks by itself."""
-    _send(work, endpoint_id)
+    _send(ask_endpoint, endpoint_id)
 
 
-def ring_for(asked: figures.Made | figures.Making) -> None:
+def notify_of_figure(asked: figures.FigureTable | figures.PendingTable) -> None:
     """Tell the workers of figures that are still to be made, if they are."""
-    if isinstance(asked, figures.Making) and not asked.step:
+    if isinstance(asked, figures.PendingTable) and not asked.step:
         _send(make_figure, asked.figure)
 
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-PREFIX = "judging_touch_"
-EVERYTHING = "all"
+TRIGGER_PREFIX = "judging_touch_"
+ALL_SUBJECTS = "all"
 
 
 @dataclass(frozen=True)
-class Source:
+class CountedTable:
     """Rows that figures rest on: their table, when a row of it counts, and the subjects that it is
     about, as statements over the row. `used` are those that a new row cannot be about yet. An
     update counts if any of the `columns` changes."""
@@ -38,17 +38,17 @@ class Source:
 
 
 # What triggers call the row of an event.
-ROWS = {"INSERT": "NEW", "UPDATE": "NEW", "DELETE": "OLD"}
-ALWAYS = tuple(ROWS)
+ROW_NAMES = {"INSERT": "NEW", "UPDATE": "NEW", "DELETE": "OLD"}
+ALL_EVENTS = tuple(ROW_NAMES)
 _OF_PROJECT = "SELECT 'project ' || {row}.project_id AS subject"
 _OF_RUN = "SELECT 'run ' || {row}.run_id AS subject"
 _RUNS_OF_ITEM = (
     "SELECT DISTINCT 'run ' || o.run_id AS subject FROM judging_outcome AS o WHERE o.item_id = "
 )
-SOURCES = (
-    Source("judging_outcome", ALWAYS, (_OF_RUN,)),
-    Source("judging_call", ("INSERT",), (_OF_RUN,)),
-    Source(
+COUNTED_TABLES = (
+    CountedTable("judging_outcome", ALL_EVENTS, (_OF_RUN,)),
+    CountedTable("judging_call", ("INSERT",), (_OF_RUN,)),
+    CountedTable(
         "judging_reply",
         ("INSERT",),
         (
@@ -56,20 +56,20 @@ SOURCES = (
             " WHERE c.request_id = {row}.request_id",
         ),
     ),
-    Source(
+    CountedTable(
         "annotation_resolution",
-        ALWAYS,
+        ALL_EVENTS,
         (
             "SELECT 'project ' || i.project_id AS subject FROM annotation_item AS i"
             " WHERE i.id = {row}.item_id",
             _RUNS_OF_ITEM + "{row}.item_id",
         ),
     ),
-    Source("annotation_label", ALWAYS, (_OF_PROJECT,)),
+    CountedTable("annotation_label", ALL_EVENTS, (_OF_PROJECT,)),
     # By what items are grouped, and whether they count; not what the queue notes of them.
-    Source(
+    CountedTable(
         "annotation_item",
-        ALWAYS,
+        ALL_EVENTS,
         (_OF_PROJECT,),
         ("category", "ability", "source_ability", "cluster", "origin", "parent_id",
          "duplicate_of_id", "dose", "purpose", "fields", "revision_number", "deleted_at"),
@@ -78,10 +78,10 @@ SOURCES = (
 )  # fmt: skip
 
 
-def counts(subjects: Iterable[str]) -> dict[str, int]:
+def load_counts(subjects: Iterable[str]) -> dict[str, int]:
     """How often each was changed, and everything at once; 0 is left out. One short query, a second
     one inside a transaction on PostgreSQL."""
-    named = sorted({EVERYTHING, *subjects})
+    named = sorted({ALL_SUBJECTS, *subjects})
     places = ", ".join(["%s"] * len(named))
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql" and connection.in_atomic_block:
@@ -95,41 +95,41 @@ def counts(subjects: Iterable[str]) -> dict[str, int]:
         return {subject: int(n) for subject, n in cursor.fetchall()}
 
 
-def of_run(run_id: int) -> str:
+def run_subject(run_id: int) -> str:
     return f"run {run_id}"
 
 
-def of_project(project_id: int) -> str:
+def project_subject(project_id: int) -> str:
     return f"project {project_id}"
 
 
-def fits() -> bool:
+def has_all_tables() -> bool:
     """Whether all tables are there: not half-way through the migrations."""
-    tables = {"judging_touch", *(source.table for source in SOURCES)}
+    tables = {"judging_touch", *(source.table for source in COUNTED_TABLES)}
     return tables <= set(connection.introspection.table_names())
 
 
-def put() -> None:
+def install_triggers() -> None:
     """Have the triggers in place as they are written here; what is there already is not touched."""
     wanted = dict(_triggers())
-    if set(wanted) == set(_there()):
+    if set(wanted) == set(_load_installed()):
         return
-    take_away()
+    drop_triggers()
     with connection.cursor() as cursor:
         for statement in (*_functions(), *wanted.values()):
             cursor.execute(statement)
-        cursor.execute("INSERT INTO judging_touch (subject, n) VALUES (%s, 1)", [EVERYTHING])
+        cursor.execute("INSERT INTO judging_touch (subject, n) VALUES (%s, 1)", [ALL_SUBJECTS])
 
 
-def take_away() -> None:
+def drop_triggers() -> None:
     """Drop all triggers, so that tables can be made anew."""
     with connection.cursor() as cursor:
-        for name, table in _there().items():
+        for name, table in _load_installed().items():
             of = f" ON {table}" if connection.vendor == "postgresql" else ""
             cursor.execute(f"DROP TRIGGER IF EXISTS {name}{of}")
 
 
-def _there() -> dict[str, str]:
+def _load_installed() -> dict[str, str]:
     """The triggers that are there, each with its table."""
     found = """
         SELECT t.tgname, c.relname FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
@@ -141,7 +141,7 @@ def _there() -> dict[str, str]:
             " AND SUBSTR(name, 1, 14) = %s"
         )
     with connection.cursor() as cursor:
-        cursor.execute(found, [PREFIX])
+        cursor.execute(found, [TRIGGER_PREFIX])
         return dict(cursor.fetchall())
 
 
@@ -149,15 +149,15 @@ def _triggers() -> Iterator[tuple[str, str]]:
     """Each by its name, which tells one version from another."""
     trigger = _on_postgresql if connection.vendor == "postgresql" else _on_sqlite
     called = "".join(_functions())
-    for source in SOURCES:
+    for source in COUNTED_TABLES:
         for event in source.events:
             does = trigger(source, event)
             written = hashlib.sha256((does + called).encode()).hexdigest()[:8]
-            name = f"{PREFIX}{source.table}_{event.lower()}_{written}"
+            name = f"{TRIGGER_PREFIX}{source.table}_{event.lower()}_{written}"
             yield name, f"CREATE TRIGGER {name} AFTER {event} ON {source.table} {does}"
 
 
-def _on_sqlite(source: Source, event: str) -> str:
+def _on_sqlite(source: CountedTable, event: str) -> str:
     counted = "".join(
         f"""
         UPDATE judging_touch SET n = n + 1 WHERE subject IN ({about});
@@ -165,20 +165,20 @@ def _on_sqlite(source: Source, event: str) -> str:
         FROM ({about}) AS about
         WHERE NOT EXISTS (SELECT 1 FROM judging_touch AS t WHERE t.subject = about.subject);
         """
-        for about in source.about(event, ROWS[event])
+        for about in source.about(event, ROW_NAMES[event])
     )
-    return f"FOR EACH ROW {_changed(source, event, 'IS NOT')} BEGIN {counted} END"
+    return f"FOR EACH ROW {_build_condition(source, event, 'IS NOT')} BEGIN {counted} END"
 
 
-def _on_postgresql(source: Source, event: str) -> str:
+def _on_postgresql(source: CountedTable, event: str) -> str:
     # Many rows are often added at once, by imports and workers.
-    each = f"FOR EACH ROW {_changed(source, event, 'IS DISTINCT FROM')}"
+    each = f"FOR EACH ROW {_build_condition(source, event, 'IS DISTINCT FROM')}"
     if event == "INSERT":
         each = "REFERENCING NEW TABLE AS added FOR EACH STATEMENT"
-    return f"{each} EXECUTE FUNCTION {_function(source, event)}()"
+    return f"{each} EXECUTE FUNCTION {_name_function(source, event)}()"
 
 
-def _changed(source: Source, event: str, apart: str) -> str:
+def _build_condition(source: CountedTable, event: str, apart: str) -> str:
     if event != "UPDATE" or not source.columns:
         return ""
     each = (f'OLD."{column}" {apart} NEW."{column}"' for column in source.columns)
@@ -189,32 +189,32 @@ def _functions() -> Iterator[str]:
     """What triggers call; on SQLite they say it all themselves."""
     if connection.vendor != "postgresql":
         return
-    yield _TOUCH
-    for source in SOURCES:
+    yield _COUNT_FUNCTION
+    for source in COUNTED_TABLES:
         for event in source.events:
             loops = "".join(
                 f"FOR about IN {each} LOOP PERFORM judging_touch(about); END LOOP; "
-                for each in _counted(source, event)
+                for each in _build_subject_queries(source, event)
             )
             yield f"""
-                CREATE OR REPLACE FUNCTION {_function(source, event)}() RETURNS trigger
+                CREATE OR REPLACE FUNCTION {_name_function(source, event)}() RETURNS trigger
                 LANGUAGE plpgsql AS $$
                 DECLARE about text;
                 BEGIN {loops} RETURN NULL; END $$
             """
 
 
-def _counted(source: Source, event: str) -> Iterator[str]:
+def _build_subject_queries(source: CountedTable, event: str) -> Iterator[str]:
     """The subjects of the row, or of all rows that a statement added."""
     if event != "INSERT":
-        return source.about(event, ROWS[event])
+        return source.about(event, ROW_NAMES[event])
     each = "SELECT DISTINCT about.subject FROM added AS one CROSS JOIN LATERAL"
     return (f"{each} ({told}) AS about" for told in source.about(event, "one"))
 
 
 # Once a transaction is enough, however many rows it writes. A row that another writer holds is
 # left alone: whoever waited for it would wait for the whole transaction of the other.
-_TOUCH = """
+_COUNT_FUNCTION = """
     CREATE OR REPLACE FUNCTION judging_touch(about text) RETURNS void LANGUAGE plpgsql AS $$
     DECLARE done text := COALESCE(current_setting('judging.touched', true), '');
     BEGIN
@@ -229,5 +229,6 @@ _TOUCH = """
 """
 
 
-def _function(source: Source, event: str) -> str:
-    return f"{PREFIX}{source.table}_{'added' if event == 'INSERT' else ROWS[event].lower()}"
+def _name_function(source: CountedTable, event: str) -> str:
+    change = "added" if event == "INSERT" else ROW_NAMES[event].lower()
+    return f"{TRIGGER_PREFIX}{source.table}_{change}"

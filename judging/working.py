@@ -26,8 +26,8 @@ from judging.paper import jobs as archives
 from judging.running import tallies
 
 # What the audit calls it.
-AGAIN = "job again"
-MOVING = (Run.State.PLANNING, Run.State.RUNNING, Run.State.PAUSED)
+RERUN_EVENT = "job again"
+ACTIVE_STATES = (Run.State.PLANNING, Run.State.RUNNING, Run.State.PAUSED)
 JOB, RUN = "job", "run"
 
 
@@ -42,7 +42,7 @@ def _import_is_there(job: Job) -> bool:
 
 
 @dataclass(frozen=True)
-class Kind:
+class JobKind:
     """How jobs of one kind are shown. `page` is the name of the page they were asked for on, which
     takes a number if `numbered`: that of the job, or what else of it is the `place`."""
 
@@ -53,44 +53,44 @@ class Kind:
     of: Callable[[Job], str] = lambda job: ""
     state: Callable[[Job], str] = lambda job: job.state
     sees: Callable[[Membership], Q] = lambda member: Q() if member.is_lead else Q(pk__in=[])
-    cancel: Callable[[Job, Membership], bool] | None = jobs.cancel
+    cancel: Callable[[Job, Membership], bool] | None = jobs.cancel_job
     can_again: Callable[[Job], bool] = lambda job: True
     # Asked only once somebody wants to: it may take a query.
     may_again: Callable[[Job, Membership], bool] = lambda job, member: True
 
 
-KINDS: dict[str, Kind] = {
-    imports.KIND: Kind(
+JOB_KINDS: dict[str, JobKind] = {
+    imports.JOB_KIND: JobKind(
         "Import",
         "import",
         numbered=True,
         of=lambda job: str(job.result["name"]),
         state=_import_state,
-        cancel=lambda job, member: imports.cancel(job, member, timezone.now()),
+        cancel=lambda job, member: imports.cancel_import(job, member, timezone.now()),
         can_again=_import_is_there,
     ),
-    exporting.KIND: Kind(
+    exporting.KIND: JobKind(
         "Export",
         "exports",
         of=lambda job: f"{job.result['table']}, {job.result['form']}",
-        sees=lambda member: Q(result__table__in=exporting.offered(member)),
+        sees=lambda member: Q(result__table__in=exporting.list_tables(member)),
     ),
-    archives.KIND: Kind("Archive of results", "archives"),
-    generations.KIND: Kind(
+    archives.KIND: JobKind("Archive of results", "archives"),
+    generations.JOB_KIND: JobKind(
         "Items made here",
         "generation",
         numbered=True,
         of=lambda job: f"by {job.result['by']}, seed {job.result['seed']}",
     ),
-    bringing.KIND: Kind(
+    bringing.KIND: JobKind(
         "Items of a run",
         "run-bring-in",
         numbered=True,
         place=lambda job: int(job.result["run"]),
         of=lambda job: f"run {job.result['run']}, into {job.result['into']}",
-        may_again=bringing.may_again,
+        may_again=bringing.can_rerun,
     ),
-    snapshots.KIND: Kind(
+    snapshots.JOB_KIND: JobKind(
         "Snapshot",
         "snapshots",
         of=lambda job: str(job.result["name"]),
@@ -98,12 +98,12 @@ KINDS: dict[str, Kind] = {
         can_again=lambda job: False,
     ),
     # It only follows the settings, and ends soon.
-    places.IN_LINE: Kind("Places of items", "settings", cancel=None),
+    places.RESIZE_JOB: JobKind("Places of items", "settings", cancel=None),
 }
 
 
 @dataclass(frozen=True)
-class Entry:
+class JobListEntry:
     """One line of the list. `done` and `total` are None where there is nothing to count."""
 
     title: str
@@ -130,17 +130,17 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Rows:
+class CombinedRows:
     """Rows of several tables in one order: what lists by pages ask of a query, which one over
     several tables does not do."""
 
     parts: tuple[QuerySet[Any, Any], ...]
     order: tuple[str, ...] = ("-created_at", "-pk")
 
-    def filter(self, **where: Any) -> "Rows":
+    def filter(self, **where: Any) -> "CombinedRows":
         return replace(self, parts=tuple(part.filter(**where) for part in self.parts))
 
-    def order_by(self, *order: str) -> "Rows":
+    def order_by(self, *order: str) -> "CombinedRows":
         return replace(self, order=order)
 
     def count(self) -> int:
@@ -155,47 +155,47 @@ class Rows:
         return every.order_by(*self.order)[some]
 
 
-def listed(member: Membership) -> Rows:
+def list_visible(member: Membership) -> CombinedRows:
     """Which rows the member sees, the last first, each with what it is and its id."""
     columns = ("what", "pk", "created_at")
-    mine = Job.objects.filter(_seen(member), project=member.project).order_by()
+    mine = Job.objects.filter(_visible_jobs(member), project=member.project).order_by()
     every = mine.annotate(what=Value(JOB, models.CharField())).values_list(*columns, named=True)
     if not member.can_see_results:
-        return Rows((every,))
+        return CombinedRows((every,))
     own = Run.objects.in_project(member.project).order_by()
     of_runs = own.annotate(what=Value(RUN, models.CharField())).values_list(*columns, named=True)
-    return Rows((every, of_runs))
+    return CombinedRows((every, of_runs))
 
 
-def shown(rows: Sequence[tuple[Any, ...]], member: Membership) -> list[Entry]:
+def build_entries(rows: Sequence[tuple[Any, ...]], member: Membership) -> list[JobListEntry]:
     """The entries of some rows of the list, in their order, in a fixed number of queries."""
     ids = {what: [pk for kind, pk, *_ in rows if kind == what] for what in (JOB, RUN)}
-    found: dict[tuple[str, int], Entry] = {}
+    found: dict[tuple[str, int], JobListEntry] = {}
     for job in Job.objects.filter(pk__in=ids[JOB]).select_related("member"):
-        found[JOB, job.pk] = _of_job(job, member)
+        found[JOB, job.pk] = _build_job_entry(job, member)
     some = Run.objects.filter(pk__in=ids[RUN])
     failed = set(some.to_retry().values_list("pk", flat=True)) if ids[RUN] else set()
-    for run in tallies.with_items(some.for_list(), timezone.now()) if ids[RUN] else []:
-        found[RUN, run.pk] = _of_run(run, member, failed=run.pk in failed)
+    for run in tallies.with_item_counts(some.for_list(), timezone.now()) if ids[RUN] else []:
+        found[RUN, run.pk] = _build_run_entry(run, member, failed=run.pk in failed)
     return [found[what, pk] for what, pk, *_ in rows if (what, pk) in found]
 
 
-def called(member: Membership, kind: str, number: int) -> Job | None:
+def find_job(member: Membership, kind: str, number: int) -> Job | None:
     """The job of a kind with this number, if the member sees it."""
-    mine = Job.objects.filter(_seen(member), project=member.project, kind=kind)
+    mine = Job.objects.filter(_visible_jobs(member), project=member.project, kind=kind)
     return mine.filter(result__number=number).select_related("member").first()
 
 
-def cancel(job: Job, member: Membership) -> bool:
+def cancel_job(job: Job, member: Membership) -> bool:
     """End a job that is not done; whether there was something to end."""
     end = _kind(job).cancel
     return end is not None and job.finished_at is None and end(job, member)
 
 
-def again(job: Job, member: Membership) -> bool:
+def rerun_job(job: Job, member: Membership) -> bool:
     """Have a job that failed or was cancelled done by the next worker, from its start; whether it
     can be. What it stored before is then found unchanged."""
-    if not _can_again(job) or not _kind(job).may_again(job, member):
+    if not _can_rerun(job) or not _kind(job).may_again(job, member):
         return False
     anew = {name: value for name, value in job.result.items() if name != "until"}
     values = {"state": Job.State.WAITING, "finished_at": None, "message": "", "done": 0}
@@ -204,28 +204,28 @@ def again(job: Job, member: Membership) -> bool:
         if not ended.update(result=anew, **values):
             return False
         whose = {"project_id": job.project_id, "member_id": member.pk}
-        Event.record(AGAIN, f"{job.kind} {job.result.get('number', '')}".strip(), **whose)
+        Event.record(RERUN_EVENT, f"{job.kind} {job.result.get('number', '')}".strip(), **whose)
     return True
 
 
-def _seen(member: Membership) -> Q:
+def _visible_jobs(member: Membership) -> Q:
     seen = Q(pk__in=[])
-    for name, kind in KINDS.items():
+    for name, kind in JOB_KINDS.items():
         seen |= Q(kind=name) & kind.sees(member)
-    return seen | ~Q(kind__in=KINDS) if member.is_lead else seen
+    return seen | ~Q(kind__in=JOB_KINDS) if member.is_lead else seen
 
 
-def _kind(job: Job) -> Kind:
-    return KINDS.get(job.kind) or Kind(job.kind.replace("-", " ").capitalize())
+def _kind(job: Job) -> JobKind:
+    return JOB_KINDS.get(job.kind) or JobKind(job.kind.replace("-", " ").capitalize())
 
 
-def _can_again(job: Job) -> bool:
+def _can_rerun(job: Job) -> bool:
     return job.came_to_nothing and _kind(job).can_again(job)
 
 
-def _of_job(job: Job, member: Membership) -> Entry:
+def _build_job_entry(job: Job, member: Membership) -> JobListEntry:
     kind, number = _kind(job), job.result.get("number")
-    return Entry(
+    return JobListEntry(
         title=kind.title,
         state=kind.state(job),
         member=job.member.alias if job.member else "",
@@ -241,18 +241,18 @@ def _of_job(job: Job, member: Membership) -> Entry:
         total=job.total,
         kind=job.kind,
         can_cancel=number is not None and kind.cancel is not None and job.finished_at is None,
-        can_again=number is not None and _can_again(job),
+        can_again=number is not None and _can_rerun(job),
     )
 
 
-def _of_run(run: Run, member: Membership, *, failed: bool) -> Entry:
+def _build_run_entry(run: Run, member: Membership, *, failed: bool) -> JobListEntry:
     items = run.counted
-    return Entry(
+    return JobListEntry(
         title="Run",
         state=run.state,
         member=run.member.alias if run.member else "",
         created_at=run.created_at,
-        finished_at=None if run.state in MOVING else run.finished_at or run.created_at,
+        finished_at=None if run.state in ACTIVE_STATES else run.finished_at or run.created_at,
         message=run.reason,
         page="run",
         number=run.number,
@@ -261,6 +261,6 @@ def _of_run(run: Run, member: Membership, *, failed: bool) -> Entry:
         done=items.items - items.pending,
         total=items.items,
         kind=RUN,
-        can_cancel=member.can_run and run.state in MOVING,
+        can_cancel=member.can_run and run.state in ACTIVE_STATES,
         can_again=member.can_run and failed,
     )

@@ -7,4 +7,4 @@ class OperationConfig(AppConfig):
     name = "operation"
 
     def ready(self) -> None:
-        passing.connect()
+        passing.connect_signals()

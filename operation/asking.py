@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping
 
 from django.db import DatabaseError, connections
 
-from operation.findings import Finding, wrong
+from operation.findings import Finding, report_error
 
 log = logging.getLogger(__name__)
 # Seconds that all checks of one look may take together.
-PATIENCE = 3.0
+TIMEOUT_SECONDS = 3.0
 
 Checks = Mapping[str, Callable[[], Finding]]
 
 
-class _Asked:
+class _RunningCheck:
     """A check in a thread of its own, with a connection of its own."""
 
     def __init__(self, name: str, check: Callable[[], Finding]) -> None:
@@ -29,35 +29,37 @@ class _Asked:
         try:
             self.finding = self.check()
         except DatabaseError:
-            self.finding = wrong("The database does not answer.", "See what is said of `database`.")
+            self.finding = report_error(
+                "The database does not answer.", "See what is said of `database`."
+            )
         except Exception:
             log.exception("Checking %s failed.", self.name)
-            self.finding = wrong("The check itself failed.", "See the log.")
+            self.finding = report_error("The check itself failed.", "See the log.")
         finally:
             connections.close_all()
 
 
-_turn = threading.Lock()
+_lock = threading.Lock()
 # What hangs is asked by one thread, however many people ask meanwhile.
-_under_way: dict[str, _Asked] = {}
+_running: dict[str, _RunningCheck] = {}
 
 
-def ask(checks: Checks, *, seconds: float = PATIENCE) -> dict[str, Finding]:
+def run_checks(checks: Checks, *, seconds: float = TIMEOUT_SECONDS) -> dict[str, Finding]:
     """What each check finds, by its name; one that takes longer than that is found wrong."""
     until = time.monotonic() + seconds
-    asked = {name: _begin(name, check) for name, check in checks.items()}
+    asked = {name: _start_check(name, check) for name, check in checks.items()}
     for each in asked.values():
         each.thread.join(max(0.0, until - time.monotonic()))
-    return {name: each.finding or _hangs(seconds) for name, each in asked.items()}
+    return {name: each.finding or _timeout_finding(seconds) for name, each in asked.items()}
 
 
-def _begin(name: str, check: Callable[[], Finding]) -> _Asked:
-    with _turn:
-        asked = _under_way.get(name)
+def _start_check(name: str, check: Callable[[], Finding]) -> _RunningCheck:
+    with _lock:
+        asked = _running.get(name)
         if asked is None or not asked.thread.is_alive():
-            asked = _under_way[name] = _Asked(name, check)
+            asked = _running[name] = _RunningCheck(name, check)
         return asked
 
 
-def _hangs(seconds: float) -> Finding:
-    return wrong(f"It did not answer within {seconds:g} s.", "See whether its server hangs.")
+def _timeout_finding(seconds: float) -> Finding:
+    return report_error(f"It did not answer within {seconds:g} s.", "See whether its server hangs.")

@@ -25,20 +25,20 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from annotation.models import Account, Project
-from annotation.uploads.places import UNLOCKS
-from formats.archives import DAMAGE
+from annotation.uploads.places import PASSWORD_SUFFIX
+from formats.archives import DAMAGED_ERRORS
 from judging import clock
 from judging.models import Worker
-from judging.paper.versions import program
+from judging.paper.versions import program_version
 from operation import databases
-from operation.databases import Trouble
+from operation.databases import BackupError
 
-FORM = 1
-MANIFEST, DATABASE, FILES = "manifest.json", "database", "files"
-LEFT_OUT = frozenset({"static", "exports", "metrics"})
+FORMAT_VERSION = 1
+MANIFEST_NAME, DATABASE_NAME, FILES_FOLDER = "manifest.json", "database", "files"
+EXCLUDED_FOLDERS = frozenset({"static", "exports", "metrics"})
 # What holds only where and while a backup is made: who is at work, and who is signed in.
-OF_THE_MOMENT: tuple[type[Any], ...] = (Worker, Session, UserSession)
-CHUNK = 1 << 20
+TRANSIENT_MODELS: tuple[type[Any], ...] = (Worker, Session, UserSession)
+CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -58,94 +58,94 @@ class Manifest:
         return sum(self.tables.values())
 
 
-def make(to: Path, *, now: datetime) -> Manifest:
+def create_backup(to: Path, *, now: datetime) -> Manifest:
     """Write a backup; people may work meanwhile. No file is there before it is whole.
 
     Raises Trouble for a file that is there, or would lie among those that are saved.
     """
     if to.exists():
-        raise Trouble(f"{to} is there already. Name another file.")
+        raise BackupError(f"{to} is there already. Name another file.")
     if to.resolve().is_relative_to(settings.VAR_DIR.resolve()):
-        raise Trouble(
+        raise BackupError(
             f"{to} would be part of what is saved. Name a file outside {settings.VAR_DIR}."
         )
     part = to.with_name(to.name + ".part")
     try:
         with tempfile.TemporaryDirectory(dir=to.parent) as folder:
-            dumped = Path(folder) / DATABASE
-            emptied = [model._meta.db_table for model in OF_THE_MOMENT]
-            tables = databases.dump(dumped, emptied=emptied)
+            dumped = Path(folder) / DATABASE_NAME
+            emptied = [model._meta.db_table for model in TRANSIENT_MODELS]
+            tables = databases.dump_database(dumped, emptied=emptied)
             part.touch(mode=0o600)  # it holds all that anybody wrote, and digests of passwords
             with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
-                parts = {DATABASE: _put(archive, DATABASE, dumped)}
-                parts |= {name: _put(archive, name, path) for name, path in _files()}
+                parts = {DATABASE_NAME: _add_file(archive, DATABASE_NAME, dumped)}
+                parts |= {name: _add_file(archive, name, path) for name, path in _files()}
                 manifest = Manifest(
-                    form=FORM,
+                    form=FORMAT_VERSION,
                     made=now.isoformat(timespec="seconds"),
-                    program=program(),
+                    program=program_version(),
                     database=connection.vendor,
-                    migrations=_applied(),
+                    migrations=_applied_migrations(),
                     tables=tables,
                     parts=parts,
                 )
-                archive.writestr(MANIFEST, json.dumps(asdict(manifest), indent=1))
+                archive.writestr(MANIFEST_NAME, json.dumps(asdict(manifest), indent=1))
         part.replace(to)
     finally:
         part.unlink(missing_ok=True)
     return manifest
 
 
-def look(source: Path) -> Manifest:
+def verify_backup(source: Path) -> Manifest:
     """What a backup holds, every part compared with its digest; Trouble if it is not whole."""
     try:
         with zipfile.ZipFile(source) as archive:
-            manifest = Manifest(**json.loads(archive.read(MANIFEST)))
-            names = set(archive.namelist()) - {MANIFEST}
-            if names != set(manifest.parts) or manifest.form != FORM:
-                raise Trouble(f"{source} holds other parts than it says.")
+            manifest = Manifest(**json.loads(archive.read(MANIFEST_NAME)))
+            names = set(archive.namelist()) - {MANIFEST_NAME}
+            if names != set(manifest.parts) or manifest.form != FORMAT_VERSION:
+                raise BackupError(f"{source} holds other parts than it says.")
             for name, said in manifest.parts.items():
                 _check_name(name)
                 with archive.open(name) as stream:
                     if _digest(stream) != said["sha256"]:
-                        raise Trouble(f"{source} is damaged: {name} is not what was saved.")
-    except (*DAMAGE, KeyError, TypeError) as error:
-        raise Trouble(f"{source} is no backup, or not a whole one.") from error
+                        raise BackupError(f"{source} is damaged: {name} is not what was saved.")
+    except (*DAMAGED_ERRORS, KeyError, TypeError) as error:
+        raise BackupError(f"{source} is no backup, or not a whole one.") from error
     return manifest
 
 
-def restore(source: Path, *, replace: bool = False) -> Manifest:
+def restore_backup(source: Path, *, replace: bool = False) -> Manifest:
     """Put a backup in the place of what is here, or change nothing and raise Trouble.
 
     What is here must be empty unless it may be replaced, and nobody may be at work on it. The
     tables are those of the backup; `migrate` brings them up to date.
     """
-    manifest = look(source)
-    _check_fits(manifest)
-    _check_free(replace)
+    manifest = verify_backup(source)
+    _check_compatible(manifest)
+    _check_unused(replace)
     with tempfile.TemporaryDirectory(dir=settings.VAR_DIR) as folder:
         with zipfile.ZipFile(source) as archive:
             for name in manifest.parts:
                 archive.extract(name, folder)
-        databases.load(Path(folder) / DATABASE)
-        _bring_files(Path(folder) / FILES)
-    brought = databases.counts()
+        databases.load_dump(Path(folder) / DATABASE_NAME)
+        _restore_files(Path(folder) / FILES_FOLDER)
+    brought = databases.count_rows()
     # Backups of earlier programs hold it.
-    for model in OF_THE_MOMENT:
+    for model in TRANSIENT_MODELS:
         if model._meta.db_table in brought:
             model.objects.all().delete()
     if brought != manifest.tables:
-        raise Trouble("The tables have other rows than were saved. Restore another backup.")
+        raise BackupError("The tables have other rows than were saved. Restore another backup.")
     return manifest
 
 
 def _files() -> Iterator[tuple[str, Path]]:
     for folder in sorted(settings.VAR_DIR.iterdir()):
-        if not folder.is_dir() or folder.name in LEFT_OUT:
+        if not folder.is_dir() or folder.name in EXCLUDED_FOLDERS:
             continue
         for path in sorted(folder.rglob("*")):
-            left_out = path.is_symlink() or path.suffix == UNLOCKS or _is_database(path)
+            left_out = path.is_symlink() or path.suffix == PASSWORD_SUFFIX or _is_database(path)
             if path.is_file() and not left_out:
-                yield f"{FILES}/{path.relative_to(settings.VAR_DIR).as_posix()}", path
+                yield f"{FILES_FOLDER}/{path.relative_to(settings.VAR_DIR).as_posix()}", path
 
 
 def _is_database(path: Path) -> bool:
@@ -155,15 +155,15 @@ def _is_database(path: Path) -> bool:
     return connection.vendor == "sqlite" and path.resolve() in beside
 
 
-def _put(archive: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:
+def _add_file(archive: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:
     """Put a file in, and its size and digest as they went in."""
     digest, size = hashlib.sha256(), 0
     entry = zipfile.ZipInfo.from_file(path, name)
     # PostgreSQL's dump is compressed already.
-    packed = name == DATABASE and connection.vendor == "sqlite"
+    packed = name == DATABASE_NAME and connection.vendor == "sqlite"
     entry.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
     with path.open("rb") as stream, archive.open(entry, "w", force_zip64=True) as into:
-        while part := stream.read(CHUNK):
+        while part := stream.read(CHUNK_BYTES):
             into.write(part)
             digest.update(part)
             size += len(part)
@@ -172,7 +172,7 @@ def _put(archive: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:
 
 def _digest(stream: IO[bytes]) -> str:
     digest = hashlib.sha256()
-    while part := stream.read(CHUNK):
+    while part := stream.read(CHUNK_BYTES):
         digest.update(part)
     return digest.hexdigest()
 
@@ -180,48 +180,50 @@ def _digest(stream: IO[bytes]) -> str:
 def _check_name(name: str) -> None:
     """Raise Trouble unless a part lies where parts lie, and does not climb out."""
     path = PurePosixPath(name)
-    inside = path.parts[0] == FILES and len(path.parts) > 2 and ".." not in path.parts
-    if name != DATABASE and not (inside and "\\" not in name and path.as_posix() == name):
-        raise Trouble(f"This backup holds a part of a wrong name: {name[:200]!r}.")
+    inside = path.parts[0] == FILES_FOLDER and len(path.parts) > 2 and ".." not in path.parts
+    if name != DATABASE_NAME and not (inside and "\\" not in name and path.as_posix() == name):
+        raise BackupError(f"This backup holds a part of a wrong name: {name[:200]!r}.")
 
 
-def _applied() -> list[str]:
+def _applied_migrations() -> list[str]:
     found = MigrationRecorder(connection).applied_migrations()
     return sorted(".".join(one) for one in found)
 
 
-def _check_fits(manifest: Manifest) -> None:
+def _check_compatible(manifest: Manifest) -> None:
     if manifest.database != connection.vendor:
-        raise Trouble(
+        raise BackupError(
             f"This backup is of {manifest.database}, and DATABASE_URL names {connection.vendor}."
             " Restore it where the same kind of database is."
         )
     known = {".".join(node) for node in MigrationLoader(None).graph.nodes}
     newer = sorted(set(manifest.migrations) - known)
     if newer:
-        raise Trouble(
+        raise BackupError(
             f"This backup was made by a newer program (it has {newer[-1]}): update this one first."
         )
 
 
-def _check_free(replace: bool) -> None:
-    there = set(databases.tables())
+def _check_unused(replace: bool) -> None:
+    there = set(databases.list_tables())
     used = Account._meta.db_table in there and (
         Account.objects.exists() or Project.objects.exists()
     )
     if used and not replace:
-        raise Trouble(
+        raise BackupError(
             "There are accounts or projects in this database. Restore into an empty one, or say"
             " --replace to lose what is in it."
         )
-    at_work = databases.others()
+    at_work = databases.count_other_connections()
     if Worker._meta.db_table in there:
         at_work = max(at_work, Worker.objects.alive(clock.now()).count())
     if at_work:
-        raise Trouble(f"{at_work} others are at work on this database. Stop servers and workers.")
+        raise BackupError(
+            f"{at_work} others are at work on this database. Stop servers and workers."
+        )
 
 
-def _bring_files(folder: Path) -> None:
+def _restore_files(folder: Path) -> None:
     """What is in the way of a file goes; other files stay, since nothing names them any more."""
     for path in sorted(folder.rglob("*")) if folder.exists() else []:
         if path.is_file():

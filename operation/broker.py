@@ -3,11 +3,11 @@
 import redis
 from django.conf import settings
 
-SECONDS = 2.0
+TIMEOUT_SECONDS = 2.0
 
 
-def client() -> redis.Redis:
+def connect() -> redis.Redis:
     """A connection to be closed; only where REDIS_URL is set. Nothing is asked of it yet."""
     return redis.Redis.from_url(
-        settings.REDIS_URL, socket_timeout=SECONDS, socket_connect_timeout=SECONDS
+        settings.REDIS_URL, socket_timeout=TIMEOUT_SECONDS, socket_connect_timeout=TIMEOUT_SECONDS
     )

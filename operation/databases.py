@@ -16,10 +16,10 @@ from typing import IO, Any
 from django.db import connection, transaction
 
 # Everything goes, so that tables of another version do not stay beside those that come.
-ANEW = b"DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n"
+RESET_SCHEMA_SQL = b"DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n"
 
 
-class Trouble(Exception):
+class BackupError(Exception):
     """Why a database cannot be saved or brought back, with the remedy."""
 
 
@@ -27,7 +27,7 @@ class _GaveUp(Exception):
     """A program reads no more; why is in its own words."""
 
 
-def dump(to: Path, emptied: Collection[str] = ()) -> dict[str, int]:
+def dump_database(to: Path, emptied: Collection[str] = ()) -> dict[str, int]:
     """Write the database as it is at one moment, some tables without rows; the rows that are
     written of each table."""
     if connection.vendor == "sqlite":
@@ -37,10 +37,10 @@ def dump(to: Path, emptied: Collection[str] = ()) -> dict[str, int]:
         with closing(sqlite3.connect(to)) as copy:
             copy.execute("PRAGMA journal_mode=DELETE")
             copy.execute("PRAGMA secure_delete=ON")
-            for table in set(tables()).intersection(emptied):
+            for table in set(list_tables()).intersection(emptied):
                 copy.execute(f'DELETE FROM "{table}"')
             copy.commit()
-            return {table: _count(copy, table) for table in tables()}
+            return {table: _count(copy, table) for table in list_tables()}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         cursor.execute("SELECT pg_export_snapshot()")
@@ -48,28 +48,28 @@ def dump(to: Path, emptied: Collection[str] = ()) -> dict[str, int]:
         options = ["--format=custom", "--no-owner", "--no-privileges", "--schema=public"]
         options += [f"--exclude-table-data=public.{table}" for table in emptied]
         _run("pg_dump", *options, f"--snapshot={snapshot}", f"--file={to}")
-        return {table: 0 if table in emptied else _count(cursor, table) for table in tables()}
+        return {table: 0 if table in emptied else _count(cursor, table) for table in list_tables()}
 
 
-def load(source: Path) -> None:
+def load_dump(source: Path) -> None:
     """Put what was dumped in the place of everything that is there, or change nothing."""
     if connection.vendor == "sqlite":
         with closing(sqlite3.connect(source)) as copy:
-            if not _is_whole(copy):
-                raise Trouble("The database in this backup is damaged.")
+            if not _check_integrity(copy):
+                raise BackupError("The database in this backup is damaged.")
             connection.ensure_connection()
             copy.backup(connection.connection)
         return
     connection.close()
-    with _started("psql", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1") as told:
-        _write(told, ANEW)
+    with _start_program("psql", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1") as told:
+        _write(told, RESET_SCHEMA_SQL)
         options = ["--no-owner", "--no-privileges", "--schema=public", "--file=-", str(source)]
-        with _started("pg_restore", *options, reading=True) as script:
+        with _start_program("pg_restore", *options, reading=True) as script:
             for part in iter(lambda: script.read(1 << 20), b""):
                 _write(told, part)
 
 
-def _is_whole(copy: sqlite3.Connection) -> bool:
+def _check_integrity(copy: sqlite3.Connection) -> bool:
     try:
         found: tuple[str] = copy.execute("PRAGMA quick_check").fetchone()
     except sqlite3.DatabaseError:
@@ -77,18 +77,18 @@ def _is_whole(copy: sqlite3.Connection) -> bool:
     return found == ("ok",)
 
 
-def counts() -> dict[str, int]:
+def count_rows() -> dict[str, int]:
     """The rows of each table now."""
     with connection.cursor() as cursor:
-        return {table: _count(cursor, table) for table in tables()}
+        return {table: _count(cursor, table) for table in list_tables()}
 
 
-def tables() -> list[str]:
+def list_tables() -> list[str]:
     with connection.cursor() as cursor:
         return sorted(connection.introspection.table_names(cursor))
 
 
-def others() -> int:
+def count_other_connections() -> int:
     """How many others are connected to the database; not known of SQLite, and so 0."""
     if connection.vendor != "postgresql":
         return 0
@@ -108,12 +108,12 @@ def _count(cursor: Any, table: str) -> int:
 
 
 def _run(program: str, *options: str) -> None:
-    with _started(program, *options):
+    with _start_program(program, *options):
         pass
 
 
 @contextmanager
-def _started(program: str, *options: str, reading: bool = False) -> Iterator[IO[bytes]]:
+def _start_program(program: str, *options: str, reading: bool = False) -> Iterator[IO[bytes]]:
     """A program of PostgreSQL's at this database; what it reads, or what it writes.
 
     Raises Trouble with its words if it fails. Passwords go by its environment, which others on
@@ -121,7 +121,7 @@ def _started(program: str, *options: str, reading: bool = False) -> Iterator[IO[
     """
     path = shutil.which(program)
     if path is None:
-        raise Trouble(
+        raise BackupError(
             f"{program} is not here: install PostgreSQL's client programs, of the server's version"
             " or newer (`apt install postgresql-client`)."
         )
@@ -130,7 +130,7 @@ def _started(program: str, *options: str, reading: bool = False) -> Iterator[IO[
         stdin=None if reading else subprocess.PIPE,
         stdout=subprocess.PIPE if reading else subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env=os.environ | _address(),
+        env=os.environ | _connection_variables(),
     )
     pipe = process.stdout if reading else process.stdin
     assert pipe
@@ -148,7 +148,7 @@ def _started(program: str, *options: str, reading: bool = False) -> Iterator[IO[
             said = process.stderr.read().decode(errors="replace").strip()
             process.wait()
     if process.returncode:
-        raise Trouble(f"{program} failed: {_last(said)}")
+        raise BackupError(f"{program} failed: {_last_line(said)}")
 
 
 def _write(pipe: IO[bytes], part: bytes) -> None:
@@ -165,12 +165,12 @@ def _close(pipe: IO[bytes]) -> None:
         return
 
 
-def _last(said: str) -> str:
+def _last_line(said: str) -> str:
     lines = [line for line in said.splitlines() if "ERROR" in line or "error" in line]
     return (lines or said.splitlines() or ["it said nothing."])[0][:500]
 
 
-def _address() -> dict[str, str]:
+def _connection_variables() -> dict[str, str]:
     given = connection.settings_dict
     named = {
         "PGHOST": given["HOST"],

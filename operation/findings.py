@@ -19,13 +19,13 @@ class Finding:
     remedy: str = ""
 
 
-def fine(says: str) -> Finding:
+def report_ok(says: str) -> Finding:
     return Finding(Grade.FINE, says)
 
 
-def doubtful(says: str, remedy: str) -> Finding:
+def report_warning(says: str, remedy: str) -> Finding:
     return Finding(Grade.DOUBTFUL, says, remedy)
 
 
-def wrong(says: str, remedy: str) -> Finding:
+def report_error(says: str, remedy: str) -> Finding:
     return Finding(Grade.WRONG, says, remedy)

@@ -4,12 +4,12 @@ from typing import Any
 
 import requests
 
-SECONDS = 5
-PLACE = "/.well-known/openid-configuration"
-NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+TIMEOUT_SECONDS = 5
+DISCOVERY_PATH = "/.well-known/openid-configuration"
+REQUIRED_KEYS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 
-class Unusable(ValueError):
+class DiscoveryError(ValueError):
     """It cannot be used; the message says why."""
 
 
@@ -18,24 +18,24 @@ def discover(issuer: str) -> dict[str, Any]:
 
     Raises Unusable if it does not answer, is another one, or would have us go on without TLS.
     """
-    said = fetch(issuer.rstrip("/") + PLACE)
+    said = fetch_json(issuer.rstrip("/") + DISCOVERY_PATH)
     if said.get("issuer") != issuer:
-        raise Unusable(f"It calls itself {said.get('issuer')!r}.")
+        raise DiscoveryError(f"It calls itself {said.get('issuer')!r}.")
     scheme = issuer.partition(":")[0]
-    for name in NEEDED:
+    for name in REQUIRED_KEYS:
         if not str(said.get(name, "")).startswith((f"{scheme}://", "https://")):
-            raise Unusable(f"It names no safe {name}.")
+            raise DiscoveryError(f"It names no safe {name}.")
     return said
 
 
-def fetch(address: str, **headers: str) -> dict[str, Any]:
+def fetch_json(address: str, **headers: str) -> dict[str, Any]:
     """The JSON object at an address. Raises Unusable."""
     try:
-        answer = requests.get(address, headers=headers, timeout=SECONDS)
+        answer = requests.get(address, headers=headers, timeout=TIMEOUT_SECONDS)
         answer.raise_for_status()
         said = answer.json()
     except requests.RequestException as error:
-        raise Unusable(f"It does not answer ({type(error).__name__}).") from error
+        raise DiscoveryError(f"It does not answer ({type(error).__name__}).") from error
     if not isinstance(said, dict):
-        raise Unusable("Its answer is no JSON object.")
+        raise DiscoveryError("Its answer is no JSON object.")
     return said

@@ -18,58 +18,59 @@ from typing import Any
 from urllib.parse import urlsplit
 
 # What a line is about; set by the middleware and by workers, in each thread its own.
-_about: ContextVar[dict[str, Any] | None] = ContextVar("about", default=None)
+_context: ContextVar[dict[str, Any] | None] = ContextVar("about", default=None)
 # Values of the environment that never stand in a line, whatever brings them there.
-_SECRET = re.compile(r"KEY|PASSWORD|SECRET|TOKEN")
+_SECRET_NAME = re.compile(r"KEY|PASSWORD|SECRET|TOKEN")
 _HIDDEN = "[hidden]"
 # A line of so many characters says enough, and none can flood the log.
-LONGEST = 2_000
+MAX_LINE_LENGTH = 2_000
 
 
 @contextmanager
-def about(**facts: Any) -> Iterator[dict[str, Any]]:
+def log_context(**facts: Any) -> Iterator[dict[str, Any]]:
     """Lines that are written meanwhile carry these facts; more can be put into what is given."""
-    mine = {**(_about.get() or {}), **facts}
-    token = _about.set(mine)
+    mine = {**(_context.get() or {}), **facts}
+    token = _context.set(mine)
     try:
         yield mine
     finally:
-        _about.reset(token)
+        _context.reset(token)
 
 
-def begin(**facts: Any) -> None:
-    """The same until `finish`, where beginning and end are told apart, as of a worker's task."""
-    _about.set(facts)
+def begin_context(**facts: Any) -> None:
+    """The same until `end_context`, where beginning and end are told apart, as of a worker's
+    task."""
+    _context.set(facts)
 
 
-def finish() -> None:
-    _about.set(None)
+def end_context() -> None:
+    _context.set(None)
 
 
-def request_id() -> str:
+def current_request_id() -> str:
     """The id of the request that is being answered or worked on; "" outside of any."""
-    return str((_about.get() or {}).get("request_id", ""))
+    return str((_context.get() or {}).get("request_id", ""))
 
 
-class Plain(logging.Formatter):
+class PlainFormatter(logging.Formatter):
     """One line for people, from the same facts."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told = facts(record)
+        told = record_facts(record)
         head = f"{told.pop('time')} {told.pop('level')} {told.pop('logger')}: {told.pop('message')}"
         where = told.pop("where", [])
         line = " ".join([head, *(f"{name}={value}" for name, value in told.items())])
-        return hidden("\n    ".join([line, *where]))
+        return hide_secrets("\n    ".join([line, *where]))
 
 
-class Json(logging.Formatter):
+class JSONFormatter(logging.Formatter):
     """One JSON object a line, for programs: time, level, logger, message, and what it is about."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return hidden(json.dumps(facts(record), ensure_ascii=True, default=str))
+        return hide_secrets(json.dumps(record_facts(record), ensure_ascii=True, default=str))
 
 
-class Unsaid(logging.Filter):
+class DuplicateFilter(logging.Filter):
     """Lets through what is not said already: each request has a line of ours, so Django's of the
     same one only adds something where there is an error to tell."""
 
@@ -77,13 +78,13 @@ class Unsaid(logging.Filter):
         return record.exc_info is not None
 
 
-def facts(record: logging.LogRecord) -> dict[str, Any]:
+def record_facts(record: logging.LogRecord) -> dict[str, Any]:
     told: dict[str, Any] = {
         "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
         "level": record.levelname,
         "logger": record.name,
-        "message": _message(record)[:LONGEST],
-        **(_about.get() or {}),
+        "message": _message(record)[:MAX_LINE_LENGTH],
+        **(_context.get() or {}),
         **getattr(record, "facts", {}),
     }
     if record.exc_info and record.exc_info[0] and record.exc_info[1]:
@@ -96,12 +97,12 @@ def _message(record: logging.LogRecord) -> str:
     """Django puts addresses into its lines, in which invitations and resets have their secrets."""
     request = getattr(record, "request", None)
     if request is None:
-        return _unquoted(record)
+        return _without_quotes(record)
     status = getattr(record, "status_code", "")
-    return f"{request.method} {route(request)} {status} {record.levelname.lower()}"
+    return f"{request.method} {request_route(request)} {status} {record.levelname.lower()}"
 
 
-def _unquoted(record: logging.LogRecord) -> str:
+def _without_quotes(record: logging.LogRecord) -> str:
     """The line, with the kind of each error that is quoted in it instead of its words."""
     args = record.args
     if isinstance(args, tuple):
@@ -112,7 +113,7 @@ def _unquoted(record: logging.LogRecord) -> str:
         return str(record.msg)
 
 
-def route(request: Any) -> str:
+def request_route(request: Any) -> str:
     """The pattern that an address fits, which names no item and no secret; "" for none."""
     match = getattr(request, "resolver_match", None)
     return str(match.route) if match else ""
@@ -132,7 +133,7 @@ def _places(error: BaseException) -> list[str]:
     ][-40:]
 
 
-def hidden(line: str) -> str:
+def hide_secrets(line: str) -> str:
     """The line without any secret of the environment."""
     for secret in _secrets():
         line = line.replace(secret, _HIDDEN)
@@ -143,7 +144,7 @@ def hidden(line: str) -> str:
 def _secrets() -> list[str]:
     """Long enough to be one, since a key of "1" would blot out every line; the longest first, since
     of one that begins as another does the rest would stay."""
-    named = {value for name, value in os.environ.items() if _SECRET.search(name)}
+    named = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
     addresses = [value for name, value in os.environ.items() if name.endswith("_URL")]
     found = {secret for secret in named | {*map(_password, addresses)} if len(secret) >= 8}
     return sorted(found, key=len, reverse=True)

@@ -16,71 +16,71 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily
 
 from annotation.models import Job
-from annotation.uploads.jobs import FOR_A_PERSON
+from annotation.uploads.jobs import WAITS_FOR_PERSON
 from judging import clock
 from judging.models import Outcome, Request, Run, Worker
-from operation.broker import client
+from operation.broker import connect
 
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-OF_PROCESS = CollectorRegistry()
+SECONDS_BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+PROCESS_REGISTRY = CollectorRegistry()
 _requests = Counter(
     "blindspot_http_requests",
     "Requests answered, by route and status.",
     ["method", "route", "status"],
-    registry=OF_PROCESS,
+    registry=PROCESS_REGISTRY,
 )
 _seconds = Histogram(
     "blindspot_http_request_seconds",
     "How long requests took.",
     ["route"],
-    registry=OF_PROCESS,
-    buckets=BUCKETS,
+    registry=PROCESS_REGISTRY,
+    buckets=SECONDS_BUCKETS,
 )
 # What Celery puts messages into, unless told otherwise.
-QUEUE = "celery"
+QUEUE_NAME = "celery"
 
 
-def count(method: str, route: str, status: int, seconds: float) -> None:
+def count_request(method: str, route: str, status: int, seconds: float) -> None:
     """Count a request. Routes are patterns, so that nobody can make up new series."""
     known = method if method in METHODS else "other"
     _requests.labels(known, route or "none", str(status)).inc()
     _seconds.labels(route or "none").observe(seconds)
 
 
-def exposition() -> bytes:
+def render_metrics() -> bytes:
     """All numbers in the text format of Prometheus."""
-    registry = OF_PROCESS
+    registry = PROCESS_REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
         multiprocess.MultiProcessCollector(registry)
     state = CollectorRegistry()
-    state.register(OfService())
+    state.register(ServiceCollector())
     return generate_latest(registry) + generate_latest(state)
 
 
-class OfService:
+class ServiceCollector:
     """The state of the service, one query a family or so."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        yield from jobs()
-        yield from requests()
-        yield from outcomes()
-        yield from runs()
-        yield from workers()
-        yield from messages()
+        yield from collect_jobs()
+        yield from collect_requests()
+        yield from collect_missing()
+        yield from collect_runs()
+        yield from collect_workers()
+        yield from collect_messages()
 
 
-def jobs() -> Iterator[GaugeMetricFamily]:
+def collect_jobs() -> Iterator[GaugeMetricFamily]:
     found = Job.objects.order_by().values_list("kind", "state").annotate(Count("pk"))
     yield _family("jobs", "Jobs, by kind and state.", ["kind", "state"], list(found))
-    due = Job.objects.filter(~FOR_A_PERSON, state=Job.State.WAITING)
+    due = Job.objects.filter(~WAITS_FOR_PERSON, state=Job.State.WAITING)
     oldest = due.aggregate(oldest=Min("created_at"))["oldest"]
     text = "How long the oldest job waits for a worker; 0 where none does."
     yield _family("job_oldest_seconds", text, [], [(_age(oldest),)])
 
 
-def requests() -> Iterator[GaugeMetricFamily]:
+def collect_requests() -> Iterator[GaugeMetricFamily]:
     """Of the requests to evaluators those that are not answered: indexes hold them, while the
     answered ones may be many millions."""
     waiting = Request.objects.filter(state=Request.State.WAITING).order_by()
@@ -103,20 +103,20 @@ def requests() -> Iterator[GaugeMetricFamily]:
     yield _family("evaluator_request_oldest_seconds", text, ["endpoint"], ages)
 
 
-def outcomes() -> Iterator[GaugeMetricFamily]:
+def collect_missing() -> Iterator[GaugeMetricFamily]:
     missing = Outcome.objects.filter(result=Outcome.Result.MISSING).order_by()
     causes = missing.values_list("cause").annotate(Count("pk"))
     yield _family("missing", "Outcomes that no reply gives, by cause.", ["cause"], list(causes))
 
 
-def runs() -> Iterator[GaugeMetricFamily]:
+def collect_runs() -> Iterator[GaugeMetricFamily]:
     found = Run.objects.order_by().values_list("state").annotate(Count("pk"))
     yield _family("runs", "Runs, by state.", ["state"], list(found))
     spent = Run.objects.aggregate(spent=Sum("spent"))["spent"] or 0
     yield _family("spent", "What evaluators cost so far, in the prices' currency.", [], [(spent,)])
 
 
-def workers() -> Iterator[GaugeMetricFamily]:
+def collect_workers() -> Iterator[GaugeMetricFamily]:
     now = clock.now()
     alive = list(Worker.objects.alive(now))
     yield _family("workers", "Workers that are alive.", [], [(len(alive),)])
@@ -129,13 +129,13 @@ def workers() -> Iterator[GaugeMetricFamily]:
     yield _family("worker_progress_seconds", text, [], [(_age(last),)])
 
 
-def messages() -> Iterator[GaugeMetricFamily]:
+def collect_messages() -> Iterator[GaugeMetricFamily]:
     """How many messages wait in the broker. Where it is away there is no number."""
     if not settings.REDIS_URL:
         return
     try:
-        with client() as asked:
-            waiting = asked.llen(QUEUE)
+        with connect() as asked:
+            waiting = asked.llen(QUEUE_NAME)
     except redis.RedisError:
         return
     yield _family("messages", "Messages that wait in the broker.", [], [(waiting,)])

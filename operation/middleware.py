@@ -11,34 +11,36 @@ from django.http import HttpRequest, HttpResponse
 from operation import logs, metrics
 
 log = logging.getLogger("request")
-HEADER = "X-Request-ID"
+ID_HEADER = "X-Request-ID"
 # What a proxy may say; anything else could be a text, or a forged line.
-GIVEN = re.compile(r"[A-Za-z0-9-]{8,64}")
+ID_PATTERN = re.compile(r"[A-Za-z0-9-]{8,64}")
 # Parts of an address that say where one is, not what one reads.
-PLACES = ("slug", "number")
+LOGGED_PARTS = ("slug", "number")
 
 
-def told(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[..., HttpResponse]:
+def request_middleware(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[..., HttpResponse]:
     """Outermost, so that what others refuse is told as well. The id comes from the proxy in front,
     if that gave one, and goes back in the answer's header."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         begun = time.perf_counter()
-        given = request.headers.get(HEADER, "")
-        name = given if GIVEN.fullmatch(given) else secrets.token_hex(8)
-        with logs.about(request_id=name):
+        given = request.headers.get(ID_HEADER, "")
+        name = given if ID_PATTERN.fullmatch(given) else secrets.token_hex(8)
+        with logs.log_context(request_id=name):
             response = get_response(request)
-            response[HEADER] = name
-            _tell(request, response, time.perf_counter() - begun)
+            response[ID_HEADER] = name
+            _log_request(request, response, time.perf_counter() - begun)
         return response
 
     return middleware
 
 
-def _tell(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
-    route, match = logs.route(request), request.resolver_match
-    metrics.count(request.method or "", route, response.status_code, seconds)
-    places = {name: match.kwargs[name] for name in PLACES if match and name in match.kwargs}
+def _log_request(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
+    route, match = logs.request_route(request), request.resolver_match
+    metrics.count_request(request.method or "", route, response.status_code, seconds)
+    places = {name: match.kwargs[name] for name in LOGGED_PARTS if match and name in match.kwargs}
     facts = {"status": response.status_code, "seconds": round(seconds, 4), **places}
     account = getattr(getattr(request, "_cached_user", None), "pk", None)
     facts |= {"account": account} if account else {}

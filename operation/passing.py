@@ -6,23 +6,23 @@ from celery.signals import before_task_publish, task_postrun, task_prerun
 
 from operation import logs
 
-HEADER = "request_id"
+ID_HEADER = "request_id"
 
 
-def connect() -> None:
-    before_task_publish.connect(_send, dispatch_uid="operation.passing")
-    task_prerun.connect(_take, dispatch_uid="operation.passing")
-    task_postrun.connect(_end, dispatch_uid="operation.passing")
+def connect_signals() -> None:
+    before_task_publish.connect(_add_request_id, dispatch_uid="operation.passing")
+    task_prerun.connect(_begin_task, dispatch_uid="operation.passing")
+    task_postrun.connect(_end_task, dispatch_uid="operation.passing")
 
 
-def _send(headers: dict[str, Any] | None = None, **kwargs: Any) -> None:
+def _add_request_id(headers: dict[str, Any] | None = None, **kwargs: Any) -> None:
     if headers is not None:
-        headers[HEADER] = logs.request_id()
+        headers[ID_HEADER] = logs.current_request_id()
 
 
-def _take(task: Any, **kwargs: Any) -> None:
-    logs.begin(request_id=getattr(task.request, HEADER, None) or "", task=task.name)
+def _begin_task(task: Any, **kwargs: Any) -> None:
+    logs.begin_context(request_id=getattr(task.request, ID_HEADER, None) or "", task=task.name)
 
 
-def _end(**kwargs: Any) -> None:
-    logs.finish()
+def _end_task(**kwargs: Any) -> None:
+    logs.end_context()

@@ -13,92 +13,92 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from judging import clock
 from judging.models import Worker
-from operation.broker import client
-from operation.findings import Finding, doubtful, fine, wrong
+from operation.broker import connect
+from operation.findings import Finding, report_error, report_ok, report_warning
 
 # A worker ends a slice, or finds nothing to do, far more often.
-STUCK = timedelta(minutes=5)
-START = (
+STUCK_AFTER = timedelta(minutes=5)
+START_HELP = (
     "Start one with `celery --app config worker`; without REDIS_URL the server itself works:"
     " `python manage.py serve`."
 )
 
 
-def database() -> Finding:
+def check_database() -> Finding:
     begun = time.monotonic()
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except OperationalError:
-        return wrong(
+        return report_error(
             f"{connection.display_name} does not answer, or refuses us.",
             "See that it runs, and that DATABASE_URL has its host, port, name, user and password.",
         )
     spent = (time.monotonic() - begun) * 1000
-    return fine(f"{connection.display_name} answers in {spent:.0f} ms.")
+    return report_ok(f"{connection.display_name} answers in {spent:.0f} ms.")
 
 
-def migrations() -> Finding:
+def check_migrations() -> Finding:
     """Whether the tables are those of this program. Newer ones are fine: while an update is rolled
     out, old processes go on beside them."""
-    missing = sorted(_known() - set(MigrationRecorder(connection).applied_migrations()))
+    missing = sorted(_known_migrations() - set(MigrationRecorder(connection).applied_migrations()))
     if not missing:
-        return fine("All are applied.")
+        return report_ok("All are applied.")
     first = ".".join(missing[0])
-    return wrong(
+    return report_error(
         f"{len(missing)} are not applied, {first} first.",
         "Run `python manage.py migrate`.",
     )
 
 
 @cache
-def _known() -> frozenset[tuple[str, str]]:
+def _known_migrations() -> frozenset[tuple[str, str]]:
     """Those of this program; its files do not change while it runs. A squashed one counts as the
     ones that it replaces, and what is on disk is what is asked for."""
     return frozenset(MigrationLoader(None).graph.nodes)
 
 
-def broker() -> Finding:
+def check_broker() -> Finding:
     if not settings.REDIS_URL:
-        return fine("None is wanted: the server process works by itself.")
+        return report_ok("None is wanted: the server process works by itself.")
     try:
-        with client() as asked:
+        with connect() as asked:
             asked.ping()
     except redis.RedisError:
-        return wrong(
+        return report_error(
             "Redis does not answer, or refuses us.",
             "See that it runs, and that REDIS_URL has its host, port, password and number.",
         )
-    return fine("Redis answers.")
+    return report_ok("Redis answers.")
 
 
-def worker() -> Finding:
+def check_workers() -> Finding:
     """Whether a worker is alive that ended a slice, or had nothing to do, not long ago."""
     now = clock.now()
-    return _judged(list(Worker.objects.alive(now)), now)
+    return _judge_workers(list(Worker.objects.alive(now)), now)
 
 
-def worker_here(host: str) -> Finding:
+def check_workers_on(host: str) -> Finding:
     """The same of the workers of one machine or container."""
     now = clock.now()
-    return _judged(list(Worker.objects.alive(now).filter(host=host)), now)
+    return _judge_workers(list(Worker.objects.alive(now).filter(host=host)), now)
 
 
-def _judged(alive: list[Worker], now: datetime) -> Finding:
+def _judge_workers(alive: list[Worker], now: datetime) -> Finding:
     if not alive:
-        return wrong("No worker is running.", START)
+        return report_error("No worker is running.", START_HELP)
     ago = min(now - (one.progressed_at or one.started_at) for one in alive)
     many = "1 worker is alive" if len(alive) == 1 else f"{len(alive)} workers are alive"
-    if ago > STUCK:
-        return wrong(
+    if ago > STUCK_AFTER:
+        return report_error(
             f"{many}, but nothing got on for {_minutes(ago)}: work hangs, or cannot be looked for.",
             "See the worker's log, then restart it; what it was at is taken up again.",
         )
     failed = sum(one.failures for one in alive)
     if failed > sum(one.slices for one in alive):
         says = f"{many}; {failed} slices failed, more than ended well."
-        return doubtful(says, "See the worker's log. Each is tried again.")
-    return fine(f"{many}; the last got on {max(0.0, ago.total_seconds()):.0f} s ago.")
+        return report_warning(says, "See the worker's log. Each is tried again.")
+    return report_ok(f"{many}; the last got on {max(0.0, ago.total_seconds()):.0f} s ago.")
 
 
 def _minutes(ago: timedelta) -> str:
@@ -106,8 +106,8 @@ def _minutes(ago: timedelta) -> str:
 
 
 CHECKS: dict[str, Callable[[], Finding]] = {
-    "database": database,
-    "migrations": migrations,
-    "broker": broker,
-    "worker": worker,
+    "database": check_database,
+    "migrations": check_migrations,
+    "broker": check_broker,
+    "worker": check_workers,
 }

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from operation import asking, readiness
 from operation.findings import Grade
-from operation.metrics import exposition
+from operation.metrics import render_metrics
 
 
 @require_safe
@@ -30,7 +30,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     if not set(names) <= set(readiness.CHECKS):
         known = ", ".join(readiness.CHECKS)
         return JsonResponse({"problem": f"only= names one of {known}."}, status=400)
-    found = asking.ask({name: readiness.CHECKS[name] for name in names})
+    found = asking.run_checks({name: readiness.CHECKS[name] for name in names})
     ready = all(one.grade != Grade.WRONG for one in found.values())
     checks = [{"name": name, "grade": one.grade, "says": one.says} for name, one in found.items()]
     return JsonResponse({"ready": ready, "checks": checks}, status=200 if ready else 503)
@@ -50,4 +50,4 @@ def metrics(request: HttpRequest) -> HttpResponse:
         answer = HttpResponse("a token is wanted\n", "text/plain", status=401)
         answer["WWW-Authenticate"] = 'Bearer realm="metrics"'
         return answer
-    return HttpResponse(exposition(), "text/plain; version=0.0.4; charset=utf-8")
+    return HttpResponse(render_metrics(), "text/plain; version=0.0.4; charset=utf-8")

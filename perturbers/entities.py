@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
 
-from perturbers.changes import Change, Edit, Source
-from perturbers.sentences import is_prose, meets, sentences
+from perturbers.changes import PerturberInput, TextChange, TextEdit
+from perturbers.sentences import is_prose, overlaps, split_sentences
 
 _NAME = re.compile(
     r"(?<=[a-z] )(?P<name>[A-Z][a-zé]{2,}(?: (?:of |de |van |von )?[A-Z][a-zé]{2,}){0,3})(?![\w-])"
@@ -14,24 +14,26 @@ _NAME = re.compile(
 _BOLD = re.compile(r"\*\*[^*\n]+\*\*|^.*:$", re.MULTILINE)
 _ADJECTIVE = re.compile(r"(?:ish|ese|ian|ians)\Z")
 _SMALL = re.compile(r"\b[a-z][a-zé]{2,}")
-_BEFORE = re.compile(r"(\w+) \Z")
+_WORD_BEFORE = re.compile(r"(\w+) \Z")
 # Longer than the words that stand before places.
-_BEHIND = 12
+_LOOK_BEHIND = 12
 # So many names of a text are looked at: each is held against every other one.
-MOST = 500
+MOST_NAMES = 500
 # Words with a capital that name nobody, and what would change a date or an adjective.
 _NO_NAMES = """
     January February March April May June July August September October November December Monday
     Tuesday Wednesday Thursday Friday Saturday Sunday The This That These Those Here There However
     For And But With From Their Your Our His Her Its
     """
-_OF_PLACES = frozenset({"in", "at", "from", "to", "near", "into", "across", "through", "toward"})
+_PLACE_PREPOSITIONS = frozenset(
+    {"in", "at", "from", "to", "near", "into", "across", "through", "toward"}
+)
 
 
-def find(source: Source) -> Iterator[Change]:
+def find_names(source: PerturberInput) -> Iterator[TextChange]:
     """One change for each name in the midst of a sentence, if the text names another one of as
     many words behind a word of the same kind."""
-    found = list(islice(_names(source.gold), MOST))
+    found = list(islice(_names(source.gold), MOST_NAMES))
     names: dict[bool, set[str]] = defaultdict(set)
     for name, _, kind in found:
         names[kind].add(name)
@@ -39,8 +41,8 @@ def find(source: Source) -> Iterator[Change]:
         others = sorted(one for one in names[kind] if _is_like(one, name))
         if others:
             after = source.pick(others, place, name)
-            edit = Edit(place, place + len(name), after)
-            yield Change((edit,), f"The name “{name}” is replaced by “{after}”.")
+            edit = TextEdit(place, place + len(name), after)
+            yield TextChange((edit,), f"The name “{name}” is replaced by “{after}”.")
 
 
 def _names(text: str) -> Iterator[tuple[str, int, bool]]:
@@ -50,15 +52,15 @@ def _names(text: str) -> Iterator[tuple[str, int, bool]]:
     """
     bold = [found.span() for found in _BOLD.finditer(text)]
     no_names = {*_NO_NAMES.split()} | {word.capitalize() for word in _SMALL.findall(text)}
-    for sentence in sentences(text):
+    for sentence in split_sentences(text):
         for found in _NAME.finditer(text, sentence.start, sentence.end):
             name, place = found["name"], found.start("name")
-            stressed = meets(bold, place, place + 1)
+            stressed = overlaps(bold, place, place + 1)
             if stressed or _ADJECTIVE.search(name) or not no_names.isdisjoint(name.split()):
                 continue
             if is_prose(text, *found.span()):
-                before = _BEFORE.search(text, max(sentence.start, place - _BEHIND), place)
-                yield name, place, bool(before and before[1] in _OF_PLACES)
+                before = _WORD_BEFORE.search(text, max(sentence.start, place - _LOOK_BEHIND), place)
+                yield name, place, bool(before and before[1] in _PLACE_PREPOSITIONS)
 
 
 def _is_like(one: str, name: str) -> bool:

@@ -14,14 +14,14 @@ from typing import NamedTuple
 from rapidfuzz.distance import OSA, Indel, Postfix, Prefix
 
 # So much of the words of gold and perturbed answer together may be in one of them alone.
-BOUND = 0.6
+CHANGE_LIMIT = 0.6
 # What differs of longer texts, in words times words, is told by the words alone, without their
 # places: aligning them takes time and memory with the product.
-MOST = 100_000_000
+COMPARISON_LIMIT = 100_000_000
 # A misspelling is no further from its word, and no word is longer.
 _FAR, _LONGEST_WORD = 3, 100
 # So many characters tell in which language a text is.
-LOOKED_AT = 1500
+LANGUAGE_CHARACTERS = 1500
 _DIGIT = re.compile(r"\d")
 _NUMBER_WORDS = """
     zero one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty
@@ -29,7 +29,7 @@ _NUMBER_WORDS = """
     first second third fourth fifth sixth seventh eighth ninth tenth single dozen hundreds thousands
     """
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-_CLOSED = re.compile(r"[.!?…:;)\]}\"'”’»*_`|。！？。।-]\s*\Z")
+_SENTENCE_END = re.compile(r"[.!?…:;)\]}\"'”’»*_`|。！？。।-]\s*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Flag:
     reason: str
 
 
-class Pair(NamedTuple):
+class TextPair(NamedTuple):
     """Gold and perturbed answer with what differs: words taken out, words put in."""
 
     gold: str
@@ -50,22 +50,22 @@ class Pair(NamedTuple):
     share: float
 
 
-def pair(gold: str, response: str) -> Pair:
+def compare_texts(gold: str, response: str) -> TextPair:
     """Two texts by their words and marks; `share` of all words, 0 to 1, is in one alone."""
     before, after = _TOKEN.findall(gold), _TOKEN.findall(response)
-    out, new = _apart(before, after)
+    out, new = _diff_words(before, after)
     share = (len(out) + len(new)) / max(1, len(before) + len(after))
-    return Pair(gold, response, tuple(out), tuple(new), share)
+    return TextPair(gold, response, tuple(out), tuple(new), share)
 
 
-def _apart(before: Sequence[str], after: Sequence[str]) -> tuple[list[str], list[str]]:
+def _diff_words(before: Sequence[str], after: Sequence[str]) -> tuple[list[str], list[str]]:
     """The words of each text that the other does not have at their place, in their order; of very
     long texts those that it does not have at all, or not as often."""
-    start = _alike(before, after)
-    end = _alike(before[start:][::-1], after[start:][::-1])
+    start = _common_prefix(before, after)
+    end = _common_prefix(before[start:][::-1], after[start:][::-1])
     before, after = before[start : len(before) - end], after[start : len(after) - end]
-    if len(before) * len(after) > MOST:
-        return _left(before, Counter(after)), _left(after, Counter(before))
+    if len(before) * len(after) > COMPARISON_LIMIT:
+        return _subtract_words(before, Counter(after)), _subtract_words(after, Counter(before))
     out: list[str] = []
     new: list[str] = []
     for one in Indel.opcodes(before, after):
@@ -75,7 +75,7 @@ def _apart(before: Sequence[str], after: Sequence[str]) -> tuple[list[str], list
     return out, new
 
 
-def _left(words: Iterable[str], there: Counter[str]) -> list[str]:
+def _subtract_words(words: Iterable[str], there: Counter[str]) -> list[str]:
     left: list[str] = []
     for word in words:
         if there[word]:
@@ -85,7 +85,7 @@ def _left(words: Iterable[str], there: Counter[str]) -> list[str]:
     return left
 
 
-def is_same(one: str, other: str) -> bool:
+def has_same_words(one: str, other: str) -> bool:
     """Whether two texts have the same words, whatever white space is between them."""
     alike = Prefix.similarity(one, other)
     first = one[alike : alike + 1], other[alike : alike + 1]
@@ -94,8 +94,13 @@ def is_same(one: str, other: str) -> bool:
     return one.split() == other.split()
 
 
-def flags(
-    category: str, gold: str, response: str, *, siblings: Iterable[str] = (), bound: float = BOUND
+def find_flags(
+    category: str,
+    gold: str,
+    response: str,
+    *,
+    siblings: Iterable[str] = (),
+    bound: float = CHANGE_LIMIT,
 ) -> list[Flag]:
     """What the rules say of a perturbed answer of a category, by its slug; [] if nothing.
 
@@ -105,73 +110,73 @@ def flags(
         return [Flag("empty", "There is no text.")]
     if response == gold:
         return [Flag("identical", "It is the gold answer.")]
-    if is_same(response, gold):
+    if has_same_words(response, gold):
         return [Flag("white-space-only", "Only white space differs from the gold answer.")]
-    made = pair(gold, response)
-    return [*_of_any(made, siblings, bound), *_of_category(category, made)]
+    made = compare_texts(gold, response)
+    return [*_general_flags(made, siblings, bound), *_category_flags(category, made)]
 
 
-def _of_any(made: Pair, siblings: Iterable[str], bound: float) -> Iterator[Flag]:
-    if any(is_same(made.response, one) for one in siblings):
+def _general_flags(made: TextPair, siblings: Iterable[str], bound: float) -> Iterator[Flag]:
+    if any(has_same_words(made.response, one) for one in siblings):
         yield Flag("duplicate", "Another perturbed answer of the same gold answer is the same.")
-    if reason := language(made.gold, made.response):
+    if reason := describe_language_change(made.gold, made.response):
         yield Flag("language", reason)
     if made.share > bound:
         yield Flag("bound", f"{made.share:.0%} of the words differ; {bound:.0%} is the bound.")
-    if _CLOSED.search(made.gold) and not _CLOSED.search(made.response):
+    if _SENTENCE_END.search(made.gold) and not _SENTENCE_END.search(made.response):
         yield Flag(
             "truncated", "It ends in the midst of a sentence, which the gold answer does not."
         )
 
 
-def _of_category(category: str, made: Pair) -> Iterator[Flag]:
+def _category_flags(category: str, made: TextPair) -> Iterator[Flag]:
     rule = RULES.get(category)
     reason = rule(made) if rule else ""
     if reason:
         yield Flag("claim", reason)
 
 
-def _numbers(made: Pair) -> str:
-    out, new = list(_numbers_of(made.out)), list(_numbers_of(made.new))
+def _check_numbers(made: TextPair) -> str:
+    out, new = list(_find_numbers(made.out)), list(_find_numbers(made.new))
     return "" if out != new else "No number differs."
 
 
-def _numbers_of(words: Iterable[str]) -> Iterator[str]:
+def _find_numbers(words: Iterable[str]) -> Iterator[str]:
     words_for_them = frozenset(_NUMBER_WORDS.split())
     return (one for one in words if _DIGIT.search(one) or one.lower() in words_for_them)
 
 
-def _calculated(made: Pair) -> str:
+def _check_calculation(made: TextPair) -> str:
     """Of numbers alone: a riddle's steps are words."""
-    return _numbers(made) if "=" in made.gold else ""
+    return _check_numbers(made) if "=" in made.gold else ""
 
 
-def _final(made: Pair) -> str:
+def _check_final_answer(made: TextPair) -> str:
     """A number, if the last line has one: a riddle's answer is a word."""
     last = made.gold.rstrip().rsplit("\n", 1)[-1]
-    if _DIGIT.search(last) and (reason := _numbers(made)):
+    if _DIGIT.search(last) and (reason := _check_numbers(made)):
         return reason
-    shared = _alike(made.gold, made.response)
+    shared = _common_prefix(made.gold, made.response)
     return "" if shared >= len(made.gold) / 2 else "The solution differs before its last part."
 
 
-def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+def _common_prefix(one: Sequence[str], other: Sequence[str]) -> int:
     """With how many characters, or words, two texts begin alike."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _less(made: Pair) -> str:
+def _check_shorter(made: TextPair) -> str:
     out, new = _words(made.out), _words(made.new)
     return "" if len(out) > 2 * len(new) else "More was put in than taking something out needs."
 
 
-def _more(made: Pair) -> str:
+def _check_longer(made: TextPair) -> str:
     out, new = _words(made.out), _words(made.new)
     return "" if len(new) > 2 * len(out) else "More was taken out than putting something in needs."
 
 
-def _spelling(made: Pair) -> str:
+def _check_spelling(made: TextPair) -> str:
     out, new = _words(made.out), _words(made.new)
     far = [
         (a[:_LONGEST_WORD], b[:_LONGEST_WORD])
@@ -188,7 +193,7 @@ def _is_near(word: str, other: str) -> bool:
     return longest <= _LONGEST_WORD and OSA.distance(word, other) <= _FAR
 
 
-def _moved(made: Pair) -> str:
+def _check_order(made: TextPair) -> str:
     out, new = Counter(_words(made.out)), Counter(_words(made.new))
     odd = ((out - new) + (new - out)).total()
     return (
@@ -196,23 +201,23 @@ def _moved(made: Pair) -> str:
     )
 
 
-def _same_words(made: Pair) -> str:
+def _check_same_words(made: TextPair) -> str:
     out, new = Counter(_words(made.out)), Counter(_words(made.new))
     return "" if out == new else "Words differ, not only the layout."
 
 
-RULES: dict[str, Callable[[Pair], str]] = {
-    "number-errors": _numbers,
-    "copying-numbers": _numbers,
-    "calculations": _calculated,
-    "final-errors": _final,
-    "remove-fact": _less,
-    "do-less": _less,
-    "do-more": _more,
-    "spelling": _spelling,
-    "chronology": _moved,
-    "sequence-errors": _moved,
-    "formatting": _same_words,
+RULES: dict[str, Callable[[TextPair], str]] = {
+    "number-errors": _check_numbers,
+    "copying-numbers": _check_numbers,
+    "calculations": _check_calculation,
+    "final-errors": _check_final_answer,
+    "remove-fact": _check_shorter,
+    "do-less": _check_shorter,
+    "do-more": _check_longer,
+    "spelling": _check_spelling,
+    "chronology": _check_order,
+    "sequence-errors": _check_order,
+    "formatting": _check_same_words,
 }
 
 
@@ -220,16 +225,18 @@ def _words(tokens: Iterable[str]) -> list[str]:
     return [one for one in tokens if one[0].isalpha()]
 
 
-def language(gold: str, response: str) -> str:
+def describe_language_change(gold: str, response: str) -> str:
     """Why a text seems to be in another language or script than the one that it was made from; ""
     if it does not, or where one of them is too short to tell.
 
     One of which three in four words are words of the other is in the same language, and so is one
     that begins and ends as the other does, with little between.
     """
-    if _shares_text(gold, response) or _shares_words(gold[:LOOKED_AT], response[:LOOKED_AT]):
+    if _shares_text(gold, response) or _shares_words(
+        gold[:LANGUAGE_CHARACTERS], response[:LANGUAGE_CHARACTERS]
+    ):
         return ""
-    for tell in (_script, _language_of):
+    for tell in (_detect_script, _detect_language):
         before, after = tell(gold), tell(response)
         if before and after and before != after:
             return f"It reads as {after}, the gold answer as {before}."
@@ -240,7 +247,7 @@ def _shares_text(gold: str, response: str) -> bool:
     # One change leaves all before it and all behind it, which takes no time to see.
     shared = Prefix.similarity(gold, response) + Postfix.similarity(gold, response)
     longest = max(len(gold), len(response))
-    return longest - shared < min(LOOKED_AT, longest) / 10
+    return longest - shared < min(LANGUAGE_CHARACTERS, longest) / 10
 
 
 def _shares_words(gold: str, response: str) -> bool:
@@ -266,19 +273,19 @@ _LANGUAGE_OF = {
 }
 
 
-def _script(text: str) -> str:
+def _detect_script(text: str) -> str:
     """The script of most letters; "" where there are too few to tell."""
     scripts = Counter[str]()
     # A text has few letters, each many times.
-    for letter, times in Counter(text[:LOOKED_AT]).items():
+    for letter, times in Counter(text[:LANGUAGE_CHARACTERS]).items():
         if letter.isalpha():
             scripts[unicodedata.name(letter, "?").split()[0]] += times
     return "" if scripts.total() < 40 else f"{scripts.most_common(1)[0][0].capitalize()} script"
 
 
-def _language_of(text: str) -> str:
+def _detect_language(text: str) -> str:
     """The language whose small words are most; "" where there are too few to tell."""
-    words = re.findall(r"\w+", text[:LOOKED_AT].lower())
+    words = re.findall(r"\w+", text[:LANGUAGE_CHARACTERS].lower())
     found = Counter[str]()
     for word, times in Counter(word for word in words if word in _LANGUAGE_OF).items():
         found.update(dict.fromkeys(_LANGUAGE_OF[word], times))

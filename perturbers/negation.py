@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from perturbers.changes import Change, Edit, Source
-from perturbers.sentences import Sentence, is_prose, sentences
+from perturbers.changes import PerturberInput, TextChange, TextEdit
+from perturbers.sentences import Sentence, is_prose, split_sentences
 
 _COPULA = re.compile(r"(?<![\w'’])(?:is|are|was|were)(?P<not> not)?(?= [a-z\"“0-9])")
 # A condition or a question states nothing, and “no” or “never” would be negated twice.
@@ -12,15 +12,15 @@ _NO_STATEMENT = re.compile(r"(?i)\b(?:if|whether|when|while|unless|because|altho
 _NEGATED = re.compile(r"(?i) (?:no|never|none|neither|nor|n't|only|either|to|also)\b")
 
 
-def find(source: Source) -> Iterator[Change]:
+def find_statements(source: PerturberInput) -> Iterator[TextChange]:
     """One change for each statement, at its first copula."""
-    for sentence in sentences(source.gold):
-        found = _first(source.gold, sentence)
+    for sentence in split_sentences(source.gold):
+        found = _find_copula(source.gold, sentence)
         if found and is_prose(source.gold, *found.span()):
-            yield _negated(source.gold, sentence, found)
+            yield _negate(source.gold, sentence, found)
 
 
-def _first(text: str, sentence: Sentence) -> re.Match[str] | None:
+def _find_copula(text: str, sentence: Sentence) -> re.Match[str] | None:
     found = _COPULA.search(text, sentence.start, sentence.end)
     if found is None or sentence.of(text).rstrip("\"'”’)*_").endswith("?"):
         return None
@@ -29,18 +29,18 @@ def _first(text: str, sentence: Sentence) -> re.Match[str] | None:
     return None if stops else found
 
 
-def _negated(text: str, sentence: Sentence, found: re.Match[str]) -> Change:
+def _negate(text: str, sentence: Sentence, found: re.Match[str]) -> TextChange:
     copula = found[0].removesuffix(" not")
     if found["not"]:
-        edit = Edit(found.end() - len(" not"), found.end(), "")
+        edit = TextEdit(found.end() - len(" not"), found.end(), "")
         claim = f"“{found[0]}” is changed to “{copula}”"
     else:
-        edit = Edit(found.end(), found.end(), " not")
+        edit = TextEdit(found.end(), found.end(), " not")
         claim = f"“{copula}” is changed to “{copula} not”"
-    return Change((edit,), f"{claim} in “{beginning(sentence.of(text))}”.")
+    return TextChange((edit,), f"{claim} in “{shorten_sentence(sentence.of(text))}”.")
 
 
-def beginning(sentence: str, words: int = 8) -> str:
+def shorten_sentence(sentence: str, words: int = 8) -> str:
     """How a sentence begins, so that a claim can name it."""
     said = sentence.split()
     return " ".join(said[:words]) + (" …" if len(said) > words else "")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from perturbers.changes import Change, Edit, Source
+from perturbers.changes import PerturberInput, TextChange, TextEdit
 
 _NUMBER = re.compile(
     r"(?<![\w.,/:^_\\-])(?<![\^_]\{)(?:\d{1,3}(?:,\d{3})+|\d{1,12})(?:\.\d{1,9})?(?![\w/:^_-]|[.,]\d|\.(?=\s*\d))"
@@ -38,7 +38,7 @@ class Number(NamedTuple):
     end: int
 
 
-def numbers(text: str) -> Iterator[Number]:
+def find_digit_numbers(text: str) -> Iterator[Number]:
     """The numbers in digits that say something: none that number a list, none that is a part of a
     word, a date, a fraction, a version or a ratio."""
     marks = {found.end() for found in _LIST_MARK.finditer(text)}
@@ -47,24 +47,26 @@ def numbers(text: str) -> Iterator[Number]:
             yield Number(found[0], *found.span())
 
 
-def find(source: Source) -> Iterator[Change]:
+def find_numbers(source: PerturberInput) -> Iterator[TextChange]:
     """One change for each number, in digits or, from two to twelve, in words."""
-    for one in numbers(source.gold):
-        yield changed(source, one)
+    for one in find_digit_numbers(source.gold):
+        yield change_number(source, one)
     for found in _WORD.finditer(source.gold):
-        yield _worded(source, found)
+        yield _change_number_word(source, found)
 
 
-def changed(source: Source, one: Number, words: str = "The number {} is changed to {}.") -> Change:
+def change_number(
+    source: PerturberInput, one: Number, words: str = "The number {} is changed to {}."
+) -> TextChange:
     """Another number in its place; `words` make the claim of the old and the new one."""
     year = _YEAR.fullmatch(one.text) and _AS_A_YEAR.search(
         source.gold, max(0, one.start - _BEFORE), one.start
     )
-    after = _year(source, one) if year else other(source, one)
-    return Change((Edit(one.start, one.end, after),), words.format(one.text, after))
+    after = _pick_year(source, one) if year else pick_number(source, one)
+    return TextChange((TextEdit(one.start, one.end, after),), words.format(one.text, after))
 
 
-def other(source: Source, one: Number) -> str:
+def pick_number(source: PerturberInput, one: Number) -> str:
     """A number with as many digits, the same commas and the same places behind the point.
 
     One of its digits changes by 1 to 5, the first one never to 0. A share of at most 100 stays
@@ -76,10 +78,10 @@ def other(source: Source, one: Number) -> str:
     # Of trailing zeros a number is round: changing one would make it look measured.
     rounded = len(one.text.rstrip("0.,")) or 1
     place = source.pick([each for each in places if each < rounded] or places, one.start, "place")
-    return _digit(source, one, place, first=place == places[0] and len(places) > 1)
+    return _pick_digit(source, one, place, first=place == places[0] and len(places) > 1)
 
 
-def _digit(source: Source, one: Number, place: int, *, first: bool) -> str:
+def _pick_digit(source: PerturberInput, one: Number, place: int, *, first: bool) -> str:
     digit = int(one.text[place])
     least = 1 if first or len(one.text) == 1 else 0
     near = [each for each in range(least, 10) if 0 < abs(each - digit) <= 5]
@@ -87,7 +89,7 @@ def _digit(source: Source, one: Number, place: int, *, first: bool) -> str:
     return f"{one.text[:place]}{after}{one.text[place + 1 :]}"
 
 
-def _year(source: Source, one: Number) -> str:
+def _pick_year(source: PerturberInput, one: Number) -> str:
     """Some years off, in the same century and never after 2020."""
     year = int(one.text)
     last = min(year - year % 100 + 99, 2020)
@@ -96,12 +98,13 @@ def _year(source: Source, one: Number) -> str:
     return str(source.pick(same, one.start))
 
 
-def _worded(source: Source, found: re.Match[str]) -> Change:
+def _change_number_word(source: PerturberInput, found: re.Match[str]) -> TextChange:
     said = found[0]
     place = _WORDS.index(said.lower())
     near = [one for one in _WORDS if 0 < abs(_WORDS.index(one) - place) <= 4]
     after = source.pick(near, found.start())
     after = after.capitalize() if said[0].isupper() else after
-    return Change(
-        (Edit(found.start(), found.end(), after),), f"The number “{said}” is changed to “{after}”."
+    return TextChange(
+        (TextEdit(found.start(), found.end(), after),),
+        f"The number “{said}” is changed to “{after}”.",
     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from perturbers import entities, layout, negation, numbers, order, solutions, spelling, units
-from perturbers.changes import Find, Perturbation, Source, choose
+from perturbers.changes import Finder, Perturbation, PerturberInput, apply_changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,7 @@ class Perturber:
 
     slug: str
     category: str
-    find: Find
+    find: Finder
     does: str
 
 
@@ -22,44 +22,57 @@ PERTURBERS = {
         Perturber(
             "spelling",
             "spelling",
-            spelling.find,
+            spelling.find_words,
             "letters that changed places, or a neighbouring key",
         ),
-        Perturber("numbers", "number-errors", numbers.find, "another number of the same format"),
         Perturber(
-            "units", "incorrect-units", units.find, "a unit that measures the same sort of thing"
+            "numbers", "number-errors", numbers.find_numbers, "another number of the same format"
         ),
         Perturber(
-            "negation", "opposite-fact", negation.find, "a “not” that comes or goes behind a copula"
+            "units",
+            "incorrect-units",
+            units.find_units,
+            "a unit that measures the same sort of thing",
         ),
-        Perturber("removal", "remove-fact", order.removed, "a sentence left out"),
-        Perturber("shuffle", "chronology", order.swapped, "two sentences that changed places"),
+        Perturber(
+            "negation",
+            "opposite-fact",
+            negation.find_statements,
+            "a “not” that comes or goes behind a copula",
+        ),
+        Perturber("removal", "remove-fact", order.find_removable, "a sentence left out"),
+        Perturber(
+            "shuffle", "chronology", order.find_swappable, "two sentences that changed places"
+        ),
         Perturber(
             "steps",
             "sequence-errors",
-            order.steps,
+            order.find_swappable_steps,
             "two entries of a numbered list that changed places",
         ),
         Perturber(
-            "entities", "entity", entities.find, "a name replaced by another one of the same text"
+            "entities",
+            "entity",
+            entities.find_names,
+            "a name replaced by another one of the same text",
         ),
-        Perturber("results", "calculations", solutions.results, "the result behind a “=”"),
+        Perturber("results", "calculations", solutions.find_results, "the result behind a “=”"),
         Perturber(
             "copying",
             "copying-numbers",
-            solutions.copied,
+            solutions.find_copied_numbers,
             "a number of the prompt, where the answer first uses it",
         ),
         Perturber(
             "final-answer",
             "final-errors",
-            solutions.final,
+            solutions.find_final_answer,
             "the last number, or the last one that is boxed",
         ),
         Perturber(
             "layout",
             "formatting",
-            layout.find,
+            layout.find_markup,
             "the marks of headings, lists and bold type, all at once",
         ),
     )
@@ -74,5 +87,5 @@ def perturb(
     By one seed the errors of a smaller dose are among those of a larger one. What comes out
     differs from the gold answer, and from what the same seed makes of another one.
     """
-    source = Source(gold, prompt, seed)
-    return choose(source, perturber.find(source), dose)
+    source = PerturberInput(gold, prompt, seed)
+    return apply_changes(source, perturber.find(source), dose)

@@ -15,13 +15,13 @@ _NO_PROSE = re.compile(
     re.DOTALL,
 )
 # The mark of a list, a heading or a quotation, with what stands before it.
-MARK = re.compile(r"[ \t]*(?:(?:[-*+•>]|#{1,6}|\d{1,3}[.)])[ \t]+)+|[ \t]+")
+LINE_MARK = re.compile(r"[ \t]*(?:(?:[-*+•>]|#{1,6}|\d{1,3}[.)])[ \t]+)+|[ \t]+")
 NUMBERED = re.compile(r"[ \t]*\d{1,3}[.)][ \t]")
 # The end of a sentence; what closes a quotation or bold type belongs to it.
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)*_]*+(?=\s++[\"'“‘(*_]*+[A-Z0-9]|\s*+\Z)")
 _SPACE = re.compile(r"\s*")
 # Longer than what may stand before the full stop of an abbreviation.
-_BEHIND = 12
+_LOOK_BEHIND = 12
 _ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|etc|e\.g|i\.e|cf|No|Fig|approx|[A-Z])|\A\d{1,3})\.\Z"
 )
@@ -39,17 +39,17 @@ class Sentence(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def no_prose(text: str) -> tuple[tuple[int, int], ...]:
+def find_no_prose(text: str) -> tuple[tuple[int, int], ...]:
     """From where to where a text is code, a formula, an address or a place to fill in."""
     return tuple(found.span() for found in _NO_PROSE.finditer(text))
 
 
 def is_prose(text: str, start: int, end: int) -> bool:
     """Whether nothing from `start` to `end` is code, a formula, an address or a place to fill."""
-    return not meets(no_prose(text), start, end)
+    return not overlaps(find_no_prose(text), start, end)
 
 
-def meets(places: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+def overlaps(places: Sequence[tuple[int, int]], start: int, end: int) -> bool:
     """Whether anything from `start` to `end` lies in one of the places, which stand in order and
     none over another."""
     first = bisect_right(places, start, key=lambda place: place[1])
@@ -57,7 +57,7 @@ def meets(places: Sequence[tuple[int, int]], start: int, end: int) -> bool:
 
 
 @lru_cache(maxsize=64)
-def sentences(text: str) -> tuple[Sentence, ...]:
+def split_sentences(text: str) -> tuple[Sentence, ...]:
     """The whole sentences of a text, without the marks of lists and headings.
 
     A sentence never goes on over the end of a line; what does not end as one does (a heading, the
@@ -66,15 +66,15 @@ def sentences(text: str) -> tuple[Sentence, ...]:
     return tuple(_sentences(text))
 
 
-def around(text: str, place: int) -> Sentence | None:
+def find_sentence(text: str, place: int) -> Sentence | None:
     """The sentence that a place of a text is in."""
-    return next((one for one in sentences(text) if one.start <= place < one.end), None)
+    return next((one for one in split_sentences(text) if one.start <= place < one.end), None)
 
 
 def _sentences(text: str) -> Iterator[Sentence]:
     start_of_line = 0
     for number, line in enumerate(text.split("\n")):
-        mark = MARK.match(line)
+        mark = LINE_MARK.match(line)
         start = mark.end() if mark else 0
         for end in _ends(line, start):
             yield Sentence(start_of_line + start, start_of_line + end, number)
@@ -85,5 +85,5 @@ def _sentences(text: str) -> Iterator[Sentence]:
 
 def _ends(line: str, start: int) -> Iterator[int]:
     for found in _END.finditer(line, start):
-        if not _ABBREVIATION.search(line[max(start, found.end() - _BEHIND) : found.end()]):
+        if not _ABBREVIATION.search(line[max(start, found.end() - _LOOK_BEHIND) : found.end()]):
             yield found.end()

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from perturbers.changes import Change, Edit, Source
+from perturbers.changes import PerturberInput, TextChange, TextEdit
 
 # In groups of what measures the same; the singular and the plural stand in the same places.
 _GROUPS = """
@@ -47,25 +47,25 @@ _GROUPS = """
     KB MB GB
     calories kilocalories
 """
-_OTHERS: dict[str, list[str]] = {}
+_REPLACEMENTS: dict[str, list[str]] = {}
 for _group in _GROUPS.strip().splitlines():
     for _unit in _group.split():
-        _OTHERS.setdefault(_unit, []).extend(each for each in _group.split() if each != _unit)
+        _REPLACEMENTS.setdefault(_unit, []).extend(each for each in _group.split() if each != _unit)
 
 # Between a number and its unit a formula has spaces and what sets them as text.
-_BETWEEN = r"[~-]?(?:\\[,;: ]|[ \t\u00a0])*(?:\\(?:text|mathrm|textrm)\{ *)?"
+_GAP = r"[~-]?(?:\\[,;: ]|[ \t\u00a0])*(?:\\(?:text|mathrm|textrm)\{ *)?"
 _UNIT = re.compile(
-    rf"(?P<number>\d[\d.,]{{0,40}}){_BETWEEN}(?P<unit>(?:square |cubic )?"
-    rf"(?:{'|'.join(sorted(map(re.escape, _OTHERS), key=len, reverse=True))}))(?![\w/^²³])"
+    rf"(?P<number>\d[\d.,]{{0,40}}){_GAP}(?P<unit>(?:square |cubic )?"
+    rf"(?:{'|'.join(sorted(map(re.escape, _REPLACEMENTS), key=len, reverse=True))}))(?![\w/^²³])"
 )
 
 
-def find(source: Source) -> Iterator[Change]:
+def find_units(source: PerturberInput) -> Iterator[TextChange]:
     """One change for each unit that follows a number."""
     for found in _UNIT.finditer(source.gold):
         unit = found["unit"]
         kind, _, plain = unit.rpartition(" ")
-        after = source.pick(_OTHERS[plain], found.start(), unit)
+        after = source.pick(_REPLACEMENTS[plain], found.start(), unit)
         after = f"{kind} {after}" if kind else after
         claim = f"The unit after {found['number']} is changed from “{unit}” to “{after}”."
-        yield Change((Edit(*found.span("unit"), after),), claim)
+        yield TextChange((TextEdit(*found.span("unit"), after),), claim)

@@ -10,22 +10,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from stats.estimates import PValue
 
-DRAWS = 999
+PERMUTATIONS = 999
 FEWEST_CLUSTERS = 10
 ONE_GROUP = "one group"
-ALIKE = "all replies are missing, or none"
+ALL_ALIKE = "all replies are missing, or none"
 _ROUNDING = 1e-9
 
 Ints = NDArray[np.int_]
 Floats = NDArray[np.float64]
 
 
-def depends(
+def permutation_p_value(
     missing: ArrayLike,
     groups: ArrayLike,
     clusters: ArrayLike,
     rng: np.random.Generator,
-    draws: int = DRAWS,
+    draws: int = PERMUTATIONS,
 ) -> PValue:
     """The p that replies are missing regardless of the item's group, such as its category.
 
@@ -39,8 +39,8 @@ def depends(
     None with one group, under 10 clusters, and where all replies are missing or none is.
     """
     gone = np.asarray(missing, dtype=bool)
-    k, group = _numbered(groups)
-    m, cluster = _numbered(clusters)
+    k, group = _number_names(groups)
+    m, cluster = _number_names(clusters)
     n = int(gone.sum())
     if reason := _undefined(k, m, is_alike=n in (0, len(gone))):
         return PValue(None, n, reason)
@@ -48,7 +48,7 @@ def depends(
     items, absent = _table(cell, m, k), _table(cell[gone], m, k)
     found = _statistic(items, absent) - _ROUNDING
     whole = bool(((items > 0).sum(axis=1) == 1).all())
-    dealt = _groups_dealt(items, absent, rng) if whole else _missing_dealt(cell, items, n, rng)
+    dealt = _permute_groups(items, absent, rng) if whole else _permute_missing(cell, items, n, rng)
     as_far = sum(one >= found for one in islice(dealt, draws))
     return PValue((1 + as_far) / (1 + draws), n)
 
@@ -58,11 +58,11 @@ def _undefined(groups: int, clusters: int, *, is_alike: bool) -> str:
     if groups < 2:
         return ONE_GROUP
     if is_alike:
-        return ALIKE
+        return ALL_ALIKE
     return f"under {FEWEST_CLUSTERS} clusters" if clusters < FEWEST_CLUSTERS else ""
 
 
-def _groups_dealt(items: Ints, absent: Ints, rng: np.random.Generator) -> Iterator[float]:
+def _permute_groups(items: Ints, absent: Ints, rng: np.random.Generator) -> Iterator[float]:
     """The statistic with the groups of clusters, one each, dealt anew among clusters."""
     m, k = items.shape
     group = items.argmax(axis=1)
@@ -72,15 +72,15 @@ def _groups_dealt(items: Ints, absent: Ints, rng: np.random.Generator) -> Iterat
         yield _statistic(*tables)
 
 
-def _missing_dealt(cell: Ints, items: Ints, n: int, rng: np.random.Generator) -> Iterator[float]:
+def _permute_missing(cell: Ints, items: Ints, n: int, rng: np.random.Generator) -> Iterator[float]:
     """The statistic with as many missing replies dealt anew among the items."""
-    settled = _Settled.of(cell, items, n)
+    settled = _Invariants.of(cell, items, n)
     while True:
         yield settled.statistic(rng.choice(len(cell), n, replace=False, shuffle=False))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Settled:
+class _Invariants:
     """What no dealing changes, so that only the missing items need be looked at.
 
     With a missing replies and i items of a cell, A and I of its cluster and r the rate, the excess
@@ -103,7 +103,7 @@ class _Settled:
     whole: float
 
     @classmethod
-    def of(cls, cell: Ints, items: Ints, n: int) -> "_Settled":
+    def of(cls, cell: Ints, items: Ints, n: int) -> "_Invariants":
         of_cluster = items.sum(axis=1)
         cluster, group = np.divmod(cell, items.shape[1])
         # Sums of whole numbers below 2^24 are exact at half the room.
@@ -128,10 +128,10 @@ class _Settled:
         cluster, group, around = self.cluster[missing], self.group[missing], self.around[missing]
         own = np.bincount(cluster, minlength=len(self.table))[cluster]
         a = self._missing_beside(missing, own)
-        squares = _by(group, a - 2 * r * self.beside[missing], k) + r * r * self.squares
+        squares = _sum_by_group(group, a - 2 * r * self.beside[missing], k) + r * r * self.squares
         total = float(own.sum() - 2 * r * around.sum()) + r * r * self.whole
         beside = np.ones(len(missing), self.table.dtype) @ np.take(self.table, cluster, axis=0)
-        products = _by(group, own - r * around, k) + r * (r * self.products - beside)
+        products = _sum_by_group(group, own - r * around, k) + r * (r * self.products - beside)
         excess = np.bincount(group, minlength=k) - r * self.of_group
         return _studentised(excess, squares, total, products, self.of_group)
 
@@ -144,7 +144,7 @@ class _Settled:
         return a
 
 
-def _by(group: Ints, weights: Floats, k: int) -> Floats:
+def _sum_by_group(group: Ints, weights: Floats, k: int) -> Floats:
     sums: Floats = np.bincount(group, weights=weights, minlength=k).astype(float)
     return sums
 
@@ -174,7 +174,7 @@ def _table(cell: Ints, m: int, k: int, weights: Ints | None = None) -> Ints:
     return np.bincount(cell, weights=weights, minlength=m * k).reshape(m, k)
 
 
-def _numbered(names: ArrayLike) -> tuple[int, Ints]:
+def _number_names(names: ArrayLike) -> tuple[int, Ints]:
     """How many there are, and the number of each."""
     known, number = np.unique(np.asarray(names), return_inverse=True)
     return len(known), number

@@ -15,8 +15,8 @@ from scipy.sparse import coo_array, csr_array
 
 from stats.bootstrap import Figure
 from stats.estimates import Estimate
-from stats.rates import clustered_wilson, sums_of
-from stats.ratings import MISSING, Pairs, Ratings, pairs
+from stats.rates import clustered_wilson, sum_clusters
+from stats.ratings import MISSING, RatingPairs, Ratings, rating_pairs
 
 Weights = Literal["identity", "linear", "quadratic", "ordinal"]
 Level = Literal["nominal", "ordinal", "interval"]
@@ -27,18 +27,18 @@ NO_PAIR = "no item with two labels"
 CONSTANT = "all labels are the same"
 
 
-def percent(ratings: Ratings) -> Estimate:
+def percent_agreement(ratings: Ratings) -> Estimate:
     """Share of agreeing pairs among all pairs of labels of the same item, as a rate.
 
     So it is the mean over pairs of people weighted by the items they share; an item with more
     labels weighs more, which with equally many labels each is Fleiss's mean over items. Fraction
     of 1; `n` counts items with two labels or more.
     """
-    two = pairs(ratings)
+    two = rating_pairs(ratings)
     return _rate(ratings, two.item, two.code_a == two.code_b, NO_PAIR)
 
 
-def confusion(ratings: Ratings, a: int, b: int) -> NDArray[np.int_]:
+def confusion_matrix(ratings: Ratings, a: int, b: int) -> NDArray[np.int_]:
     """How often rater a (row) gave one class and rater b (column) another: classes x classes."""
     both = (ratings.codes[:, [a, b]] != MISSING).all(axis=1)
     cells = ratings.codes[both, a] * ratings.classes + ratings.codes[both, b]
@@ -46,7 +46,7 @@ def confusion(ratings: Ratings, a: int, b: int) -> NDArray[np.int_]:
     return np.bincount(cells, minlength=ratings.classes**2).reshape(shape)
 
 
-def cohen(ratings: Ratings, weights: Weights = "identity") -> Figure:
+def cohen_kappa(ratings: Ratings, weights: Weights = "identity") -> Figure:
     """Cohen's kappa of each two raters, averaged with the items they share as weights.
 
     kappa = 1 - sum w o / sum w e, with o the confusion matrix, e = row sum x column sum / n and w
@@ -55,7 +55,7 @@ def cohen(ratings: Ratings, weights: Weights = "identity") -> Figure:
     throughout; such pairs are left out of the mean and `reason` counts them. For one pair take
     `cohen(ratings.only(a, b))`.
     """
-    two, size = pairs(ratings), ratings.classes
+    two, size = rating_pairs(ratings), ratings.classes
     pair_ids, pair = np.unique(two.a * ratings.codes.shape[1] + two.b, return_inverse=True)
     cell = (pair * size + two.code_a) * size + two.code_b
     matrices = (len(pair_ids), size, size)
@@ -75,7 +75,7 @@ def cohen(ratings: Ratings, weights: Weights = "identity") -> Figure:
     return Figure(terms, of, _items(ratings, two), NO_PAIR, CONSTANT, note)
 
 
-def fleiss(ratings: Ratings, k: int) -> Figure:
+def fleiss_kappa(ratings: Ratings, k: int) -> Figure:
     """Fleiss's kappa on the items that have exactly k labels, whoever gave them.
 
     kappa = (P - Pe) / (1 - Pe); P is the mean over items of sum n_j (n_j - 1) / (k (k - 1)), Pe
@@ -95,7 +95,7 @@ def fleiss(ratings: Ratings, k: int) -> Figure:
     return Figure(terms, of, used, f"no item with exactly {k} labels, two or more", CONSTANT)
 
 
-def krippendorff(ratings: Ratings, level: Level = "nominal") -> Figure:
+def krippendorff_alpha(ratings: Ratings, level: Level = "nominal") -> Figure:
     """Krippendorff's alpha on all items with two labels or more, any number of raters.
 
     alpha = 1 - (n - 1) sum o_ck d_ck / sum n_c n_k d_ck, with o the coincidences (each pair of an
@@ -104,7 +104,7 @@ def krippendorff(ratings: Ratings, level: Level = "nominal") -> Figure:
     plus all below (ordinal, the same as (n_c + ... + n_k - (n_c + n_k) / 2)^2). Krippendorff
     (2011). Undefined if all those labels are the same.
     """
-    two, size = pairs(ratings), ratings.classes
+    two, size = rating_pairs(ratings), ratings.classes
     share = 1 / (ratings.counts().sum(axis=1)[two.item] - 1)
     cells = (two.code_a * size + two.code_b, two.code_b * size + two.code_a)
     terms = _sparse(
@@ -124,7 +124,7 @@ def krippendorff(ratings: Ratings, level: Level = "nominal") -> Figure:
     return Figure(terms, of, _items(ratings, two), NO_PAIR, CONSTANT)
 
 
-def gwet(ratings: Ratings, weights: Weights = "identity") -> Figure:
+def gwet_ac(ratings: Ratings, weights: Weights = "identity") -> Figure:
     """Gwet's AC1 (weights "identity") or AC2, any number of raters, labels may be missing.
 
     (pa - pe) / (1 - pe). pa is the mean over items with two labels or more of
@@ -153,7 +153,7 @@ def gwet(ratings: Ratings, weights: Weights = "identity") -> Figure:
     return Figure(terms, of, r >= 2, NO_PAIR, "one class")
 
 
-def against_rest(ratings: Ratings, rater: int) -> Estimate:
+def agreement_with_majority(ratings: Ratings, rater: int) -> Estimate:
     """Share of a rater's labels that are the majority of the others' on the same item, as a rate.
 
     The others' majority is the class that more than half of them gave, so with one other it is
@@ -174,7 +174,7 @@ def majorities_of_others(ratings: Ratings, rater: int) -> tuple[NDArray[np.int_]
     return items, counts[items].argmax(axis=1) if items.size else items
 
 
-def against_known(ratings: Ratings, rater: int, known: ArrayLike) -> Estimate:
+def accuracy_against_known(ratings: Ratings, rater: int, known: ArrayLike) -> Estimate:
     """Share of a rater's labels that equal the item's known answer, as a rate.
 
     `known` holds one value an item, nan where no answer is known; one that is no class of the
@@ -194,7 +194,7 @@ def _rate(
         return Estimate(None, None, None, 0, empty)
     cluster = ratings.clusters[items]
     cases, hit = np.bincount(cluster), np.bincount(cluster, weights=hits)
-    rate = clustered_wilson(sums_of(zip(cases.tolist(), hit.tolist(), strict=True)))
+    rate = clustered_wilson(sum_clusters(zip(cases.tolist(), hit.tolist(), strict=True)))
     return Estimate(rate.value, rate.low, rate.high, len(np.unique(items)), rate.reason)
 
 
@@ -227,7 +227,7 @@ def _distances(n_c: Floats, values: Floats, level: Level) -> Floats:
     return np.broadcast_to(apart, (len(n_c), len(values), len(values)))
 
 
-def _items(ratings: Ratings, two: Pairs) -> NDArray[np.bool_]:
+def _items(ratings: Ratings, two: RatingPairs) -> NDArray[np.bool_]:
     used = np.zeros(len(ratings.codes), dtype=bool)
     used[two.item] = True
     return used

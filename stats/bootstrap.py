@@ -76,7 +76,7 @@ def estimate(
     point = figure.point()
     if point.value is None:
         return point
-    return _between(point, _drawn(figure, clusters, rng, draws), level)
+    return _with_percentile_interval(point, _draw_values(figure, clusters, rng, draws), level)
 
 
 def estimates(
@@ -96,14 +96,20 @@ def estimates(
         raise ValueError(f"a level lies between 0 and 1, not at {level}")
     if not figures:
         return []
-    cluster = _numbered_for(figures[0], clusters)
+    cluster = _number_clusters(figures[0], clusters)
     points = [figure.point() for figure in figures]
     exist = [place for place, point in enumerate(points) if point.value is not None]
-    drawable = [place for place in exist if _fewest(figures[place], cluster) >= FEWEST_CLUSTERS]
-    values = _drawn_together([figures[place] for place in drawable], cluster, rng, draws)
+    drawable = [
+        place
+        for place in exist
+        if _count_fewest_clusters(figures[place], cluster) >= FEWEST_CLUSTERS
+    ]
+    values = _draw_values_together([figures[place] for place in drawable], cluster, rng, draws)
     by_place: dict[int, Floats] = dict(zip(drawable, values, strict=True))
     return [
-        point if point.value is None else _between(point, by_place.get(place), level)
+        point
+        if point.value is None
+        else _with_percentile_interval(point, by_place.get(place), level)
         for place, point in enumerate(points)
     ]
 
@@ -127,9 +133,9 @@ def estimate_and_test(
     point = figure.point()
     if point.value is None:
         return point, PValue(None, 0, point.reason)
-    values = _drawn(figure, clusters, rng, draws)
-    found = _between(point, values, level)
-    if values is None or _undefined(values):
+    values = _draw_values(figure, clusters, rng, draws)
+    found = _with_percentile_interval(point, values, level)
+    if values is None or _why_undefined(values):
         return found, PValue(None, 0, found.reason)
     there = values[~np.isnan(values)]
     fewer = min(int((there <= 0).sum()), int((there >= 0).sum()))
@@ -147,11 +153,11 @@ def share_not_above(
     """
     if figure.point().value is None:
         return None
-    values = _drawn(figure, clusters, rng, draws)
+    values = _draw_values(figure, clusters, rng, draws)
     return None if values is None else float((~(values > 0)).mean())
 
 
-def combined(figures: Sequence[Figure], of: Callable[[Floats], Floats]) -> Figure:
+def combine_figures(figures: Sequence[Figure], of: Callable[[Floats], Floats]) -> Figure:
     """One figure of several over the same items, drawn together: `of` takes their values, any
     number x figures, and returns as many.
 
@@ -177,25 +183,25 @@ def combined(figures: Sequence[Figure], of: Callable[[Floats], Floats]) -> Figur
     )
 
 
-def difference(one: Figure, other: Figure) -> Figure:
+def subtract_figures(one: Figure, other: Figure) -> Figure:
     """One figure minus another over the same items: the paired cluster bootstrap.
 
     `n` counts the items that either uses; give both the same items.
     """
-    return combined([one, other], lambda values: values[:, 0] - values[:, 1])
+    return combine_figures([one, other], lambda values: values[:, 0] - values[:, 1])
 
 
-def _drawn(
+def _draw_values(
     figure: Figure, clusters: ArrayLike, rng: np.random.Generator, draws: int
 ) -> Floats | None:
     """The figure in each draw, nan where undefined; None where there are too few clusters."""
-    cluster = _numbered_for(figure, clusters)
-    if _fewest(figure, cluster) < FEWEST_CLUSTERS:
+    cluster = _number_clusters(figure, clusters)
+    if _count_fewest_clusters(figure, cluster) < FEWEST_CLUSTERS:
         return None
-    return _drawn_together([figure], cluster, rng, draws)[0]
+    return _draw_values_together([figure], cluster, rng, draws)[0]
 
 
-def _drawn_together(
+def _draw_values_together(
     figures: Sequence[Figure], cluster: NDArray[np.int_], rng: np.random.Generator, draws: int
 ) -> list[Floats]:
     """Each figure in each draw, nan where undefined."""
@@ -208,22 +214,22 @@ def _drawn_together(
     terms = csr_array(hstack([figure.terms for figure in figures]))
     found = [
         [figure.of(sums[:, place]) for figure, place in zip(figures, places, strict=True)]
-        for sums in _samples(_kinds(terms, cluster), rng, draws)
+        for sums in _draw_samples(_group_clusters(terms, cluster), rng, draws)
     ]
     return [np.concatenate(values) for values in zip(*found, strict=True)]
 
 
-def _fewest(figure: Figure, cluster: NDArray[np.int_]) -> int:
+def _count_fewest_clusters(figure: Figure, cluster: NDArray[np.int_]) -> int:
     """The number of clusters that have a say, in the part that has fewest."""
     parts = (figure.used, *figure.parts)
     return min(int(np.count_nonzero(np.bincount(cluster[part]))) for part in parts)
 
 
-def _between(point: Estimate, values: Floats | None, level: float) -> Estimate:
+def _with_percentile_interval(point: Estimate, values: Floats | None, level: float) -> Estimate:
     """The point with the quantiles of the drawn values at either end."""
     if values is None:
         return _without_interval(point, f"under {FEWEST_CLUSTERS} clusters")
-    if reason := _undefined(values):
+    if reason := _why_undefined(values):
         return _without_interval(point, reason)
     tail = (1 - level) / 2
     least, low, high, most = np.nanquantile(values, [0, tail, 1 - tail, 1]).tolist()
@@ -234,7 +240,7 @@ def _between(point: Estimate, values: Floats | None, level: float) -> Estimate:
     return Estimate(point.value, low, high, point.n, point.reason)
 
 
-def _undefined(values: Floats) -> str:
+def _why_undefined(values: Floats) -> str:
     """What is to be said where too many draws have no value."""
     undefined = int(np.isnan(values).sum())
     if undefined <= MOST_UNDEFINED * len(values):
@@ -248,7 +254,7 @@ def _without_interval(point: Estimate, reason: str) -> Estimate:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Kinds:
+class _ClusterKinds:
     """The distinct sums that clusters have, and how many clusters have each.
 
     Clusters with the same sums are interchangeable, so a draw need only say how many of each kind
@@ -259,7 +265,7 @@ class _Kinds:
     clusters: NDArray[np.int_]
 
 
-def _kinds(terms: csr_array, cluster: NDArray[np.int_]) -> _Kinds:
+def _group_clusters(terms: csr_array, cluster: NDArray[np.int_]) -> _ClusterKinds:
     there = np.flatnonzero(np.diff(terms.indptr) > 0)
     items = np.bincount(cluster[there])
     group = coo_array(
@@ -273,11 +279,11 @@ def _kinds(terms: csr_array, cluster: NDArray[np.int_]) -> _Kinds:
         sums @ side, return_index=True, return_inverse=True, return_counts=True
     )
     if 2 * len(first) > len(kind) or abs(sums - sums[first[kind]]).sum():
-        return _Kinds(sums, np.ones(len(kind), dtype=int))
-    return _Kinds(csr_array(sums[first]), clusters)
+        return _ClusterKinds(sums, np.ones(len(kind), dtype=int))
+    return _ClusterKinds(csr_array(sums[first]), clusters)
 
 
-def _numbered_for(figure: Figure, clusters: ArrayLike) -> NDArray[np.int_]:
+def _number_clusters(figure: Figure, clusters: ArrayLike) -> NDArray[np.int_]:
     """The clusters of a figure's items, by numbers that can be counted in a table."""
     if np.shape(clusters) != figure.used.shape:
         raise ValueError(f"{figure.used.size} items need as many clusters")
@@ -288,14 +294,14 @@ def _numbered_for(figure: Figure, clusters: ArrayLike) -> NDArray[np.int_]:
     return np.unique(cluster, return_inverse=True)[1]
 
 
-def _samples(kinds: _Kinds, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
+def _draw_samples(kinds: _ClusterKinds, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
     """The sums of each sample: blocks of draws x terms, of bounded size."""
     block = max(1, _AT_A_TIME // max(kinds.sums.shape))
     for start in range(0, draws, block):
-        yield _weights(kinds.clusters, rng, min(block, draws - start)) @ kinds.sums
+        yield _draw_weights(kinds.clusters, rng, min(block, draws - start)) @ kinds.sums
 
 
-def _weights(clusters: NDArray[np.int_], rng: np.random.Generator, draws: int) -> Floats:
+def _draw_weights(clusters: NDArray[np.int_], rng: np.random.Generator, draws: int) -> Floats:
     """How many clusters of each kind each draw took: draws x kinds.
 
     A multinomial number a kind, or a number a cluster, whichever is less work: the former costs

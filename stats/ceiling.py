@@ -16,7 +16,7 @@ from scipy.special import stdtr
 from stats import bootstrap
 from stats.bootstrap import Figure
 from stats.families import benjamini_yekutieli
-from stats.paired import ONE_CLUSTER, difference
+from stats.paired import ONE_CLUSTER, estimate_difference
 from stats.rates import ClusterSums
 
 # With two an evaluator that answers at random passes where they do not agree much.
@@ -34,10 +34,10 @@ Scale = Literal["nominal", "interval"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Beside:
+class RaterCeiling:
     """A rater (column) and the evaluator, each against the mean of the other raters.
 
-    `bootstrap.difference(evaluator, people)` is how far the evaluator is above the rater.
+    `bootstrap.subtract_figures(evaluator, people)` is how far the evaluator is above the rater.
     """
 
     rater: int
@@ -45,21 +45,21 @@ class Beside:
     evaluator: Figure
 
 
-def ceiling(table: ArrayLike, evaluator: ArrayLike, measure: Measure) -> list[Beside]:
+def rater_ceilings(table: ArrayLike, evaluator: ArrayLike, measure: Measure) -> list[RaterCeiling]:
     """Of each rater who shares items with another: a measure of closeness, such as
     `correlation.spearman`, with the mean of the others' labels, for the rater and the evaluator.
     """
-    given, said = _sides(table, evaluator)
+    given, said = _check_sides(table, evaluator)
     found = []
-    for rater, shared in shared_by(given, said):
+    for rater, shared in shared_items(given, said):
         others = np.delete(given, rater, axis=1)
         means = np.full(len(given), np.nan)
         means[shared] = np.nanmean(others[shared], axis=1)
-        found.append(Beside(rater, measure(means, given[:, rater]), measure(means, said)))
+        found.append(RaterCeiling(rater, measure(means, given[:, rater]), measure(means, said)))
     return found
 
 
-def mean_ceiling(found: list[Beside]) -> Beside | None:
+def mean_ceiling(found: list[RaterCeiling]) -> RaterCeiling | None:
     """The plain means over raters: the human ceiling, and the evaluator beside it; rater -1.
 
     Does not exist where a rater's does not. None without raters.
@@ -67,10 +67,10 @@ def mean_ceiling(found: list[Beside]) -> Beside | None:
     if not found:
         return None
     people, evaluator = (
-        bootstrap.combined(figures, lambda values: values.mean(axis=1))
+        bootstrap.combine_figures(figures, lambda values: values.mean(axis=1))
         for figures in ([one.people for one in found], [one.evaluator for one in found])
     )
-    return Beside(-1, people, evaluator)
+    return RaterCeiling(-1, people, evaluator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +123,15 @@ def alt_test(
     if it is at least as close as j, and j if at least as close as the evaluator. One-sided t test
     that j's share of wins exceeds the evaluator's by less than `epsilon`, which is what the
     evaluator may be worse for being cheaper (0.2 for experts, 0.15 for trained people, 0.1 for
-    crowds); its variance is the clustered one of `paired.difference`, with one item a cluster the
-    paired t test of the paper. Raters with under 50 shared items are left out, and three are
-    needed; there is no test where a rater's items are all of one cluster.
+    crowds); its variance is the clustered one of `paired.estimate_difference`, with one item a
+    cluster the paired t test of the paper. Raters with under 50 shared items are left out, and
+    three are needed; there is no test where a rater's items are all of one cluster.
     """
-    given, said = _sides(table, evaluator)
+    given, said = _check_sides(table, evaluator)
     _, cluster = np.unique(np.asarray(clusters), return_inverse=True)
     found = [
         _advantage(rater, given, said, shared, cluster, epsilon, scale)
-        for rater, shared in shared_by(given, said)
+        for rater, shared in shared_items(given, said)
         if shared.sum() >= FEWEST_ITEMS
     ]
     if len(found) < FEWEST_RATERS:
@@ -170,7 +170,7 @@ def _p(differences: Floats, cluster: NDArray[np.int_], epsilon: float) -> float 
     """That the mean of the differences is epsilon or more; None in one cluster."""
     items = np.bincount(cluster)
     sums = np.bincount(cluster, weights=differences)
-    found = difference(
+    found = estimate_difference(
         ClusterSums(
             m=int((items > 0).sum()),
             n=len(differences),
@@ -196,14 +196,14 @@ def _closeness(labels: Floats, others: Floats, scale: Scale) -> Floats:
     return -np.round(np.sqrt((apart**2).sum(axis=1) / there.sum(axis=1)), 9)
 
 
-def _sides(table: ArrayLike, evaluator: ArrayLike) -> tuple[Floats, Floats]:
+def _check_sides(table: ArrayLike, evaluator: ArrayLike) -> tuple[Floats, Floats]:
     given, said = np.asarray(table, dtype=float), np.asarray(evaluator, dtype=float)
     if given.ndim != 2 or said.shape != (len(given),):
         raise ValueError(f"{given.shape} labels do not go with {said.shape} of the evaluator")
     return given, said
 
 
-def shared_by(given: Floats, said: Floats) -> Iterator[tuple[int, Bools]]:
+def shared_items(given: Floats, said: Floats) -> Iterator[tuple[int, Bools]]:
     """Each rater (column) with the items that it, another rater and the evaluator have, if there
     are any: what `ceiling` and `alt_test` rest on."""
     there = ~np.isnan(given)

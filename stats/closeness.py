@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from stats.bootstrap import Figure
-from stats.correlation import NO_PAIR, both
-from stats.rates import Bounds
+from stats.correlation import NO_PAIR, paired_values
+from stats.rates import RateBounds
 
 Floats = NDArray[np.float64]
 
 # Study 002 divides every metric's error by the range of the total (figure 9).
-RANGE_002 = 15
+STUDY_002_RANGE = 15
 
 
 def rmse(people: ArrayLike, evaluator: ArrayLike) -> Figure:
@@ -28,12 +28,12 @@ def rmse(people: ArrayLike, evaluator: ArrayLike) -> Figure:
 
 def mae(people: ArrayLike, evaluator: ArrayLike) -> Figure:
     """Mean absolute error sum |e - p| / n, in the unit of the scale, 0 at best."""
-    return _mean_of(people, evaluator, np.abs, _as_it_is)
+    return _mean_of(people, evaluator, np.abs, _identity)
 
 
 def bias(people: ArrayLike, evaluator: ArrayLike) -> Figure:
     """Mean error sum (e - p) / n: above 0 where the evaluator is more generous than people."""
-    return _mean_of(people, evaluator, _as_it_is, _as_it_is)
+    return _mean_of(people, evaluator, _identity, _identity)
 
 
 def accuracy_002(people: ArrayLike, evaluator: ArrayLike) -> Figure:
@@ -42,7 +42,7 @@ def accuracy_002(people: ArrayLike, evaluator: ArrayLike) -> Figure:
     15 is the range of its total, so a metric of 3 points cannot fall below 80.
     """
     return _mean_of(
-        people, evaluator, np.square, lambda mean: 100 - 100 * np.sqrt(mean) / RANGE_002
+        people, evaluator, np.square, lambda mean: 100 - 100 * np.sqrt(mean) / STUDY_002_RANGE
     )
 
 
@@ -53,12 +53,12 @@ def mean_scaled(scores: ArrayLike, low: float, high: float) -> Figure:
     """
     if not low < high:
         raise ValueError(f"a scale does not run from {low:g} to {high:g}")
-    return _mean_of(np.full(np.shape(scores), low), scores, _as_it_is, lambda m: m / (high - low))
+    return _mean_of(np.full(np.shape(scores), low), scores, _identity, lambda m: m / (high - low))
 
 
 def rmse_bounds(
     people: ArrayLike, evaluator: ArrayLike, low: float, high: float, step: float | None = None
-) -> Bounds:
+) -> RateBounds:
     """The lowest and highest that the RMSE could be, had the missing scores been there.
 
     A missing score could have stood where the scale, `low` to `high` by `step` (None: any
@@ -69,13 +69,13 @@ def rmse_bounds(
     scored = ~np.isnan(p)
     p, e = p[scored], e[scored]
     if not p.size:
-        return Bounds(None, None)
+        return RateBounds(None, None)
     nearest = np.clip(p, low, high)
     if step is not None:
         nearest = low + np.round((nearest - low) / step) * step
     farthest = np.where(p - low > high - p, low, high)
     lowest, highest = (np.where(np.isnan(e), end, e) - p for end in (nearest, farthest))
-    return Bounds(*(float(np.sqrt(np.mean(apart**2))) for apart in (lowest, highest)))
+    return RateBounds(*(float(np.sqrt(np.mean(apart**2))) for apart in (lowest, highest)))
 
 
 def _mean_of(
@@ -85,7 +85,7 @@ def _mean_of(
     shown: Callable[[Floats], Floats],
 ) -> Figure:
     """A function of the mean over items of a function of each error."""
-    p, e, used = both(people, evaluator)
+    p, e, used = paired_values(people, evaluator)
     errors = error(np.where(used, e - p, 0.0))
     terms = csr_array(np.column_stack([errors, used]))
 
@@ -96,5 +96,5 @@ def _mean_of(
     return Figure(terms, of, used, NO_PAIR, NO_PAIR)
 
 
-def _as_it_is(values: Floats) -> Floats:
+def _identity(values: Floats) -> Floats:
     return values

@@ -24,7 +24,7 @@ CONSTANT = "one side is constant"
 _ROUNDING = 1e-12
 
 
-def both(one: ArrayLike, other: ArrayLike) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def paired_values(one: ArrayLike, other: ArrayLike) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Two sides as arrays, and which items have both. Raises ValueError for unlike lengths."""
     x, y = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
     if x.ndim != 1 or x.shape != y.shape:
@@ -34,7 +34,7 @@ def both(one: ArrayLike, other: ArrayLike) -> tuple[Floats, Floats, NDArray[np.b
 
 def pearson(one: ArrayLike, other: ArrayLike) -> Figure:
     """Pearson's r = sum (x - mx)(y - my) / sqrt(sum (x - mx)^2 sum (y - my)^2) (Pearson 1895)."""
-    x, y, used = both(one, other)
+    x, y, used = paired_values(one, other)
     x, y = _shifted(x, used), _shifted(y, used)
     terms = csr_array(np.column_stack([used, x, y, x * x, y * y, x * y]))
 
@@ -70,7 +70,7 @@ def kendall(one: ArrayLike, other: ArrayLike) -> Figure:
     cells = _cells(one, other)
     # The side with fewer values decides how many passes it takes; tau-b is symmetric.
     few, many = sorted((cells.x, cells.y), key=lambda side: side.max(initial=0))
-    passes = _passes(few, many)
+    passes = _concordance_passes(few, many)
 
     def of(weights: Floats) -> Floats:
         order = sum((one(weights) for one in passes), np.zeros(len(weights)))
@@ -83,7 +83,7 @@ def kendall(one: ArrayLike, other: ArrayLike) -> Figure:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Cells:
+class _PairCells:
     """The distinct pairs of values: `x` and `y` say which value in ascending order each has.
 
     `terms` counts items in them, items x cells, so that a sum over a draw is a cell's weight.
@@ -95,15 +95,15 @@ class _Cells:
     used: NDArray[np.bool_]
 
 
-def _cells(one: ArrayLike, other: ArrayLike) -> _Cells:
-    x, y, used = both(one, other)
+def _cells(one: ArrayLike, other: ArrayLike) -> _PairCells:
+    x, y, used = paired_values(one, other)
     (_, x_level), (_, y_level) = (np.unique(side[used], return_inverse=True) for side in (x, y))
     # A number a pair: rows that are compared as such take ten times as long to sort.
     many = int(y_level.max(initial=0)) + 1
     pairs, cell = np.unique(x_level * many + y_level, return_inverse=True)
     starts = np.concatenate([[0], np.cumsum(used)])
     terms = csr_array((np.ones(len(cell)), cell, starts), shape=(len(used), len(pairs)))
-    return _Cells(*np.divmod(pairs, many), terms, used)
+    return _PairCells(*np.divmod(pairs, many), terms, used)
 
 
 def _ranks(weights: Floats, level: Ints) -> Floats:
@@ -124,17 +124,17 @@ def _by_level(weights: Floats, level: Ints) -> Floats:
     return np.add.reduceat(weights[:, order], starts, axis=1)
 
 
-def _passes(few: Ints, many: Ints) -> list[Callable[[Floats], Floats]]:
+def _concordance_passes(few: Ints, many: Ints) -> list[Callable[[Floats], Floats]]:
     """Pairs in the same order minus pairs in the opposite one, by where `few` first differs.
 
     One pass a binary digit of `few`: among cells that share the higher digits, those with a 1
     are above those with a 0. So it takes log2 of the values, not their square.
     """
     digits = range(int(few.max(initial=0)).bit_length())
-    return [_pass(few, many, digit) for digit in digits]
+    return [_concordance_pass(few, many, digit) for digit in digits]
 
 
-def _pass(few: Ints, many: Ints, digit: int) -> Callable[[Floats], Floats]:
+def _concordance_pass(few: Ints, many: Ints, digit: int) -> Callable[[Floats], Floats]:
     higher = few >> (digit + 1)
     order = np.lexsort((many, higher))
     upper = ((few[order] >> digit) & 1).astype(bool)

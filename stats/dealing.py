@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 # Draws of the first block: most slices need no more.
-FIRST = 100
+FIRST_BLOCK = 100
 # So many items are dealt as a whole faster than some of them are picked.
-FEW = 1_000
+FEW_DRAWS = 1_000
 _AT_A_TIME = 1_000_000
 
 Floats = NDArray[np.float64]
@@ -19,7 +19,7 @@ Ints = NDArray[np.int_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class SliceTable:
     """Items: in the slice or not, the numbers of their cluster and stratum, and their values less
     the mean of their stratum."""
 
@@ -28,12 +28,12 @@ class Table:
     cluster: Ints
     stratum: Ints
 
-    def only(self, these: Bools) -> "Table":
+    def only(self, these: Bools) -> "SliceTable":
         """Some of the items, with numbers that leave none out."""
         cluster, stratum = (
             np.unique(one[these], return_inverse=True)[1] for one in (self.cluster, self.stratum)
         )
-        return Table(self.residuals[these], self.inside[these], cluster, stratum)
+        return SliceTable(self.residuals[these], self.inside[these], cluster, stratum)
 
     def shares(self) -> Floats:
         """The share of each stratum's items that is in the slice."""
@@ -43,10 +43,12 @@ class Table:
         """Is one side of a single stratum so small that picking it costs less than dealing all?"""
         inside = int(self.inside.sum())
         few = min(inside, len(self.inside) - inside)
-        return not self.stratum.any() and 4 * few <= len(self.inside) and len(self.inside) > FEW
+        return (
+            not self.stratum.any() and 4 * few <= len(self.inside) and len(self.inside) > FEW_DRAWS
+        )
 
 
-def clusters_dealt(table: Table, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
+def permute_clusters(table: SliceTable, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
     """Scores of clusters, draws x clusters, with other clusters in the slice, as many; of the same
     stratum, if each cluster lies in one."""
     m, k = int(table.cluster.max()) + 1, int(table.stratum.max()) + 1
@@ -58,24 +60,26 @@ def clusters_dealt(table: Table, rng: np.random.Generator, draws: int) -> Iterat
     inside = np.bincount(table.cluster, weights=table.inside) > 0
     whole = bool(((items > 0).sum(axis=1) == 1).all())
     stratum = items.argmax(axis=1) if whole else np.zeros(m, dtype=int)
-    for size in _blocks(draws, m):
-        dealt = _dealt(inside, stratum, rng, size)
+    for size in _block_sizes(draws, m):
+        dealt = _permute_membership(inside, stratum, rng, size)
         shares = dealt @ items / items.sum(axis=0)
         yield dealt * residuals.sum(axis=1) - shares @ residuals.T
 
 
-def items_dealt(table: Table, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
+def permute_items(table: SliceTable, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
     """The same with other items of each stratum in the slice, as many."""
     residual = table.residuals
     # Sparse times dense: the other way round takes a hundred times as long.
     groups = csr_array(coo_array((residual, (table.cluster, np.arange(len(residual))))))
     expected = groups @ table.shares()[table.stratum]
-    for size in _blocks(draws, len(residual)):
-        dealt = _dealt(table.inside, table.stratum, rng, size)
+    for size in _block_sizes(draws, len(residual)):
+        dealt = _permute_membership(table.inside, table.stratum, rng, size)
         yield np.asarray(groups @ dealt.T).T - expected
 
 
-def _dealt(inside: Bools, stratum: Ints, rng: np.random.Generator, draws: int) -> Floats:
+def _permute_membership(
+    inside: Bools, stratum: Ints, rng: np.random.Generator, draws: int
+) -> Floats:
     """Memberships dealt anew within each stratum: draws x units, draws side by side in memory."""
     found = np.empty((len(inside), draws))
     for one in range(int(stratum.max()) + 1):
@@ -84,7 +88,7 @@ def _dealt(inside: Bools, stratum: Ints, rng: np.random.Generator, draws: int) -
     return found.T
 
 
-def items_chosen(table: Table, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
+def permute_few_items(table: SliceTable, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
     """The same, touching only the items of the smaller side."""
     residual, cluster, stratum = table.residuals, table.cluster, table.stratum
     m = int(cluster.max()) + 1
@@ -95,7 +99,7 @@ def items_chosen(table: Table, rng: np.random.Generator, draws: int) -> Iterator
     counts = np.bincount(stratum, weights=few).astype(int)
     shares = table.shares() if inside else table.shares() - 1
     expected = np.bincount(cluster, weights=shares[stratum] * residual)
-    for size in _blocks(draws, m):
+    for size in _block_sizes(draws, m):
         found = np.empty((size, m))
         for draw in range(size):
             picked = [
@@ -107,9 +111,9 @@ def items_chosen(table: Table, rng: np.random.Generator, draws: int) -> Iterator
         yield (found if inside else -found) - expected
 
 
-def _blocks(draws: int, width: int) -> Iterator[int]:
+def _block_sizes(draws: int, width: int) -> Iterator[int]:
     """Sizes of blocks: small at first, since most slices need few draws."""
-    made, size = 0, FIRST
+    made, size = 0, FIRST_BLOCK
     while made < draws:
         block = max(1, min(size, _AT_A_TIME // width, draws - made))
         yield block

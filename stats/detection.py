@@ -23,11 +23,11 @@ Floats = NDArray[np.float64]
 
 NO_ITEMS = "no items"
 NO_POSITIVE = "no positive"
-ONE_SIDED = "one kind alone"
+ONE_CLASS = "one kind alone"
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class ConfusionCounts:
     """Items by what is true of them and what was said of them.
 
     `tp`, `fp`, `fn`, `tn` have a verdict; `missing_errors` and `missing_others` have none, the
@@ -49,12 +49,12 @@ class Counts:
     def n(self) -> int:
         return self.tp + self.fp + self.fn + self.tn + self.missing
 
-    def __add__(self, other: "Counts") -> "Counts":
-        return Counts(*(int(one) for one in np.add(_cells(self), _cells(other))))
+    def __add__(self, other: "ConfusionCounts") -> "ConfusionCounts":
+        return ConfusionCounts(*(int(one) for one in np.add(_cells(self), _cells(other))))
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class DetectionScores:
     """The figures of a detector; `n` counts items, `invalid` those of them without a verdict.
 
     None where a figure does not exist. `reason` says "no positive" where precision, recall or F1
@@ -72,22 +72,22 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ScoreBounds:
     """The figures had all items without a verdict been judged wrongly, or rightly."""
 
-    lowest: Scores
-    highest: Scores
+    lowest: DetectionScores
+    highest: DetectionScores
 
 
-def tally(verdicts: Iterable[tuple[bool, bool | None]]) -> Counts:
+def count_verdicts(verdicts: Iterable[tuple[bool, bool | None]]) -> ConfusionCounts:
     """Count (is an error, was said to be one) pairs; None is no verdict."""
     cells = dict.fromkeys(_CELLS, 0)
     for pair in verdicts:
         cells[pair] += 1
-    return Counts(*cells.values())
+    return ConfusionCounts(*cells.values())
 
 
-def scores(counts: Counts) -> Scores:
+def compute_scores(counts: ConfusionCounts) -> DetectionScores:
     """Accuracy, precision, recall, F1 and MCC as study 001 counts them.
 
     With tp, fp and fn as they stand and items without a verdict said not to be errors:
@@ -96,12 +96,12 @@ def scores(counts: Counts) -> Scores:
     or all verdicts, are of one kind.
     """
     if not counts.n:
-        return Scores(0, 0, None, None, None, None, None, NO_ITEMS)
-    figures = {name: float(of(_row(counts))[0]) for name, of in _MEASURES.items()}
+        return DetectionScores(0, 0, None, None, None, None, None, NO_ITEMS)
+    figures = {name: float(of(_to_array(counts))[0]) for name, of in _MEASURES.items()}
     mcc = figures.pop("mcc")
     # F1 is 0/0 only where both of the others are.
     accused, errors = counts.tp + counts.fp, counts.tp + counts.fn + counts.missing_errors
-    return Scores(
+    return DetectionScores(
         n=counts.n,
         invalid=counts.missing,
         **figures,
@@ -110,61 +110,62 @@ def scores(counts: Counts) -> Scores:
     )
 
 
-def valid_only(counts: Counts) -> Scores:
+def score_valid(counts: ConfusionCounts) -> DetectionScores:
     """The figures on the items that have a verdict."""
-    return scores(Counts(counts.tp, counts.fp, counts.fn, counts.tn))
+    return compute_scores(ConfusionCounts(counts.tp, counts.fp, counts.fn, counts.tn))
 
 
-def bounds(counts: Counts) -> Bounds:
+def bound_scores(counts: ConfusionCounts) -> ScoreBounds:
     """What the figures could have been had the missing verdicts been there."""
     tp, fp, fn, tn, errors, others = (int(cell) for cell in _cells(counts))
-    return Bounds(
-        lowest=scores(Counts(tp, fp + others, fn + errors, tn)),
-        highest=scores(Counts(tp + errors, fp, fn, tn + others)),
+    return ScoreBounds(
+        lowest=compute_scores(ConfusionCounts(tp, fp + others, fn + errors, tn)),
+        highest=compute_scores(ConfusionCounts(tp + errors, fp, fn, tn + others)),
     )
 
 
-def mean(rows: Sequence[Scores]) -> Scores:
+def mean_scores(rows: Sequence[DetectionScores]) -> DetectionScores:
     """The plain mean of each figure over rows, such as the four prompts of a detector.
 
     A precision, recall or F1 that was 0/0 enters as 0. A row where a figure does not exist is
     left out of that figure. `n` and `invalid` are sums over the rows.
     """
     if not any(row.n for row in rows):
-        return Scores(0, 0, None, None, None, None, None, NO_ITEMS)
+        return DetectionScores(0, 0, None, None, None, None, None, NO_ITEMS)
     means = {name: _mean([getattr(row, name) for row in rows]) for name in _MEASURES}
     reasons = (row.reason for row in rows if row.n)
     total, invalid = sum(row.n for row in rows), sum(row.invalid for row in rows)
-    return Scores(total, invalid, **means, reason=next(filter(None, reasons), ""))
+    return DetectionScores(total, invalid, **means, reason=next(filter(None, reasons), ""))
 
 
-def always_error(counts: Counts) -> Scores:
+def score_always_error(counts: ConfusionCounts) -> DetectionScores:
     """The baseline that calls everything an error."""
     errors = counts.tp + counts.fn + counts.missing_errors
-    return scores(Counts(tp=errors, fp=counts.n - errors))
+    return compute_scores(ConfusionCounts(tp=errors, fp=counts.n - errors))
 
 
-def at_random(counts: Counts) -> Scores:
+def score_at_random(counts: ConfusionCounts) -> DetectionScores:
     """The baseline that calls an item an error as often as errors occur, at random.
 
     With p the share of errors, precision, recall and F1 are p, as the study gives them (table 4);
     accuracy p^2 + (1 - p)^2 (table 8); MCC 0 unless p is 0 or 1.
     """
     if not counts.n:
-        return scores(Counts())
+        return compute_scores(ConfusionCounts())
     errors = counts.tp + counts.fn + counts.missing_errors
     p = errors / counts.n
     mcc = 0.0 if 0 < p < 1 else None
-    return Scores(counts.n, 0, p * p + (1 - p) * (1 - p), p, p, p, mcc)
+    return DetectionScores(counts.n, 0, p * p + (1 - p) * (1 - p), p, p, p, mcc)
 
 
-def rate(
+def estimate_rate(
     measure: Literal["accuracy", "precision", "recall"],
     truths: Sequence[bool],
     verdicts: Sequence[Sequence[bool | None]],
     clusters: Sequence[str],
 ) -> Estimate:
-    """The mean over prompts of a measure that is a rate, with the interval of `rates.mean_rate`.
+    """The mean over prompts of a measure that is a rate, with the interval of
+    `rates.estimate_mean_rate`.
 
     Over all items, those that were accused, or the errors. `verdicts` is items x prompts, None
     without a verdict. 0/0 has no interval.
@@ -177,11 +178,11 @@ def rate(
         "precision": (accused & is_error, accused),
         "recall": (accused & is_error, np.broadcast_to(is_error, accused.shape)),
     }[measure]
-    found = rates.mean_rate(hits, cases, clusters)
+    found = rates.estimate_mean_rate(hits, cases, clusters)
     return found if found.n else Estimate(None, None, None, 0, NO_POSITIVE)
 
 
-def figure(
+def make_figure(
     measure: Measure, truths: Sequence[bool], verdicts: Sequence[Sequence[bool | None]]
 ) -> Figure:
     """The mean over prompts of a measure, as `bootstrap.estimate` takes it.
@@ -197,7 +198,7 @@ def figure(
     return _figure(measure, truths, verdicts, over_prompts)
 
 
-def change(
+def make_change_figure(
     measure: Measure, truths: Sequence[bool], verdicts: Sequence[tuple[bool | None, bool | None]]
 ) -> Figure:
     """A measure after minus before, -1 to 1; `verdicts` are pairs (before, after) of each item.
@@ -225,7 +226,7 @@ def _figure(
         return folded(_MEASURES[measure](sums.reshape(-1, len(_CELLS))).reshape(-1, columns))
 
     flat = csr_array(terms.reshape(len(truths), columns * len(_CELLS)))
-    return Figure(flat, of, np.ones(len(truths), dtype=bool), NO_ITEMS, ONE_SIDED)
+    return Figure(flat, of, np.ones(len(truths), dtype=bool), NO_ITEMS, ONE_CLASS)
 
 
 # (is an error, was said to be one), in the order of the fields of Counts
@@ -234,16 +235,16 @@ _CELLS: tuple[tuple[bool, bool | None], ...] = (
 )  # fmt: skip
 
 
-def _cells(counts: Counts) -> tuple[int, ...]:
+def _cells(counts: ConfusionCounts) -> tuple[int, ...]:
     found = (counts.tp, counts.fp, counts.fn, counts.tn)
     return (*found, counts.missing_errors, counts.missing_others)
 
 
-def _row(counts: Counts) -> Floats:
+def _to_array(counts: ConfusionCounts) -> Floats:
     return np.array([_cells(counts)], dtype=float)
 
 
-def _said(cells: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def _fold_missing(cells: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """tp, fp, fn, tn with what has no verdict said not to be an error."""
     tp, fp, fn, tn, errors, others = cells.T
     return tp, fp, fn + errors, tn + others
@@ -254,23 +255,23 @@ def _accuracy(cells: Floats) -> Floats:
 
 
 def _precision(cells: Floats) -> Floats:
-    tp, fp, _, _ = _said(cells)
+    tp, fp, _, _ = _fold_missing(cells)
     return _ratio(tp, tp + fp)
 
 
 def _recall(cells: Floats) -> Floats:
-    tp, _, fn, _ = _said(cells)
+    tp, _, fn, _ = _fold_missing(cells)
     return _ratio(tp, tp + fn)
 
 
 def _f1(cells: Floats) -> Floats:
-    tp, fp, fn, _ = _said(cells)
+    tp, fp, fn, _ = _fold_missing(cells)
     return _ratio(2 * tp, 2 * tp + fp + fn)
 
 
 def _mcc(cells: Floats) -> Floats:
     """Matthews (1975): the correlation of truth and verdict, nan where one of them is constant."""
-    tp, fp, fn, tn = _said(cells)
+    tp, fp, fn, tn = _fold_missing(cells)
     # Root by root: the product of four counts would leave the exact numbers early.
     spread = np.sqrt((tp + fp) * (tp + fn)) * np.sqrt((tn + fp) * (tn + fn))
     return _ratio(tp * tn - fp * fn, spread, np.nan)

@@ -18,7 +18,7 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
 
     The i-th smallest of m becomes the largest of (m - j + 1) p_j over j <= i, at most 1.
     """
-    return _adjusted(ps, lambda p: np.maximum.accumulate(p * np.arange(len(p), 0, -1)))
+    return _adjust(ps, lambda p: np.maximum.accumulate(p * np.arange(len(p), 0, -1)))
 
 
 def benjamini_hochberg(ps: Sequence[float | None]) -> list[float | None]:
@@ -27,7 +27,7 @@ def benjamini_hochberg(ps: Sequence[float | None]) -> list[float | None]:
 
     The i-th smallest of m becomes the smallest of m p_j / j over j >= i, at most 1.
     """
-    return _adjusted(ps, lambda p: _step_up(p, 1.0))
+    return _adjust(ps, lambda p: _step_up(p, 1.0))
 
 
 def benjamini_yekutieli(ps: Sequence[float | None]) -> list[float | None]:
@@ -35,10 +35,10 @@ def benjamini_yekutieli(ps: Sequence[float | None]) -> list[float | None]:
 
     Those of Benjamini and Hochberg times 1 + 1/2 + ... + 1/m (Benjamini and Yekutieli 2001).
     """
-    return _adjusted(ps, lambda p: _step_up(p, float((1 / np.arange(1, len(p) + 1)).sum())))
+    return _adjust(ps, lambda p: _step_up(p, float((1 / np.arange(1, len(p) + 1)).sum())))
 
 
-def letters(runs: int, different: Collection[tuple[int, int]]) -> list[str]:
+def compact_letters(runs: int, different: Collection[tuple[int, int]]) -> list[str]:
     """Letters for runs 0 to runs - 1: two share one unless they are a pair of `different`.
 
     Insert and absorb (Piepho 2004): each such pair splits every group that holds both in two,
@@ -51,7 +51,7 @@ def letters(runs: int, different: Collection[tuple[int, int]]) -> list[str]:
         split = (groups - both) | {group - {each} for group in both for each in (one, other)}
         groups = {group for group in split if not any(group < wider for wider in split)}
     ordered = sorted(groups, key=sorted)
-    names = _names(len(ordered))
+    names = _letter_names(len(ordered))
     between = "" if len(names) <= len(ascii_lowercase) else " "
     return [
         between.join(name for name, group in zip(names, ordered, strict=True) if run in group)
@@ -59,7 +59,9 @@ def letters(runs: int, different: Collection[tuple[int, int]]) -> list[str]:
     ]
 
 
-def different(ps: Sequence[float | None], runs: int, alpha: float = 0.05) -> set[tuple[int, int]]:
+def different_pairs(
+    ps: Sequence[float | None], runs: int, alpha: float = 0.05
+) -> set[tuple[int, int]]:
     """The pairs of runs whose adjusted p is below alpha; `ps` follow combinations(range(runs), 2).
 
     A pair without a p is not different. Raises ValueError if there are not as many p as pairs.
@@ -68,12 +70,12 @@ def different(ps: Sequence[float | None], runs: int, alpha: float = 0.05) -> set
     return {pair for pair, p in zip(pairs, ps, strict=True) if p is not None and p < alpha}
 
 
-def _names(count: int) -> list[str]:
+def _letter_names(count: int) -> list[str]:
     longer = [one + other for one in ascii_lowercase for other in ascii_lowercase]
     return [*ascii_lowercase, *longer][:count]
 
 
-def _adjusted(
+def _adjust(
     ps: Sequence[float | None], of_sorted: Callable[[Floats], Floats]
 ) -> list[float | None]:
     made = [p for p in ps if p is not None]

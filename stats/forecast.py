@@ -9,7 +9,7 @@ from scipy.special import stdtrit
 from stats.estimates import Estimate
 
 # Past this many days a forecast says nothing that anyone could use.
-FARTHEST = 3650
+MOST_DAYS = 3650
 
 
 def days_left(counts: Sequence[int], left: int, level: float = 0.95) -> Estimate:
@@ -40,18 +40,18 @@ def days_left(counts: Sequence[int], left: int, level: float = 0.95) -> Estimate
         width = spread * sqrt(days + days * days / len(counts))
         return days * fmean(counts) + sign * width
 
-    low = _first(lambda days: reach(1, days) >= left - 1e-9)
-    high = _first(lambda days: reach(-1, days) >= left - 1e-9)
+    low = _first_day(lambda days: reach(1, days) >= left - 1e-9)
+    high = _first_day(lambda days: reach(-1, days) >= left - 1e-9)
     reason = "" if high is not None else "at the slowest it would not end"
     return Estimate(value, low, high, len(counts), reason)
 
 
-def _first(holds: Callable[[int], bool]) -> int | None:
+def _first_day(holds: Callable[[int], bool]) -> int | None:
     """The first day on which it holds. It holds ever after: bisected."""
     before, after = 0, 1
     while not holds(after):
         before, after = after, 2 * after
-        if before > FARTHEST:
+        if before > MOST_DAYS:
             return None
     while after - before > 1:
         middle = (before + after) // 2

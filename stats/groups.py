@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 
 
 @dataclass(frozen=True, slots=True)
-class OverGroups:
+class GroupMean:
     """A figure over groups: `groups` have it, `undefined` do not.
 
     `mean` is None without groups, `sd` (of a sample, n - 1) with fewer than two.
@@ -19,11 +19,11 @@ class OverGroups:
     undefined: int
 
 
-def over_groups(values: Sequence[float | None]) -> OverGroups:
+def mean_over_groups(values: Sequence[float | None]) -> GroupMean:
     """The unweighted mean and standard deviation of a figure over groups, such as tasks; None
     where a group has none, as task 034 of study 003."""
     there = [value for value in values if value is not None]
-    return OverGroups(
+    return GroupMean(
         mean=fmean(there) if there else None,
         sd=stdev(there) if len(there) > 1 else None,
         groups=len(there),

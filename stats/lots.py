@@ -3,7 +3,7 @@
 import hashlib
 
 
-def lot(words: str, *, bits: int = 256) -> int:
+def draw_number(words: str, *, bits: int = 256) -> int:
     """A number of 0 to 2^bits - 1 that only the words decide; different words are independent.
 
     The first bits of their SHA-256. Sorted by the lots of their keys, things stand in a random

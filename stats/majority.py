@@ -6,24 +6,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stats.estimates import Estimate
-from stats.rates import rate
+from stats.rates import estimate_rate
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Majority:
+class MajorityValues:
     """Of each item the value that stands for its raters, nan where none does.
 
     `decided` is 1 where more than half gave that value, 0 where not, nan without any label: its
-    mean is the share of items with a majority (`rates.rate(majority.decided, clusters)`).
+    mean is the share of items with a majority (`rates.estimate_rate(majority.decided, clusters)`).
     """
 
     values: Floats
     decided: Floats
 
 
-def majority(table: ArrayLike) -> Majority:
+def majority_values(table: ArrayLike) -> MajorityValues:
     """The value that more than half of an item's labels have; `table` is items x raters, nan for
     a missing label.
 
@@ -43,7 +43,7 @@ def majority(table: ArrayLike) -> Majority:
     votes = (given == middle).sum(axis=1)
     most = 2 * votes > labels
     stands = most | ((labels == 3) & (votes == 1))
-    return Majority(
+    return MajorityValues(
         np.where(stands, middle[:, 0], np.nan), np.where(labels > 0, most.astype(float), np.nan)
     )
 
@@ -59,4 +59,4 @@ def agreement_by_score(
     same = np.where(np.isnan(given), np.nan, (said == given).astype(float))
     cluster = np.asarray(clusters)
     values = np.unique(said[~np.isnan(said)]).tolist()
-    return {value: rate(same[said == value], cluster[said == value]) for value in values}
+    return {value: estimate_rate(same[said == value], cluster[said == value]) for value in values}

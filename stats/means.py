@@ -13,7 +13,7 @@ from stats.bootstrap import Figure
 from stats.estimates import Estimate
 
 
-def student(values: Sequence[float], level: float = 0.95) -> Estimate:
+def student_mean(values: Sequence[float], level: float = 0.95) -> Estimate:
     """The mean with Student's two-sided interval, in the unit of the values.
 
     mean +- t s / sqrt(n), with t the quantile of n - 1 degrees of freedom (Student 1908). Without
@@ -30,7 +30,7 @@ def student(values: Sequence[float], level: float = 0.95) -> Estimate:
     return Estimate(mean, mean - width, mean + width, n)
 
 
-def clustered(values: ArrayLike) -> Figure:
+def clustered_mean(values: ArrayLike) -> Figure:
     """The mean of one value an item, sum x / n, in the unit of the values; nan where missing.
 
     Items without a value are left out, `n` counts the others. It goes to `bootstrap.estimate` for

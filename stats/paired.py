@@ -18,7 +18,7 @@ from stats.estimates import PValue
 from stats.rates import ClusterSums
 
 # The normal quantiles of 97.5 % and of 80 % power, 1.960 + 0.842.
-SHOWS = 2.80
+DETECTABLE_FACTOR = 2.80
 # Beyond so many points of the grid that sums lie on, p is drawn, or taken from t once as many
 # clusters differ as its tail needs.
 MOST_POINTS = 2**22
@@ -35,14 +35,14 @@ _SHORT = 64
 
 NO_ITEMS = "no item that both parsed"
 ONE_CLUSTER = "one cluster"
-ALIKE = "all clusters differ alike"
+ALL_ALIKE = "all clusters differ alike"
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int_]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RateDifference:
     """A difference of two rates, -1 to 1, with its interval and standard error.
 
     `shows` is the smallest difference that would show with 80 % power at 5 %. `n` counts items;
@@ -58,7 +58,7 @@ class Difference:
     reason: str = ""
 
 
-def difference(sums: ClusterSums, level: float = 0.95) -> Difference:
+def estimate_difference(sums: ClusterSums, level: float = 0.95) -> RateDifference:
     """The mean difference d = y / n of items, with its two-sided interval.
 
     In `sums`, y_c is the sum of the differences of a cluster's items, so it may be below 0.
@@ -71,21 +71,21 @@ def difference(sums: ClusterSums, level: float = 0.95) -> Difference:
         raise ValueError(f"a level lies between 0 and 1, not at {level}")
     m, n, y = sums.m, sums.n, sums.y
     if n == 0:
-        return Difference(None, None, None, 0, reason=NO_ITEMS)
+        return RateDifference(None, None, None, 0, reason=NO_ITEMS)
     value = y / n
     if m == 1:
-        return Difference(value, None, None, n, reason=ONE_CLUSTER)
+        return RateDifference(value, None, None, n, reason=ONE_CLUSTER)
     # n^2 times the residual sum of squares, as in rates.design_effect
     residual = sums.yy * n * n - 2 * y * n * sums.ny + y * y * sums.nn
     if residual <= _ROUNDING * sums.yy * n * n:
-        return Difference(value, None, None, n, reason=ALIKE)
+        return RateDifference(value, None, None, n, reason=ALL_ALIKE)
     error = sqrt(m / (m - 1) * residual) / n / n
     width = float(stdtrit(m - 1, (1 + level) / 2)) * error
     ends = max(-1.0, value - width), min(1.0, value + width)
-    return Difference(value, *ends, n, error, SHOWS * error)
+    return RateDifference(value, *ends, n, error, DETECTABLE_FACTOR * error)
 
 
-def p_value(differences: ArrayLike, rng: np.random.Generator) -> PValue:
+def test_difference(differences: ArrayLike, rng: np.random.Generator) -> PValue:
     """The two-sided p that two runs have the same rate, of the sum of differences of each cluster.
 
     Clusters flip their signs. Where none differs by other than one item, as with one item a
@@ -95,11 +95,11 @@ def p_value(differences: ArrayLike, rng: np.random.Generator) -> PValue:
     if not sums.size:
         return PValue(None, 0, NO_ITEMS)
     if np.isin(sums, (-1, 0, 1)).all():
-        return mcnemar(int((sums == 1).sum()), int((sums == -1).sum()))
-    return flip_signs(sums, rng)
+        return mcnemar_test(int((sums == 1).sum()), int((sums == -1).sum()))
+    return sign_flip_test(sums, rng)
 
 
-def mcnemar(only_first: int, only_second: int) -> PValue:
+def mcnemar_test(only_first: int, only_second: int) -> PValue:
     """The exact two-sided McNemar test (1947): twice the binomial tail of the rarer of two kinds
     of items that only one run has, at even chances, at most 1. `n` counts those items.
 
@@ -112,7 +112,7 @@ def mcnemar(only_first: int, only_second: int) -> PValue:
     return PValue(p, n, test=EXACT)
 
 
-def flip_signs(differences: ArrayLike, rng: np.random.Generator) -> PValue:
+def sign_flip_test(differences: ArrayLike, rng: np.random.Generator) -> PValue:
     """The two-sided p that the sum of clusters' differences is 0, by flipping their signs.
 
     If the runs are alike, each cluster could as well have differed the other way (Fisher 1935,
@@ -137,7 +137,7 @@ def flip_signs(differences: ArrayLike, rng: np.random.Generator) -> PValue:
         least = round((total - found * total / float(apart.sum())) / 2)
         return PValue(min(1.0, 2 * _share_up_to(least, steps, alike)), k, test=EXACT)
     if k < MANY_CLUSTERS:
-        far = _drawn_as_far(apart, found - _ROUNDING * max(1.0, float(apart.sum())), rng)
+        far = _count_extreme_draws(apart, found - _ROUNDING * max(1.0, float(apart.sum())), rng)
         return PValue((1 + far) / (1 + DRAWS), k, test=DRAWN)
     z = found / sqrt(float((apart**2).sum()))
     t = z * sqrt((k - 1) / max(k - z * z, _ROUNDING))
@@ -166,7 +166,7 @@ def _share_up_to(most: int, steps: Ints, alike: Ints) -> float:
     k = int(alike.sum())
     if most <= 0:
         return exp(-k * log(2))
-    tilt = _tilt(most, steps, alike)
+    tilt = _saddle_point(most, steps, alike)
     parts: list[tuple[int, int, Floats]] = []
     for order, (step, n) in enumerate(zip(steps.tolist(), alike.tolist(), strict=True)):
         part = _binomial(n, step, tilt)[: most + 1]
@@ -174,7 +174,7 @@ def _share_up_to(most: int, steps: Ints, alike: Ints) -> float:
     # The shortest two first, so that none is multiplied out more often than it needs to be.
     while len(parts) > 1:
         (_, order, one), (_, _, other) = heappop(parts), heappop(parts)
-        both = _multiplied(one, other)[: most + 1]
+        both = _convolve(one, other)[: most + 1]
         heappush(parts, (len(both), order, both))
     tilted = parts[0][2]
     behind = np.exp(tilt * (most - np.arange(len(tilted))))
@@ -182,7 +182,7 @@ def _share_up_to(most: int, steps: Ints, alike: Ints) -> float:
     return exp(scale) * float(tilted @ behind)
 
 
-def _tilt(most: int, steps: Ints, alike: Ints) -> float:
+def _saddle_point(most: int, steps: Ints, alike: Ints) -> float:
     """The x at most 0 where sum steps alike / (1 + e^(-x steps)) is `most`, or near enough."""
     low, high = -log(float(steps @ alike)), 0.0
     for _ in range(30):
@@ -201,7 +201,7 @@ def _binomial(n: int, step: int, tilt: float) -> Floats:
     return found
 
 
-def _multiplied(one: Floats, other: Floats) -> Floats:
+def _convolve(one: Floats, other: Floats) -> Floats:
     """The distribution of a sum of two that are independent."""
     if min(len(one), len(other)) <= _SHORT:
         return np.convolve(one, other)
@@ -211,7 +211,7 @@ def _multiplied(one: Floats, other: Floats) -> Floats:
     return np.maximum(found, 0)
 
 
-def _drawn_as_far(apart: Floats, least: float, rng: np.random.Generator) -> int:
+def _count_extreme_draws(apart: Floats, least: float, rng: np.random.Generator) -> int:
     """In how many of `DRAWS` drawn sign patterns the sum is `least` or more from 0."""
     far, block = 0, max(1, _AT_A_TIME // len(apart))
     for start in range(0, DRAWS, block):

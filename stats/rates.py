@@ -29,14 +29,14 @@ class ClusterSums:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RateBounds:
     """The lowest and highest a rate can be, fractions of 1; None when there are no items."""
 
     lowest: float | None
     highest: float | None
 
 
-def sums_of(clusters: Iterable[tuple[int, float]]) -> ClusterSums:
+def sum_clusters(clusters: Iterable[tuple[int, float]]) -> ClusterSums:
     """Sum (items, hits) pairs, one a cluster. Clusters without items do not count.
 
     Raises ValueError unless 0 <= hits <= items in every pair.
@@ -54,7 +54,7 @@ def sums_of(clusters: Iterable[tuple[int, float]]) -> ClusterSums:
     return ClusterSums(m, n, y, nn, ny, yy)
 
 
-def sums_over(items: NDArray[np.int_], hits: NDArray[np.float64]) -> ClusterSums:
+def sum_cluster_arrays(items: NDArray[np.int_], hits: NDArray[np.float64]) -> ClusterSums:
     """The same of arrays with an entry a cluster; sums that are shares but for rounding are whole
     again."""
     held = items > 0
@@ -69,7 +69,7 @@ def sums_over(items: NDArray[np.int_], hits: NDArray[np.float64]) -> ClusterSums
     )
 
 
-def rate(hits: ArrayLike, clusters: ArrayLike) -> Estimate:
+def estimate_rate(hits: ArrayLike, clusters: ArrayLike) -> Estimate:
     """The rate of items, each with its hit (0, 1 or a share between, nan where missing) and its
     cluster's number, with the interval of `clustered_wilson`. `n` counts items that have a hit.
     """
@@ -79,10 +79,10 @@ def rate(hits: ArrayLike, clusters: ArrayLike) -> Estimate:
     items, y = np.bincount(cluster), np.bincount(cluster, weights=values[there])
     # Shares such as thirds leave a rest when they are added up.
     totals = ((int(one) if one.is_integer() else one) for one in np.round(y, 9).tolist())
-    return clustered_wilson(sums_of(zip(items.tolist(), totals, strict=True)))
+    return clustered_wilson(sum_clusters(zip(items.tolist(), totals, strict=True)))
 
 
-def mean_rate(
+def estimate_mean_rate(
     hits: ArrayLike, cases: ArrayLike, clusters: ArrayLike, level: float = 0.95
 ) -> Estimate:
     """The plain mean of several rates over the same items, such as the precision by each of four
@@ -157,7 +157,7 @@ def design_effect(sums: ClusterSums) -> float:
     return max(1.0, m / (m - 1) * residual / n / (y * (n - y)))
 
 
-def bounds(undetected: int, missing: int, total: int) -> Bounds:
+def bound_rate(undetected: int, missing: int, total: int) -> RateBounds:
     """What the undetected rate could be had all missing outcomes gone one way or the other.
 
     `total` counts all items, the missing ones included. A pair of which one order was read and
@@ -167,15 +167,15 @@ def bounds(undetected: int, missing: int, total: int) -> Bounds:
     if undetected < 0 or missing < 0 or undetected + missing > total:
         raise ValueError(f"{undetected} undetected and {missing} missing do not fit in {total}")
     if total == 0:
-        return Bounds(None, None)
-    return Bounds(undetected / total, (undetected + missing) / total)
+        return RateBounds(None, None)
+    return RateBounds(undetected / total, (undetected + missing) / total)
 
 
-def difference_bounds(one: Bounds, other: Bounds) -> Bounds:
+def bound_difference(one: RateBounds, other: RateBounds) -> RateBounds:
     """What one rate minus another could be: each at its opposite extreme, -1 to 1."""
     if one.lowest is None or one.highest is None or other.lowest is None or other.highest is None:
-        return Bounds(None, None)
-    return Bounds(one.lowest - other.highest, one.highest - other.lowest)
+        return RateBounds(None, None)
+    return RateBounds(one.lowest - other.highest, one.highest - other.lowest)
 
 
 def _quantile(sums: ClusterSums, level: float) -> float:
@@ -193,7 +193,7 @@ def _wilson(rate: float, n: float, z: float) -> tuple[float, float]:
     )
 
 
-def withstands(sums: ClusterSums, bar: float, level: float = 0.95) -> int | None:
+def items_to_overturn(sums: ClusterSums, bar: float, level: float = 0.95) -> int | None:
     """How many more items would leave the interval of `clustered_wilson` on its side of the bar.
 
     The largest k such that k further items, each a cluster of its own and all turning out against
@@ -203,28 +203,30 @@ def withstands(sums: ClusterSums, bar: float, level: float = 0.95) -> int | None
     """
     if not 0 < bar < 1:
         raise ValueError(f"a bar lies between 0 and 1, not at {bar}")
-    side = _side(clustered_wilson(sums, level), bar)
+    side = _side_of_threshold(clustered_wilson(sums, level), bar)
     if side == 0:
         return None
     # From where the rate itself meets the bar downwards: with few clusters the interval may
     # narrow at first as items come in, so the first k that fails is not the end of it.
     missing = sums.y / bar - sums.n if side > 0 else (bar * sums.n - sums.y) / (1 - bar)
     most = max(0, floor(missing + 1e-9))
-    against = (_with_singles(sums, k, hit=side < 0) for k in range(most, 0, -1))
+    against = (_add_single_clusters(sums, k, hit=side < 0) for k in range(most, 0, -1))
     settled = (
-        more.n - sums.n for more in against if _side(clustered_wilson(more, level), bar) == side
+        more.n - sums.n
+        for more in against
+        if _side_of_threshold(clustered_wilson(more, level), bar) == side
     )
     return next(settled, 0)
 
 
-def _side(estimate: Estimate, bar: float) -> int:
+def _side_of_threshold(estimate: Estimate, bar: float) -> int:
     """1 if the whole interval lies above the bar, -1 if below, 0 if it holds it or is none."""
     if estimate.low is None or estimate.high is None:
         return 0
     return int(estimate.low > bar) - int(estimate.high < bar)
 
 
-def _with_singles(sums: ClusterSums, k: int, *, hit: bool) -> ClusterSums:
+def _add_single_clusters(sums: ClusterSums, k: int, *, hit: bool) -> ClusterSums:
     """The sums with k more clusters of one item each, all hits or all misses."""
     hits = k if hit else 0
     return ClusterSums(

@@ -49,7 +49,7 @@ class Ratings:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+class RatingPairs:
     """Every two labels of one item, each pair once; `a` and `b` are raters, a before b."""
 
     item: Ints
@@ -59,7 +59,7 @@ class Pairs:
     code_b: Ints
 
 
-def of_values(
+def ratings_from_values(
     table: ArrayLike, scale: Iterable[float] | None = None, clusters: ArrayLike | None = None
 ) -> Ratings:
     """Ratings of numbers, items x raters, with nan for a missing label.
@@ -80,7 +80,7 @@ def of_values(
     return Ratings(codes, values, _clusters(clusters, len(codes)))
 
 
-def of_names(
+def ratings_from_names(
     rows: Sequence[Sequence[str | None]],
     names: Sequence[str] | None = None,
     clusters: ArrayLike | None = None,
@@ -96,10 +96,10 @@ def of_names(
         raise ValueError(f"{min(unknown)} is not one of {', '.join(known)}")
     code = {name: float(number) for number, name in enumerate(known)}
     table = [[np.nan if name is None else code[name] for name in row] for row in rows]
-    return of_values(table, range(len(known)), clusters)
+    return ratings_from_values(table, range(len(known)), clusters)
 
 
-def pairs(ratings: Ratings) -> Pairs:
+def rating_pairs(ratings: Ratings) -> RatingPairs:
     """All pairs of labels of the same item. Costs what there is, however many raters."""
     item, rater = np.nonzero(ratings.codes != MISSING)
     code = ratings.codes[item, rater]
@@ -112,7 +112,7 @@ def pairs(ratings: Ratings) -> Pairs:
         second.append(left + step)
     one = np.concatenate(first) if first else np.zeros(0, dtype=int)
     two = np.concatenate(second) if second else one
-    return Pairs(item[one], rater[one], rater[two], code[one], code[two])
+    return RatingPairs(item[one], rater[one], rater[two], code[one], code[two])
 
 
 def _clusters(clusters: ArrayLike | None, items: int) -> Ints:

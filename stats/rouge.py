@@ -33,7 +33,7 @@ def rouge_l_unicode(reference: str, candidate: str) -> float:
 METRICS: dict[str, Metric] = {"rouge-l": rouge_l, "rouge-l-unicode": rouge_l_unicode}
 
 
-def best(references: Sequence[str], candidate: str, metric: Metric) -> float:
+def best_score(references: Sequence[str], candidate: str, metric: Metric) -> float:
     """The candidate's score against the reference that suits it best.
 
     Raises ValueError without references.
@@ -57,11 +57,11 @@ def unicode_words(text: str) -> list[str]:
     """
     composed = unicodedata.normalize("NFC", text).lower()
     marks = (one for one in set(composed) if unicodedata.category(one).startswith("M"))
-    return _word("".join(sorted(marks))).findall(composed)
+    return _word_pattern("".join(sorted(marks))).findall(composed)
 
 
 @lru_cache(maxsize=256)
-def _word(marks: str) -> re.Pattern[str]:
+def _word_pattern(marks: str) -> re.Pattern[str]:
     """A word of a text that has these marks: `re` has no class that holds all of them."""
     return re.compile(rf"\w[\w{re.escape(marks)}\u200c\u200d]*")
 

@@ -22,8 +22,9 @@ NO_ERROR = "no error item"
 Floats = NDArray[np.float64]
 
 
-def j(detection: Estimate, alarm: Estimate) -> Estimate:
-    """J = detection - false alarm, -1 to 1 (Youden 1950), of two rates as `rates.rate` has them.
+def youden_j(detection: Estimate, alarm: Estimate) -> Estimate:
+    """J = detection - false alarm, -1 to 1 (Youden 1950), of two rates as `rates.estimate_rate` has
+    them.
 
     0 is no better than a coin, or always or never alarming. Its interval is Newcombe's (1998,
     method 10; the method of variance estimates recovery of Zou and Donner 2008): each end lies as

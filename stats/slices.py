@@ -17,12 +17,12 @@ from stats.dealing import (
     Bools,
     Floats,
     Ints,
-    Table,
-    clusters_dealt,
-    items_chosen,
-    items_dealt,
+    SliceTable,
+    permute_clusters,
+    permute_few_items,
+    permute_items,
 )
-from stats.rates import clustered_wilson, sums_over
+from stats.rates import clustered_wilson, sum_cluster_arrays
 
 # What a page calls a blind spot: this large, and this far above the rest (as a share).
 FEWEST_ITEMS = 20
@@ -30,18 +30,18 @@ FEWEST_CLUSTERS = 10
 LEAST_DIFFERENCE = 0.10
 DRAWS = 9_999
 # Enough draws as far as the slice: p is known to a tenth of itself.
-ENOUGH = 100
+ENOUGH_EXTREME = 100
 # From here on, the clusters on either side, the dealt statistic follows its limit.
 MANY_ITEMS, MANY_CLUSTERS = 20_000, 200
 _ROUNDING = 1e-9
 
 NO_ITEMS = "no items in the slice"
 NO_REST = "no items beside the slice"
-ALIKE = "all comparable items are alike"
+ALL_ALIKE = "all comparable items are alike"
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
+class SliceContrast:
     """A slice against the rest: rates as fractions of 1, None where there are no items.
 
     `n` items in `clusters` clusters are in the slice, `rest_n` beside it. Both rates have
@@ -63,14 +63,14 @@ class Contrast:
     reason: str = ""
 
 
-def contrast(
+def contrast_slice(
     values: ArrayLike,
     inside: ArrayLike,
     clusters: ArrayLike,
     rng: np.random.Generator,
     strata: ArrayLike | None = None,
     draws: int = DRAWS,
-) -> Contrast:
+) -> SliceContrast:
     """The rate of a slice minus that of the rest, and the p that it is no higher.
 
     `values` are 1 for an item that was not detected, 0 for one that was, the share of repeats
@@ -94,11 +94,11 @@ def contrast(
     No p for under 20 items or 10 clusters of the slice in strata that the rest is in too, without
     a rest, and where all items of every such stratum are alike.
     """
-    return Items.of(values, clusters, strata).contrast(inside, rng, draws)
+    return SliceableItems.of(values, clusters, strata).contrast(inside, rng, draws)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Items:
+class SliceableItems:
     """Items that slices are made of, prepared once for any number of slices.
 
     `there` says which of all have a value; the rest is of these alone: values, numbers of cluster
@@ -114,7 +114,9 @@ class Items:
     summed: csr_array
 
     @classmethod
-    def of(cls, values: ArrayLike, clusters: ArrayLike, strata: ArrayLike | None = None) -> "Items":
+    def of(
+        cls, values: ArrayLike, clusters: ArrayLike, strata: ArrayLike | None = None
+    ) -> "SliceableItems":
         """Items by the values, clusters and strata that `contrast` takes."""
         y = np.asarray(values, dtype=float)
         there = ~np.isnan(y)
@@ -131,13 +133,15 @@ class Items:
         )
         return cls(there, y, cluster, stratum, residuals, summed)
 
-    def contrast(self, inside: ArrayLike, rng: np.random.Generator, draws: int = DRAWS) -> Contrast:
+    def contrast(
+        self, inside: ArrayLike, rng: np.random.Generator, draws: int = DRAWS
+    ) -> SliceContrast:
         """A slice of them against the others; `inside` says of all items which are in it."""
-        part = _Part.of(self, np.flatnonzero(np.asarray(inside, dtype=bool)[self.there]))
-        rate, rest = (clustered_wilson(sums_over(*side)) for side in part.sides(self))
+        part = _SliceItems.of(self, np.flatnonzero(np.asarray(inside, dtype=bool)[self.there]))
+        rate, rest = (clustered_wilson(sum_cluster_arrays(*side)) for side in part.sides(self))
         difference = float(part.scores.sum() / part.weight) if part.weight else None
         reason = part.reason()
-        return Contrast(
+        return SliceContrast(
             n=rate.n,
             clusters=part.clusters,
             rate=rate.value,
@@ -148,13 +152,13 @@ class Items:
             rest_high=rest.high,
             rest_n=rest.n,
             difference=difference,
-            p=None if reason else _p(self, part, rng, draws),
+            p=None if reason else _p_value(self, part, rng, draws),
             reason=reason,
         )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Part:
+class _SliceItems:
     """A slice: the places of its items, how many each cluster has, the statistic's part of each
     cluster, the weight of the difference, which strata have a say, how many items and clusters of
     the slice these hold, and whether they say nothing since all their items are alike."""
@@ -169,7 +173,7 @@ class _Part:
     alike: bool
 
     @classmethod
-    def of(cls, among: Items, chosen: Ints) -> "_Part":
+    def of(cls, among: SliceableItems, chosen: Ints) -> "_SliceItems":
         m, k = among.summed.shape
         cluster, stratum = among.cluster[chosen], among.stratum[chosen]
         counts, inside = np.bincount(among.stratum), np.bincount(stratum, minlength=k)
@@ -191,7 +195,7 @@ class _Part:
     def clusters(self) -> int:
         return int(np.count_nonzero(self.items))
 
-    def sides(self, among: Items) -> tuple[tuple[Ints, Floats], tuple[Ints, Floats]]:
+    def sides(self, among: SliceableItems) -> tuple[tuple[Ints, Floats], tuple[Ints, Floats]]:
         """Items and hits by cluster, in the slice and beside it."""
         cluster = among.cluster
         items = np.bincount(cluster)
@@ -213,10 +217,12 @@ class _Part:
             return f"under {FEWEST_ITEMS} items in categories that others are in too"
         if self.compared_clusters < FEWEST_CLUSTERS:
             return f"under {FEWEST_CLUSTERS} clusters"
-        return ALIKE if self.alike else ""
+        return ALL_ALIKE if self.alike else ""
 
 
-def _p(among: Items, part: _Part, rng: np.random.Generator, draws: int) -> float:
+def _p_value(
+    among: SliceableItems, part: _SliceItems, rng: np.random.Generator, draws: int
+) -> float:
     found = float(_studentised(part.scores[None, :])[0])
     every = np.bincount(among.cluster)
     many = len(among.values) >= MANY_ITEMS
@@ -224,20 +230,20 @@ def _p(among: Items, part: _Part, rng: np.random.Generator, draws: int) -> float
     if many and min(part.clusters, beside) >= MANY_CLUSTERS:
         return float(stdtr(len(every) - 1, -found))
     made, far, squares = 0, 0, 0.0
-    for block in _dealt(among, part, rng, draws):
+    for block in _permuted_scores(among, part, rng, draws):
         as_far = np.flatnonzero(_studentised(block) >= found - _ROUNDING)
-        if far + len(as_far) >= ENOUGH:
-            return ENOUGH / (made + int(as_far[ENOUGH - far - 1]) + 1)
+        if far + len(as_far) >= ENOUGH_EXTREME:
+            return ENOUGH_EXTREME / (made + int(as_far[ENOUGH_EXTREME - far - 1]) + 1)
         made, far = made + len(block), far + len(as_far)
         squares += float(np.einsum("ij,ij->", block, block))
     if far:
         return (1 + far) / (1 + draws)
-    spread = sqrt(max(_left(among, part), squares / draws))
+    spread = sqrt(max(_residual_squares(among, part), squares / draws))
     fewer = min(part.clusters, beside)
     return min(1 / (1 + draws), float(stdtr(max(1, fewer - 1), -part.scores.sum() / spread)))
 
 
-def _left(among: Items, part: _Part) -> float:
+def _residual_squares(among: SliceableItems, part: _SliceItems) -> float:
     """The sum of squares of the scores of clusters once the difference is taken off the values of
     the slice: with s an item's membership less its mean, less the difference times sum s^2."""
     m, k = among.summed.shape
@@ -249,16 +255,18 @@ def _left(among: Items, part: _Part) -> float:
     return float(((part.scores - part.scores.sum() / part.weight * squares) ** 2).sum())
 
 
-def _dealt(among: Items, part: _Part, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
+def _permuted_scores(
+    among: SliceableItems, part: _SliceItems, rng: np.random.Generator, draws: int
+) -> Iterator[Floats]:
     inside = np.zeros(len(among.values), dtype=bool)
     inside[part.chosen] = True
-    every = Table(among.residuals, inside, among.cluster, among.stratum)
+    every = SliceTable(among.residuals, inside, among.cluster, among.stratum)
     if not ((part.items > 0) & (part.items < np.bincount(among.cluster))).any():
-        return clusters_dealt(every, rng, draws)
+        return permute_clusters(every, rng, draws)
     # Items of a stratum that lies on one side have no score, whoever is dealt.
     table = every.only(part.mixed[among.stratum])
     many = len(among.values) >= MANY_ITEMS or table.lopsided()
-    return (items_chosen if many else items_dealt)(table, rng, draws)
+    return (permute_few_items if many else permute_items)(table, rng, draws)
 
 
 def _studentised(scores: Floats) -> Floats:

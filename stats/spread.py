@@ -7,7 +7,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Quartiles:
     """Quartiles in the values' own unit, None without values; `n` counts values.
 
     `beyond` values lie above the limit that was given and are in no quartile.
@@ -20,7 +20,7 @@ class Spread:
     beyond: int = 0
 
 
-def quartiles(counts: Mapping[float, int], limit: float = float("inf")) -> Spread:
+def quartiles(counts: Mapping[float, int], limit: float = float("inf")) -> Quartiles:
     """The quartiles of values given as {value: how often}, interpolated between neighbours.
 
     Quartile q of n sorted values lies at place q (n - 1), counted from 0 (definition 7 of Hyndman
@@ -30,6 +30,6 @@ def quartiles(counts: Mapping[float, int], limit: float = float("inf")) -> Sprea
     beyond = sum(counts.values()) - sum(within.values())
     values = np.repeat(list(within), list(within.values())) if within else np.empty(0)
     if not values.size:
-        return Spread(0, None, None, None, beyond)
+        return Quartiles(0, None, None, None, beyond)
     low, median, high = (float(value) for value in np.quantile(values, [0.25, 0.5, 0.75]))
-    return Spread(int(values.size), low, median, high, beyond)
+    return Quartiles(int(values.size), low, median, high, beyond)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stats.estimates import Estimate
-from stats.rates import rate
+from stats.rates import estimate_rate
 
 FIRST_TWICE = "first_twice"
 SECOND_TWICE = "second_twice"
@@ -33,12 +33,12 @@ def order_effect(effects: Sequence[str | None], clusters: ArrayLike) -> OrderEff
 
     def share(kind: str) -> Estimate:
         hits = [np.nan if effect is None else float(effect == kind) for effect in effects]
-        return rate(hits, clusters)
+        return estimate_rate(hits, clusters)
 
     return OrderEffect(*(share(kind) for kind in (FIRST_TWICE, SECOND_TWICE, HALF_TIE)))
 
 
-def changing(outcomes: ArrayLike, clusters: ArrayLike) -> Estimate:
+def changing_rate(outcomes: ArrayLike, clusters: ArrayLike) -> Estimate:
     """Share of items whose outcome changes from repeat to repeat, as a rate.
 
     `outcomes` is items x repeats, any number for each outcome, nan where a repeat is missing. An
@@ -51,4 +51,4 @@ def changing(outcomes: ArrayLike, clusters: ArrayLike) -> Estimate:
     there = ~np.isnan(table)
     low = np.where(there, table, np.inf).min(axis=1, initial=np.inf)
     high = np.where(there, table, -np.inf).max(axis=1, initial=-np.inf)
-    return rate(np.where(there.sum(axis=1) >= 2, low != high, np.nan), clusters)
+    return estimate_rate(np.where(there.sum(axis=1) >= 2, low != high, np.nan), clusters)

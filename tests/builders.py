@@ -17,10 +17,10 @@ from annotation.models import (
     Role,
     Slot,
     Stage,
-    texts_digest,
+    digest_texts,
 )
 from annotation.queue import Offer
-from annotation.submissions import Said
+from annotation.submissions import SubmittedAnswers
 
 PASSWORD = "a-long-enough-password"
 TEXTS = {
@@ -117,7 +117,7 @@ def make_revision(item: Item, texts: dict[str, str], **values: Any) -> Revision:
         item.revision_number = number
         item.save(update_fields=["revision_number"])
     return Revision.objects.create(
-        item=item, number=number, texts=texts, digest=texts_digest(texts), **values
+        item=item, number=number, texts=texts, digest=digest_texts(texts), **values
     )
 
 
@@ -163,11 +163,13 @@ def say(member: Membership, offer: Offer, choice: str = "valid", **values: Any) 
     answers = {"choice": choice} | ({"reason": "needs-expert"} if choice == "not-sure" else {})
     said = {name: values.pop(name) for name in ("comment", "seconds") if name in values}
     stage = offer.slot.stage if offer.slot.stage in OWN_DESKS else Stage.WORK
-    return queue.label(member, offer.shown, Said(answers, **said), stage=stage, **values)
+    return queue.store_label(
+        member, offer.shown, SubmittedAnswers(answers, **said), stage=stage, **values
+    )
 
 
 def correct(
     member: Membership, offer: Offer, text: str = "A spider has seven legs.", **values: Any
 ) -> Offer:
     """The perturbed text of what was offered, as the member would have it."""
-    return queue.correct(member, offer.shown, {"perturbed": text}, **values)
+    return queue.store_correction(member, offer.shown, {"perturbed": text}, **values)

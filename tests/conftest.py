@@ -26,8 +26,8 @@ from playwright.sync_api import Browser, sync_playwright
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from annotation import programs
-from annotation.memory import memory
-from annotation.programs import Ended
+from annotation.memory import process_cache
+from annotation.programs import ProgramResult
 from config import celery_app
 from tests import databases
 
@@ -187,7 +187,7 @@ def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _nothing_is_remembered() -> None:
     """Rows may have the ids of those of a test before, and what a process remembers goes by ids."""
-    memory.clear()
+    process_cache.clear()
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -211,12 +211,12 @@ def _static_files_found_once() -> Iterator[None]:
 def in_this_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker does jobs here: a program of its own could not see what a test has not committed."""
 
-    def run(command: list[str], **_: Any) -> Ended:
+    def run(command: list[str], **_: Any) -> ProgramResult:
         printed = StringIO()
         call_command(*command[2:], stdout=printed)
-        return Ended(0, "", (printed.getvalue().splitlines() or [""])[-1])
+        return ProgramResult(0, "", (printed.getvalue().splitlines() or [""])[-1])
 
-    monkeypatch.setattr(programs, "run", run)
+    monkeypatch.setattr(programs, "run_program", run)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation import generations, inviting
 from annotation.models import Account, ApiToken
-from annotation.perturbing import Wish
+from annotation.perturbing import PerturbRequest
 from annotation.snapshots import asking as snapshots
 from annotation.snapshots import freezing
 from annotation.uploads import jobs as imports
@@ -362,11 +362,11 @@ def make_world() -> World:
     people = cast()
     make_resolution(make_item(people.project, "a/b"))
     make_run(people)
-    freezing.freeze(snapshots.want(people.project, None, "v1"))
-    exporting.want(people.project, people.lead, exporting.Wish("calls", "csv"))
-    archives.want(people.project, people.lead, archives.Wish([1]))
+    freezing.store_contents(snapshots.enqueue(people.project, None, "v1"))
+    exporting.enqueue(people.project, people.lead, exporting.ExportRequest("calls", "csv"))
+    archives.enqueue(people.project, people.lead, archives.ArchiveRequest([1]))
     make_import(people)
-    generations.want(people.project, Wish(perturbers=("spelling",), seed="s"))
+    generations.enqueue(people.project, PerturbRequest(perturbers=("spelling",), seed="s"))
     signed_in = {person: sign_in(people.account(person)) for person in PEOPLE}
     return World(people, names_in(people, "a/b"), signed_in)
 
@@ -383,21 +383,23 @@ def names_in(people: Cast, key: str) -> dict[str, str]:
         "uidb36": "1",
         "kind": "export",
     }
-    wanted = inviting.Wanted(alias="newcomer", role="annotator")
-    names["invitation"] = inviting.invite(people.lead, wanted, now=timezone.now())[1]
+    wanted = inviting.InvitationRequest(alias="newcomer", role="annotator")
+    names["invitation"] = inviting.create_invitation(people.lead, wanted, now=timezone.now())[1]
     return names | {"url": "nothing", "id": "1", "alias": "annotator", "invited": "newcomer"}
 
 
 def make_import(people: Cast) -> None:
     told = {"name": "items.csv", "ending": ".csv", "form": "csv", "bytes": 1, "found": []}
     begun = {"columns": {}, "accept": False, "step": "choose"}
-    imports.new(people.lead, told | begun, timezone.now())
+    imports.create_import(people.lead, told | begun, timezone.now())
 
 
 def make_run(people: Cast) -> None:
-    endpoint = selecting.endpoints().get(name=selecting.BASELINE)
-    version = selecting.strategy_version("rouge-l")
-    runs.start(people.project, strategy=version, endpoint=endpoint, options=runs.Options(seed=0))
+    endpoint = selecting.list_all_endpoints().get(name=selecting.BASELINE)
+    version = selecting.get_strategy_version("rouge-l")
+    runs.start_run(
+        people.project, strategy=version, endpoint=endpoint, options=runs.RunOptions(seed=0)
+    )
 
 
 def routes(resolver: URLResolver | None = None, prefix: str = "") -> Iterator[str]:

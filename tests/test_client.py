@@ -70,14 +70,14 @@ def test_figures_are_those_of_the_command(lab: Client, project: Project) -> None
 def test_figures_are_waited_for_while_a_worker_makes_them(
     lab: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures.Asked, "is_small", lambda asked: False)
+    monkeypatch.setattr(figures.TableRequest, "is_small", lambda asked: False)
     with pytest.raises(NotMade, match="still being made"):
         lab.figures("fbi", "undetected", patience=0)
 
     def make(seconds: float) -> None:
         assert 0 < seconds <= client_module.LONGEST_WAIT
-        for pk in figures.due(clock.now()):
-            figures.work(pk)
+        for pk in figures.list_due(clock.now()):
+            figures.run_job(pk)
 
     monkeypatch.setattr("examples.client.time.sleep", make)
     assert lab.figures("fbi", "undetected").rows
@@ -119,15 +119,15 @@ def test_an_export_is_waited_for_and_read(
 ) -> None:
     settings.VAR_DIR = tmp_path
 
-    def make(command: list[str], **_: Any) -> programs.Ended:
+    def make(command: list[str], **_: Any) -> programs.ProgramResult:
         call_command(*command[2:])
-        return programs.Ended(0, "")
+        return programs.ProgramResult(0, "")
 
     def work(seconds: float) -> None:
-        exporting.work(project.jobs.get(kind=exporting.KIND).pk)
+        exporting.run_job(project.jobs.get(kind=exporting.KIND).pk)
 
     # A worker and its program would be processes of their own.
-    monkeypatch.setattr(programs, "run", make)
+    monkeypatch.setattr(programs, "run_program", make)
     monkeypatch.setattr("examples.client.time.sleep", work)
     table = lab.export("fbi", "outcomes", "csv").decode()
     assert table.splitlines()[0].startswith("run,")

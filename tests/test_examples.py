@@ -108,15 +108,15 @@ def test_the_guidelines_define_each_choice_as_the_task_type_does() -> None:
     """Study 000, appendix A: what is changed, but not in this category, is not relevant."""
     guidelines = (FILE.parent / "guidelines.md").read_text(encoding="utf-8")
     table = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", guidelines, flags=re.MULTILINE)
-    task = tasktypes.from_definition(tasktypes.definitions()["perturbation-vetting"])
+    task = tasktypes.parse_definition(tasktypes.load_definitions()["perturbation-vetting"])
     choices = {option.title: option.help for option in task.deciding.options}
     assert dict(table) == {"choose": "when"} | choices
     assert choices["Not relevant"] == "There is a change, but it does not belong to this category."
 
 
 def test_every_item_with_a_known_answer_can_be_imported() -> None:
-    task = tasktypes.from_definition(tasktypes.definitions()["perturbation-vetting"])
+    task = tasktypes.parse_definition(tasktypes.load_definitions()["perturbation-vetting"])
     rows = [Row("practice.jsonl", line, row) for line, row in enumerate(PRACTICE, start=1)]
-    drafts = list(drafts_of.check(rows, task))
+    drafts = list(drafts_of.parse_items(rows, task))
     assert [draft for draft in drafts if isinstance(draft, BadRow)] == []
     assert [draft.known.value for draft in drafts] == [row["known"] for row in PRACTICE]  # type: ignore[union-attr]

@@ -18,9 +18,9 @@ from annotation import commenting
 from annotation.models import ApiToken, Item, Project, Resolution
 from annotation.snapshots import asking, freezing
 from judging import exporting
-from judging.exported import Wish
+from judging.exported import ExportRequest
 from judging.models import Run, SavedView
-from judging.results.tables import EXPORTS
+from judging.results.tables import EXPORT_TABLES
 from judging.running import runs
 from judging.views.results.registry import PAGES
 from tests.builders import Cast, cast, make_guidelines, make_project, make_resolution, say, take
@@ -112,7 +112,7 @@ def people(tmp_path: Path) -> Cast:
     for member in (people.annotator, people.lead):
         say(member, take(member), comment=ALL)
     for item in Item.objects.all():
-        commenting.say(people.lead, item, ALL, now=timezone.now())
+        commenting.add_comment(people.lead, item, ALL, now=timezone.now())
     return people
 
 
@@ -124,13 +124,13 @@ def run(people: Cast) -> Run:
     Resolution.objects.update(comment=ALL)
     endpoint = make_endpoint("http://127.0.0.1:9/", name=f"<b {MARK}>", model=ONE_LINE[:100])
     run = make_run(people.project, endpoint, strategy="vanilla", while_labelling=True)
-    runs.plan(run)
+    runs.plan_calls(run)
     assert answer(run, REPLY, model=ONE_LINE[:100])
     Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED)
     SavedView.objects.create(member=people.lead, name=ONE_LINE[:80], page="overview", shared=True)
-    freezing.freeze(asking.want(people.project, people.lead, ONE_LINE[:80], ALL))
+    freezing.store_contents(asking.enqueue(people.project, people.lead, ONE_LINE[:80], ALL))
     for said in ({"snapshot": ONE_LINE[:80]}, {"filters": {"search": ONE_LINE}}):
-        exporting.want(people.project, people.lead, Wish("items", "csv", **said))
+        exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv", **said))
     return run
 
 
@@ -184,7 +184,7 @@ def test_the_api_gives_them_as_they_were_written(people: Cast, run: Run) -> None
     assert ALL in list(texts_in(found))
 
 
-@pytest.mark.parametrize("table", EXPORTS)
+@pytest.mark.parametrize("table", EXPORT_TABLES)
 def test_spreadsheets_meet_no_formula(people: Cast, run: Run, table: str, tmp_path: Path) -> None:
     for form, dialect in (("csv", "excel"), ("tsv", "excel-tab")):
         export(people.project, table, tmp_path / form)

@@ -18,7 +18,7 @@ from rest_framework.views import exception_handler
 from annotation.errors import FieldError, Refused, Stale, TooEarly
 from annotation.models import Job
 
-PROBLEM = "application/problem+json"
+PROBLEM_CONTENT_TYPE = "application/problem+json"
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -71,17 +71,19 @@ class BroughtSerializer(serializers.Serializer[Any]):
     problems = serializers.ListField(child=serializers.CharField())
 
 
-PROBLEMS: dict[int, Any] = {
+PROBLEM_RESPONSES: dict[int, Any] = {
     403: OpenApiResponse(ProblemSerializer, "Your role does not allow this."),
     404: OpenApiResponse(ProblemSerializer, "Not there, or not yours to see."),
 }
-REFUSED = PROBLEMS | {422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")}
-IF_MATCH = OpenApiParameter(
+REFUSED_RESPONSES = PROBLEM_RESPONSES | {
+    422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")
+}
+IF_MATCH_PARAMETER = OpenApiParameter(
     "If-Match",
     location=OpenApiParameter.HEADER,
     description="The ETag of what you read: nothing is changed if it is not so any more.",
 )
-SUBMISSION_PROBLEMS = PROBLEMS | {
+SUBMISSION_RESPONSES = PROBLEM_RESPONSES | {
     409: OpenApiResponse(ProblemSerializer, "The item changed; nothing was stored."),
     422: OpenApiResponse(ProblemSerializer, "The submission cannot be taken."),
 }
@@ -110,14 +112,14 @@ class TooLarge(APIException):
     default_detail = "The body is too large. Send less at once."
 
 
-class Changed(APIException):
+class PreconditionFailed(APIException):
     """What the request would change is not what its sender saw."""
 
     status_code = 412
     default_detail = "This changed since you read it. Read it again, and send its new ETag."
 
 
-def checked(body: BaseSerializer[Any]) -> dict[str, Any]:
+def validate_body(body: BaseSerializer[Any]) -> dict[str, Any]:
     """What a body says. A name that it does not have is refused: what is misspelt would else be
     left out, and nobody would notice."""
     _check_names(body)
@@ -137,38 +139,38 @@ def _check_names(body: BaseSerializer[Any]) -> None:
         raise Unprocessable("The body cannot be used.", {"body": [words]})
 
 
-def tag_of(content: bytes) -> str:
+def make_etag(content: bytes) -> str:
     """The ETag of an answer."""
     return f'"{_digest(content)}"'
 
 
-def steadily(told: Any, steady: Any) -> Response:
+def respond_with_etag(told: Any, steady: Any) -> Response:
     """An answer of which a part changes by itself: its ETag tells that from what is `steady`."""
     tag = f'"{_digest(JSONRenderer().render(steady))}-{_digest(JSONRenderer().render(told))}"'
     return Response(told, headers={"ETag": tag})
 
 
-def check_match(request: Request, shown: Any) -> None:
-    """Raises `Changed` if the request is to change something else than what is `shown` now: of what
-    changes partly by itself, the steady part."""
+def check_if_match(request: Request, shown: Any) -> None:
+    """Raises `PreconditionFailed` if the request is to change something else than what is `shown`
+    now: of what changes partly by itself, the steady part."""
     tags = request.headers.get("If-Match", "*")
     known = [one.strip().strip('"').partition("-")[0] for one in tags.split(",")]
     if tags.strip() != "*" and _digest(JSONRenderer().render(shown)) not in known:
-        raise Changed
+        raise PreconditionFailed
 
 
 def _digest(content: bytes) -> str:
     return sha256(content).hexdigest()[:32]
 
 
-def problem(status: int, detail: str, errors: dict[str, Any] | None = None) -> dict[str, Any]:
+def build_problem(status: int, detail: str, errors: dict[str, Any] | None = None) -> dict[str, Any]:
     """What is answered in the place of what was asked for, as RFC 9457 has it."""
     title = HTTPStatus(status).phrase
     said = {"type": "about:blank", "title": title, "status": status, "detail": detail}
     return said if errors is None else said | {"errors": errors}
 
 
-def explained(raised: Exception, context: dict[str, Any]) -> Response | None:
+def handle_exception(raised: Exception, context: dict[str, Any]) -> Response | None:
     """The answer to what went wrong in any view; what a service refuses is 409 if things changed
     or it is too early, else 422."""
     if isinstance(raised, Refused):
@@ -180,22 +182,24 @@ def explained(raised: Exception, context: dict[str, Any]) -> Response | None:
         raised = TooLarge()
     answer = exception_handler(raised, context)
     if answer is not None:
-        answer.data = _sendable(problem(answer.status_code, *_said(raised, answer.data)))
-        answer.content_type = PROBLEM
+        answer.data = _escape_unsendable(
+            build_problem(answer.status_code, *_problem_detail(raised, answer.data))
+        )
+        answer.content_type = PROBLEM_CONTENT_TYPE
     return answer
 
 
-def _sendable(said: Any) -> Any:
+def _escape_unsendable(said: Any) -> Any:
     """The same with what no answer can hold spelt out: messages give back what was sent, which may
     be half of a surrogate pair."""
     if isinstance(said, dict):
-        return {_sendable(name): _sendable(one) for name, one in said.items()}
+        return {_escape_unsendable(name): _escape_unsendable(one) for name, one in said.items()}
     if isinstance(said, list | tuple):
-        return [_sendable(one) for one in said]
+        return [_escape_unsendable(one) for one in said]
     return said.encode(errors="backslashreplace").decode() if isinstance(said, str) else said
 
 
-def _said(raised: Exception, data: Any) -> tuple[str, dict[str, Any] | None]:
+def _problem_detail(raised: Exception, data: Any) -> tuple[str, dict[str, Any] | None]:
     """In words, and by field; of what was asked in a query the framework tells by field alone."""
     if isinstance(raised, ValidationError):
         errors = data if isinstance(data, dict) else {"query": data}

@@ -11,14 +11,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, assigning, taxonomy
-from annotation.api.answering import PROBLEMS, REFUSED, checked
-from annotation.api.formed import wrong
-from annotation.assigning import Assigned, Reserved
+from annotation.api.answering import PROBLEM_RESPONSES, REFUSED_RESPONSES, validate_body
+from annotation.api.formed import form_error
+from annotation.assigning import AssignmentResult, ReservedCount
 from annotation.models import Item, Membership
 from annotation.querysets import ItemQuerySet
 
 # So many keys are named at once.
-MOST_KEYS = 50_000
+MAX_KEYS = 50_000
 
 
 class ChosenSerializer(serializers.Serializer[Any]):
@@ -28,7 +28,7 @@ class ChosenSerializer(serializers.Serializer[Any]):
     keys = serializers.ListField(
         child=serializers.CharField(max_length=200, trim_whitespace=False),
         default=list,
-        max_length=MOST_KEYS,
+        max_length=MAX_KEYS,
     )
     category = serializers.CharField(default="", allow_blank=True, max_length=80)
     unlabelled = serializers.BooleanField(
@@ -64,14 +64,14 @@ class PrioritySerializer(ChosenSerializer):
     priority = serializers.ChoiceField(choices=[*assigning.PRIORITIES])
 
 
-class AssignedSerializer(serializers.Serializer[Assigned]):
+class AssignedSerializer(serializers.Serializer[AssignmentResult]):
     """How many places are kept; `refused` are those of people who have worked on the item."""
 
     reserved = serializers.IntegerField()
     refused = serializers.IntegerField()
 
 
-class ReservedSerializer(serializers.Serializer[Reserved]):
+class ReservedSerializer(serializers.Serializer[ReservedCount]):
     """How many open places wait for one member alone."""
 
     annotator = serializers.CharField(source="member.alias")
@@ -82,49 +82,57 @@ class BackSerializer(serializers.Serializer[Any]):
     annotator = serializers.CharField(max_length=80)
 
 
-PLACES = inline_serializer("Places", {"places": serializers.IntegerField()})
-ITEMS = inline_serializer("Items", {"items": serializers.IntegerField()})
+SLOTS_RESPONSE = inline_serializer("Places", {"places": serializers.IntegerField()})
+ITEMS_RESPONSE = inline_serializer("Items", {"items": serializers.IntegerField()})
 
 
-@extend_schema(methods=["GET"], responses={200: ReservedSerializer(many=True), **PROBLEMS})
+@extend_schema(methods=["GET"], responses={200: ReservedSerializer(many=True), **PROBLEM_RESPONSES})
 @extend_schema(
-    methods=["POST"], request=AssignSerializer, responses={201: AssignedSerializer, **REFUSED}
+    methods=["POST"],
+    request=AssignSerializer,
+    responses={201: AssignedSerializer, **REFUSED_RESPONSES},
 )
 @api_view(["GET", "POST"])
 def assignments(request: Request, slug: str) -> Response:
     """For whom places are kept; a POST keeps some. Who has a place kept twice has it once."""
     lead = access.member_for(request, slug, right="manage")
     if request.method == "GET":
-        kept: Any = assigning.reserved(lead.project)
+        kept: Any = assigning.list_reserved(lead.project)
         return Response(ReservedSerializer(kept, many=True).data)
-    body = checked(AssignSerializer(data=request.data))
+    body = validate_body(AssignSerializer(data=request.data))
     people, items = _people(lead, body["people"]), _items(lead, body)
-    made = assigning.reserve(
-        access.seated(lead), items, people, share_out=body["share_out"], now=timezone.now()
+    made = assigning.reserve_slots(
+        access.ensure_membership(lead),
+        items,
+        people,
+        share_out=body["share_out"],
+        now=timezone.now(),
     )
     return Response(AssignedSerializer(made).data, status=201)
 
 
-@extend_schema(request=BackSerializer, responses={200: PLACES, **REFUSED})
+@extend_schema(request=BackSerializer, responses={200: SLOTS_RESPONSE, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def take_back(request: Request, slug: str) -> Response:
     """Let everybody have the open places that are kept for a member; how many they were."""
     lead = access.member_for(request, slug, right="manage")
-    alias = checked(BackSerializer(data=request.data))["annotator"]
+    alias = validate_body(BackSerializer(data=request.data))["annotator"]
     member = Membership.objects.in_project(lead.project).named(alias)
     if member is None:
-        raise wrong({"annotator": [f"Nobody here is called {alias}."]})
-    return Response({"places": assigning.take_back(access.seated(lead), member)})
+        raise form_error({"annotator": [f"Nobody here is called {alias}."]})
+    return Response({"places": assigning.release_reserved(access.ensure_membership(lead), member)})
 
 
-@extend_schema(request=PrioritySerializer, responses={200: ITEMS, **REFUSED})
+@extend_schema(request=PrioritySerializer, responses={200: ITEMS_RESPONSE, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def priorities(request: Request, slug: str) -> Response:
     """Let items come first, last, or in their order; how many they are."""
     lead = access.member_for(request, slug, right="manage")
-    body = checked(PrioritySerializer(data=request.data))
+    body = validate_body(PrioritySerializer(data=request.data))
     items = _items(lead, body)
-    return Response({"items": assigning.set_priority(access.seated(lead), items, body["priority"])})
+    return Response(
+        {"items": assigning.set_priority(access.ensure_membership(lead), items, body["priority"])}
+    )
 
 
 def _items(lead: Membership, body: dict[str, Any]) -> ItemQuerySet:
@@ -132,21 +140,23 @@ def _items(lead: Membership, body: dict[str, Any]) -> ItemQuerySet:
     there = Item.objects.in_project(lead.project).with_keys(body["keys"])
     known = set(there.values_list("key", flat=True)) if body["keys"] else set()
     if unknown := sorted(set(body["keys"]) - known):
-        raise wrong({"keys": [f"There is no item {key}." for key in unknown[:20]]})
-    return assigning.choose(lead.project, **{name: body[name] for name in names})
+        raise form_error({"keys": [f"There is no item {key}." for key in unknown[:20]]})
+    return assigning.choose_items(lead.project, **{name: body[name] for name in names})
 
 
 def _people(lead: Membership, aliases: list[str]) -> list[Membership]:
     who = {one.alias: one for one in Membership.objects.in_project(lead.project).who_label()}
     if unknown := [alias for alias in aliases if alias not in who]:
-        raise wrong({"people": [f"Nobody who labels here is called {alias}." for alias in unknown]})
+        raise form_error(
+            {"people": [f"Nobody who labels here is called {alias}." for alias in unknown]}
+        )
     return [who[alias] for alias in dict.fromkeys(aliases)]
 
 
-OF = "projects/<slug:slug>/"
+PROJECT_PATH = "projects/<slug:slug>/"
 
 urlpatterns = [
-    path(OF + "assignments/", assignments, name="api-assignments"),
-    path(OF + "assignments/back/", take_back, name="api-assignments-back"),
-    path(OF + "priorities/", priorities, name="api-priorities"),
+    path(PROJECT_PATH + "assignments/", assignments, name="api-assignments"),
+    path(PROJECT_PATH + "assignments/back/", take_back, name="api-assignments-back"),
+    path(PROJECT_PATH + "priorities/", priorities, name="api-priorities"),
 ]

@@ -13,13 +13,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, commenting
-from annotation.api.answering import PROBLEMS, SUBMISSION_PROBLEMS, checked
-from annotation.api.decisions import OF, ItemBody, item_of
+from annotation.api.answering import PROBLEM_RESPONSES, SUBMISSION_RESPONSES, validate_body
+from annotation.api.decisions import PROJECT_PATH, ItemBody, find_item
 from annotation.api.paging import CursorPages
-from annotation.api.repeating import KEY, once
+from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.models import Comment
 
-ITEM = OpenApiParameter("item", description="The key of an item; without it, of all of them.")
+ITEM_PARAMETER = OpenApiParameter(
+    "item", description="The key of an item; without it, of all of them."
+)
 
 
 class CommentSerializer(serializers.Serializer[Comment]):
@@ -33,7 +35,7 @@ class CommentSerializer(serializers.Serializer[Comment]):
 
 
 class CommentBody(ItemBody):
-    text = serializers.CharField(max_length=commenting.LONGEST, trim_whitespace=False)
+    text = serializers.CharField(max_length=commenting.MAX_LENGTH, trim_whitespace=False)
 
 
 class WithdrawalBody(ItemBody):
@@ -55,47 +57,49 @@ class CommentList(ListAPIView[Comment]):
             return Comment.objects.none()
         self.member = access.member_for(self.request, self.kwargs["slug"], right="enter")
         if "item" not in self.request.query_params:
-            return commenting.in_project(self.member)
+            return commenting.project_comments(self.member)
         asked = {"item": self.request.query_params["item"]}
-        key = checked(ItemBody(data=asked))["item"]
-        return commenting.about(self.member, item_of(self.member, key))
+        key = validate_body(ItemBody(data=asked))["item"]
+        return commenting.comments_on(self.member, find_item(self.member, key))
 
     def paginate_queryset(self, queryset: Any) -> Any:
         found = super().paginate_queryset(queryset) or []
-        return commenting.read(self.member, found, now=timezone.now())
+        return commenting.load_readable(self.member, found, now=timezone.now())
 
     @extend_schema(
-        parameters=[ITEM],
-        responses={200: CommentSerializer(many=True), **SUBMISSION_PROBLEMS},
+        parameters=[ITEM_PARAMETER],
+        responses={200: CommentSerializer(many=True), **SUBMISSION_RESPONSES},
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return super().get(request, *args, **kwargs)
 
     @extend_schema(
-        parameters=[KEY],
+        parameters=[KEY_PARAMETER],
         request=CommentBody,
-        responses={201: CommentSerializer, **SUBMISSION_PROBLEMS},
+        responses={201: CommentSerializer, **SUBMISSION_RESPONSES},
     )
-    @once("enter")
+    @make_idempotent("enter")
     def post(self, request: Request, slug: str) -> Response:
         """Say something of an item that you have labelled; who is named as @alias finds it."""
         member = access.member_for(request, slug, right="enter")
-        data = checked(CommentBody(data=request.data))
-        member, now = access.seated(member), timezone.now()
-        said = commenting.say(member, item_of(member, data["item"]), data["text"], now=now)
-        [told] = commenting.read(member, [said], now=now)
+        data = validate_body(CommentBody(data=request.data))
+        member, now = access.ensure_membership(member), timezone.now()
+        said = commenting.add_comment(
+            member, find_item(member, data["item"]), data["text"], now=now
+        )
+        [told] = commenting.load_readable(member, [said], now=now)
         return Response(CommentSerializer(told).data, status=201)
 
 
-@extend_schema(request=WithdrawalBody, responses={204: None, **SUBMISSION_PROBLEMS})
+@extend_schema(request=WithdrawalBody, responses={204: None, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def withdraw_comment(request: Request, slug: str) -> Response:
     """Take back a comment of yours, as a lead anybody's."""
     member = access.member_for(request, slug, right="enter")
-    data = checked(WithdrawalBody(data=request.data))
-    member = access.seated(member)
-    item = item_of(member, data["item"])
-    commenting.withdraw(member, item, data["number"], now=timezone.now())
+    data = validate_body(WithdrawalBody(data=request.data))
+    member = access.ensure_membership(member)
+    item = find_item(member, data["item"])
+    commenting.withdraw_comment(member, item, data["number"], now=timezone.now())
     return Response(status=204)
 
 
@@ -112,14 +116,14 @@ def withdraw_comment(request: Request, slug: str) -> Response:
             },
             many=True,
         ),
-        **PROBLEMS,
+        **PROBLEM_RESPONSES,
     }
 )
 @api_view(["GET"])
 def mentions(request: Request, slug: str) -> Response:
     """Comments that name you, the last first; without item and text until your label is in."""
     member = access.member_for(request, slug, right="enter")
-    return Response([_mention(one) for one in commenting.mentions(member, now=timezone.now())])
+    return Response([_mention(one) for one in commenting.load_mentions(member, now=timezone.now())])
 
 
 def _mention(mention: commenting.Mention) -> dict[str, Any]:
@@ -134,7 +138,7 @@ def _mention(mention: commenting.Mention) -> dict[str, Any]:
 
 
 urlpatterns = [
-    path(OF + "comments/", CommentList.as_view(), name="api-comments"),
-    path(OF + "comments/withdraw/", withdraw_comment, name="api-comments-withdraw"),
-    path(OF + "mentions/", mentions, name="api-mentions"),
+    path(PROJECT_PATH + "comments/", CommentList.as_view(), name="api-comments"),
+    path(PROJECT_PATH + "comments/withdraw/", withdraw_comment, name="api-comments-withdraw"),
+    path(PROJECT_PATH + "mentions/", mentions, name="api-mentions"),
 ]

@@ -16,7 +16,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, baselines, cases, seconding, verifying
-from annotation.api.answering import PROBLEMS, SUBMISSION_PROBLEMS, Conflict, checked
+from annotation.api.answering import (
+    PROBLEM_RESPONSES,
+    SUBMISSION_RESPONSES,
+    Conflict,
+    validate_body,
+)
 from annotation.api.serializers import (
     LabelSerializer,
     NamedField,
@@ -78,14 +83,16 @@ class CaseSerializer(serializers.Serializer[cases.Case]):
 
 
 class DecisionSerializer(SubmissionSerializer):
-    why = serializers.ChoiceField(choices=[("", ""), *cases.WHY.items()], default="")
+    why = serializers.ChoiceField(
+        choices=[("", ""), *cases.DISAGREEMENT_REASONS.items()], default=""
+    )
 
 
 class ItemBody(serializers.Serializer[Any]):
     item = serializers.CharField(max_length=200, trim_whitespace=False)
 
 
-def _or_none(name: str, serializer: Any) -> PolymorphicProxySerializer:
+def _either_serializer(name: str, serializer: Any) -> PolymorphicProxySerializer:
     return PolymorphicProxySerializer(
         component_name=name,
         serializers=[serializer, NoOfferSerializer],
@@ -96,24 +103,27 @@ def _or_none(name: str, serializer: Any) -> PolymorphicProxySerializer:
 # ------------------------------------------------------------------------------------------ verify
 
 
-@extend_schema(request=None, responses={200: _or_none("NextSecond", SecondSerializer), **PROBLEMS})
+@extend_schema(
+    request=None,
+    responses={200: _either_serializer("NextSecond", SecondSerializer), **PROBLEM_RESPONSES},
+)
 @api_view(["POST"])
 def next_second(request: Request, slug: str) -> Response:
     """Take the next item to verify, with the label to look at; else why there is none."""
     member = access.member_for(request, slug, right="label")
-    case = seconding.take(member, now=timezone.now())
+    case = seconding.take_next(member, now=timezone.now())
     if isinstance(case, Waiting):
         return Response(NoOfferSerializer({"waiting": case}).data)
     return Response(SecondSerializer(case).data)
 
 
-@extend_schema(request=VerdictSerializer, responses={201: LabelSerializer, **SUBMISSION_PROBLEMS})
+@extend_schema(request=VerdictSerializer, responses={201: LabelSerializer, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def verdict(request: Request, slug: str) -> Response:
     """Confirm what the label says, or contest it. The same key twice is stored once."""
     member = access.member_for(request, slug, right="label")
     body = VerdictSerializer(data=request.data)
-    data = checked(body)
+    data = validate_body(body)
     answer = seconding.confirm if data["confirm"] else seconding.contest
     made = answer(member, body.shown(), body.said(), of=data["of"], now=timezone.now())
     return Response(LabelSerializer(made).data, status=201)
@@ -129,14 +139,14 @@ def verdict(request: Request, slug: str) -> Response:
                 "share": serializers.DictField(),
             },
         ),
-        **PROBLEMS,
+        **PROBLEM_RESPONSES,
     }
 )
 @api_view(["GET"])
 def contest_rate(request: Request, slug: str) -> Response:
     """Of how many verified items the labels were contested, with the interval of the share."""
     member = access.member_for(request, slug, right="adjudicate")
-    rate = verifying.contest_rate(member.project)
+    rate = verifying.measure_contest_rate(member.project)
     numbers = {"verified": rate.verified, "contested": rate.contested}
     return Response({**numbers, "share": _estimate(rate.share)})
 
@@ -144,54 +154,54 @@ def contest_rate(request: Request, slug: str) -> Response:
 # --------------------------------------------------------------------------------------- decisions
 
 
-@extend_schema(responses={200: WaitingCaseSerializer(many=True), **PROBLEMS})
+@extend_schema(responses={200: WaitingCaseSerializer(many=True), **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def waiting_cases(request: Request, slug: str) -> Response:
     """The first thousand items that wait for a decision, disputed ones first."""
     member = access.member_for(request, slug, right="adjudicate")
-    rows = cases.rows(member, cases.waiting(member.project)[:1000])
+    rows = cases.list_waiting(member, cases.waiting_slots(member.project)[:1000])
     return Response(WaitingCaseSerializer(rows, many=True).data)
 
 
 @extend_schema(
     request=inline_serializer("CaseBody", {"item": serializers.CharField(required=False)}),
-    responses={200: _or_none("NextCase", CaseSerializer), **SUBMISSION_PROBLEMS},
+    responses={200: _either_serializer("NextCase", CaseSerializer), **SUBMISSION_RESPONSES},
 )
 @api_view(["POST"])
 def next_case(request: Request, slug: str) -> Response:
     """Take the next case, or the one of `item`; else why there is none for you."""
     member, now = access.member_for(request, slug, right="adjudicate"), timezone.now()
     named = request.data.get("item") if isinstance(request.data, dict) else None
-    named = checked(ItemBody(data={"item": named}))["item"] if named else ""
-    key = named or cases.next_key(member, now)
+    named = validate_body(ItemBody(data={"item": named}))["item"] if named else ""
+    key = named or cases.next_case_key(member, now)
     if key is None:
-        waits = offers.waiting(member, Stage.ADJUDICATE, now)
+        waits = offers.explain_waiting(member, Stage.ADJUDICATE, now)
         return Response(NoOfferSerializer({"waiting": waits}).data)
-    case = cases.show(member, item_of(member, key), now=now)
+    case = cases.open_case(member, find_item(member, key), now=now)
     if case.offer is None:
         raise Conflict(case.barred)
     return Response(CaseSerializer(case).data)
 
 
-@extend_schema(request=DecisionSerializer, responses={201: LabelSerializer, **SUBMISSION_PROBLEMS})
+@extend_schema(request=DecisionSerializer, responses={201: LabelSerializer, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def decide(request: Request, slug: str) -> Response:
     """Decide the shown case; what you say is held true. The same key twice is stored once."""
     member = access.member_for(request, slug, right="adjudicate")
     body = DecisionSerializer(data=request.data)
-    data = checked(body)
+    data = validate_body(body)
     why, now = data["why"], timezone.now()
     made = cases.decide(member, body.shown(), body.said(), why=why, now=now)
     return Response(LabelSerializer(made).data, status=201)
 
 
-@extend_schema(request=ItemBody, responses={201: ItemBody, **SUBMISSION_PROBLEMS})
+@extend_schema(request=ItemBody, responses={201: ItemBody, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def request_decision(request: Request, slug: str) -> Response:
     """Let somebody decide an item, anew if it was decided; what was decided holds until then."""
     member = access.member_for(request, slug, right="adjudicate")
-    item = item_of(member, checked(ItemBody(data=request.data))["item"])
-    cases.ask(access.seated(member), item, now=timezone.now())
+    item = find_item(member, validate_body(ItemBody(data=request.data))["item"])
+    cases.request_decision(access.ensure_membership(member), item, now=timezone.now())
     return Response({"item": item.key}, status=201)
 
 
@@ -209,25 +219,25 @@ def request_decision(request: Request, slug: str) -> Response:
                 "people": serializers.ListField(child=serializers.DictField()),
             },
         ),
-        **PROBLEMS,
+        **PROBLEM_RESPONSES,
     }
 )
 @api_view(["GET"])
 def baseline(request: Request, slug: str) -> Response:
     """How far the human baseline is, and how often each person says what is held true."""
     project = access.member_for(request, slug, right="manage").project
-    far = baselines.progress(project)
+    far = baselines.load_progress(project)
     return Response(
         {
             "items": far.items,
             "places": far.places,
             "filled": far.filled,
-            "people": [_person(person) for person in baselines.people(project)],
+            "people": [_person(person) for person in baselines.agreement_by_person(project)],
         }
     )
 
 
-def item_of(member: Membership, key: str) -> Item:
+def find_item(member: Membership, key: str) -> Item:
     found = Item.objects.in_project(member.project).with_keys([key]).first()
     if found is None:
         raise Http404
@@ -235,7 +245,7 @@ def item_of(member: Membership, key: str) -> Item:
     return found
 
 
-def _person(person: baselines.Person) -> dict[str, Any]:
+def _person(person: baselines.BaselinePerson) -> dict[str, Any]:
     numbers = {"labels": person.labels, "agreeing": person.agreeing}
     return {"annotator": person.member.alias, **numbers, "share": _estimate(person.share)}
 
@@ -245,14 +255,14 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
     return {"value": estimate.value, **bounds}
 
 
-OF = "projects/<slug:slug>/"
+PROJECT_PATH = "projects/<slug:slug>/"
 urlpatterns = [
-    path(OF + "verify/", contest_rate, name="api-contest-rate"),
-    path(OF + "verify/next/", next_second, name="api-verify-next"),
-    path(OF + "verify/labels/", verdict, name="api-verify-labels"),
-    path(OF + "adjudications/", waiting_cases, name="api-cases"),
-    path(OF + "adjudications/next/", next_case, name="api-case-next"),
-    path(OF + "adjudications/labels/", decide, name="api-case-labels"),
-    path(OF + "adjudications/requests/", request_decision, name="api-case-requests"),
-    path(OF + "baseline/", baseline, name="api-baseline"),
+    path(PROJECT_PATH + "verify/", contest_rate, name="api-contest-rate"),
+    path(PROJECT_PATH + "verify/next/", next_second, name="api-verify-next"),
+    path(PROJECT_PATH + "verify/labels/", verdict, name="api-verify-labels"),
+    path(PROJECT_PATH + "adjudications/", waiting_cases, name="api-cases"),
+    path(PROJECT_PATH + "adjudications/next/", next_case, name="api-case-next"),
+    path(PROJECT_PATH + "adjudications/labels/", decide, name="api-case-labels"),
+    path(PROJECT_PATH + "adjudications/requests/", request_decision, name="api-case-requests"),
+    path(PROJECT_PATH + "baseline/", baseline, name="api-baseline"),
 ]

@@ -16,25 +16,25 @@ class FormSerializer(serializers.Serializer[Any]):
 
     def get_fields(self) -> dict[str, Any]:
         of_form = self.form.base_fields.items()
-        taken = {name: _taken(field) for name, field in of_form if name not in self.leaves}
+        taken = {name: _body_field(field) for name, field in of_form if name not in self.leaves}
         return taken | super().get_fields()
 
 
-def refuse_wrong(form: forms.BaseForm) -> None:
+def check_form(form: forms.BaseForm) -> None:
     """Raises `Unprocessable` with what is wrong by field, unless the form is valid."""
     if not form.is_valid():
         errors = {name or "body": [*map(str, said)] for name, said in form.errors.items()}
-        raise wrong({name.replace("__all__", "body"): said for name, said in errors.items()})
+        raise form_error({name.replace("__all__", "body"): said for name, said in errors.items()})
 
 
-def wrong(errors: dict[str, list[str]]) -> Unprocessable:
+def form_error(errors: dict[str, list[str]]) -> Unprocessable:
     """What is answered to a body of which this is wrong."""
     return Unprocessable("The body cannot be used.", errors)
 
 
-def _taken(field: forms.Field) -> Any:
+def _body_field(field: forms.Field) -> Any:
     """The same field in a body: what may be empty on the page may be null or "" in it."""
-    kind, options = next(made for of, made in _KINDS if isinstance(field, of))
+    kind, options = next(made for of, made in _FIELD_BUILDERS if isinstance(field, of))
     initial = field.initial() if callable(field.initial) else field.initial
     empty = kind.initial
     if "allow_null" in options(field) or "allow_blank" in options(field):
@@ -71,7 +71,7 @@ def _text(field: Any) -> dict[str, Any]:
 
 
 # The first that a field is: some are kinds of others that come later.
-_KINDS: tuple[tuple[type[forms.Field], tuple[Any, Any]], ...] = (
+_FIELD_BUILDERS: tuple[tuple[type[forms.Field], tuple[Any, Any]], ...] = (
     (forms.BooleanField, (serializers.BooleanField, _switch)),
     (forms.ChoiceField, (serializers.ChoiceField, _choice)),
     (forms.DecimalField, (serializers.DecimalField, _money)),

@@ -14,28 +14,28 @@ from rest_framework.response import Response
 
 from annotation import access, answers, generations, perturbing
 from annotation.api.answering import (
-    PROBLEMS,
+    PROBLEM_RESPONSES,
     BroughtSerializer,
     ProblemSerializer,
     SharedOutFields,
     Unprocessable,
-    checked,
+    validate_body,
 )
 from annotation.api.paging import CursorPages
-from annotation.api.repeating import KEY, once
+from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.errors import FieldError, Refused
 from annotation.importing import flagging
 from annotation.models import Job
-from annotation.perturbing import Wish
-from annotation.vetting import Vetting
+from annotation.perturbing import PerturbRequest
+from annotation.vetting import ReleasePolicy
 from perturbers.registry import PERTURBERS
 
-OF = "projects/<slug:slug>/generations/"
-NAMES = [(slug, one.does) for slug, one in PERTURBERS.items()]
-PURPOSES = [perturbing.TEST, *answers.PURPOSES]
-FLAGS = [*flagging.TITLES.items()]
+GENERATIONS_PATH = "projects/<slug:slug>/generations/"
+PERTURBER_CHOICES = [(slug, one.does) for slug, one in PERTURBERS.items()]
+PURPOSE_CHOICES = [perturbing.TEST_PURPOSE, *answers.PURPOSES]
+FLAG_CHOICES = [*flagging.FLAG_TITLES.items()]
 # As a service calls what the body calls otherwise.
-CALLED = {"number": "each", "errors": "doses"}
+BODY_NAMES = {"number": "each", "errors": "doses"}
 
 
 class GenerationBody(serializers.Serializer[Any]):
@@ -47,26 +47,30 @@ class GenerationBody(serializers.Serializer[Any]):
     answer: what its category is made for."""
 
     perturbers = serializers.ListField(
-        child=serializers.ChoiceField(choices=NAMES), min_length=1, max_length=len(NAMES)
+        child=serializers.ChoiceField(choices=PERTURBER_CHOICES),
+        min_length=1,
+        max_length=len(PERTURBER_CHOICES),
     )
-    each = serializers.IntegerField(default=1, min_value=1, max_value=perturbing.MOST)
+    each = serializers.IntegerField(default=1, min_value=1, max_value=perturbing.MAX_PER_GOLD)
     doses = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=perturbing.MOST_ERRORS),
+        child=serializers.IntegerField(min_value=1, max_value=perturbing.MAX_ERRORS),
         default=[1],
         min_length=1,
-        max_length=perturbing.MOST_ERRORS,
+        max_length=perturbing.MAX_ERRORS,
     )
     limit = serializers.IntegerField(
         default=None, allow_null=True, min_value=1, max_value=1_000_000_000
     )
     seed = serializers.RegexField(
-        rf"^{perturbing.SEED.pattern}\Z", default="", allow_blank=True, max_length=20
+        rf"^{perturbing.SEED_PATTERN.pattern}\Z", default="", allow_blank=True, max_length=20
     )
-    purpose = serializers.ChoiceField(choices=PURPOSES, default=perturbing.TEST)
+    purpose = serializers.ChoiceField(choices=PURPOSE_CHOICES, default=perturbing.TEST_PURPOSE)
     share = serializers.IntegerField(default=100, min_value=0, max_value=100)
     accept = serializers.BooleanField(default=False)
     aside = serializers.ListField(
-        child=serializers.ChoiceField(choices=FLAGS), default=[], max_length=len(FLAGS)
+        child=serializers.ChoiceField(choices=FLAG_CHOICES),
+        default=[],
+        max_length=len(FLAG_CHOICES),
     )
 
 
@@ -106,47 +110,50 @@ class GenerationList(ListAPIView[Job]):
         if getattr(self, "swagger_fake_view", False):
             return Job.objects.none()
         member = access.member_for(self.request, self.kwargs["slug"], right="manage")
-        return generations.of_project(member.project).order_by("-pk")
+        return generations.list_jobs(member.project).order_by("-pk")
 
     @extend_schema(
-        parameters=[KEY],
+        parameters=[KEY_PARAMETER],
         request=GenerationBody,
         responses={
             202: GenerationSerializer,
             409: OpenApiResponse(ProblemSerializer, "The same is being answered at this moment."),
             422: OpenApiResponse(ProblemSerializer, "This cannot be made here; it says why."),
-            **PROBLEMS,
+            **PROBLEM_RESPONSES,
         },
     )
-    @once("manage")
+    @make_idempotent("manage")
     def post(self, request: Request, slug: str) -> Response:
         """Have a worker make items of the project's gold answers, without a model."""
         member = access.member_for(request, slug, right="manage")
-        said = checked(GenerationBody(data=request.data))
+        said = validate_body(GenerationBody(data=request.data))
         try:
-            job = generations.want(
-                member.project, _wish(said), Vetting.of(said), access.seated(member)
+            job = generations.enqueue(
+                member.project,
+                _parse_request(said),
+                ReleasePolicy.of(said),
+                access.ensure_membership(member),
             )
         except Refused as problem:
             named = isinstance(problem, FieldError) and problem.field
-            errors = {CALLED.get(named, named): [str(problem)]} if named else None
+            errors = {BODY_NAMES.get(named, named): [str(problem)]} if named else None
             raise Unprocessable(str(problem), errors) from problem
         return Response(GenerationSerializer(job).data, status=202)
 
 
-@extend_schema(responses={200: GenerationSerializer, **PROBLEMS})
+@extend_schema(responses={200: GenerationSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def generation(request: Request, slug: str, number: int) -> Response:
     """What was asked for under a number, how far it is, and what came of it."""
     member = access.member_for(request, slug, right="manage")
-    job = generations.called(member.project, number)
+    job = generations.find_job(member.project, number)
     if job is None:
         raise Http404
     return Response(GenerationSerializer(job).data)
 
 
-def _wish(said: dict[str, Any]) -> Wish:
-    return Wish(
+def _parse_request(said: dict[str, Any]) -> PerturbRequest:
+    return PerturbRequest(
         perturbers=tuple(dict.fromkeys(said["perturbers"])),
         seed=said["seed"] or perturbing.new_seed(),
         number=said["each"],
@@ -157,6 +164,6 @@ def _wish(said: dict[str, Any]) -> Wish:
 
 
 urlpatterns = [
-    path(OF, GenerationList.as_view(), name="api-generations"),
-    path(OF + "<int:number>/", generation, name="api-generation"),
+    path(GENERATIONS_PATH, GenerationList.as_view(), name="api-generations"),
+    path(GENERATIONS_PATH + "<int:number>/", generation, name="api-generation"),
 ]

@@ -13,17 +13,26 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, guidelines
-from annotation.api.answering import IF_MATCH, PROBLEMS, REFUSED, Changed, check_match, checked
+from annotation.api.answering import (
+    IF_MATCH_PARAMETER,
+    PROBLEM_RESPONSES,
+    REFUSED_RESPONSES,
+    PreconditionFailed,
+    check_if_match,
+    validate_body,
+)
 from annotation.api.paging import CursorPages
 from annotation.api.serializers import NamedField
 from annotation.errors import Stale
 from annotation.models import GuidelinesVersion, Membership
 
 # What a project without guidelines has.
-NONE = {
+EMPTY_GUIDELINES = {
     "number": 0, "note": "", "author": None, "created_at": None, "text": "", "variants": {},
 }  # fmt: skip
-VERSION = OpenApiParameter("version", int, description="The number of one; default: the last.")
+VERSION_PARAMETER = OpenApiParameter(
+    "version", int, description="The number of one; default: the last."
+)
 
 
 class ListedGuidelinesSerializer(serializers.Serializer[GuidelinesVersion]):
@@ -47,11 +56,11 @@ class GuidelinesBody(serializers.Serializer[Any]):
     """The next version; what is not sent is empty in it. `note` is read by all who label."""
 
     text = serializers.CharField(
-        default="", allow_blank=True, trim_whitespace=False, max_length=guidelines.LONGEST
+        default="", allow_blank=True, trim_whitespace=False, max_length=guidelines.MAX_LENGTH
     )
     variants = NamedField(
         child=serializers.CharField(
-            allow_blank=True, trim_whitespace=False, max_length=guidelines.LONGEST
+            allow_blank=True, trim_whitespace=False, max_length=guidelines.MAX_LENGTH
         ),
         default=dict,
     )
@@ -69,33 +78,33 @@ class ReadBody(serializers.Serializer[Any]):
 
 @extend_schema(
     methods=["GET"],
-    parameters=[VERSION],
-    responses={200: GuidelinesVersionSerializer, **PROBLEMS},
+    parameters=[VERSION_PARAMETER],
+    responses={200: GuidelinesVersionSerializer, **PROBLEM_RESPONSES},
 )
 @extend_schema(
     methods=["PUT"],
-    parameters=[IF_MATCH],
+    parameters=[IF_MATCH_PARAMETER],
     request=GuidelinesBody,
-    responses={200: GuidelinesVersionSerializer, **REFUSED},
+    responses={200: GuidelinesVersionSerializer, **REFUSED_RESPONSES},
 )
 @api_view(["GET", "PUT"])
-def current(request: Request, slug: str) -> Response:
+def current_guidelines(request: Request, slug: str) -> Response:
     """What annotators are told; a lead's PUT publishes the next version and announces it.
 
     What stands already stays the version it is.
     """
     if request.method == "PUT":
         lead = access.member_for(request, slug, right="manage")
-        return _told(_published(request, lead))
+        return _respond(_publish(request, lead))
     member = access.member_for(request, slug, right="enter")
     number = request.query_params.get("version", "")
     if not number:
-        return _told(guidelines.current(member.project))
+        return _respond(guidelines.current_version(member.project))
     found = member.project.guidelines.filter(number=int(number[:9])) if number.isdecimal() else []
     version = next(iter(found), None)
     if version is None:
         raise Http404(f"There is no version {number[:20]} of the guidelines.")
-    return _told(version)
+    return _respond(version)
 
 
 class VersionList(ListAPIView[GuidelinesVersion]):
@@ -112,35 +121,37 @@ class VersionList(ListAPIView[GuidelinesVersion]):
         return member.project.guidelines.select_related("author").order_by("-number")
 
 
-@extend_schema(request=ReadBody, responses={204: None, **REFUSED})
+@extend_schema(request=ReadBody, responses={204: None, **REFUSED_RESPONSES})
 @api_view(["POST"])
-def read(request: Request, slug: str) -> Response:
+def acknowledge(request: Request, slug: str) -> Response:
     """Keep that you have read the guidelines up to this number."""
     member = access.member_for(request, slug, right="enter")
-    number = checked(ReadBody(data=request.data))["number"]
-    guidelines.acknowledge(access.seated(member), number)
+    number = validate_body(ReadBody(data=request.data))["number"]
+    guidelines.acknowledge(access.ensure_membership(member), number)
     return Response(status=204)
 
 
-def _published(request: Request, lead: Membership) -> GuidelinesVersion:
-    last = guidelines.current(lead.project)
-    check_match(request, _told(last).data)
-    body = checked(GuidelinesBody(data=request.data))
+def _publish(request: Request, lead: Membership) -> GuidelinesVersion:
+    last = guidelines.current_version(lead.project)
+    check_if_match(request, _respond(last).data)
+    body = validate_body(GuidelinesBody(data=request.data))
     base = last.number if last else 0
     try:
-        return guidelines.publish(lead.project, **body, author=access.seated(lead), base=base)
+        return guidelines.publish(
+            lead.project, **body, author=access.ensure_membership(lead), base=base
+        )
     except Stale as stale:
-        raise Changed from stale
+        raise PreconditionFailed from stale
 
 
-def _told(version: GuidelinesVersion | None) -> Response:
-    return Response(GuidelinesVersionSerializer(version).data if version else NONE)
+def _respond(version: GuidelinesVersion | None) -> Response:
+    return Response(GuidelinesVersionSerializer(version).data if version else EMPTY_GUIDELINES)
 
 
-GUIDELINES = "projects/<slug:slug>/guidelines/"
+GUIDELINES_PATH = "projects/<slug:slug>/guidelines/"
 
 urlpatterns = [
-    path(GUIDELINES, current, name="api-guidelines"),
-    path(GUIDELINES + "versions/", VersionList.as_view(), name="api-guidelines-versions"),
-    path(GUIDELINES + "read/", read, name="api-guidelines-read"),
+    path(GUIDELINES_PATH, current_guidelines, name="api-guidelines"),
+    path(GUIDELINES_PATH + "versions/", VersionList.as_view(), name="api-guidelines-versions"),
+    path(GUIDELINES_PATH + "read/", acknowledge, name="api-guidelines-read"),
 ]

@@ -19,24 +19,28 @@ from rest_framework.settings import api_settings
 
 from annotation import access, tasktypes
 from annotation.api.answering import (
-    PROBLEMS,
+    PROBLEM_RESPONSES,
     Conflict,
     JobFields,
     ProblemSerializer,
     Unprocessable,
-    checked,
+    validate_body,
 )
 from annotation.api.paging import CursorPages
-from annotation.api.repeating import KEY, once
-from annotation.importing.mapping import wanted
+from annotation.api.repeating import KEY_PARAMETER, make_idempotent
+from annotation.importing.mapping import item_columns
 from annotation.models import Job, Membership
 from annotation.uploads import jobs, looking, places, receiving
-from annotation.uploads.bounded import TOO_LARGE
-from annotation.uploads.receiving import Sent
+from annotation.uploads.bounded import TOO_LARGE_KEY
+from annotation.uploads.receiving import ItemUpload
 
-REFUSED = PROBLEMS | {422: OpenApiResponse(ProblemSerializer, "This cannot be used; it says why.")}
-LATE = PROBLEMS | {409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")}
-IMPORT = "projects/<slug:slug>/imports/<int:number>/"
+UNUSABLE_RESPONSES = PROBLEM_RESPONSES | {
+    422: OpenApiResponse(ProblemSerializer, "This cannot be used; it says why.")
+}
+CONFLICT_RESPONSES = PROBLEM_RESPONSES | {
+    409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")
+}
+IMPORT_PATH = "projects/<slug:slug>/imports/<int:number>/"
 
 
 class FileSerializer(serializers.Serializer[Any]):
@@ -78,10 +82,10 @@ class MissingSerializer(serializers.Serializer[Any]):
 
 
 class ReportSerializer(serializers.Serializer[Any]):
-    """How many rows are what; `problems` are the first rows that are not taken. Of the new ones
-    `alone` are a source question each, since people rate them and no column `cluster` says which
-    belong together. Of rows that are taken as decided, `off_scale` answers are missing, of which
-    `missing` are the first."""
+    """How many rows are what; `rejected_problems` are the first rows that are not taken. Of the new
+    ones `alone` are a source question each, since people rate them and no column `cluster` says
+    which belong together. Of rows that are taken as decided, `off_scale` answers are missing, of
+    which `missing` are the first."""
 
     rows = serializers.IntegerField()
     new = serializers.IntegerField()
@@ -124,104 +128,113 @@ class ImportList(ListAPIView[Job]):
         if getattr(self, "swagger_fake_view", False):
             return Job.objects.none()
         member = access.member_for(self.request, self.kwargs["slug"], right="manage")
-        return jobs.of_project(member.project).order_by("-pk")
+        return jobs.list_imports(member.project).order_by("-pk")
 
     @extend_schema(
         operation_id="projects_imports_create",
-        parameters=[KEY],
+        parameters=[KEY_PARAMETER],
         request={"multipart/form-data": FileSerializer},
-        responses={201: ImportSerializer, **REFUSED, **LATE},
+        responses={201: ImportSerializer, **UNUSABLE_RESPONSES, **CONFLICT_RESPONSES},
     )
-    @once("manage")
+    @make_idempotent("manage")
     def post(self, request: Request, slug: str) -> Response:
         """Send a file. Nothing comes in before it is started; what it would bring is checked as
         soon as its columns are known."""
         member = access.member_for(request, slug, right="manage")
         data = request.data
-        if request.META.get(TOO_LARGE):
-            raise receiving.too_large()
-        sent = Sent(**checked(FileSerializer(data=data)))
-        job = receiving.receive(access.seated(member), sent, timezone.now())
-        return Response(ImportSerializer(_anew(job)).data, status=201)
+        if request.META.get(TOO_LARGE_KEY):
+            raise receiving.too_large_error()
+        sent = ItemUpload(**validate_body(FileSerializer(data=data)))
+        job = receiving.receive_file(access.ensure_membership(member), sent, timezone.now())
+        return Response(ImportSerializer(_reload_job(job)).data, status=201)
 
 
-@extend_schema(responses={200: ImportSerializer, **PROBLEMS})
+@extend_schema(responses={200: ImportSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
-def one(request: Request, slug: str, number: int) -> Response:
+def import_detail(request: Request, slug: str, number: int) -> Response:
     """One import, how far it is, and which rows are not taken."""
-    return Response(ImportSerializer(_found(request, slug, number)[1]).data)
+    return Response(ImportSerializer(_find_import(request, slug, number)[1]).data)
 
 
-@extend_schema(request=ColumnsSerializer, responses={200: ImportSerializer, **LATE, **REFUSED})
+@extend_schema(
+    request=ColumnsSerializer,
+    responses={200: ImportSerializer, **CONFLICT_RESPONSES, **UNUSABLE_RESPONSES},
+)
 @api_view(["PUT"])
-def columns(request: Request, slug: str, number: int) -> Response:
+def choose_columns(request: Request, slug: str, number: int) -> Response:
     """Say which column stands for what, and have the file checked so."""
-    member, job = _found(request, slug, number)
-    said = checked(ColumnsSerializer(data=request.data))
-    chosen = _chosen(member, job, said["columns"])
-    jobs.choose(job, chosen, accept=said["accept"])
-    return Response(ImportSerializer(_anew(job)).data)
+    member, job = _find_import(request, slug, number)
+    said = validate_body(ColumnsSerializer(data=request.data))
+    chosen = _chosen_columns(member, job, said["columns"])
+    jobs.choose_columns(job, chosen, accept=said["accept"])
+    return Response(ImportSerializer(_reload_job(job)).data)
 
 
-@extend_schema(request=None, responses={200: ImportSerializer, **LATE})
+@extend_schema(request=None, responses={200: ImportSerializer, **CONFLICT_RESPONSES})
 @api_view(["POST"])
-def start(request: Request, slug: str, number: int) -> Response:
+def start_import(request: Request, slug: str, number: int) -> Response:
     """Have a worker bring in what was checked."""
-    member, job = _found(request, slug, number)
-    jobs.go(job, access.seated(member))
-    return Response(ImportSerializer(_anew(job)).data)
+    member, job = _find_import(request, slug, number)
+    jobs.start_import(job, access.ensure_membership(member))
+    return Response(ImportSerializer(_reload_job(job)).data)
 
 
-@extend_schema(request=None, responses={200: ImportSerializer, **LATE})
+@extend_schema(request=None, responses={200: ImportSerializer, **CONFLICT_RESPONSES})
 @api_view(["POST"])
-def cancel(request: Request, slug: str, number: int) -> Response:
+def cancel_import(request: Request, slug: str, number: int) -> Response:
     """End an import that is not done; what is in stays."""
-    member, job = _found(request, slug, number)
-    if not jobs.cancel(job, access.seated(member), timezone.now()):
+    member, job = _find_import(request, slug, number)
+    if not jobs.cancel_import(job, access.ensure_membership(member), timezone.now()):
         raise Conflict(f"Import {number} was done before it could be cancelled.")
-    return Response(ImportSerializer(_anew(job)).data)
+    return Response(ImportSerializer(_reload_job(job)).data)
 
 
-@extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **LATE})
+@extend_schema(
+    responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **CONFLICT_RESPONSES}
+)
 @api_view(["GET"])
-def rows(request: Request, slug: str, number: int) -> FileResponse:
+def rejected_rows(request: Request, slug: str, number: int) -> FileResponse:
     """The rows that are not taken, as they stood, to mend and send again."""
-    _, job = _found(request, slug, number)
-    return _file(places.mend(job), f"{slug}-import-{number}-to-mend{job.result['ending']}")
+    _, job = _find_import(request, slug, number)
+    return _file(
+        places.rejected_rows_path(job), f"{slug}-import-{number}-to-mend{job.result['ending']}"
+    )
 
 
-@extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **LATE})
+@extend_schema(
+    responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **CONFLICT_RESPONSES}
+)
 @api_view(["GET"])
-def problems(request: Request, slug: str, number: int) -> FileResponse:
+def rejected_problems(request: Request, slug: str, number: int) -> FileResponse:
     """Every row that is not taken, with its line, its field and why, as CSV."""
-    _, job = _found(request, slug, number)
-    return _file(places.problems(job), f"{slug}-import-{number}-problems.csv")
+    _, job = _find_import(request, slug, number)
+    return _file(places.problems_path(job), f"{slug}-import-{number}-problems.csv")
 
 
-def _found(request: Request, slug: str, number: int) -> tuple[Membership, Job]:
+def _find_import(request: Request, slug: str, number: int) -> tuple[Membership, Job]:
     member = access.member_for(request, slug, right="manage")
-    job = jobs.called(member.project, number)
+    job = jobs.find_import(member.project, number)
     if job is None:
         raise Http404
     return member, job
 
 
-def _anew(job: Job) -> Job:
-    return jobs.of_project(job.project).get(pk=job.pk)
+def _reload_job(job: Job) -> Job:
+    return jobs.list_imports(job.project).get(pk=job.pk)
 
 
-def _chosen(member: Membership, job: Job, said: dict[str, str]) -> dict[str, str]:
+def _chosen_columns(member: Membership, job: Job, said: dict[str, str]) -> dict[str, str]:
     """The columns by every name that an item may have; those that are not named stand for none."""
-    task = tasktypes.of_version(member.project.task_type)
-    if job.result["form"] in looking.FIXED:
+    task = tasktypes.load_version(member.project.task_type)
+    if job.result["form"] in looking.FIXED_FORMATS:
         return {}
-    names, found = wanted(task), job.result["found"]
+    names, found = item_columns(task), job.result["found"]
     if unknown := sorted(set(said) - set(names)):
         _refuse(f"An item has no {', '.join(unknown)}. It has {', '.join(names)}.")
     if unknown := sorted({column for column in said.values() if column} - set(found)):
         _refuse(f"The file has no {', '.join(unknown)}. It has {', '.join(found)}.")
     chosen = {name: said.get(name, "") for name in names}
-    if missing := looking.missing(task, places.source(job), chosen):
+    if missing := looking.missing_columns(task, places.build_source(job), chosen):
         _refuse(f"Every item needs {', '.join(missing)}. Name a column for each.")
     return chosen
 
@@ -243,10 +256,10 @@ def _file(path: Path, name: str) -> FileResponse:
 
 urlpatterns = [
     path("projects/<slug:slug>/imports/", ImportList.as_view(), name="api-imports"),
-    path(IMPORT, one, name="api-import"),
-    path(IMPORT + "columns/", columns, name="api-import-columns"),
-    path(IMPORT + "start/", start, name="api-import-start"),
-    path(IMPORT + "cancel/", cancel, name="api-import-cancel"),
-    path(IMPORT + "rows/", rows, name="api-import-rows"),
-    path(IMPORT + "problems/", problems, name="api-import-problems"),
+    path(IMPORT_PATH, import_detail, name="api-import"),
+    path(IMPORT_PATH + "columns/", choose_columns, name="api-import-columns"),
+    path(IMPORT_PATH + "start/", start_import, name="api-import-start"),
+    path(IMPORT_PATH + "cancel/", cancel_import, name="api-import-cancel"),
+    path(IMPORT_PATH + "rows/", rejected_rows, name="api-import-rows"),
+    path(IMPORT_PATH + "problems/", rejected_problems, name="api-import-problems"),
 ]

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, seeing
-from annotation.api.answering import PROBLEMS
+from annotation.api.answering import PROBLEM_RESPONSES
 from annotation.api.paging import CursorPages
 from annotation.api.serializers import ItemDetailSerializer, ItemSerializer
 from annotation.filters import ItemFilter
@@ -40,11 +40,11 @@ class ItemList(ListAPIView[Item]):
 
     def paginate_queryset(self, queryset: Any) -> Any:
         shown = super().paginate_queryset(queryset) or []
-        seeing.note_list(self.member, shown, asked=self.request.GET, now=timezone.now())
+        seeing.record_list_seen(self.member, shown, asked=self.request.GET, now=timezone.now())
         return shown
 
 
-@extend_schema(responses={200: ItemDetailSerializer, **PROBLEMS})
+@extend_schema(responses={200: ItemDetailSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def item(request: Request, slug: str, key: str) -> Response:
     """One item with all revisions of its texts."""
@@ -52,7 +52,7 @@ def item(request: Request, slug: str, key: str) -> Response:
     found = Item.objects.in_project(member.project).for_page(key)
     if found is None:
         raise Http404
-    seeing.note(member, found, now=timezone.now())
+    seeing.record_seen(member, found, now=timezone.now())
     return Response(ItemDetailSerializer(found).data)
 
 

@@ -12,21 +12,26 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, ledger
-from annotation.api.answering import PROBLEMS, ProblemSerializer
+from annotation.api.answering import PROBLEM_RESPONSES, ProblemSerializer
 from annotation.leads import agreeing, agreement, board, grouping
 from annotation.leads.grouping import Grouping
 from annotation.models import Project
 
-BY = OpenApiParameter("by", description="By what items are grouped; without it the usual way.")
-VALUE = OpenApiParameter(
+GROUP_PARAMETER = OpenApiParameter(
+    "by", description="By what items are grouped; without it the usual way."
+)
+VALUE_PARAMETER = OpenApiParameter(
     "value", description="The answer whose share is asked for; as-meant: by the item's category."
 )
 # As on the page. Nearer to 0 or 1 nothing would end the search for what still withstands the bar.
-LOWEST, HIGHEST = 0.01, 0.99
-BAR = OpenApiParameter(
-    "bar", float, description=f"The bar, from {LOWEST} to {HIGHEST}.", default=board.BAR
+MIN_THRESHOLD, MAX_THRESHOLD = 0.01, 0.99
+THRESHOLD_PARAMETER = OpenApiParameter(
+    "bar",
+    float,
+    description=f"The bar, from {MIN_THRESHOLD} to {MAX_THRESHOLD}.",
+    default=board.DEFAULT_THRESHOLD,
 )
-ROWS = serializers.ListField(child=serializers.DictField())
+ROWS_FIELD = serializers.ListField(child=serializers.DictField())
 
 
 class AgreementRowSerializer(serializers.Serializer[Any]):
@@ -62,13 +67,13 @@ class AgreementSerializer(serializers.Serializer[Any]):
 
 
 @extend_schema(
-    parameters=[BY],
+    parameters=[GROUP_PARAMETER],
     responses={
         200: inline_serializer(
-            "Pace", dict.fromkeys(("people", "groups", "choices", "dropped"), ROWS)
+            "Pace", dict.fromkeys(("people", "groups", "choices", "dropped"), ROWS_FIELD)
         ),
         400: ProblemSerializer,
-        **PROBLEMS,
+        **PROBLEM_RESPONSES,
     },
 )
 @api_view(["GET"])
@@ -78,8 +83,8 @@ def pace(request: Request, slug: str) -> Response:
     The first group is all of them together, and its name is empty.
     """
     project = access.member_for(request, slug, right="manage").project
-    by = _by(project, request.query_params.get("by", ""))
-    shown = ledger.progress(project, by=by, now=timezone.now()).value
+    by = _parse_grouping(project, request.query_params.get("by", ""))
+    shown = ledger.load_progress(project, by=by, now=timezone.now()).value
     groups = (shown.pace.whole, *shown.pace.groups)
     return Response(
         {
@@ -92,11 +97,11 @@ def pace(request: Request, slug: str) -> Response:
 
 
 @extend_schema(
-    parameters=[BY, VALUE, BAR],
+    parameters=[GROUP_PARAMETER, VALUE_PARAMETER, THRESHOLD_PARAMETER],
     responses={
-        200: inline_serializer("Board", {"groups": ROWS}),
+        200: inline_serializer("Board", {"groups": ROWS_FIELD}),
         400: ProblemSerializer,
-        **PROBLEMS,
+        **PROBLEM_RESPONSES,
     },
 )
 @api_view(["GET"])
@@ -104,9 +109,12 @@ def category_board(request: Request, slug: str) -> Response:
     """What is known of each category, how firmly, and whether more items would change it."""
     project = access.member_for(request, slug, right="manage").project
     query = request.query_params
-    by, value = _by(project, query.get("by", "")), _value(project, query.get("value", ""))
-    bar = _bar(query.get("bar", str(board.BAR)))
-    rows = ledger.standings(project, by=by, value=value, bar=bar, now=timezone.now()).value
+    by, value = (
+        _parse_grouping(project, query.get("by", "")),
+        _parse_value(project, query.get("value", "")),
+    )
+    bar = _parse_threshold(query.get("bar", str(board.DEFAULT_THRESHOLD)))
+    rows = ledger.load_board(project, by=by, value=value, bar=bar, now=timezone.now()).value
     return Response({"groups": [ledger.board_row(row) for row in rows]})
 
 
@@ -115,26 +123,26 @@ def category_board(request: Request, slug: str) -> Response:
         OpenApiParameter("field", description="A question of the task type; none means all."),
         OpenApiParameter("category", description="Only items of this category."),
     ],
-    responses={200: AgreementSerializer, 400: ProblemSerializer, **PROBLEMS},
+    responses={200: AgreementSerializer, 400: ProblemSerializer, **PROBLEM_RESPONSES},
 )
 @api_view(["GET"])
 def agreements(request: Request, slug: str) -> Response:
     """How far people agree: figures with their intervals, and who said what where another did."""
     member = access.member_for(request, slug, right="manage")
     wanted, category = (request.query_params.get(name, "") for name in ("field", "category"))
-    asked = agreeing.questions(member.project)
+    asked = agreeing.list_questions(member.project)
     chosen = [one for one in asked if wanted in ("", one.name)]
     if wanted and not chosen:
         known = ", ".join(one.name for one in asked) or "nothing that people could agree on"
         raise ParseError(f"This project does not ask {wanted!r}. It asks {known}.")
-    found = [agreement.measure(member.project, one, category) for one in chosen]
-    figures = [agreement.as_row(row) for one in found for row in one.rows]
-    cells = [agreement.as_cell(one.question, cell) for one in found for cell in one.cells]
+    found = [agreement.measure_agreement(member.project, one, category) for one in chosen]
+    figures = [agreement.row_as_dict(row) for one in found for row in one.rows]
+    cells = [agreement.cell_as_dict(one.question, cell) for one in found for cell in one.cells]
     return Response(AgreementSerializer({"figures": figures, "confusion": cells}).data)
 
 
-def _by(project: Project, name: str) -> Grouping:
-    known = grouping.choices(project)
+def _parse_grouping(project: Project, name: str) -> Grouping:
+    known = grouping.list_groupings(project)
     found = [one for one in known if one.name == name] if name else known
     if not found:
         names = ", ".join(one.name for one in known)
@@ -142,20 +150,22 @@ def _by(project: Project, name: str) -> Grouping:
     return found[0]
 
 
-def _value(project: Project, value: str) -> str:
-    known = [one for one, _ in board.answers(project)]
+def _parse_value(project: Project, value: str) -> str:
+    known = [one for one, _ in board.answer_choices(project)]
     if value and value not in known:
         raise ParseError(f"No share of {value!r} can be shown. There are {', '.join(known)}.")
-    return value or board.usual(project)
+    return value or board.default_answer(project)
 
 
-def _bar(text: str) -> float:
+def _parse_threshold(text: str) -> float:
     try:
         bar = float(text)
     except ValueError:
         bar = 0.0
-    if not LOWEST <= bar <= HIGHEST:
-        raise ParseError(f"The bar is a number from {LOWEST} to {HIGHEST}, for example 0.8.")
+    if not MIN_THRESHOLD <= bar <= MAX_THRESHOLD:
+        raise ParseError(
+            f"The bar is a number from {MIN_THRESHOLD} to {MAX_THRESHOLD}, for example 0.8."
+        )
     return bar
 
 

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, inviting, mailing, members, writing
-from annotation.api.answering import REFUSED, checked
+from annotation.api.answering import REFUSED_RESPONSES, validate_body
 from annotation.api.formed import FormSerializer
 from annotation.api.paging import CursorPages
 from annotation.models import Invitation, Membership, Role
@@ -94,14 +94,15 @@ class MemberList(ListAPIView[Membership]):
 
 
 @extend_schema(
-    request=ChangedMemberSerializer(partial=True), responses={200: MemberSerializer, **REFUSED}
+    request=ChangedMemberSerializer(partial=True),
+    responses={200: MemberSerializer, **REFUSED_RESPONSES},
 )
 @api_view(["PATCH"])
 def member(request: Request, slug: str, alias: str) -> Response:
     """Change a member's role, suspend them, or let them go on."""
-    lead = access.seated(access.member_for(request, slug, right="manage"))
-    found = _called(lead, alias)
-    asked = checked(ChangedMemberSerializer(data=request.data, partial=True))
+    lead = access.ensure_membership(access.member_for(request, slug, right="manage"))
+    found = _find_member(lead, alias)
+    asked = validate_body(ChangedMemberSerializer(data=request.data, partial=True))
     with writing.transact():
         if "role" in asked:
             members.change_role(lead, found, asked["role"])
@@ -111,13 +112,15 @@ def member(request: Request, slug: str, alias: str) -> Response:
     return Response(MemberSerializer(told).data)
 
 
-@extend_schema(request=HandOverSerializer, responses={204: None, **REFUSED})
+@extend_schema(request=HandOverSerializer, responses={204: None, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def hand_over(request: Request, slug: str) -> Response:
     """Make somebody else a lead, and take another role yourself."""
     lead = access.member_for(request, slug, right="manage")
-    asked = checked(HandOverSerializer(data=request.data))
-    members.hand_over(access.seated(lead), _called(lead, asked["to"]), asked["role"])
+    asked = validate_body(HandOverSerializer(data=request.data))
+    members.hand_over(
+        access.ensure_membership(lead), _find_member(lead, asked["to"]), asked["role"]
+    )
     return Response(status=204)
 
 
@@ -135,19 +138,26 @@ class InvitationList(ListAPIView[Invitation]):
         waiting = Invitation.objects.in_project(lead.project).waiting()
         return waiting.select_related("made_by").order_by("-created_at", "-pk")
 
-    @extend_schema(request=InviteSerializer, responses={201: InvitedSerializer, **REFUSED})
+    @extend_schema(
+        request=InviteSerializer, responses={201: InvitedSerializer, **REFUSED_RESPONSES}
+    )
     def post(self, request: Request, slug: str) -> Response:
         """Make a link that lets one person in, once. With an address it is sent there, if the
         server can; its answer is the only place where the link is ever shown."""
         lead = access.member_for(request, slug, right="manage")
-        wanted = inviting.Wanted(**checked(InviteSerializer(data=request.data)))
-        made, key = inviting.invite(access.seated(lead), wanted, now=timezone.now())
+        wanted = inviting.InvitationRequest(**validate_body(InviteSerializer(data=request.data)))
+        made, key = inviting.create_invitation(
+            access.ensure_membership(lead), wanted, now=timezone.now()
+        )
         link = request.build_absolute_uri(reverse("invitation", args=[key]))
-        told = InvitationSerializer(made).data | {"link": link, "sent": mailing.invite(made, link)}
+        told = InvitationSerializer(made).data | {
+            "link": link,
+            "sent": mailing.send_invitation(made, link),
+        }
         return Response(told, status=201)
 
 
-@extend_schema(responses={204: None, **REFUSED})
+@extend_schema(responses={204: None, **REFUSED_RESPONSES})
 @api_view(["DELETE"])
 def invitation(request: Request, slug: str, invited: str) -> Response:
     """Take an invitation back, by the name that it is under. One that was used stays used."""
@@ -156,23 +166,23 @@ def invitation(request: Request, slug: str, invited: str) -> Response:
     found = None if "\0" in invited else every.named(invited).first()
     if found is None:
         raise Http404(f"Nobody was invited as {invited[:80]}.")
-    inviting.revoke(access.seated(lead), found, now=timezone.now())
+    inviting.revoke(access.ensure_membership(lead), found, now=timezone.now())
     return Response(status=204)
 
 
-def _called(lead: Membership, alias: str) -> Membership:
+def _find_member(lead: Membership, alias: str) -> Membership:
     found = Membership.objects.in_project(lead.project).named(alias)
     if found is None:
         raise Http404(f"Nobody here is called {alias[:80]}.")
     return found
 
 
-OF = "projects/<slug:slug>/"
+PROJECT_PATH = "projects/<slug:slug>/"
 
 urlpatterns = [
-    path(OF + "members/", MemberList.as_view(), name="api-members"),
-    path(OF + "members/<path:alias>/", member, name="api-member"),
-    path(OF + "hand-over/", hand_over, name="api-hand-over"),
-    path(OF + "invitations/", InvitationList.as_view(), name="api-invitations"),
-    path(OF + "invitations/<path:invited>/", invitation, name="api-invitation"),
+    path(PROJECT_PATH + "members/", MemberList.as_view(), name="api-members"),
+    path(PROJECT_PATH + "members/<path:alias>/", member, name="api-member"),
+    path(PROJECT_PATH + "hand-over/", hand_over, name="api-hand-over"),
+    path(PROJECT_PATH + "invitations/", InvitationList.as_view(), name="api-invitations"),
+    path(PROJECT_PATH + "invitations/<path:invited>/", invitation, name="api-invitation"),
 ]

@@ -11,7 +11,7 @@ from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-BROKEN = "This cursor cannot be read. Begin without one, and follow `next`."
+BAD_CURSOR_MESSAGE = "This cursor cannot be read. Begin without one, and follow `next`."
 
 
 ONLY = "only"
@@ -40,13 +40,13 @@ class CursorPages(CursorPagination):
         if "offset" in request.query_params:
             raise ParseError("Pages are not counted off: follow `next` in place of an offset.")
         _check_names(request, view)
-        self.names = _chosen(request, view)
+        self.names = _requested_fields(request, view)
         first = self.cursor_query_param not in request.query_params
         self.count = queryset.count() if first else None
         try:
             return super().paginate_queryset(queryset, request, view)
         except (ValueError, TypeError, ValidationError) as problem:  # of a place that is none
-            raise ParseError(BROKEN) from problem
+            raise ParseError(BAD_CURSOR_MESSAGE) from problem
 
     def get_ordering(self, request: Request, queryset: QuerySet[Any], view: Any) -> Any:
         return tuple(queryset.query.order_by or queryset.model._meta.ordering)
@@ -54,7 +54,7 @@ class CursorPages(CursorPagination):
     def decode_cursor(self, request: Request) -> Cursor | None:
         cursor = super().decode_cursor(request)
         if cursor and "\0" in str(cursor.position or ""):
-            raise ParseError(BROKEN)
+            raise ParseError(BAD_CURSOR_MESSAGE)
         return cursor
 
     def get_paginated_response(self, data: Any) -> Response:
@@ -87,7 +87,7 @@ def _check_names(request: Request, view: Any) -> None:
         raise ParseError(words)
 
 
-def _chosen(request: Request, view: Any) -> list[str]:
+def _requested_fields(request: Request, view: Any) -> list[str]:
     """The fields that are asked for, none for all of them; 400 for one that rows do not have."""
     names = [name.strip() for name in request.query_params.get(ONLY, "").split(",")]
     chosen = [name for name in dict.fromkeys(names) if name]

@@ -9,49 +9,51 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, practising, probing
-from annotation.api.answering import PROBLEMS
+from annotation.api.answering import PROBLEM_RESPONSES
 from annotation.api.practice_serializers import PracticeSerializer, ProbeSerializer
 from annotation.models import Membership
 
 
-@extend_schema(responses={200: PracticeSerializer, **PROBLEMS})
+@extend_schema(responses={200: PracticeSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
-def practice(request: Request, slug: str) -> Response:
+def own_rounds(request: Request, slug: str) -> Response:
     """Your own rounds of practice, the last one first."""
     member = access.member_for(request, slug, right="label")
-    return Response(PracticeSerializer(_standing(member, practising.rounds(member))).data)
+    return Response(PracticeSerializer(_member_rounds(member, practising.list_rounds(member))).data)
 
 
-@extend_schema(responses={200: PracticeSerializer(many=True), **PROBLEMS})
+@extend_schema(responses={200: PracticeSerializer(many=True), **PROBLEM_RESPONSES})
 @api_view(["GET"])
-def people(request: Request, slug: str) -> Response:
+def all_rounds(request: Request, slug: str) -> Response:
     """Everybody's rounds of practice."""
     lead = access.member_for(request, slug, right="manage")
     members = Membership.objects.in_project(lead.project).who_label()
-    rows = [_standing(member, rounds) for member, rounds in practising.people(members)]
+    rows = [_member_rounds(member, rounds) for member, rounds in practising.list_people(members)]
     return Response(PracticeSerializer(rows, many=True).data)
 
 
-@extend_schema(responses={200: ProbeSerializer(many=True), **PROBLEMS})
+@extend_schema(responses={200: ProbeSerializer(many=True), **PROBLEM_RESPONSES})
 @api_view(["GET"])
-def probes(request: Request, slug: str) -> Response:
+def control_results(request: Request, slug: str) -> Response:
     """How each person did on silent checks; for leads alone."""
     lead = access.member_for(request, slug, right="manage")
-    results: Any = probing.results(lead.project)
+    results: Any = probing.load_results(lead.project)
     return Response(ProbeSerializer(results, many=True).data)
 
 
-def _standing(member: Membership, rounds: list[practising.Round]) -> dict[str, Any]:
+def _member_rounds(
+    member: Membership, rounds: list[practising.QualificationRound]
+) -> dict[str, Any]:
     return {
         "annotator": member.alias,
-        "due": practising.due(member),
-        "waits": practising.waits(member),
+        "due": practising.is_due(member),
+        "waits": practising.waits_for_lead(member),
         "rounds": rounds,
     }
 
 
 urlpatterns = [
-    path("projects/<slug:slug>/practice/", practice, name="api-practice"),
-    path("projects/<slug:slug>/practice/people/", people, name="api-practice-people"),
-    path("projects/<slug:slug>/probes/", probes, name="api-probes"),
+    path("projects/<slug:slug>/practice/", own_rounds, name="api-practice"),
+    path("projects/<slug:slug>/practice/people/", all_rounds, name="api-practice-people"),
+    path("projects/<slug:slug>/probes/", control_results, name="api-probes"),
 ]

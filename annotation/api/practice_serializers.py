@@ -20,7 +20,7 @@ class LessonSerializer(serializers.Serializer[practising.Lesson]):
     answered_at = serializers.DateTimeField()
 
 
-class RoundSerializer(serializers.Serializer[practising.Round]):
+class RoundSerializer(serializers.Serializer[practising.QualificationRound]):
     """A round of practice; it is passed by `needed` right answers of `size`."""
 
     number = serializers.IntegerField(source="row.number")
@@ -54,14 +54,14 @@ class ShareSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField()
 
 
-class WrongSerializer(serializers.Serializer[probing.Wrong]):
+class WrongSerializer(serializers.Serializer[probing.WrongAnswer]):
     item = serializers.CharField(source="item.key")
     said = serializers.DictField(child=serializers.JSONField())
     known = serializers.DictField(child=serializers.JSONField())
     said_at = serializers.DateTimeField()
 
 
-class ProbeSerializer(serializers.Serializer[probing.Result]):
+class ProbeSerializer(serializers.Serializer[probing.ControlResult]):
     """How a member did on silent checks; `corrected` are those whose text they corrected first."""
 
     annotator = serializers.CharField(source="member.alias")
@@ -77,6 +77,6 @@ class StoredSerializer(LabelSerializer):
     lesson = LessonSerializer(allow_null=True)
 
     def to_representation(self, label: Label) -> dict[str, Any]:
-        learnt = practising.lesson(label)
+        learnt = practising.build_lesson(label)
         told = LessonSerializer(learnt).data if learnt else None
         return super().to_representation(label) | {"lesson": told}

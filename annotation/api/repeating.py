@@ -16,50 +16,50 @@ from rest_framework.response import Response
 from annotation import access, repeating
 from annotation.models import Account, Repeatable
 
-HEADER = "Idempotency-Key"
-KEY = OpenApiParameter(
-    HEADER,
+KEY_HEADER = "Idempotency-Key"
+KEY_PARAMETER = OpenApiParameter(
+    KEY_HEADER,
     location=OpenApiParameter.HEADER,
     description="A word of your own. For a day, the same request with the same word is done once,"
     " and gets the first answer again, marked `Idempotency-Replayed: true`.",
 )
-View = Callable[..., Response]
+ApiView = Callable[..., Response]
 
 
-def once(right: str) -> Callable[[View], View]:
+def make_idempotent(right: str) -> Callable[[ApiView], ApiView]:
     """A view whose POST is done once for each key that a person's programs send with it. What is
     answered again is so only to who still has the right."""
 
-    def decorated(view: View) -> View:
+    def decorated(view: ApiView) -> ApiView:
         @wraps(view)
         def answered(*given: Any, slug: str, **named: Any) -> Response:
             request: Request = given[-1]
-            if request.method != "POST" or HEADER not in request.headers:
+            if request.method != "POST" or KEY_HEADER not in request.headers:
                 return view(*given, slug=slug, **named)
             access.member_for(request, slug, right=right)
-            begun = _begun(request)
+            begun = _begin_request(request)
             if begun.status is not None:
                 headers = {"Idempotency-Replayed": "true"}
                 return Response(json.loads(begun.body), begun.status, headers=headers)
-            return _done(begun, lambda: view(*given, slug=slug, **named))
+            return _run_request(begun, lambda: view(*given, slug=slug, **named))
 
         return answered
 
     return decorated
 
 
-def _begun(request: Request) -> Repeatable:
+def _begin_request(request: Request) -> Repeatable:
     account: Any = request.user
     assert isinstance(account, Account)
-    key = request.headers[HEADER].encode("utf-8", "surrogateescape")
+    key = request.headers[KEY_HEADER].encode("utf-8", "surrogateescape")
     asked = sha256(request.get_full_path().encode() + b"\n")
-    for part in _parts(request):
+    for part in _request_parts(request):
         asked.update(part)
     digests = (sha256(key).hexdigest(), asked.hexdigest())
-    return repeating.begin(account, *digests, now=timezone.now())
+    return repeating.begin_request(account, *digests, now=timezone.now())
 
 
-def _parts(request: Request) -> Iterator[bytes]:
+def _request_parts(request: Request) -> Iterator[bytes]:
     """What was sent, piece by piece: of a form each value by its name, for a file may be large."""
     if not (request.content_type or "").startswith("multipart/"):
         yield request._request.body
@@ -72,11 +72,11 @@ def _parts(request: Request) -> Iterator[bytes]:
             yield from value.chunks() if sent else ()
 
 
-def _done(begun: Repeatable, do: Callable[[], Response]) -> Response:
+def _run_request(begun: Repeatable, do: Callable[[], Response]) -> Response:
     try:
         answer = do()
     except Exception:
-        repeating.forget(begun)
+        repeating.delete_request(begun)
         raise
-    repeating.end(begun, answer.status_code, JSONRenderer().render(answer.data).decode())
+    repeating.store_answer(begun, answer.status_code, JSONRenderer().render(answer.data).decode())
     return answer

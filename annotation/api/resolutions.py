@@ -14,9 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, known, seeing
-from annotation.answers import LONGEST, PURPOSES
-from annotation.api.answering import REFUSED, Unprocessable, checked
-from annotation.api.decisions import ItemBody, item_of
+from annotation.answers import MAX_EXPLANATION_LENGTH, PURPOSES
+from annotation.api.answering import REFUSED_RESPONSES, Unprocessable, validate_body
+from annotation.api.decisions import ItemBody, find_item
 from annotation.api.paging import CursorPages
 from annotation.api.serializers import NamedField
 from annotation.errors import FieldError
@@ -66,7 +66,7 @@ class ResolutionList(ListAPIView[Resolution]):
 
     def paginate_queryset(self, queryset: Any) -> Any:
         shown = super().paginate_queryset(queryset) or []
-        seeing.note_all(self.member, [one.item_id for one in shown], now=timezone.now())
+        seeing.record_all_seen(self.member, [one.item_id for one in shown], now=timezone.now())
         return shown
 
 
@@ -92,7 +92,7 @@ class KnownBody(ItemBody):
         child=serializers.JSONField(), help_text="By field of the task type; the deciding one must."
     )
     explanation = serializers.CharField(
-        default="", allow_blank=True, max_length=LONGEST, trim_whitespace=False
+        default="", allow_blank=True, max_length=MAX_EXPLANATION_LENGTH, trim_whitespace=False
     )
 
 
@@ -115,17 +115,17 @@ class KnownList(ListAPIView[Resolution]):
 
     def paginate_queryset(self, queryset: Any) -> Any:
         shown = super().paginate_queryset(queryset) or []
-        seeing.note_all(self.member, [one.item_id for one in shown], now=timezone.now())
+        seeing.record_all_seen(self.member, [one.item_id for one in shown], now=timezone.now())
         return shown
 
-    @extend_schema(request=KnownBody, responses={200: KnownSerializer, **REFUSED})
+    @extend_schema(request=KnownBody, responses={200: KnownSerializer, **REFUSED_RESPONSES})
     def post(self, request: Request, slug: str) -> Response:
         """Say what is right of an item, or say it anew. Labels that it has are kept, and count
         again once it is released."""
         lead = access.member_for(request, slug, right="manage")
-        body = checked(KnownBody(data=request.data))
-        item, told = item_of(lead, body["item"]), (body["answers"], body["explanation"])
-        by = access.seated(lead)
+        body = validate_body(KnownBody(data=request.data))
+        item, told = find_item(lead, body["item"]), (body["answers"], body["explanation"])
+        by = access.ensure_membership(lead)
         try:
             made = known.set_answer(lead.project, item, body["purpose"], *told, by)
         except FieldError as error:
@@ -134,20 +134,20 @@ class KnownList(ListAPIView[Resolution]):
         return Response(KnownSerializer(made).data)
 
 
-@extend_schema(request=ItemBody, responses={204: None, **REFUSED})
+@extend_schema(request=ItemBody, responses={204: None, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def release(request: Request, slug: str) -> Response:
     """Make an item with a known answer one to work on again, as it was before."""
     lead = access.member_for(request, slug, right="manage")
-    item = item_of(lead, checked(ItemBody(data=request.data))["item"])
-    known.release(item, access.seated(lead))
+    item = find_item(lead, validate_body(ItemBody(data=request.data))["item"])
+    known.release_item(item, access.ensure_membership(lead))
     return Response(status=204)
 
 
-OF = "projects/<slug:slug>/"
+PROJECT_PATH = "projects/<slug:slug>/"
 
 urlpatterns = [
-    path(OF + "resolutions/", ResolutionList.as_view(), name="api-resolutions"),
-    path(OF + "known/", KnownList.as_view(), name="api-known"),
-    path(OF + "known/release/", release, name="api-known-release"),
+    path(PROJECT_PATH + "resolutions/", ResolutionList.as_view(), name="api-resolutions"),
+    path(PROJECT_PATH + "known/", KnownList.as_view(), name="api-known"),
+    path(PROJECT_PATH + "known/release/", release, name="api-known-release"),
 ]

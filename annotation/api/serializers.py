@@ -8,9 +8,9 @@ from rest_framework import serializers
 
 from annotation import diffs, queue, tasktypes, taxonomy
 from annotation.models import Item, Label, Membership, Revision
-from annotation.submissions import Said, Shown
+from annotation.submissions import ShownItem, SubmittedAnswers
 
-Field = serializers.Field[Any, Any, Any, Any]
+AnyField = serializers.Field[Any, Any, Any, Any]
 
 
 class NamedField(serializers.DictField):
@@ -43,9 +43,9 @@ class ShownSerializer(serializers.Serializer[Any]):
     item = serializers.CharField(max_length=200, trim_whitespace=False)
     revision = serializers.IntegerField(min_value=1, max_value=2_147_483_647)
 
-    def shown(self) -> Shown:
+    def shown(self) -> ShownItem:
         sent = self.validated_data
-        return Shown(sent["key"], sent["item"], sent["revision"])
+        return ShownItem(sent["key"], sent["item"], sent["revision"])
 
 
 class SubmissionSerializer(ShownSerializer):
@@ -60,9 +60,9 @@ class SubmissionSerializer(ShownSerializer):
             raise serializers.ValidationError("Give a finite number.")
         return seconds
 
-    def said(self) -> Said:
+    def said(self) -> SubmittedAnswers:
         sent = self.validated_data
-        return Said(sent["answers"], sent["comment"], sent["seconds"])
+        return SubmittedAnswers(sent["answers"], sent["comment"], sent["seconds"])
 
 
 class CorrectionSerializer(ShownSerializer):
@@ -72,7 +72,7 @@ class CorrectionSerializer(ShownSerializer):
     note = serializers.CharField(default="", allow_blank=True, max_length=2_000)
 
 
-class ProgressSerializer(serializers.Serializer[queue.Progress]):
+class ProgressSerializer(serializers.Serializer[queue.MemberProgress]):
     """Counts of items: labelled by you, resolved, in the project, still to be resolved; of those,
     the ones that nobody gets before they have the text that their task type awaits."""
 
@@ -122,7 +122,7 @@ class ProjectDetailSerializer(serializers.Serializer[Membership]):
 
     @extend_schema_field(ProgressSerializer)
     def get_progress(self, member: Membership) -> Any:
-        return ProgressSerializer(queue.progress(member)).data
+        return ProgressSerializer(queue.load_progress(member)).data
 
 
 class CategorySerializer(serializers.Serializer[taxonomy.Category]):
@@ -183,7 +183,7 @@ class OfferSerializer(serializers.Serializer[queue.Offer]):
     def to_representation(self, offer: queue.Offer) -> dict[str, Any]:
         # By hand: nested serializers took longer than the rest of the call.
         return {
-            "item": _shown(offer),
+            "item": _offer_fields(offer),
             "revision": offer.revision.number,
             "key": offer.key,
             "phase": offer.phase,
@@ -263,26 +263,26 @@ class ItemDetailSerializer(ItemSerializer):
     revisions = RevisionSerializer(many=True)
     diff = serializers.SerializerMethodField()
 
-    def get_fields(self) -> dict[str, Field]:
+    def get_fields(self) -> dict[str, AnyField]:
         # Not declared above, since a serializer has an attribute of this name.
         return super().get_fields() | {"fields": serializers.JSONField()}
 
     @extend_schema_field(DifferenceSerializer(allow_null=True))
     def get_diff(self, item: Item) -> Any:
-        return difference_of(item.revision())
+        return difference_fields(item.revision())
 
 
-def difference_of(revision: Revision) -> Any:
+def difference_fields(revision: Revision) -> Any:
     """The revision's stored diff as JSON; None for a task that compares nothing, and where a text
     that it compares is lacking."""
-    task = tasktypes.of_version(revision.item.project.task_type)
-    return diffs.as_json(revision) if task.diff else None
+    task = tasktypes.load_version(revision.item.project.task_type)
+    return diffs.load_json(revision) if task.diff else None
 
 
-def _shown(offer: queue.Offer) -> dict[str, Any]:
+def _offer_fields(offer: queue.Offer) -> dict[str, Any]:
     texts = offer.revision.texts
     if offer.phase == "blind":
-        blind = tasktypes.of_version(offer.item.project.task_type).blind
+        blind = tasktypes.load_version(offer.item.project.task_type).blind
         first = {name: texts[name] for name in (blind.shows if blind else ()) if name in texts}
         return {"key": offer.name, "category": None, "texts": first, "diff": None}
     category = taxonomy.load().find(offer.item.category)
@@ -290,7 +290,7 @@ def _shown(offer: queue.Offer) -> dict[str, Any]:
         "key": offer.item.key,
         "category": _category(category) if category else None,
         "texts": texts,
-        "diff": difference_of(offer.revision),
+        "diff": difference_fields(offer.revision),
     }
 
 

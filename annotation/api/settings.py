@@ -10,11 +10,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, settings, tasks
-from annotation.api.answering import IF_MATCH, PROBLEMS, REFUSED, Changed, check_match, checked
-from annotation.api.formed import FormSerializer, refuse_wrong, wrong
+from annotation.api.answering import (
+    IF_MATCH_PARAMETER,
+    PROBLEM_RESPONSES,
+    REFUSED_RESPONSES,
+    PreconditionFailed,
+    check_if_match,
+    validate_body,
+)
+from annotation.api.formed import FormSerializer, check_form, form_error
 from annotation.errors import Stale
 from annotation.models import Membership, Project
-from annotation.views.settings import RULE, SettingsForm
+from annotation.views.settings import RULE_PREFIX, SettingsForm
 
 
 class SettingsSerializer(FormSerializer):
@@ -36,60 +43,60 @@ class ReachSerializer(serializers.Serializer[Any]):
     reach = serializers.ListField(child=serializers.CharField())
 
 
-@extend_schema(methods=["GET"], responses={200: SettingsSerializer, **PROBLEMS})
+@extend_schema(methods=["GET"], responses={200: SettingsSerializer, **PROBLEM_RESPONSES})
 @extend_schema(
     methods=["PATCH"],
-    parameters=[IF_MATCH],
+    parameters=[IF_MATCH_PARAMETER],
     request=SettingsSerializer,
-    responses={200: SettingsSerializer, **REFUSED},
+    responses={200: SettingsSerializer, **REFUSED_RESPONSES},
 )
 @api_view(["GET", "PATCH"])
 def project_settings(request: Request, slug: str) -> Response:
     """What the project asks of people; a PATCH changes what it names and nothing else."""
     lead = access.member_for(request, slug, right="manage")
     if request.method == "PATCH":
-        _change(request, lead)
+        _apply_change(request, lead)
     return Response(SettingsSerializer(lead.project).data)
 
 
-@extend_schema(request=SettingsSerializer, responses={200: ReachSerializer, **REFUSED})
+@extend_schema(request=SettingsSerializer, responses={200: ReachSerializer, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def settings_preview(request: Request, slug: str) -> Response:
     """What a PATCH of the settings with the same body would do to how many items; changes nothing,
     and so asks for no `If-Match`."""
     project = access.member_for(request, slug, right="manage").project
-    asked = checked(SettingsSerializer(data=request.data, partial=True))
-    values = _values(project, asked, settings.changes(project).count())
-    return Response({"reach": settings.reach(project, values)})
+    asked = validate_body(SettingsSerializer(data=request.data, partial=True))
+    values = _clean_values(project, asked, settings.list_changes(project).count())
+    return Response({"reach": settings.preview_change(project, values)})
 
 
-def _change(request: Request, lead: Membership) -> None:
+def _apply_change(request: Request, lead: Membership) -> None:
     project = lead.project
     # Counted before they are read, so that a change in between is noticed.
-    seen = settings.changes(project).count()
+    seen = settings.list_changes(project).count()
     project.refresh_from_db()
-    check_match(request, SettingsSerializer(project).data)
-    asked = checked(SettingsSerializer(data=request.data, partial=True))
-    values = _values(project, asked, seen)
+    check_if_match(request, SettingsSerializer(project).data)
+    asked = validate_body(SettingsSerializer(data=request.data, partial=True))
+    values = _clean_values(project, asked, seen)
     try:
-        applied = settings.apply(project, access.seated(lead), values, seen=seen)
+        applied = settings.apply_change(project, access.ensure_membership(lead), values, seen=seen)
     except Stale as stale:
-        raise Changed from stale
+        raise PreconditionFailed from stale
     if applied.job:
-        tasks.ask_for_places(applied.job.pk)
+        tasks.send_resize(applied.job.pk)
 
 
-def _values(project: Project, asked: dict[str, Any], seen: int) -> dict[str, Any]:
+def _clean_values(project: Project, asked: dict[str, Any], seen: int) -> dict[str, Any]:
     """The settings that are asked for, by name, held against the form of the page."""
     rules = asked.pop("rules", project.rules)
-    now = {name: getattr(project, name) for name in settings.SWITCHES}
-    named = {f"{RULE}{name}": rule for name, rule in rules.items()}
+    now = {name: getattr(project, name) for name in settings.SETTING_NAMES}
+    named = {f"{RULE_PREFIX}{name}": rule for name, rule in rules.items()}
     form = SettingsForm(project, {**now, **asked, **named, "seen": str(seen)})
     unknown = [name for name in (*asked, *named) if name not in form.fields]
     if unknown := [name for name in unknown if (asked | named)[name] != now.get(name)]:
         words = "The task type of this project does not ask this."
-        raise wrong({name: [words] for name in unknown})
-    refuse_wrong(form)
+        raise form_error({name: [words] for name in unknown})
+    check_form(form)
     values = form.values()
     return {name: values[name] for name in (*asked, "rules") if name in values}
 

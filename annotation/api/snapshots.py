@@ -15,19 +15,24 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, seeing
-from annotation.api.answering import PROBLEMS, ProblemSerializer, Unprocessable, checked
+from annotation.api.answering import (
+    PROBLEM_RESPONSES,
+    ProblemSerializer,
+    Unprocessable,
+    validate_body,
+)
 from annotation.api.paging import CursorPages
-from annotation.api.repeating import KEY, once
+from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.errors import FieldError
 from annotation.models import FrozenIn, Snapshot
 from annotation.querysets.snapshots import SnapshotQuerySet
 from annotation.snapshots import asking, comparing
 
-OF = "projects/<slug:slug>/snapshots/"
-SINCE = OpenApiParameter(
+SNAPSHOTS_PATH = "projects/<slug:slug>/snapshots/"
+SINCE_PARAMETER = OpenApiParameter(
     "since", int, description="The number of another; default: the one before."
 )
-WHAT = OpenApiParameter("what", enum=[*comparing.KINDS], default="changed")
+WHAT_PARAMETER = OpenApiParameter("what", enum=[*comparing.CHANGE_TITLES], default="changed")
 
 
 class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
@@ -75,22 +80,24 @@ class SnapshotList(ListAPIView[Snapshot]):
         return Snapshot.objects.in_project(member.project).for_list()
 
     @extend_schema(
-        parameters=[KEY],
+        parameters=[KEY_PARAMETER],
         request=SnapshotBody,
         responses={
             202: SnapshotSerializer,
             409: OpenApiResponse(ProblemSerializer, "The same is being answered at this moment."),
             422: OpenApiResponse(ProblemSerializer, "The name is taken, or the body lacks one."),
-            **PROBLEMS,
+            **PROBLEM_RESPONSES,
         },
     )
-    @once("manage")
+    @make_idempotent("manage")
     def post(self, request: Request, slug: str) -> Response:
         """Ask a worker for a snapshot under a name of its own."""
         member = access.member_for(request, slug, right="manage")
-        data = checked(SnapshotBody(data=request.data))
+        data = validate_body(SnapshotBody(data=request.data))
         try:
-            made = asking.want(member.project, access.seated(member), data["name"], data["note"])
+            made = asking.enqueue(
+                member.project, access.ensure_membership(member), data["name"], data["note"]
+            )
         except FieldError as error:
             raise Unprocessable(str(error), {error.field: [str(error)]}) from error
         return Response(SnapshotSerializer(made).data, status=202)
@@ -111,35 +118,35 @@ class ChangeList(ListAPIView[FrozenIn]):
             return FrozenIn.objects.none()
         self.member = access.member_for(self.request, self.kwargs["slug"], right="items")
         self.what = self.request.query_params.get("what", "changed")
-        if self.what not in comparing.KINDS:
-            raise ParseError(f"what is one of {', '.join(comparing.KINDS)}.")
+        if self.what not in comparing.CHANGE_TITLES:
+            raise ParseError(f"what is one of {', '.join(comparing.CHANGE_TITLES)}.")
         made = Snapshot.objects.in_project(self.member.project).made()
-        one = _called(made, str(self.kwargs["number"]))
+        one = _find_snapshot(made, str(self.kwargs["number"]))
         since = self.request.query_params.get("since")
-        other = _called(made, since) if since else made.before(one)
+        other = _find_snapshot(made, since) if since else made.before(one)
         if other is None:
             raise Unprocessable("There is no snapshot before this one. Name another by since.")
-        return comparing.found(other, one, self.what)
+        return comparing.filter_changed(other, one, self.what)
 
     def paginate_queryset(self, queryset: Any) -> Any:
         states = super().paginate_queryset(queryset) or []
-        seeing.note_all(self.member, [one.item_id for one in states], now=timezone.now())
-        return list(comparing.changes(states, self.what))
+        seeing.record_all_seen(self.member, [one.item_id for one in states], now=timezone.now())
+        return list(comparing.list_changes(states, self.what))
 
     @extend_schema(
-        parameters=[SINCE, WHAT],
+        parameters=[SINCE_PARAMETER, WHAT_PARAMETER],
         responses={
             200: ChangeSerializer(many=True),
             400: ProblemSerializer,
             422: OpenApiResponse(ProblemSerializer, "There is no other snapshot."),
-            **PROBLEMS,
+            **PROBLEM_RESPONSES,
         },
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return super().get(request, *args, **kwargs)
 
 
-@extend_schema(responses={200: SnapshotSerializer, **PROBLEMS})
+@extend_schema(responses={200: SnapshotSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def snapshot(request: Request, slug: str, number: int) -> Response:
     """One snapshot, made or not."""
@@ -150,7 +157,7 @@ def snapshot(request: Request, slug: str, number: int) -> Response:
     return Response(SnapshotSerializer(found).data)
 
 
-def _called(made: SnapshotQuerySet, number: str) -> Snapshot:
+def _find_snapshot(made: SnapshotQuerySet, number: str) -> Snapshot:
     found = made.numbered(number)
     if found is None:
         raise Http404(f"There is no snapshot {number[:20]}, or it is not made yet.")
@@ -158,7 +165,9 @@ def _called(made: SnapshotQuerySet, number: str) -> Snapshot:
 
 
 urlpatterns = [
-    path(OF, SnapshotList.as_view(), name="api-snapshots"),
-    path(OF + "<int:number>/", snapshot, name="api-snapshot"),
-    path(OF + "<int:number>/changes/", ChangeList.as_view(), name="api-snapshot-changes"),
+    path(SNAPSHOTS_PATH, SnapshotList.as_view(), name="api-snapshots"),
+    path(SNAPSHOTS_PATH + "<int:number>/", snapshot, name="api-snapshot"),
+    path(
+        SNAPSHOTS_PATH + "<int:number>/changes/", ChangeList.as_view(), name="api-snapshot-changes"
+    ),
 ]

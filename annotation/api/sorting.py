@@ -10,11 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, sorting, taxonomy
-from annotation.api.answering import PROBLEMS, SUBMISSION_PROBLEMS, checked
-from annotation.sorting import Sorted, Wish
+from annotation.api.answering import PROBLEM_RESPONSES, SUBMISSION_RESPONSES, validate_body
+from annotation.sorting import AbilityChange, SortResult
 
 
-class AbilitiesSerializer(serializers.Serializer[sorting.Counts]):
+class AbilitiesSerializer(serializers.Serializer[sorting.PromptCounts]):
     """How many prompts there are, by ability; of the `unsorted` ones there are suggestions for
     some. Which ability an item has, and what is suggested, stands in the list of items."""
 
@@ -23,13 +23,13 @@ class AbilitiesSerializer(serializers.Serializer[sorting.Counts]):
     suggested = serializers.IntegerField()
     abilities = serializers.DictField(child=serializers.IntegerField())
 
-    def to_representation(self, counts: sorting.Counts) -> dict[str, Any]:
+    def to_representation(self, counts: sorting.PromptCounts) -> dict[str, Any]:
         numbers = {ability.slug: number for ability, number in counts.abilities}
         told = {"total": counts.total, "unsorted": counts.unsorted, "suggested": counts.suggested}
         return {**told, "abilities": numbers}
 
 
-class WishSerializer(serializers.Serializer[Wish]):
+class WishSerializer(serializers.Serializer[AbilityChange]):
     """The ability that an item shall have. With `shown`, the one that you read of it ("" for none),
     it is left alone if it has another one by now."""
 
@@ -39,54 +39,54 @@ class WishSerializer(serializers.Serializer[Wish]):
 
     def to_internal_value(self, data: Any) -> Any:
         said = super().to_internal_value(data)
-        return Wish(said["item"], said["ability"], said["shown"])
+        return AbilityChange(said["item"], said["ability"], said["shown"])
 
 
 class SortSerializer(serializers.Serializer[Any]):
     items = WishSerializer(many=True, allow_empty=False)
 
 
-class SortedSerializer(serializers.Serializer[Sorted]):
+class SortedSerializer(serializers.Serializer[SortResult]):
     """The keys of the items that changed, and of those that had another ability than was shown."""
 
     changed = serializers.ListField(child=serializers.CharField())
     missed = serializers.ListField(child=serializers.CharField())
 
-    def to_representation(self, done: Sorted) -> dict[str, list[str]]:
+    def to_representation(self, done: SortResult) -> dict[str, list[str]]:
         return {
             "changed": [item.key for item in done.changed],
             "missed": [item.key for item in done.missed],
         }
 
 
-@extend_schema(methods=["GET"], responses={200: AbilitiesSerializer, **PROBLEMS})
+@extend_schema(methods=["GET"], responses={200: AbilitiesSerializer, **PROBLEM_RESPONSES})
 @extend_schema(
     methods=["PATCH"],
     request=SortSerializer,
-    responses={200: SortedSerializer, **SUBMISSION_PROBLEMS},
+    responses={200: SortedSerializer, **SUBMISSION_RESPONSES},
 )
 @api_view(["GET", "PATCH"])
 def abilities(request: Request, slug: str) -> Response:
     """How far prompts are sorted; a PATCH sorts some of them."""
     lead = access.member_for(request, slug, right="manage")
     if request.method == "GET":
-        return Response(AbilitiesSerializer(sorting.counts(lead.project)).data)
-    body = checked(SortSerializer(data=request.data))
-    done = sorting.sort(access.seated(lead), body["items"])
+        return Response(AbilitiesSerializer(sorting.count_prompts(lead.project)).data)
+    body = validate_body(SortSerializer(data=request.data))
+    done = sorting.set_abilities(access.ensure_membership(lead), body["items"])
     return Response(SortedSerializer(done).data)
 
 
-@extend_schema(request=None, responses={200: SortedSerializer, **SUBMISSION_PROBLEMS})
+@extend_schema(request=None, responses={200: SortedSerializer, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def undo(request: Request, slug: str) -> Response:
     """Take back what you sorted last and have not taken back yet; nothing if there is none."""
     lead = access.member_for(request, slug, right="manage")
-    return Response(SortedSerializer(sorting.undo(access.seated(lead))).data)
+    return Response(SortedSerializer(sorting.undo_last(access.ensure_membership(lead))).data)
 
 
-OF = "projects/<slug:slug>/abilities/"
+ABILITIES_PATH = "projects/<slug:slug>/abilities/"
 
 urlpatterns = [
-    path(OF, abilities, name="api-abilities"),
-    path(OF + "undo/", undo, name="api-abilities-undo"),
+    path(ABILITIES_PATH, abilities, name="api-abilities"),
+    path(ABILITIES_PATH + "undo/", undo, name="api-abilities-undo"),
 ]

@@ -16,7 +16,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access, queue, seeing
-from annotation.api.answering import PROBLEMS, SUBMISSION_PROBLEMS, Conflict, checked
+from annotation.api.answering import (
+    PROBLEM_RESPONSES,
+    SUBMISSION_RESPONSES,
+    Conflict,
+    validate_body,
+)
 from annotation.api.paging import CursorPages
 from annotation.api.practice_serializers import StoredSerializer
 from annotation.api.serializers import (
@@ -33,7 +38,7 @@ from annotation.filters import LabelFilter
 from annotation.models import Account, Label, Project
 from annotation.uploads import jobs
 
-OFFERED = PolymorphicProxySerializer(
+NEXT_RESPONSE = PolymorphicProxySerializer(
     component_name="Next",
     serializers=[OfferSerializer, NoOfferSerializer],
     resource_type_field_name=None,
@@ -53,7 +58,7 @@ class ProjectList(ListAPIView[Project]):
         return Project.objects.visible_to(account).with_role_of(account)
 
 
-@extend_schema(responses={200: ProjectDetailSerializer, **PROBLEMS})
+@extend_schema(responses={200: ProjectDetailSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def project(request: Request, slug: str) -> Response:
     """One project: what it asks of you, and how far it has come."""
@@ -61,7 +66,7 @@ def project(request: Request, slug: str) -> Response:
     return Response(ProjectDetailSerializer(member).data)
 
 
-@extend_schema(request=None, responses={200: OFFERED, **PROBLEMS})
+@extend_schema(request=None, responses={200: NEXT_RESPONSE, **PROBLEM_RESPONSES})
 @api_view(["POST"])
 def next_item(request: Request, slug: str) -> Response:
     """Take the next item, or be shown the one you hold; else why there is none for you now."""
@@ -69,7 +74,7 @@ def next_item(request: Request, slug: str) -> Response:
     offer = queue.next_offer(member)
     if isinstance(offer, queue.Offer):
         return Response(OfferSerializer(offer).data)
-    told = {"waiting": offer, "importing": jobs.under_way(member.project)}
+    told = {"waiting": offer, "importing": jobs.describe_progress(member.project)}
     return Response(NoOfferSerializer(told).data)
 
 
@@ -93,51 +98,51 @@ class LabelList(ListAPIView[Label]):
     def paginate_queryset(self, queryset: Any) -> Any:
         shown = super().paginate_queryset(queryset) or []
         others = {label.item_id for label in shown if label.member_id != self.member.pk}
-        seeing.note_all(self.member, others, now=timezone.now())
+        seeing.record_all_seen(self.member, others, now=timezone.now())
         return shown
 
     @extend_schema(
-        request=SubmissionSerializer, responses={201: StoredSerializer, **SUBMISSION_PROBLEMS}
+        request=SubmissionSerializer, responses={201: StoredSerializer, **SUBMISSION_RESPONSES}
     )
     def post(self, request: Request, slug: str) -> Response:
         """Say what you think of the shown revision. The same key twice is stored once."""
         member = access.member_for(request, slug, right="label")
         body = SubmissionSerializer(data=request.data)
-        checked(body)
-        made = queue.label(member, body.shown(), body.said())
+        validate_body(body)
+        made = queue.store_label(member, body.shown(), body.said())
         return Response(StoredSerializer(made).data, status=201)
 
 
 @extend_schema(
-    request=CorrectionSerializer, responses={201: OfferSerializer, **SUBMISSION_PROBLEMS}
+    request=CorrectionSerializer, responses={201: OfferSerializer, **SUBMISSION_RESPONSES}
 )
 @api_view(["POST"])
 def corrections(request: Request, slug: str) -> Response:
     """Correct a text of the shown revision; the item stays yours, with a new key."""
     member = access.member_for(request, slug, right="label")
     body = CorrectionSerializer(data=request.data)
-    data = checked(body)
-    offer = queue.correct(member, body.shown(), data["texts"], note=data["note"])
+    data = validate_body(body)
+    offer = queue.store_correction(member, body.shown(), data["texts"], note=data["note"])
     return Response(OfferSerializer(offer).data, status=201)
 
 
-@extend_schema(request=ShownSerializer, responses={204: None, **SUBMISSION_PROBLEMS})
+@extend_schema(request=ShownSerializer, responses={204: None, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def skip(request: Request, slug: str) -> Response:
     """Put the shown item aside: the queue brings you others, and this one no more."""
     member = access.member_for(request, slug, right="label")
     body = ShownSerializer(data=request.data)
-    checked(body)
-    queue.skip(member, body.shown())
+    validate_body(body)
+    queue.skip_item(member, body.shown())
     return Response(status=204)
 
 
-@extend_schema(request=None, responses={200: OfferSerializer, **SUBMISSION_PROBLEMS})
+@extend_schema(request=None, responses={200: OfferSerializer, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def undo(request: Request, slug: str) -> Response:
     """Take your last label back and get its item again."""
     member = access.member_for(request, slug, right="label")
-    offer = queue.undo(member)
+    offer = queue.undo_label(member)
     if offer is None:
         raise Conflict("There is no label of yours whose item could be shown again.")
     return Response(OfferSerializer(offer).data)

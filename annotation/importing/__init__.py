@@ -1,24 +1,24 @@
 """What comes in: items with the projects that they need, and labels that were given elsewhere."""
 
-from annotation.importing.ahead import ahead
-from annotation.importing.comparing import Report
-from annotation.importing.drafts import Draft, check
-from annotation.importing.items import store
+from annotation.importing.ahead import read_in_subprocess
+from annotation.importing.comparing import ItemImportReport
+from annotation.importing.drafts import ParsedItem, parse_items
+from annotation.importing.items import store_items
 from annotation.importing.projects import (
-    begin_project,
+    create_audited_project,
     create_project,
+    load_task_type_version,
     store_task_type,
-    task_type_version,
 )
 
 __all__ = [
-    "Draft",
-    "Report",
-    "ahead",
-    "begin_project",
-    "check",
+    "ItemImportReport",
+    "ParsedItem",
+    "create_audited_project",
     "create_project",
-    "store",
+    "load_task_type_version",
+    "parse_items",
+    "read_in_subprocess",
+    "store_items",
     "store_task_type",
-    "task_type_version",
 ]

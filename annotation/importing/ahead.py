@@ -13,17 +13,17 @@ from itertools import cycle
 from multiprocessing.connection import Connection
 from typing import Any
 
-from annotation.importing.drafts import Draft
+from annotation.importing.drafts import ParsedItem
 from formats.rows import BadRow, Row
 
 # So much goes to the other process at a time: enough to cost little, and no burden to memory.
-ROWS, BYTES = 50, 500_000
+CHUNK_ROWS, CHUNK_BYTES = 50, 500_000
 # A pipe holds a megabyte at most. As many as this hold more rows than are stored at a time, so
 # that the other process need not stop meanwhile; they take turns.
-PIPES, HELD = 4, 1 << 20
+PIPE_COUNT, PIPE_BYTES = 4, 1 << 20
 
 
-def ahead(drafts: Iterable[Draft | BadRow]) -> Iterator[Draft | BadRow]:
+def read_in_subprocess(drafts: Iterable[ParsedItem | BadRow]) -> Iterator[ParsedItem | BadRow]:
     """The same drafts without what was read beside what is stored, from another process.
 
     In a process that has threads, which such a copy of it would not have, they come from this one.
@@ -33,23 +33,23 @@ def ahead(drafts: Iterable[Draft | BadRow]) -> Iterator[Draft | BadRow]:
         yield from drafts
         return
     copying = multiprocessing.get_context("fork")
-    pipes = [copying.Pipe(duplex=False) for _ in range(PIPES)]
+    pipes = [copying.Pipe(duplex=False) for _ in range(PIPE_COUNT)]
     here, there = [ends[0] for ends in pipes], [ends[1] for ends in pipes]
     for end in there:
         with suppress(OSError):
-            fcntl.fcntl(end.fileno(), fcntl.F_SETPIPE_SZ, HELD)
+            fcntl.fcntl(end.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     other = copying.Process(target=_send, args=(drafts, there, here), daemon=True)
     other.start()
     _close(there)
     try:
-        yield from _received(here)
+        yield from _receive(here)
     finally:
         # Of what nobody reads any more the other process can send no more, and ends.
         _close(here)
         other.join()
 
 
-def _received(here: list[Connection]) -> Iterator[Draft | BadRow]:
+def _receive(here: list[Connection]) -> Iterator[ParsedItem | BadRow]:
     for end in cycle(here):
         chunk = end.recv()
         if isinstance(chunk, Exception):
@@ -60,7 +60,7 @@ def _received(here: list[Connection]) -> Iterator[Draft | BadRow]:
 
 
 def _send(
-    drafts: Iterable[Draft | BadRow], there: list[Connection], here: list[Connection]
+    drafts: Iterable[ParsedItem | BadRow], there: list[Connection], here: list[Connection]
 ) -> None:
     """Send all of them, then an empty list, or else what was raised."""
     _close(here)
@@ -81,22 +81,22 @@ def _close(ends: list[Connection]) -> None:
         end.close()
 
 
-def _chunks(drafts: Iterable[Draft | BadRow]) -> Iterator[list[Any]]:
+def _chunks(drafts: Iterable[ParsedItem | BadRow]) -> Iterator[list[Any]]:
     chunk: list[Any] = []
     size = 0
     for draft in drafts:
-        chunk.append(_bare(draft))
-        size += len(draft.written) if isinstance(draft, Draft) else 0
-        if len(chunk) >= ROWS or size >= BYTES:
+        chunk.append(_strip_draft(draft))
+        size += len(draft.written) if isinstance(draft, ParsedItem) else 0
+        if len(chunk) >= CHUNK_ROWS or size >= CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0
     if chunk:
         yield chunk
 
 
-def _bare(draft: Draft | BadRow) -> Draft | BadRow:
+def _strip_draft(draft: ParsedItem | BadRow) -> ParsedItem | BadRow:
     """The draft as it is stored, its texts only as they are written, with their digest."""
-    if isinstance(draft, Draft):
+    if isinstance(draft, ParsedItem):
         place = Row(draft.row.file, draft.row.line, {})
         kept = {"written": draft.written, "digest": draft.digest}
         # A copy by `replace` costs as much as the digest.

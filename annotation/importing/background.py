@@ -5,12 +5,12 @@ from datetime import datetime
 
 from django.db.models import Count, F
 
-from annotation.importing.statements import Statement
+from annotation.importing.statements import ParsedLabel
 from annotation.models import Item, Label, Membership, Project, Revision, Role, Slot, Stage
 
 
 @dataclass
-class Background:
+class LabelContext:
     """Items by key, members by alias, labels by submission; the rest by the ids of items.
 
     It grows as statements are taken in. `free` are places for counted labels that nobody has,
@@ -29,17 +29,17 @@ class Background:
     places: dict[int, int] = field(default_factory=dict)
     extra: dict[int, int] = field(default_factory=dict)
 
-    def under(self, imagined: "Background") -> "Background":
+    def under(self, imagined: "LabelContext") -> "LabelContext":
         """The same, where something was imagined before as it was imagined."""
         names = set(self.__dataclass_fields__) - {"project"}
         merged = {name: getattr(self, name) | getattr(imagined, name) for name in names}
-        return Background(self.project, **merged)
+        return LabelContext(self.project, **merged)
 
-    def same(self, one: Statement) -> Label | None:
+    def same(self, one: ParsedLabel) -> Label | None:
         """The label that this very statement made before."""
         return self.sent.get(one.digest(self.project.slug))
 
-    def said(self, one: Statement) -> Label | None:
+    def said(self, one: ParsedLabel) -> Label | None:
         """The rater's label of the item that is in force."""
         return self.current.get((self.items[one.item].pk, one.rater))
 
@@ -48,13 +48,13 @@ class Background:
         new = Membership(project=self.project, alias=alias, role=Role.ANNOTATOR)
         return self.members.setdefault(alias, new)
 
-    def revision(self, one: Statement) -> Revision:
+    def revision(self, one: ParsedLabel) -> Revision:
         """The revision that the statement speaks of, without its texts."""
         item = self.items[one.item]
         number = one.revision or item.revision_number
         return Revision(pk=self.revisions[item.pk, number], item=item, number=number)
 
-    def place(self, one: Statement) -> Slot | None:
+    def place(self, one: ParsedLabel) -> Slot | None:
         """The rater's own place of the item, else a free one, which is taken; None for a label of
         texts that were corrected since."""
         item, member = self.items[one.item], self.members.get(one.rater)
@@ -69,10 +69,10 @@ class Background:
         self.own[item.pk, one.rater] = slot
         return slot
 
-    def fault(self, one: Statement, *, as_members: bool) -> tuple[str, str] | None:
+    def fault(self, one: ParsedLabel, *, as_members: bool) -> tuple[str, str] | None:
         """Why the statement cannot be a label here, as field and reason; None if it can."""
         item, member = self.items.get(one.item), self.members.get(one.rater)
-        if item is None or (reason := _closed(item)):
+        if item is None or (reason := _why_closed(item)):
             return "item", reason if item else "names no item of this project. Import that first."
         if member and member.account_id and not as_members:
             return "rater", (
@@ -83,7 +83,7 @@ class Background:
             return "revision", f"{one.revision} is none that the item has."
         return self._clash(one, item)
 
-    def _clash(self, one: Statement, item: Item) -> tuple[str, str] | None:
+    def _clash(self, one: ParsedLabel, item: Item) -> tuple[str, str] | None:
         """Why the statement contradicts a label that is here, if it does."""
         same, said = self.same(one), self.said(one)
         if same:
@@ -97,15 +97,15 @@ class Background:
         return None
 
 
-def look(
-    project: Project, statements: list[Statement], *, now: datetime, locked: bool
-) -> Background:
+def load_context(
+    project: Project, statements: list[ParsedLabel], *, now: datetime, locked: bool
+) -> LabelContext:
     """What is known of the items and raters of the statements.
 
     `locked`, inside a transaction, locks the members, then the items, then their places, each in
     one order, as everybody does who labels.
     """
-    background = Background(project)
+    background = LabelContext(project)
     members = Membership.objects.in_project(project).called({one.rater for one in statements})
     items = Item.objects.filter(project=project).with_keys({one.item for one in statements})
     if locked:
@@ -114,12 +114,12 @@ def look(
     for item in items.order_by("pk"):
         item.project = project
         background.items[item.key] = item
-    _look_at_labels(background, [one.digest(project.slug) for one in statements])
-    _look_at_places(background, now, locked)
+    _load_labels(background, [one.digest(project.slug) for one in statements])
+    _load_slots(background, now, locked)
     return background
 
 
-def _look_at_labels(background: Background, digests: list[str]) -> None:
+def _load_labels(background: LabelContext, digests: list[str]) -> None:
     items = [item.pk for item in background.items.values()]
     aliases = {member.pk: alias for alias, member in background.members.items()}
     sent = Label.objects.filter(submission__in=digests)
@@ -133,7 +133,7 @@ def _look_at_labels(background: Background, digests: list[str]) -> None:
     background.extra = dict(extra.order_by().values_list("item").annotate(Count("pk")))
 
 
-def _look_at_places(background: Background, now: datetime, locked: bool) -> None:
+def _load_slots(background: LabelContext, now: datetime, locked: bool) -> None:
     items = [item.pk for item in background.items.values()]
     aliases = {member.pk: alias for alias, member in background.members.items()}
     background.free = {item: [] for item in items}
@@ -149,7 +149,7 @@ def _look_at_places(background: Background, now: datetime, locked: bool) -> None
             background.free[slot.item_id].append(slot)
 
 
-def _closed(item: Item) -> str:
+def _why_closed(item: Item) -> str:
     """Why labels of the item are not taken, if they are not."""
     if item.deleted_at:
         return "names an item that was taken out of the project."

@@ -9,7 +9,7 @@ from django.db.models import F
 from django.db.models.fields.json import KT
 
 from annotation import digests, tasktypes
-from annotation.importing.drafts import Draft
+from annotation.importing.drafts import ParsedItem
 from annotation.importing.flagging import DUPLICATE
 from annotation.models import Item, Project, Resolution, Revision
 from annotation.querysets.abilities import SUGGESTION
@@ -17,7 +17,7 @@ from formats.rows import BadRow
 
 
 @dataclass
-class Report:
+class ItemImportReport:
     """What became of the rows of one import, counted; `bad` and `conflicts` name their place. Of
     the new ones `alone` are clusters by themselves, since no column names one. `off_scale` names
     the answers that are missing since they are off their scale, by row, of rows that are taken."""
@@ -35,7 +35,7 @@ class Report:
 
 
 @dataclass
-class Known:
+class KnownItem:
     """What is known of a key: the digests of all its revisions, what its row says beside, and what
     was taken as decided elsewhere."""
 
@@ -44,17 +44,17 @@ class Known:
     deleted: bool = False
     decided: tuple[Any, ...] | None = None
 
-    def has(self, draft: Draft) -> bool:
+    def has(self, draft: ParsedItem) -> bool:
         """Whether it has, or had, the texts of the draft."""
         return draft.digest in self.digests
 
-    def others(self, draft: Draft) -> list[str]:
+    def others(self, draft: ParsedItem) -> list[str]:
         """What the draft says otherwise, beside the texts."""
-        said = _said(draft)
+        said = _row_facts(draft)
         return [name for name in said if not _agrees(name, said[name], self.facts[name])]
 
-    def is_decided_otherwise(self, draft: Draft) -> bool:
-        said = _decided(draft)
+    def is_decided_otherwise(self, draft: ParsedItem) -> bool:
+        said = _decided_values(draft)
         return bool(said and self.decided and said != self.decided)
 
     @property
@@ -62,39 +62,39 @@ class Known:
         return bool(self.facts["repeats"])
 
 
-class Imagined:
+class DryRunItem:
     """What is known of a key in a dry run: enough to compare with, in some hundred bytes, since it
     is kept of every row of a file."""
 
     __slots__ = ("_prints", "is_decided", "repeats")
     deleted = False
 
-    def __init__(self, draft: Draft) -> None:
-        self._prints = _prints(draft).tobytes()
+    def __init__(self, draft: ParsedItem) -> None:
+        self._prints = _fingerprints(draft).tobytes()
         self.is_decided, self.repeats = draft.decided is not None, bool(draft.repeats)
 
-    def has(self, draft: Draft) -> bool:
+    def has(self, draft: ParsedItem) -> bool:
         return self._same(draft)[0]
 
-    def others(self, draft: Draft) -> list[str]:
+    def others(self, draft: ParsedItem) -> list[str]:
         same = self._same(draft)[2:]
-        return [name for name, alike in zip(_said(draft), same, strict=True) if not alike]
+        return [name for name, alike in zip(_row_facts(draft), same, strict=True) if not alike]
 
-    def is_decided_otherwise(self, draft: Draft) -> bool:
+    def is_decided_otherwise(self, draft: ParsedItem) -> bool:
         return bool(draft.decided and self.is_decided and not self._same(draft)[1])
 
-    def _same(self, draft: Draft) -> list[bool]:
-        before, now = array("q", self._prints), _prints(draft)
+    def _same(self, draft: ParsedItem) -> list[bool]:
+        before, now = array("q", self._prints), _fingerprints(draft)
         return [one == other for one, other in zip(before, now, strict=True)]
 
 
-Entry = Known | Imagined
+ComparedItem = KnownItem | DryRunItem
 
 
-def _prints(draft: Draft) -> "array[int]":
+def _fingerprints(draft: ParsedItem) -> "array[int]":
     """A number each for its texts, what was decided of it, and each thing beside; equal of what is
     equal, and else almost never."""
-    told = (draft.digest, _decided(draft), *_said(draft).values())
+    told = (draft.digest, _decided_values(draft), *_row_facts(draft).values())
     return array("q", [hash(_hashable(one)) for one in told])
 
 
@@ -107,24 +107,24 @@ def _hashable(value: Any) -> Hashable:
     return ("negative", -value) if isinstance(value, int | float) and value < 0 else value
 
 
-def keys_of(drafts: list[Draft]) -> set[str]:
+def collect_keys(drafts: list[ParsedItem]) -> set[str]:
     """The keys of the drafts, of what they repeat and of what they were made from."""
     return {key for draft in drafts for key in (draft.key, draft.repeats, draft.parent)}
 
 
-def known_of(project: Project | None, drafts: list[Draft]) -> dict[str, Entry]:
+def load_known(project: Project | None, drafts: list[ParsedItem]) -> dict[str, ComparedItem]:
     """What the project holds under the keys of the drafts and under those that they name."""
-    known: dict[str, Known] = {}
+    known: dict[str, KnownItem] = {}
     if project is None:
         return {}
-    there = Item.objects.filter(project=project, key__among=keys_of(drafts))
+    there = Item.objects.filter(project=project, key__among=collect_keys(drafts))
     items = list(there.select_related("duplicate_of", "parent"))
     if not items:
         return {}
     right = {one.item_id: one for one in Resolution.objects.current().known().of_items(items)}
     for item in items:
-        facts = _facts(item, right.get(item.pk))
-        known[item.key] = Known(set(), facts, deleted=item.deleted_at is not None)
+        facts = _stored_facts(item, right.get(item.pk))
+        known[item.key] = KnownItem(set(), facts, deleted=item.deleted_at is not None)
     imported = Resolution.objects.of_items(items).filter(source=Resolution.Source.IMPORTED)
     for one in imported.select_related("item"):
         known[one.item.key].decided = (one.value, one.values, one.comment)
@@ -134,21 +134,25 @@ def known_of(project: Project | None, drafts: list[Draft]) -> dict[str, Entry]:
     return {**known}
 
 
-def sort_out(drafts: list[Draft], known: dict[str, Entry], report: Report) -> list[Draft]:
+def select_new(
+    drafts: list[ParsedItem], known: dict[str, ComparedItem], report: ItemImportReport
+) -> list[ParsedItem]:
     """The drafts that are new; the others are counted as unchanged, bad or in conflict."""
     fresh = []
     for draft in drafts:
         entry = known.get(draft.key)
-        if entry is None and (reason := _cannot_repeat(draft, known)):
+        if entry is None and (reason := _repeat_problem(draft, known)):
             report.bad.append(draft.bad("repeats", reason))
-        elif entry is None and (reason := _has_no_parent(draft, known)):
+        elif entry is None and (reason := _parent_problem(draft, known)):
             report.bad.append(draft.bad("parent", reason))
         elif entry is None:
-            known[draft.key] = Known({draft.digest}, _said(draft), decided=_decided(draft))
+            known[draft.key] = KnownItem(
+                {draft.digest}, _row_facts(draft), decided=_decided_values(draft)
+            )
             fresh.append(draft)
             report.new += 1
             report.off_scale += draft.off_scale()
-        elif reason := _conflict(entry, draft):
+        elif reason := _describe_conflict(entry, draft):
             report.conflicts.append(draft.bad("key", reason))
         else:
             report.unchanged += 1
@@ -156,40 +160,42 @@ def sort_out(drafts: list[Draft], known: dict[str, Entry], report: Report) -> li
     return fresh
 
 
-def with_duplicates(project: Project, drafts: list[Draft]) -> list[Draft]:
+def flag_duplicates(project: Project, drafts: list[ParsedItem]) -> list[ParsedItem]:
     """The drafts, and flagged those made here whose answer another item with the same source
     question has, among these or in the project, but for white space. One query, which reads
     nothing but answers, where any was made here, else none."""
-    compared = tasktypes.of_project(project).diff
+    compared = tasktypes.load_task_type(project).diff
     if compared is None or not any(draft.is_made_here for draft in drafts):
         return drafts
-    seen = _answers_of(project, compared[1], {d.cluster for d in drafts if d.is_made_here})
-    return [_marked(draft, compared[1], seen) for draft in drafts]
+    seen = _answer_keys(project, compared[1], {d.cluster for d in drafts if d.is_made_here})
+    return [_flag_if_duplicate(draft, compared[1], seen) for draft in drafts]
 
 
-def _answers_of(project: Project, name: str, clusters: set[str]) -> dict[str, str]:
+def _answer_keys(project: Project, name: str, clusters: set[str]) -> dict[str, str]:
     """The key of an item by the digest of its source question and its answer."""
     items = Item.objects.in_project(project).filter(cluster__among=clusters)
     current = Revision.objects.filter(item__in=items, number=F("item__revision_number"))
     told = current.annotate(said=KT(f"texts__{name}"))
     found = told.values_list("item__cluster", "said", "item__key").order_by()
-    return {_print(cluster, said or ""): key for cluster, said, key in found.iterator()}
+    return {
+        _answer_fingerprint(cluster, said or ""): key for cluster, said, key in found.iterator()
+    }
 
 
-def _marked(draft: Draft, name: str, seen: dict[str, str]) -> Draft:
+def _flag_if_duplicate(draft: ParsedItem, name: str, seen: dict[str, str]) -> ParsedItem:
     said = draft.texts.get(name, "")
     if not draft.is_made_here or not isinstance(said, str):
         return draft
-    first = seen.setdefault(_print(draft.cluster, said), draft.key)
+    first = seen.setdefault(_answer_fingerprint(draft.cluster, said), draft.key)
     again = first != draft.key
     return replace(draft, flags=(*draft.flags, DUPLICATE)) if again else draft
 
 
-def _print(cluster: str, said: str) -> str:
-    return digests.texts_digest({cluster: " ".join(said.split())})
+def _answer_fingerprint(cluster: str, said: str) -> str:
+    return digests.digest_texts({cluster: " ".join(said.split())})
 
 
-def _cannot_repeat(draft: Draft, known: dict[str, Entry]) -> str:
+def _repeat_problem(draft: ParsedItem, known: dict[str, ComparedItem]) -> str:
     if not draft.repeats:
         return ""
     original = known.get(draft.repeats)
@@ -200,13 +206,13 @@ def _cannot_repeat(draft: Draft, known: dict[str, Entry]) -> str:
     return ""
 
 
-def _has_no_parent(draft: Draft, known: dict[str, Entry]) -> str:
+def _parent_problem(draft: ParsedItem, known: dict[str, ComparedItem]) -> str:
     if not draft.parent or (draft.parent in known and not known[draft.parent].deleted):
         return ""
     return f"names {draft.parent!r}, which is no item here. Put that item before this one."
 
 
-def _conflict(entry: Entry, draft: Draft) -> str:
+def _describe_conflict(entry: ComparedItem, draft: ParsedItem) -> str:
     if entry.deleted:
         return "was deleted here; its key is kept. Restore the item instead of importing it."
     if not entry.has(draft):
@@ -221,12 +227,12 @@ def _conflict(entry: Entry, draft: Draft) -> str:
     return ""
 
 
-def _decided(draft: Draft) -> tuple[Any, ...] | None:
+def _decided_values(draft: ParsedItem) -> tuple[Any, ...] | None:
     said = draft.decided
     return (said.value, said.values, said.explanation) if said else None
 
 
-def _facts(item: Item, known: Resolution | None) -> dict[str, Any]:
+def _stored_facts(item: Item, known: Resolution | None) -> dict[str, Any]:
     """What a row says of an item beside its texts, as it is stored."""
     return {
         "category": item.category,
@@ -253,7 +259,7 @@ def _agrees(name: str, said: Any, known: Any) -> bool:
     return bool(said == known)
 
 
-def _said(draft: Draft) -> dict[str, Any]:
+def _row_facts(draft: ParsedItem) -> dict[str, Any]:
     """The same of a row that is to be an item."""
     return {
         "category": draft.category,

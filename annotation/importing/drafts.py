@@ -14,12 +14,12 @@ from formats.rows import BadRow, Row
 
 KEY_LENGTH = 200
 SHORT_LENGTH = 40
-KIND_LENGTH = 80
+MAX_CATEGORY_LENGTH = 80
 COLUMNS = ("key", "category", "source_ability", "origin", "cluster", "repeats", "purpose")
 
 
 @dataclass(frozen=True)
-class Draft:
+class ParsedItem:
     """A row that was found good: an item to be.
 
     `effect` is what the category should do to a score, "penalty" or "none", empty without
@@ -45,9 +45,9 @@ class Draft:
     texts: dict[str, Any]
     fields: dict[str, Any]
     flags: tuple[str, ...] = ()
-    known: answers.Answer | None = None
-    decided: answers.Answer | None = None
-    was: returned.Returned | None = None
+    known: answers.CorrectAnswer | None = None
+    decided: answers.CorrectAnswer | None = None
+    was: returned.ExportedRow | None = None
     parent: str = ""
     dose: int | None = None
     is_alone: bool = False
@@ -60,15 +60,15 @@ class Draft:
     @cached_property
     def written(self) -> bytes:
         """The texts as they are stored, and as their digest is made, in UTF-8."""
-        return digests.written_texts(self.texts)
+        return digests.texts_as_json(self.texts)
 
     @cached_property
     def digest(self) -> str:
-        return digests.of_written(self.written)
+        return digests.digest_json(self.written)
 
     @property
     def is_made_here(self) -> bool:
-        return isinstance(self.row, returned.Made) and self.was is None
+        return isinstance(self.row, returned.DerivedRow) and self.was is None
 
     def bad(self, field: str, reason: str) -> BadRow:
         """The row of this draft, turned down after all."""
@@ -80,27 +80,27 @@ class Draft:
             yield self.bad(name, answers.off_scale_in_words(lacking["said"]))
 
 
-class _Fault(ValueError):
+class _ItemFault(ValueError):
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(reason)
         self.field = field
 
 
-def check(
+def parse_items(
     rows: Iterable[Row | BadRow], task: tasktypes.TaskType, *, accept: bool = False
-) -> Iterator[Draft | BadRow]:
+) -> Iterator[ParsedItem | BadRow]:
     """Each row as an item to be, or why it cannot be one. Whole-file faults raise as they come.
 
     With `accept`, where no category decides, a row also says what was decided of it, in columns
     named as the task's fields.
     """
-    for row in returned.restored(rows, task):
+    for row in returned.restore_rows(rows, task):
         if isinstance(row, BadRow):
             yield row
             continue
         try:
-            yield _draft(row, task, accept=accept)
-        except _Fault as fault:
+            yield _parse_item(row, task, accept=accept)
+        except _ItemFault as fault:
             yield BadRow(row.file, row.line, fault.field, str(fault))
 
 
@@ -114,38 +114,42 @@ def required_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
     return (*key, *category, *(text.name for text in task.texts if text.required))
 
 
-def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
+def _parse_item(row: Row, task: tasktypes.TaskType, *, accept: bool) -> ParsedItem:
     values = {name: value for name, value in row.values.items() if value is not None}
     # Where the taxonomy does not rule, an ability may be given as a category may.
     columns = COLUMNS if task.categories else (*COLUMNS, "ability")
     words = {name: _text(values, name).strip() for name in columns}
     texts = _texts(task, values)
     _check_storable(values)
-    kind = _kind(words) if task.categories else _free_kind(words, task)
-    purpose = _short("purpose", words["purpose"]) or "test"
-    known = _known(task, purpose, values, words["repeats"])
-    was = row if isinstance(row, returned.Returned) else None
-    made = row if isinstance(row, returned.Made) else None
+    kind = _taxonomy_fields(words) if task.categories else _free_fields(words, task)
+    purpose = _short_value("purpose", words["purpose"]) or "test"
+    known = _parse_correct_answer(task, purpose, values, words["repeats"])
+    was = row if isinstance(row, returned.ExportedRow) else None
+    made = row if isinstance(row, returned.DerivedRow) else None
     decided = (
-        _decided(task, values) if accept and not task.categories and not (known or was) else None
+        _parse_decided(task, values)
+        if accept and not task.categories and not (known or was)
+        else None
     )
     if (known or decided) and not task.is_ready(texts):
-        raise _Fault(task.awaits, "is empty or missing; what is right of an item is said of it.")
+        raise _ItemFault(
+            task.awaits, "is empty or missing; what is right of an item is said of it."
+        )
     apart = {*columns, *(text.name for text in task.texts)}
-    apart |= {*answers.columns(task)} if known else set()
+    apart |= {*answers.answer_columns(task)} if known else set()
     # What is off its scale is no answer, and stays with the item as it was given.
     apart |= {one.name for one in task.fields} - decided.missing.keys() if decided else set()
-    return Draft(
+    return ParsedItem(
         row=row,
         key=_key(words["key"] or _key_by_text(task, texts)),
         **kind,
         cluster=_cluster(words["cluster"]) if words["cluster"] else cluster_by_text(task, texts),
-        origin=_short("origin", words["origin"]),
+        origin=_short_value("origin", words["origin"]),
         purpose=purpose,
         repeats=words["repeats"],
         texts=texts,
         fields={name: value for name, value in values.items() if name not in apart},
-        flags=returned.flags_of(row, texts, task, kind["category"]),
+        flags=returned.row_flags(row, texts, task, kind["category"]),
         known=known,
         decided=decided,
         was=was,
@@ -158,23 +162,23 @@ def _draft(row: Row, task: tasktypes.TaskType, *, accept: bool) -> Draft:
 def _texts(task: tasktypes.TaskType, values: dict[str, Any]) -> dict[str, Any]:
     """The texts that the row has, each as one text or, where there may be several, as a list."""
     found = {
-        text.name: _several(values, text.name) if text.many else _text(values, text.name)
+        text.name: _text_list(values, text.name) if text.many else _text(values, text.name)
         for text in task.texts
     }
     for text in task.texts:
         if text.required and not _joined(found[text.name]).strip():
-            raise _Fault(text.name, "is empty or missing; every item needs it.")
+            raise _ItemFault(text.name, "is empty or missing; every item needs it.")
     if task.awaits and not _joined(found[task.awaits]):
         del found[task.awaits]  # what is blank is still to be written
     return {name: said for name, said in found.items() if said}
 
 
-def _several(values: dict[str, Any], name: str) -> list[str]:
+def _text_list(values: dict[str, Any], name: str) -> list[str]:
     """A list of texts, or the one text that stands for it."""
     value = values.get(name, "")
     several = value if isinstance(value, list) else [value]
     if not all(isinstance(one, str) for one in several):
-        raise _Fault(name, "is neither a text nor a list of texts. Put each in quotes.")
+        raise _ItemFault(name, "is neither a text nor a list of texts. Put each in quotes.")
     return [one for one in several if one.strip()]
 
 
@@ -182,42 +186,44 @@ def _joined(said: str | list[str]) -> str:
     return (said if isinstance(said, str) else "\n".join(said)).strip()
 
 
-def _known(
+def _parse_correct_answer(
     task: tasktypes.TaskType, purpose: str, values: dict[str, Any], repeats: str
-) -> answers.Answer | None:
+) -> answers.CorrectAnswer | None:
     try:
-        known = answers.from_row(task, purpose, values)
+        known = answers.parse_row(task, purpose, values)
     except FieldError as error:
-        raise _Fault(error.field, str(error)) from error
+        raise _ItemFault(error.field, str(error)) from error
     if known and repeats:
-        raise _Fault("repeats", "is for items to work on; one with a known answer repeats none.")
+        raise _ItemFault(
+            "repeats", "is for items to work on; one with a known answer repeats none."
+        )
     return known
 
 
-def _decided(task: tasktypes.TaskType, values: dict[str, Any]) -> answers.Answer:
+def _parse_decided(task: tasktypes.TaskType, values: dict[str, Any]) -> answers.CorrectAnswer:
     try:
-        return answers.decided_in_row(task, values)
+        return answers.parse_decided_row(task, values)
     except FieldError as error:
-        raise _Fault(error.field, str(error)) from error
+        raise _ItemFault(error.field, str(error)) from error
 
 
 def _text(values: dict[str, Any], name: str) -> str:
     value = values.get(name, "")
     if not isinstance(value, str):
-        raise _Fault(name, "is not text. Put it in quotes.")
+        raise _ItemFault(name, "is not text. Put it in quotes.")
     return value
 
 
 def _key(key: str) -> str:
     if not key:
-        raise _Fault("key", "is empty or missing; every item needs one of its own.")
+        raise _ItemFault("key", "is empty or missing; every item needs one of its own.")
     if len(key) > KEY_LENGTH:
-        raise _Fault("key", f"is longer than {KEY_LENGTH} characters.")
+        raise _ItemFault("key", f"is longer than {KEY_LENGTH} characters.")
     if not key.isprintable() and any(unicodedata.category(one)[0] == "C" for one in key):
-        raise _Fault("key", "holds control characters. Take them out.")
+        raise _ItemFault("key", "holds control characters. Take them out.")
     # Browsers take such parts out of an address, so no link could lead to the item.
     if {".", ".."} & set(key.split("/")):
-        raise _Fault("key", "has a part that is only dots between slashes. Name that part.")
+        raise _ItemFault("key", "has a part that is only dots between slashes. Name that part.")
     return key
 
 
@@ -226,18 +232,18 @@ def _key_by_text(task: tasktypes.TaskType, texts: dict[str, Any]) -> str:
     return f"{task.texts[0].name}-{cluster_by_text(task, texts)[:12]}" if task.awaits else ""
 
 
-def _short(name: str, value: str) -> str:
+def _short_value(name: str, value: str) -> str:
     if len(value) > SHORT_LENGTH:
-        raise _Fault(name, f"is longer than {SHORT_LENGTH} characters.")
+        raise _ItemFault(name, f"is longer than {SHORT_LENGTH} characters.")
     return value
 
 
-def _kind(words: dict[str, str]) -> dict[str, str]:
+def _taxonomy_fields(words: dict[str, str]) -> dict[str, str]:
     """What the taxonomy says of the row's category."""
     try:
         category = taxonomy.load().category(words["category"])
     except taxonomy.UnknownSlugError as error:
-        raise _Fault("category", str(error)) from error
+        raise _ItemFault("category", str(error)) from error
     return {
         "category": category.slug,
         "ability": category.ability,
@@ -246,15 +252,15 @@ def _kind(words: dict[str, str]) -> dict[str, str]:
     }
 
 
-def _free_kind(words: dict[str, str], task: tasktypes.TaskType) -> dict[str, str]:
+def _free_fields(words: dict[str, str], task: tasktypes.TaskType) -> dict[str, str]:
     """What the row says of itself, in a task whose items have no category of the taxonomy; the
     ability of a prompt, which is what others are made of, may go by its name."""
     kind = {name: words[name] for name in ("category", "ability", "source_ability")}
     if task.awaits:
         kind["ability"] = taxonomy.load().ability_called(kind["ability"])
     for name, value in kind.items():
-        if len(value) > KIND_LENGTH or not value.isprintable():
-            raise _Fault(name, f"must be one line of at most {KIND_LENGTH} characters.")
+        if len(value) > MAX_CATEGORY_LENGTH or not value.isprintable():
+            raise _ItemFault(name, f"must be one line of at most {MAX_CATEGORY_LENGTH} characters.")
     return {**kind, "effect": ""}
 
 
@@ -263,7 +269,7 @@ def _source_ability(slug: str, category: taxonomy.Category) -> str:
     known = [ability.slug for ability in taxonomy.load().sorts()]
     slug = slug or (category.ability if category.ability in known else "")
     if slug not in known:
-        raise _Fault(
+        raise _ItemFault(
             "source_ability",
             f"is {slug!r}; say of which ability the unchanged answer is: {', '.join(known)}.",
         )
@@ -286,7 +292,7 @@ def _check_storable(values: dict[str, Any]) -> None:
     for name, value in values.items():
         told = (name, value) if isinstance(value, str) else _strings([name, value])
         if not all(map(_is_storable, told)):
-            raise _Fault(
+            raise _ItemFault(
                 ascii(name)[1:-1],
                 "holds a character that cannot be stored (NUL or half a surrogate pair).",
             )

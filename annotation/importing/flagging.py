@@ -9,7 +9,7 @@ from typing import Any
 from perturbers import flags as rules
 
 # Every rule, in words; the first two hold for every item, the others for what was made here.
-TITLES = {
+FLAG_TITLES = {
     "identical": "Identical",
     "white-space-only": "White space only",
     "empty": "Empty",
@@ -20,45 +20,45 @@ TITLES = {
     "duplicate": "Like another one",
 }
 DUPLICATE = "duplicate"
-_LIKE_ANOTHER = "Another item with the same source question has the same answer."
-_OF_OTHERS = "By the texts that are shown, the rules of this place do not see why."
+_DUPLICATE_REASON = "Another item with the same source question has the same answer."
+_UNKNOWN_REASON = "By the texts that are shown, the rules of this place do not see why."
 
 
-def of(texts: Mapping[str, Any], compared: tuple[str, str] | None) -> tuple[str, ...]:
+def flag_texts(texts: Mapping[str, Any], compared: tuple[str, str] | None) -> tuple[str, ...]:
     """Says "identical" or "white-space-only", where that is all that the two texts differ in."""
     if compared is None:
         return ()
     before, after = (texts.get(name, "") for name in compared)
     if before == after:
         return ("identical",)
-    if rules.is_same(before, after):
+    if rules.has_same_words(before, after):
         return ("white-space-only",)
     return ()
 
 
-def of_made(
+def flag_generated(
     texts: Mapping[str, Any], compared: tuple[str, str] | None, category: str
 ) -> tuple[str, ...]:
     """The names of all rules that see something in texts that were made for a category."""
-    return tuple(dict.fromkeys(one.rule for one in _seen(texts, compared, category)))
+    return tuple(dict.fromkeys(one.rule for one in _apply_rules(texts, compared, category)))
 
 
-def reasons(
+def explain_flags(
     flags: Iterable[str],
     texts: Mapping[str, Any],
     compared: tuple[str, str] | None,
     category: str,
 ) -> list[tuple[str, str]]:
     """Each flag that an item has, by its title, with why, as these texts show it."""
-    seen = {one.rule: one.reason for one in _seen(texts, compared, category)}
-    seen[DUPLICATE] = _LIKE_ANOTHER
-    return [(TITLES.get(flag, flag), seen.get(flag, _OF_OTHERS)) for flag in flags]
+    seen = {one.rule: one.reason for one in _apply_rules(texts, compared, category)}
+    seen[DUPLICATE] = _DUPLICATE_REASON
+    return [(FLAG_TITLES.get(flag, flag), seen.get(flag, _UNKNOWN_REASON)) for flag in flags]
 
 
-def _seen(
+def _apply_rules(
     texts: Mapping[str, Any], compared: tuple[str, str] | None, category: str
 ) -> list[rules.Flag]:
     before, after = (texts.get(name, "") for name in compared or ("", ""))
     if compared is None or not isinstance(before, str) or not isinstance(after, str):
         return []
-    return rules.flags(category, before, after)
+    return rules.find_flags(category, before, after)

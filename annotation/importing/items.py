@@ -17,15 +17,15 @@ from django.utils import timezone
 from annotation import answers, assigning, bulk, tasktypes, writing
 from annotation import known as known_answers
 from annotation.importing.comparing import (
-    Entry,
-    Imagined,
-    Report,
-    keys_of,
-    known_of,
-    sort_out,
-    with_duplicates,
+    ComparedItem,
+    DryRunItem,
+    ItemImportReport,
+    collect_keys,
+    flag_duplicates,
+    load_known,
+    select_new,
 )
-from annotation.importing.drafts import Draft, cluster_by_text
+from annotation.importing.drafts import ParsedItem, cluster_by_text
 from annotation.models import (
     Event,
     Item,
@@ -42,28 +42,28 @@ from formats.rows import BadRow
 # well within 200 ms, so that people can label meanwhile: of a slow database fewer rows at a time.
 BATCH = 500
 BATCH_BYTES = 4_000_000
-FIRST, SMALLEST, SECONDS = 100, 20, 0.1
+FIRST_BATCH, MIN_BATCH, BATCH_SECONDS = 100, 20, 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
     """A draft with its place in the project and the ids that its rows get."""
 
-    draft: Draft
+    draft: ParsedItem
     position: int
     item: int
     revision: int
 
 
-def store(
+def store_items(
     project: Project | None,
-    drafts: Iterable[Draft | BadRow],
+    drafts: Iterable[ParsedItem | BadRow],
     *,
     accept: bool = False,
     places: bool = True,
     dry_run: bool = False,
     member: Membership | None = None,
-) -> Report:
+) -> ItemImportReport:
     """Store what is new of the drafts, batch by batch, and say what became of each.
 
     `accept` takes items as already resolved (source: imported), as published data is: they get no
@@ -72,23 +72,23 @@ def store(
     run stores nothing and also works for a project that is not there yet (None); of every item it
     keeps some hundred bytes.
     """
-    report, size = Report(), _Size()
-    by_text = project is not None and _is_by_text(project)
+    report, size = ItemImportReport(), _BatchSize()
+    by_text = project is not None and _clusters_by_text(project)
     if project is None or dry_run:
-        _imagine(project, drafts, report, by_text=by_text)
+        _dry_run(project, drafts, report, by_text=by_text)
         return report
-    with bulk.Log() as log:
-        for number, good in enumerate(_good(drafts, report, size)):
+    with bulk.WriteAheadLog() as log:
+        for number, good in enumerate(_good_batches(drafts, report, size)):
             if number == 1:
                 # Without, PostgreSQL takes the table for empty and reads all of it for each batch.
-                bulk.counted(Item._meta.db_table)
-            marked = with_duplicates(project, good)
+                bulk.analyze_tables(Item._meta.db_table)
+            marked = flag_duplicates(project, good)
             with size.timed(len(good)), writing.transact():
                 # A crash ends the import, which is then begun anew, and finds what is lacking.
-                bulk.lazily()
-                bulk.by_index()
+                bulk.commit_asynchronously()
+                bulk.prefer_indexes()
                 _lock(project)
-                fresh = sort_out(marked, known_of(project, marked), report)
+                fresh = select_new(marked, load_known(project, marked), report)
                 _insert(project, fresh, accept=accept, places=places, by_text=by_text)
             report.alone += 0 if by_text else sum(draft.is_alone for draft in fresh)
             log.grown(sum(len(draft.written) for draft in good))
@@ -96,10 +96,10 @@ def store(
     return report
 
 
-def _is_by_text(project: Project) -> bool:
+def _clusters_by_text(project: Project) -> bool:
     """Whether items that name no cluster are one by their prompt though people rate responses, as
     in a project whose first item came so: later ones are to count alike."""
-    task = tasktypes.of_version(project.task_type)
+    task = tasktypes.load_version(project.task_type)
     if not task.rates:
         return False
     first = Revision.objects.filter(item__project=project).order_by("item__position", "number")
@@ -107,23 +107,27 @@ def _is_by_text(project: Project) -> bool:
     return found is not None and found[0] == cluster_by_text(task, found[1])
 
 
-def _imagine(
-    project: Project | None, drafts: Iterable[Draft | BadRow], report: Report, *, by_text: bool
+def _dry_run(
+    project: Project | None,
+    drafts: Iterable[ParsedItem | BadRow],
+    report: ItemImportReport,
+    *,
+    by_text: bool,
 ) -> None:
     """What would become of the drafts."""
-    imagined: dict[str, Imagined] = {}
-    for good in _good(drafts, report, _Size()):
-        known = known_of(project, good) | _said_before(good, imagined)
-        fresh = sort_out(good, known, report)
+    imagined: dict[str, DryRunItem] = {}
+    for good in _good_batches(drafts, report, _BatchSize()):
+        known = load_known(project, good) | _dry_run_entries(good, imagined)
+        fresh = select_new(good, known, report)
         report.alone += 0 if by_text else sum(draft.is_alone for draft in fresh)
-        imagined.update((draft.key, Imagined(draft)) for draft in fresh)
+        imagined.update((draft.key, DryRunItem(draft)) for draft in fresh)
 
 
-class _Size:
+class _BatchSize:
     """How many rows are stored at a time: as many as took SECONDS by the pace of the last ones."""
 
     def __init__(self) -> None:
-        self.rows = min(BATCH, FIRST)
+        self.rows = min(BATCH, FIRST_BATCH)
 
     @contextmanager
     def timed(self, rows: int) -> Iterator[None]:
@@ -131,23 +135,27 @@ class _Size:
         yield
         took = perf_counter() - begun
         if rows and took:
-            self.rows = min(BATCH, max(SMALLEST, int(rows / took * SECONDS)))
+            self.rows = min(BATCH, max(MIN_BATCH, int(rows / took * BATCH_SECONDS)))
 
 
-def _good(drafts: Iterable[Draft | BadRow], report: Report, size: _Size) -> Iterator[list[Draft]]:
+def _good_batches(
+    drafts: Iterable[ParsedItem | BadRow], report: ItemImportReport, size: _BatchSize
+) -> Iterator[list[ParsedItem]]:
     """The drafts, as many as are stored at a time; bad rows are noted."""
     for batch in _batches(drafts, size):
         report.bad += [draft for draft in batch if isinstance(draft, BadRow)]
-        yield [draft for draft in batch if isinstance(draft, Draft)]
+        yield [draft for draft in batch if isinstance(draft, ParsedItem)]
 
 
-def _batches(drafts: Iterable[Draft | BadRow], size: _Size) -> Iterator[list[Draft | BadRow]]:
-    batch: list[Draft | BadRow] = []
+def _batches(
+    drafts: Iterable[ParsedItem | BadRow], size: _BatchSize
+) -> Iterator[list[ParsedItem | BadRow]]:
+    batch: list[ParsedItem | BadRow] = []
     written = 0
     for draft in drafts:
         batch.append(draft)
         # Which also makes the digest, so that nobody waits for that in a transaction.
-        written += len(draft.written) if isinstance(draft, Draft) and draft.digest else 0
+        written += len(draft.written) if isinstance(draft, ParsedItem) and draft.digest else 0
         if len(batch) >= size.rows or written >= BATCH_BYTES:
             yield batch
             batch, written = [], 0
@@ -155,9 +163,11 @@ def _batches(drafts: Iterable[Draft | BadRow], size: _Size) -> Iterator[list[Dra
         yield batch
 
 
-def _said_before(drafts: list[Draft], imagined: dict[str, Imagined]) -> dict[str, Entry]:
+def _dry_run_entries(
+    drafts: list[ParsedItem], imagined: dict[str, DryRunItem]
+) -> dict[str, ComparedItem]:
     """What was imagined of the keys of the drafts and of those that they name."""
-    return {key: imagined[key] for key in keys_of(drafts) & imagined.keys()}
+    return {key: imagined[key] for key in collect_keys(drafts) & imagined.keys()}
 
 
 def _lock(project: Project) -> None:
@@ -166,20 +176,20 @@ def _lock(project: Project) -> None:
 
 
 def _insert(
-    project: Project, drafts: list[Draft], *, accept: bool, places: bool, by_text: bool
+    project: Project, drafts: list[ParsedItem], *, accept: bool, places: bool, by_text: bool
 ) -> None:
     if not drafts:
         return
     last = Item.objects.filter(project=project).aggregate(last=Max("position"))["last"] or 0
     positions = range(last + 1, last + 1 + len(drafts))
-    ids = bulk.ids(Item, len(drafts)), bulk.ids(Revision, len(drafts))
+    ids = bulk.reserve_ids(Item, len(drafts)), bulk.reserve_ids(Revision, len(drafts))
     entries = list(map(_Entry, drafts, positions, *ids))
     bulk.copy(Item, _items(project, entries, by_text=by_text))
     bulk.copy(Revision, [_revision(entry) for entry in entries])
     unknown = [entry for entry in entries if not entry.draft.known]
-    found = [_known(entry) for entry in entries if entry.draft.known]
+    found = [_known_resolution(entry) for entry in entries if entry.draft.known]
     taken = [entry for entry in unknown if accept and _is_decided(entry)]
-    found += [_accepted(entry) for entry in taken]
+    found += [_accepted_resolution(entry) for entry in taken]
     Resolution.objects.bulk_create(found)
     left = [entry for entry in unknown if not (accept and _is_decided(entry))]
     if left and places:
@@ -188,7 +198,7 @@ def _insert(
 
 
 def _items(project: Project, entries: list["_Entry"], *, by_text: bool) -> list[dict[str, Any]]:
-    others = _others(project, entries)
+    others = _linked_ids(project, entries)
     return [
         {
             "id": entry.item,
@@ -214,7 +224,7 @@ def _items(project: Project, entries: list["_Entry"], *, by_text: bool) -> list[
     ]
 
 
-def _others(project: Project, entries: list["_Entry"]) -> dict[str, int]:
+def _linked_ids(project: Project, entries: list["_Entry"]) -> dict[str, int]:
     """The ids of the items that these repeat or were made from, by key: they came before or come
     along."""
     named = {key for entry in entries for key in (entry.draft.repeats, entry.draft.parent)}
@@ -245,9 +255,9 @@ def _is_decided(entry: "_Entry") -> bool:
 
 
 def _slots(project: Project, entry: "_Entry") -> Iterator[dict[str, Any]]:
-    if not tasktypes.of_version(project.task_type).is_ready(entry.draft.texts):
+    if not tasktypes.load_version(project.task_type).is_ready(entry.draft.texts):
         return  # it awaits a text, and gets its places with that
-    for number, reason in assigning.numbers_for(project, entry.draft.key):
+    for number, reason in assigning.slot_numbers(project, entry.draft.key):
         yield {
             "project_id": project.pk,
             "item_id": entry.item,
@@ -257,17 +267,19 @@ def _slots(project: Project, entry: "_Entry") -> Iterator[dict[str, Any]]:
         }
 
 
-def _known(entry: "_Entry") -> Resolution:
+def _known_resolution(entry: "_Entry") -> Resolution:
     assert entry.draft.known
     revision = Revision(pk=entry.revision, item=Item(pk=entry.item))
-    return known_answers.resolution(revision, entry.draft.known, None, timezone.now())
+    return known_answers.build_resolution(revision, entry.draft.known, None, timezone.now())
 
 
-def _accepted(entry: "_Entry") -> Resolution:
+def _accepted_resolution(entry: "_Entry") -> Resolution:
     if entry.draft.was and entry.draft.was.held:
         held = asdict(entry.draft.was.held)
         return Resolution(item_id=entry.item, revision_id=entry.revision, **held)
-    by_category = answers.Answer(SI_ITEM if entry.draft.effect == "none" else ERROR_ITEM, {}, "")
+    by_category = answers.CorrectAnswer(
+        SI_ITEM if entry.draft.effect == "none" else ERROR_ITEM, {}, ""
+    )
     said = entry.draft.decided or by_category
     return Resolution(
         item_id=entry.item,
@@ -280,7 +292,9 @@ def _accepted(entry: "_Entry") -> Resolution:
     )
 
 
-def _record(project: Project, report: Report, accept: bool, member: Membership | None) -> None:
+def _record(
+    project: Project, report: ItemImportReport, accept: bool, member: Membership | None
+) -> None:
     Event.record(
         "import",
         project.slug,

@@ -19,8 +19,8 @@ from django.db.models import F
 
 from annotation import resolving, routing, tasktypes, writing
 from annotation.importing import background as backgrounds
-from annotation.importing.background import Background
-from annotation.importing.statements import Statement
+from annotation.importing.background import LabelContext
+from annotation.importing.statements import ParsedLabel
 from annotation.models import Event, Item, Label, Membership, Project, Slot, Stage
 from formats.rows import BadRow
 
@@ -29,7 +29,7 @@ BATCH = 25
 
 
 @dataclass
-class Report:
+class LabelImportReport:
     """What became of the rows of one import, counted.
 
     Of the new ones `older` are superseded by a later label. Of all, `extra` fill no place;
@@ -54,62 +54,62 @@ class Report:
 
 
 @dataclass
-class _Touched:
+class _AffectedItems:
     """Keys of items: with a new say of what is held true, and those that a label sends on."""
 
     said: set[str] = field(default_factory=set)
     sent: set[str] = field(default_factory=set)
 
 
-def store(
+def store_labels(
     project: Project,
-    statements: Iterable[Statement | BadRow],
+    statements: Iterable[ParsedLabel | BadRow],
     *,
     now: datetime,
     dry_run: bool = False,
     as_members: bool = False,
     member: Membership | None = None,
-) -> Report:
+) -> LabelImportReport:
     """Store what is new of the statements, batch by batch, and say what became of each.
 
     A rater whose name is the alias of somebody with an account is refused, unless `as_members`
     says that they are the same. A dry run stores nothing and keeps what it must know of every
     row. `member` is who imports, for the record.
     """
-    report, imagined, sent = Report(), Background(project), set[str]()
+    report, imagined, sent = LabelImportReport(), LabelContext(project), set[str]()
     stream = iter(statements)
     while batch := list(islice(stream, BATCH)):
         report.bad += [row for row in batch if isinstance(row, BadRow)]
-        good = [row for row in batch if isinstance(row, Statement)]
+        good = [row for row in batch if isinstance(row, ParsedLabel)]
         if dry_run:
-            seen = backgrounds.look(project, good, now=now, locked=False)
+            seen = backgrounds.load_context(project, good, now=now, locked=False)
             imagined = seen.under(imagined)
-            _take_all(good, imagined, report, as_members=as_members, store=False)
+            _take_labels(good, imagined, report, as_members=as_members, store=False)
             continue
         with writing.transact():
             # Two imports take turns, or both would make a member of the same new rater.
             Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
-            background = backgrounds.look(project, good, now=now, locked=True)
-            touched = _take_all(good, background, report, as_members=as_members, store=True)
+            background = backgrounds.load_context(project, good, now=now, locked=True)
+            touched = _take_labels(good, background, report, as_members=as_members, store=True)
             for key in sorted(touched.said, key=lambda key: background.items[key].pk):
-                resolving.settle(background.items[key], now=now)
+                resolving.update_resolution(background.items[key], now=now)
         sent |= touched.sent
     if not dry_run:
-        _send_on(project, sent, now)
+        _apply_effects(project, sent, now)
         _record(project, report, member)
     return report
 
 
-def _take_all(
-    statements: list[Statement],
-    background: Background,
-    report: Report,
+def _take_labels(
+    statements: list[ParsedLabel],
+    background: LabelContext,
+    report: LabelImportReport,
     *,
     as_members: bool,
     store: bool,
-) -> _Touched:
+) -> _AffectedItems:
     """Take the statements in, one after the other."""
-    touched, task = _Touched(), tasktypes.of_project(background.project)
+    touched, task = _AffectedItems(), tasktypes.load_task_type(background.project)
     for one in statements:
         if fault := background.fault(one, as_members=as_members):
             report.bad.append(one.bad(*fault))
@@ -118,7 +118,11 @@ def _take_all(
         same = background.same(one)
         if same and same.current and (same.supersedes_id or task.route_of(same.answers)):
             touched.sent.add(one.item)  # since an import may have been cut short before that
-        label = _again(one, same, background, report) if same else _new(one, background, report)
+        label = (
+            _match_stored(one, same, background, report)
+            if same
+            else _new_label(one, background, report)
+        )
         if label is None:
             continue
         if store:
@@ -131,7 +135,7 @@ def _take_all(
     return touched
 
 
-def _send_on(project: Project, keys: set[str], now: datetime) -> None:
+def _apply_effects(project: Project, keys: set[str], now: datetime) -> None:
     """Bring the items to where their labels send them, as labels from the screen do."""
     stream = iter(sorted(keys))
     while batch := list(islice(stream, BATCH)):
@@ -139,10 +143,12 @@ def _send_on(project: Project, keys: set[str], now: datetime) -> None:
             items = Item.objects.locked().in_project(project).with_keys(batch)
             for item in items.order_by("pk"):
                 item.project = project
-                routing.settle(item, now=now)
+                routing.update_route(item, now=now)
 
 
-def _again(one: Statement, same: Label, background: Background, report: Report) -> Label | None:
+def _match_stored(
+    one: ParsedLabel, same: Label, background: LabelContext, report: LabelImportReport
+) -> Label | None:
     """The label of a statement that is here already, if it gets a place only now."""
     report.unchanged += 1
     if same.counted or not same.current or same.revision_id != background.revision(one).pk:
@@ -157,14 +163,14 @@ def _again(one: Statement, same: Label, background: Background, report: Report) 
     return same
 
 
-def _new(one: Statement, background: Background, report: Report) -> Label:
+def _new_label(one: ParsedLabel, background: LabelContext, report: LabelImportReport) -> Label:
     """The label that a statement makes; not stored."""
     report.new += 1
     report.raters += one.rater not in background.members
     earlier, item = background.said(one), background.items[one.item]
     older = earlier is not None and earlier.created_at > one.time
     slot = None if older else background.place(one)
-    label = _label(one, background, slot, None if older else earlier, current=not older)
+    label = _build_label(one, background, slot, None if older else earlier, current=not older)
     background.sent[label.submission] = label
     if older:
         report.older += 1
@@ -178,16 +184,18 @@ def _new(one: Statement, background: Background, report: Report) -> Label:
     return label
 
 
-def _note_extra(one: Statement, more: int, background: Background, report: Report) -> None:
+def _note_extra(
+    one: ParsedLabel, more: int, background: LabelContext, report: LabelImportReport
+) -> None:
     pk = background.items[one.item].pk
     background.extra[pk] = background.extra.get(pk, 0) + more
     report.extra += 1
     report.overlap = max(report.overlap, background.places[pk] + background.extra[pk])
 
 
-def _label(
-    one: Statement,
-    background: Background,
+def _build_label(
+    one: ParsedLabel,
+    background: LabelContext,
     slot: Slot | None,
     supersedes: Label | None,
     *,
@@ -235,7 +243,7 @@ def _save(label: Label) -> None:
         own.update(labelled=F("labelled") + 1)
 
 
-def _record(project: Project, report: Report, member: Membership | None) -> None:
+def _record(project: Project, report: LabelImportReport, member: Membership | None) -> None:
     Event.record(
         "import-labels",
         project.slug,

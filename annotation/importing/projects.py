@@ -8,14 +8,14 @@ from annotation import tasktypes, writing
 from annotation.models import Event, Project, TaskTypeVersion
 
 
-def task_type_version(slug: str) -> TaskTypeVersion:
+def load_task_type_version(slug: str) -> TaskTypeVersion:
     """The stored version of a task type file as it is now. An unknown slug is a KeyError."""
-    return store_task_type(tasktypes.definitions()[slug], tasktypes.sources()[slug])
+    return store_task_type(tasktypes.load_definitions()[slug], tasktypes.load_sources()[slug])
 
 
 def store_task_type(definition: dict[str, Any], source: str) -> TaskTypeVersion:
     """The stored version of a definition, made if it is new; `source` is its TOML."""
-    slug, digest = definition["slug"], tasktypes.digest(definition)
+    slug, digest = definition["slug"], tasktypes.digest_definition(definition)
     with writing.transact():
         known = TaskTypeVersion.objects.filter(slug=slug)
         version = known.filter(digest=digest).first()
@@ -29,13 +29,13 @@ def store_task_type(definition: dict[str, Any], source: str) -> TaskTypeVersion:
 
 def create_project(slug: str, *, task_type: str = "perturbation-vetting", **values: Any) -> Project:
     """A new project; its name defaults to the slug in words, its overlap to the task's raters."""
-    version = task_type_version(task_type)
+    version = load_task_type_version(task_type)
     values.setdefault("name", slug.replace("-", " ").capitalize())
-    values.setdefault("overlap", tasktypes.of_version(version).raters)
+    values.setdefault("overlap", tasktypes.load_version(version).raters)
     return Project.objects.create(slug=slug, task_type=version, **values)
 
 
-def begin_project(slug: str, **values: Any) -> Project:
+def create_audited_project(slug: str, **values: Any) -> Project:
     """The same, put into the audit."""
     with writing.transact():
         project = create_project(slug, **values)

@@ -9,22 +9,22 @@ from typing import Any
 from annotation import answers, tasktypes
 from annotation.importing import flagging
 from formats.rows import BadRow, Row
-from formats.writers import undefused
+from formats.writers import undo_formula_escape
 
 # Columns that together only an export of items has.
-MARKS = frozenset({"duplicate_of", "flags", "revision", "digest", "other_texts", "fields"})
+EXPORT_COLUMNS = frozenset({"duplicate_of", "flags", "revision", "digest", "other_texts", "fields"})
 # What an item has of its own; the other columns of an export are made of it, or of a resolution.
-KEPT = ("key", "category", "source_ability", "origin", "purpose", "cluster")
-HELD = "resolution"
+ITEM_COLUMNS = ("key", "category", "source_ability", "origin", "purpose", "cluster")
+RESOLUTION_COLUMN = "resolution"
 SOURCES = ("labels", "adjudicated", "imported")
-SHORT = 40
+MAX_SHORT_LENGTH = 40
 # What a machine found odd stays as it was found; nothing finds more than this.
 _FLAG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-MOST_FLAGS = 20
+MAX_FLAGS = 20
 
 
 @dataclass(frozen=True)
-class Held:
+class ExportedResolution:
     """What was held true of an item where it comes from, by which rule and from which source."""
 
     value: str
@@ -36,7 +36,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Row):
+class DerivedRow(Row):
     """A row of an item that was made from another one: the key of that, "" for none, and how many
     errors were put into it, None if nobody counted."""
 
@@ -45,78 +45,80 @@ class Made(Row):
 
 
 @dataclass(frozen=True, slots=True)
-class Returned(Made):
+class ExportedRow(DerivedRow):
     """A row as it would be imported for the first time, with what it says beside: its flags, the
     number of its revision, and what was held true of it, None if nothing was."""
 
     flags: tuple[str, ...] = ()
     revision: int = 1
-    held: Held | None = None
+    held: ExportedResolution | None = None
 
 
-def restored(rows: Iterable[Row | BadRow], task: tasktypes.TaskType) -> Iterator[Row | BadRow]:
+def restore_rows(rows: Iterable[Row | BadRow], task: tasktypes.TaskType) -> Iterator[Row | BadRow]:
     """The rows, those of an export in the form of rows that are new; all others as they are."""
     for row in rows:
-        if isinstance(row, BadRow) or not row.values.keys() >= MARKS:
+        if isinstance(row, BadRow) or not row.values.keys() >= EXPORT_COLUMNS:
             yield row
             continue
         try:
-            yield _restored(row, task)
-        except _Fault as fault:
+            yield _restore_row(row, task)
+        except _ExportFault as fault:
             yield BadRow(row.file, row.line, str(fault), "is not as an export has it.")
 
 
-def flags_of(
+def row_flags(
     row: Row, texts: Mapping[str, Any], task: tasktypes.TaskType, category: str
 ) -> tuple[str, ...]:
     """Those that a file brings back, else by all rules what was made here; of other rows, which may
     be a million, only whether the texts differ at all."""
-    if isinstance(row, Returned):
+    if isinstance(row, ExportedRow):
         return row.flags
     if row.values.get("repeats"):
         return ()
-    if isinstance(row, Made):
-        return flagging.of_made(texts, task.diff, category)
-    return flagging.of(texts, task.diff)
+    if isinstance(row, DerivedRow):
+        return flagging.flag_generated(texts, task.diff, category)
+    return flagging.flag_texts(texts, task.diff)
 
 
-class _Fault(ValueError):
+class _ExportFault(ValueError):
     """Names the column at fault."""
 
 
-def _restored(row: Row, task: tasktypes.TaskType) -> Returned:
+def _restore_row(row: Row, task: tasktypes.TaskType) -> ExportedRow:
     told = _Cells(row.values)
     names = {text.name: text.many for text in task.texts}
     texts = {name: told.text_or_list(name) if many else told.plain(name)
              for name, many in names.items()}  # fmt: skip
     values = told.object("fields") | told.object("other_texts")
     values |= {name: text for name, text in texts.items() if text is not None}
-    values |= {name: told.plain(name) for name in KEPT if told.plain(name) is not None}
+    values |= {name: told.plain(name) for name in ITEM_COLUMNS if told.plain(name) is not None}
     values["repeats"] = told.plain("duplicate_of")
     if not task.categories:
         values["ability"] = told.plain("ability")
-    held = _held(told) if told.plain(HELD) else None
+    held = _parse_resolution(told) if told.plain(RESOLUTION_COLUMN) else None
     purpose = told.plain("purpose")
     if purpose in answers.PURPOSES:
-        known, why = answers.columns(task)
+        known, why = answers.answer_columns(task)
         values |= {known: told.object("values"), why: told.plain("comment")}
         held = None
     elif held and held.source not in SOURCES:
-        raise _Fault("source")
+        raise _ExportFault("source")
     dose = told.number("dose") if told.plain("dose") is not None else None
     parent = told.plain("parent") or ""
     if not isinstance(parent, str):
-        raise _Fault("parent")
+        raise _ExportFault("parent")
     flags, revision = told.slugs("flags"), told.number("revision")
-    return Returned(row.file, row.line, values, parent, dose, flags, revision, held)
+    return ExportedRow(row.file, row.line, values, parent, dose, flags, revision, held)
 
 
-def _held(told: "_Cells") -> Held:
-    short = {name: told.plain(name) or "" for name in (HELD, "reason", "source", "rule")}
-    if wrong := [name for name, value in short.items() if len(value) > SHORT]:
-        raise _Fault(wrong[0])
-    return Held(
-        value=short[HELD],
+def _parse_resolution(told: "_Cells") -> ExportedResolution:
+    short = {
+        name: told.plain(name) or "" for name in (RESOLUTION_COLUMN, "reason", "source", "rule")
+    }
+    if wrong := [name for name, value in short.items() if len(value) > MAX_SHORT_LENGTH]:
+        raise _ExportFault(wrong[0])
+    return ExportedResolution(
+        value=short[RESOLUTION_COLUMN],
         values=told.object("values"),
         reason=short["reason"],
         comment=told.plain("comment") or "",
@@ -137,7 +139,7 @@ class _Cells:
         """A value that is a text; None for none, which a table cannot tell from an empty one."""
         value = self._values.get(name)
         if self._is_table and isinstance(value, str):
-            return undefused(value) or None
+            return undo_formula_escape(value) or None
         return value
 
     def text_or_list(self, name: str) -> Any:
@@ -151,14 +153,14 @@ class _Cells:
             return {}
         found = self._json(name, dict, value) if self._is_table else value
         if not isinstance(found, dict):
-            raise _Fault(name)
+            raise _ExportFault(name)
         return found
 
     def slugs(self, name: str) -> tuple[str, ...]:
         value = self._values[name]
         found = self._json(name, list, value or "[]") if self._is_table else value
-        if not isinstance(found, list) or len(found) > MOST_FLAGS or not all(map(_is_slug, found)):
-            raise _Fault(name)
+        if not isinstance(found, list) or len(found) > MAX_FLAGS or not all(map(_is_slug, found)):
+            raise _ExportFault(name)
         return tuple(dict.fromkeys(found))
 
     def number(self, name: str) -> int:
@@ -166,18 +168,20 @@ class _Cells:
         digits = str(value)
         is_number = not isinstance(value, bool) and digits.isascii() and digits.isdecimal()
         if not is_number or not 1 <= int(digits[:10]) <= 1_000_000:
-            raise _Fault(name)
+            raise _ExportFault(name)
         return int(digits)
 
     def _json(self, name: str, kind: type, text: str) -> Any:
         try:
             found = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise _Fault(name) from error
+            raise _ExportFault(name) from error
         if not isinstance(found, kind):
-            raise _Fault(name)
+            raise _ExportFault(name)
         return found
 
 
 def _is_slug(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= SHORT and bool(_FLAG.fullmatch(value))
+    return (
+        isinstance(value, str) and len(value) <= MAX_SHORT_LENGTH and bool(_FLAG.fullmatch(value))
+    )

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from annotation.importing.mapping import renamed
+from annotation.importing.mapping import rename_columns
 from formats import realmistake
-from formats.readers import READERS, peeked, unlocked
+from formats.readers import READERS, preview_rows, with_password
 from formats.rows import DEFAULT_LIMITS, BadRow, Limits, Row
 
 
@@ -22,26 +22,26 @@ class Source:
     accept: bool = False
 
 
-def rows(source: Source, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row | BadRow]:
+def read_rows(source: Source, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row | BadRow]:
     """The rows under the names that an item has; raises every FormatError before the first."""
-    read = unlocked(READERS[source.form], source.password)
-    return _named(read(source.path, limits), source)
+    read = with_password(READERS[source.form], source.password)
+    return _rename_rows(read(source.path, limits), source)
 
 
-def begun(source: Source, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row | BadRow]:
+def stream_rows(source: Source, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row | BadRow]:
     """The same without a look at the whole file before: a FormatError may come after good rows."""
-    return _named(peeked(source.form, source.path, limits, source.password), source)
+    return _rename_rows(preview_rows(source.form, source.path, limits, source.password), source)
 
 
-def _named(found: Iterator[Row | BadRow], source: Source) -> Iterator[Row | BadRow]:
+def _rename_rows(found: Iterator[Row | BadRow], source: Source) -> Iterator[Row | BadRow]:
     if source.columns:
-        found = renamed(found, source.columns)
+        found = rename_columns(found, source.columns)
     if source.form == "realmistake" and not source.accept:
-        return _without(found, realmistake.LABELS)
+        return _drop_columns(found, realmistake.LABELS)
     return found
 
 
-def _without(found: Iterator[Row | BadRow], names: tuple[str, ...]) -> Iterator[Row | BadRow]:
+def _drop_columns(found: Iterator[Row | BadRow], names: tuple[str, ...]) -> Iterator[Row | BadRow]:
     """The same rows without what people said of them, which annotators must not read."""
     for row in found:
         if isinstance(row, Row):

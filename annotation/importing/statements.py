@@ -16,14 +16,14 @@ from typing import Any
 from annotation import fields, tasktypes
 from annotation.answers import off_scale, off_scale_in_words
 from annotation.errors import FieldError
-from annotation.fitting import NUMBERS
+from annotation.fitting import NUMBER_KINDS
 from formats.rows import BadRow, Row
 
-NEEDED = ("item", "rater", "time")
-OPTIONAL = ("comment", "seconds", "revision", "stage", "informed")
-COLUMNS = (*NEEDED, *OPTIONAL)
+REQUIRED_COLUMNS = ("item", "rater", "time")
+OPTIONAL_COLUMNS = ("comment", "seconds", "revision", "stage", "informed")
+COLUMNS = (*REQUIRED_COLUMNS, *OPTIONAL_COLUMNS)
 # A field of a task type may bear the name of a column; then its column has this in front.
-PREFIX = "answers."
+ANSWER_PREFIX = "answers."
 ALIAS_LENGTH = 80
 COMMENT_LENGTH = 10_000
 LARGEST_REVISION = 2_147_483_647
@@ -31,7 +31,7 @@ YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0"
 
 
 @dataclass(frozen=True)
-class Statement:
+class ParsedLabel:
     """A row that was found good: a label to be. `revision` is None for the current one.
 
     `missing` has what was given and is no answer, by field, each with "cause" and what was "said".
@@ -66,19 +66,19 @@ class Statement:
             yield self.bad(name, off_scale_in_words(lacking["said"]))
 
 
-class _Fault(ValueError):
+class _LabelFault(ValueError):
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(reason)
         self.field = field
 
 
-def check(
+def parse_labels(
     rows: Iterable[Row | BadRow],
     task: tasktypes.TaskType,
     *,
     now: datetime,
     ignored: Sequence[str] = (),
-) -> Iterator[Statement | BadRow]:
+) -> Iterator[ParsedLabel | BadRow]:
     """Each row as a label to be, or why it cannot be one.
 
     `ignored` names columns that are none of ours. Any other unknown one makes its row bad, since
@@ -89,32 +89,32 @@ def check(
             yield row
             continue
         try:
-            yield _statement(row, task, now, frozenset(ignored))
-        except _Fault as fault:
+            yield _parse_label(row, task, now, frozenset(ignored))
+        except _LabelFault as fault:
             yield BadRow(row.file, row.line, fault.field, str(fault))
 
 
-def columns(task: tasktypes.TaskType) -> tuple[str, ...]:
+def label_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
     """Every column that a file may have."""
     return (*COLUMNS, *(field.name for field in task.fields))
 
 
-def _statement(
+def _parse_label(
     row: Row, task: tasktypes.TaskType, now: datetime, ignored: frozenset[str]
-) -> Statement:
+) -> ParsedLabel:
     told = {name: value for name, value in row.values.items() if name not in ignored}
-    _check_known(told, task)
-    if _words(told, "stage").strip() not in {"", "work"}:
-        raise _Fault("stage", f"is {told['stage']!r}; only labels of stage work are imported.")
-    answers, missing = _said(task, _answers(told, task))
-    return Statement(
+    _check_columns(told, task)
+    if _text_value(told, "stage").strip() not in {"", "work"}:
+        raise _LabelFault("stage", f"is {told['stage']!r}; only labels of stage work are imported.")
+    answers, missing = _split_missing(task, _answers(told, task))
+    return ParsedLabel(
         row=row,
-        item=_filled(told, "item"),
-        rater=_rater(_filled(told, "rater")),
-        time=_time(_filled(told, "time"), now),
+        item=_required_value(told, "item"),
+        rater=_rater(_required_value(told, "rater")),
+        time=_time(_required_value(told, "time"), now),
         answers=answers,
         choice=task.choice_of(answers),
-        comment=_comment(_words(told, "comment")),
+        comment=_comment(_text_value(told, "comment")),
         seconds=_seconds(told.get("seconds")),
         revision=_revision(told.get("revision")),
         informed=_informed(told.get("informed")),
@@ -122,23 +122,23 @@ def _statement(
     )
 
 
-def _check_known(told: dict[str, Any], task: tasktypes.TaskType) -> None:
-    known = columns(task)
+def _check_columns(told: dict[str, Any], task: tasktypes.TaskType) -> None:
+    known = label_columns(task)
     for name, value in told.items():
-        if name.removeprefix(PREFIX) not in known and value not in (None, ""):
-            raise _Fault(name, f"is no column here; there are {', '.join(known)}. Rename it.")
+        if name.removeprefix(ANSWER_PREFIX) not in known and value not in (None, ""):
+            raise _LabelFault(name, f"is no column here; there are {', '.join(known)}. Rename it.")
 
 
 def _answers(told: dict[str, Any], task: tasktypes.TaskType) -> dict[str, object]:
     found: dict[str, object] = {}
     for field in task.fields:
         plain = None if field.name in COLUMNS else told.get(field.name)
-        value = told.get(PREFIX + field.name, plain)
-        found[field.name] = _of_cell(field, value) if isinstance(value, str) else value
+        value = told.get(ANSWER_PREFIX + field.name, plain)
+        found[field.name] = _cell_answer(field, value) if isinstance(value, str) else value
     return found
 
 
-def _of_cell(field: fields.Field, cell: str) -> object:
+def _cell_answer(field: fields.Field, cell: str) -> object:
     """A cell of a table of text as its field takes it: several values as JSON or a;b."""
     cell = cell.strip() if field.kind not in {"text", "edit"} else cell
     if field.kind not in {"choices", "claim_check"} or not cell:
@@ -147,24 +147,24 @@ def _of_cell(field: fields.Field, cell: str) -> object:
         try:
             return json.loads(cell)
         except (ValueError, RecursionError) as error:
-            raise _Fault(field.name, "looks like JSON and cannot be read as such.") from error
+            raise _LabelFault(field.name, "looks like JSON and cannot be read as such.") from error
     return [part.strip() for part in cell.split(";") if part.strip()]
 
 
-def _said(
+def _split_missing(
     task: tasktypes.TaskType, given: dict[str, object]
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """The answers, and those that are missing, of fields that were asked."""
     off = off_scale(task, given)
-    answers = _cleaned(_without(task, off), {**given, **dict.fromkeys(off)})
-    if off and not any(one.name in answers for one in task.fields if one.kind in NUMBERS):
+    answers = _cleaned(_task_without(task, off), {**given, **dict.fromkeys(off)})
+    if off and not any(one.name in answers for one in task.fields if one.kind in NUMBER_KINDS):
         _cleaned(task, given)  # raises: no number is left
     said = {one.name: one.said(answers[one.name]) for one in task.fields if one.name in answers}
     unasked = {one.name for one in task.fields if one.when and not one.when.holds(said)}
     return answers, {name: one for name, one in off.items() if name not in unasked}
 
 
-def _without(task: tasktypes.TaskType, missing: Collection[str]) -> tasktypes.TaskType:
+def _task_without(task: tasktypes.TaskType, missing: Collection[str]) -> tasktypes.TaskType:
     """The task as it asks where these answers are missing."""
     asked = (replace(one, required=False) if one.name in missing else one for one in task.fields)
     return replace(task, fields=tuple(asked))
@@ -179,32 +179,32 @@ def _cleaned(task: tasktypes.TaskType, answers: dict[str, object]) -> dict[str, 
         told = str(error)
         if instead and missing:
             told = f"{told.removesuffix('.')} (column {instead})."
-        raise _Fault(error.field, told) from error
+        raise _LabelFault(error.field, told) from error
 
 
-def _words(told: dict[str, Any], name: str) -> str:
+def _text_value(told: dict[str, Any], name: str) -> str:
     value = told.get(name)
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise _Fault(name, "is not text. Put it in quotes.")
+        raise _LabelFault(name, "is not text. Put it in quotes.")
     if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
-        raise _Fault(name, "holds a character that cannot be stored (NUL or half of a pair).")
+        raise _LabelFault(name, "holds a character that cannot be stored (NUL or half of a pair).")
     return value
 
 
-def _filled(told: dict[str, Any], name: str) -> str:
-    value = _words(told, name).strip()
+def _required_value(told: dict[str, Any], name: str) -> str:
+    value = _text_value(told, name).strip()
     if not value:
-        raise _Fault(name, "is empty or missing; every label needs it.")
+        raise _LabelFault(name, "is empty or missing; every label needs it.")
     return value
 
 
 def _rater(name: str) -> str:
     if len(name) > ALIAS_LENGTH:
-        raise _Fault("rater", f"is longer than {ALIAS_LENGTH} characters.")
+        raise _LabelFault("rater", f"is longer than {ALIAS_LENGTH} characters.")
     if any(unicodedata.category(character).startswith("C") for character in name):
-        raise _Fault("rater", "holds control characters. Take them out.")
+        raise _LabelFault("rater", "holds control characters. Take them out.")
     return name
 
 
@@ -214,15 +214,15 @@ def _time(written: str, now: datetime) -> datetime:
         time = datetime.fromisoformat(written)
         time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise _Fault("time", f"is {written!r}; write it as 2026-01-31T14:05:00Z.") from error
+        raise _LabelFault("time", f"is {written!r}; write it as 2026-01-31T14:05:00Z.") from error
     if time > now:
-        raise _Fault("time", f"is {written!r}, which is yet to come. Mend it.")
+        raise _LabelFault("time", f"is {written!r}, which is yet to come. Mend it.")
     return time
 
 
 def _comment(text: str) -> str:
     if len(text) > COMMENT_LENGTH:
-        raise _Fault("comment", f"is longer than {COMMENT_LENGTH:,} characters.")
+        raise _LabelFault("comment", f"is longer than {COMMENT_LENGTH:,} characters.")
     return text
 
 
@@ -234,7 +234,7 @@ def _seconds(value: object) -> float | None:
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds < math.inf:
-        raise _Fault("seconds", f"is {value!r}; write a number from 0 up, or leave it out.")
+        raise _LabelFault("seconds", f"is {value!r}; write a number from 0 up, or leave it out.")
     return seconds
 
 
@@ -243,14 +243,14 @@ def _revision(value: object) -> int | None:
         return None
     text = str(value).strip()
     if isinstance(value, bool) or not (text.isascii() and text.isdecimal() and len(text) < 11):
-        raise _Fault("revision", f"is {value!r}; write the number of a revision.")
+        raise _LabelFault("revision", f"is {value!r}; write the number of a revision.")
     if not 1 <= int(text) <= LARGEST_REVISION:
-        raise _Fault("revision", f"is {value!r}; revisions are numbered from 1.")
+        raise _LabelFault("revision", f"is {value!r}; revisions are numbered from 1.")
     return int(text)
 
 
 def _informed(value: object) -> bool:
     known = YES_NO.get("" if value is None else str(value).strip().lower())
     if known is None:
-        raise _Fault("informed", f"is {value!r}; write yes or no.")
+        raise _LabelFault("informed", f"is {value!r}; write yes or no.")
     return known

@@ -15,13 +15,13 @@ from stats import ratings
 from stats.ratings import Ratings
 
 NOT_SURE = "not-sure"
-NOTHING = "none"
+NO_ANSWER = "none"
 TOTAL = "total"
-NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
+NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
-_SAID = ("item__position", "item__cluster", "member__alias", "answers")
-_WORK = (*_SAID, "current", "counted", "informed")
-_PROBE = (*_SAID, "revision_id")
+_ANSWER_COLUMNS = ("item__position", "item__cluster", "member__alias", "answers")
+_LABEL_COLUMNS = (*_ANSWER_COLUMNS, "current", "counted", "informed")
+_CONTROL_COLUMNS = (*_ANSWER_COLUMNS, "revision_id")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PersonAnswers:
     """What one person said of one item."""
 
     position: int
@@ -56,7 +56,7 @@ class Said:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class AnswerMatrix:
     """What people said to one question, items x people; `positions` says where the items stand.
 
     `nominal` has every answer as a class of its own; `ordered` has their numbers, without those
@@ -79,8 +79,8 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class Meeting:
-    """What two people said of one item: people by alias, answers as in `Answers.names`; "" is
+class AnswerPair:
+    """What two people said of one item: people by alias, answers as in `AnswerMatrix.`; "" is
     anybody, or any answer.
 
     Unless both people are named it holds either way round, `a` being before `b` by alias.
@@ -102,12 +102,12 @@ class Meeting:
         return all(wanted in ("", given) for wanted, given in said)
 
 
-def questions(project: Project) -> list[Question]:
+def list_questions(project: Project) -> list[Question]:
     """What agreement can be measured on, the deciding question first."""
-    task = tasktypes.of_project(project)
+    task = tasktypes.load_task_type(project)
     asked = sorted(task.fields, key=lambda field: field is not task.deciding)
     found = [
-        Question(f.name, f.title, f.level, tuple((_word(o.value), o.title) for o in f.options))
+        Question(f.name, f.title, f.level, tuple((_as_word(o.value), o.title) for o in f.options))
         for f in asked
         if f.level
     ]
@@ -117,47 +117,56 @@ def questions(project: Project) -> list[Question]:
     return found
 
 
-def work(project: Project, category: str = "", people: Sequence[str] = ()) -> list[Said]:
+def load_label_answers(
+    project: Project, category: str = "", people: Sequence[str] = ()
+) -> list[PersonAnswers]:
     """Each person's last counted work label given before they could see what others say.
 
     The label must not be one that was taken back, and the person must have a label of the item in
     force: whose texts were corrected since has to say it again. Items with known answers are left
     out. `people` are those wanted, by alias; none means all.
     """
-    last: dict[tuple[int, str], tuple[Said, bool]] = {}
+    last: dict[tuple[int, str], tuple[PersonAnswers, bool]] = {}
     in_force = set()
-    with_total = _totals(project)
+    with_total = _total_adder(project)
     found = Label.objects.of_tests().for_agreement(project, Stage.WORK, category)
     found = found.of_people(people) if people else found
-    for row in found.values_list(*_WORK).iterator(chunk_size=2000):
+    for row in found.values_list(*_LABEL_COLUMNS).iterator(chunk_size=2000):
         position, cluster, person, said, current, counted, informed = row
         if current and counted:
             in_force.add((position, person))
         if not informed:
-            last[position, person] = Said(position, cluster, person, with_total(said)), counted
+            last[position, person] = (
+                PersonAnswers(position, cluster, person, with_total(said)),
+                counted,
+            )
     return [said for at, (said, counted) in last.items() if counted and at in in_force]
 
 
-def probes(project: Project, category: str = "") -> list[Said]:
+def load_control_answers(project: Project, category: str = "") -> list[PersonAnswers]:
     """Each person's last label of a silent check, with what is known to be right by now, as the
     page of silent checks has it."""
-    deciding, with_total = tasktypes.of_project(project).deciding.name, _totals(project)
-    last: dict[tuple[int, str], Said] = {}
+    deciding, with_total = tasktypes.load_task_type(project).deciding.name, _total_adder(project)
+    last: dict[tuple[int, str], PersonAnswers] = {}
     found = Label.objects.current().for_agreement(project, Stage.PROBE, category)
-    rows = list(found.values_list(*_PROBE))
-    truth = known.answers_by_now({revision for *_, revision in rows})
+    rows = list(found.values_list(*_CONTROL_COLUMNS))
+    truth = known.latest_answers({revision for *_, revision in rows})
     for position, cluster, person, said, revision in rows:
         if right := truth.get(revision):
             values = with_total({deciding: right.value} | right.values)
-            last[position, person] = Said(position, cluster, person, with_total(said), values)
+            last[position, person] = PersonAnswers(
+                position, cluster, person, with_total(said), values
+            )
     return list(last.values())
 
 
-def answers(question: Question, said: Sequence[Said]) -> Answers:
+def build_matrix(question: Question, said: Sequence[PersonAnswers]) -> AnswerMatrix:
     """What people said to one question; who did not answer it of an item is missing there."""
-    given = [(one, _word(one.answers[question.name])) for one in said if _has(one, question)]
+    given = [
+        (one, _as_word(one.answers[question.name])) for one in said if _has_answer(one, question)
+    ]
     found = {name for _, name in given}
-    names = _names(question, found)
+    names = _answer_names(question, found)
     places = {at: row for row, at in enumerate(sorted({one.position for one, _ in given}))}
     people = tuple(sorted({one.person for one, _ in given}))
     columns = {person: column for column, person in enumerate(people)}
@@ -169,43 +178,45 @@ def answers(question: Question, said: Sequence[Said]) -> Answers:
         table[row, columns[one.person]] = names.index(name)
         clusters[row] = one.cluster
         if one.known and question.name in one.known:
-            right = _word(one.known[question.name])
+            right = _as_word(one.known[question.name])
             known[row] = names.index(right) if right in names else -1
-    nominal = ratings.of_values(table, range(len(names)), clusters)
-    ordered = _ordered(question, names, nominal)
-    has_numbers = any(NUMBER.fullmatch(name) for name in names)
-    return Answers(tuple(places), people, names, nominal, ordered, known, has_numbers)
+    nominal = ratings.ratings_from_values(table, range(len(names)), clusters)
+    ordered = _as_ratings(question, names, nominal)
+    has_numbers = any(NUMBER_PATTERN.fullmatch(name) for name in names)
+    return AnswerMatrix(tuple(places), people, names, nominal, ordered, known, has_numbers)
 
 
-def met(question: Question, said: Iterable[Said], wanted: Meeting) -> list[int]:
+def find_positions(
+    question: Question, said: Iterable[PersonAnswers], wanted: AnswerPair
+) -> list[int]:
     """Where the items stand of which two people said what is wanted, in their order."""
     given: dict[int, dict[str, str]] = defaultdict(dict)
     for one in said:
-        if _has(one, question):
-            given[one.position][one.person] = _word(one.answers[question.name])
+        if _has_answer(one, question):
+            given[one.position][one.person] = _as_word(one.answers[question.name])
     return sorted(position for position, answers in given.items() if wanted.is_among(answers))
 
 
-def _totals(project: Project) -> Callable[[dict[str, Any]], dict[str, Any]]:
+def _total_adder(project: Project) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """What adds the total to answers, where the task type has points to add up."""
-    task = tasktypes.of_project(project)
+    task = tasktypes.load_task_type(project)
     if not any(field.kind == "points" for field in task.fields):
         return lambda said: said
     return lambda said: task.totals(said) | said
 
 
-def _has(said: Said, question: Question) -> bool:
+def _has_answer(said: PersonAnswers, question: Question) -> bool:
     return said.answers.get(question.name) not in (None, "")
 
 
-def _names(question: Question, found: set[str]) -> tuple[str, ...]:
+def _answer_names(question: Question, found: set[str]) -> tuple[str, ...]:
     """The declared answers in their order, then those of earlier versions of the task type."""
     declared = [name for name, _ in question.options]
     rest = found - set(declared)
     return (*declared, *sorted(rest, key=lambda name: (np.nan_to_num(_number(name)), name)))
 
 
-def _ordered(question: Question, names: Sequence[str], nominal: Ratings) -> Ratings | None:
+def _as_ratings(question: Question, names: Sequence[str], nominal: Ratings) -> Ratings | None:
     """The answers as numbers: their own, or the places of the options of an ordinal choice."""
     if not question.has_order:
         return None
@@ -216,19 +227,19 @@ def _ordered(question: Question, names: Sequence[str], nominal: Ratings) -> Rati
     there = nominal.codes != ratings.MISSING
     table = np.full(nominal.codes.shape, np.nan)
     table[there] = values[nominal.codes[there]]
-    return ratings.of_values(table, values[~np.isnan(values)], nominal.clusters)
+    return ratings.ratings_from_values(table, values[~np.isnan(values)], nominal.clusters)
 
 
 def _number(name: str) -> float:
-    return float(name) if NUMBER.fullmatch(name) else np.nan
+    return float(name) if NUMBER_PATTERN.fullmatch(name) else np.nan
 
 
-def _word(answer: Any) -> str:
+def _as_word(answer: Any) -> str:
     """A stored answer as one word; several choices at once are one answer of their own."""
     if isinstance(answer, bool):
         return "yes" if answer else "no"
     if isinstance(answer, float) and answer.is_integer():
         return str(int(answer))
     if isinstance(answer, list | tuple):
-        return " + ".join(_word(one) for one in answer) or NOTHING
+        return " + ".join(_as_word(one) for one in answer) or NO_ANSWER
     return str(answer)

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from annotation.leads import agreeing
-from annotation.leads.agreeing import Answers, Question
-from annotation.memory import memory
+from annotation.leads.agreeing import AnswerMatrix, Question
+from annotation.memory import process_cache
 from annotation.models import Label, Project, Resolution, Stage
 from stats import agreement as measuring
 from stats import bootstrap
@@ -43,36 +43,40 @@ class Measure:
 
 
 MEASURES: dict[str, Measure] = {
-    "percent": Measure("Percent agreement", False, lambda r, k: measuring.percent(r)),
-    "cohen": Measure("Cohen’s kappa", False, lambda r, k: measuring.cohen(r)),
-    "fleiss": Measure("Fleiss’ kappa", False, measuring.fleiss),
+    "percent": Measure("Percent agreement", False, lambda r, k: measuring.percent_agreement(r)),
+    "cohen": Measure("Cohen’s kappa", False, lambda r, k: measuring.cohen_kappa(r)),
+    "fleiss": Measure("Fleiss’ kappa", False, measuring.fleiss_kappa),
     "alpha-nominal": Measure(
-        "Krippendorff’s alpha, nominal", False, lambda r, k: measuring.krippendorff(r)
+        "Krippendorff’s alpha, nominal", False, lambda r, k: measuring.krippendorff_alpha(r)
     ),
-    "ac1": Measure("Gwet’s AC1", False, lambda r, k: measuring.gwet(r)),
+    "ac1": Measure("Gwet’s AC1", False, lambda r, k: measuring.gwet_ac(r)),
     "cohen-linear": Measure(
-        "Cohen’s kappa, linear weights", True, lambda r, k: measuring.cohen(r, "linear")
+        "Cohen’s kappa, linear weights", True, lambda r, k: measuring.cohen_kappa(r, "linear")
     ),
     "cohen-quadratic": Measure(
-        "Cohen’s kappa, quadratic weights", True, lambda r, k: measuring.cohen(r, "quadratic")
+        "Cohen’s kappa, quadratic weights", True, lambda r, k: measuring.cohen_kappa(r, "quadratic")
     ),
     "alpha-ordinal": Measure(
-        "Krippendorff’s alpha, ordinal", True, lambda r, k: measuring.krippendorff(r, "ordinal")
+        "Krippendorff’s alpha, ordinal",
+        True,
+        lambda r, k: measuring.krippendorff_alpha(r, "ordinal"),
     ),
     "alpha-interval": Measure(
-        "Krippendorff’s alpha, interval", True, lambda r, k: measuring.krippendorff(r, "interval")
+        "Krippendorff’s alpha, interval",
+        True,
+        lambda r, k: measuring.krippendorff_alpha(r, "interval"),
     ),
     "ac2": Measure(
-        "Gwet’s AC2, quadratic weights", True, lambda r, k: measuring.gwet(r, "quadratic")
+        "Gwet’s AC2, quadratic weights", True, lambda r, k: measuring.gwet_ac(r, "quadratic")
     ),
 }
-OF_PAIRS = ("percent", "cohen", "cohen-linear", "cohen-quadratic")
+PAIR_MEASURES = ("percent", "cohen", "cohen-linear", "cohen-quadratic")
 AGAINST_REST = "against-rest"
 AGAINST_KNOWN = "against-known"
 
 
 @dataclass(frozen=True)
-class Row:
+class AgreementRow:
     """One figure. `people` names the two or the one it is about, and is empty for everybody.
 
     `n_raters` counts the people with a label in it, of Fleiss's kappa the labels that each item
@@ -96,7 +100,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Cell:
+class ConfusionCell:
     """How many items one person gave one answer and the other another."""
 
     people: tuple[str, str]
@@ -115,10 +119,10 @@ class Agreement:
     items: int
     clusters: int
     k: int
-    rows: tuple[Row, ...]
-    cells: tuple[Cell, ...]
+    rows: tuple[AgreementRow, ...]
+    cells: tuple[ConfusionCell, ...]
 
-    def of(self, *measures: str, people: int) -> list[Row]:
+    def of(self, *measures: str, people: int) -> list[AgreementRow]:
         """The figures of these measures that are about so many people; 0 is everybody."""
         return [r for r in self.rows if r.measure in measures and len(r.people) == people]
 
@@ -129,40 +133,40 @@ class Agreement:
         return [[counts.get((row, column), 0) for column in self.names] for row in self.names]
 
 
-def measure(project: Project, question: Question, category: str = "") -> Agreement:
+def measure_agreement(project: Project, question: Question, category: str = "") -> Agreement:
     """The figures of one question, drawn once for a state of the labels and then kept."""
     key = _key(project, question, category)
-    kept: Agreement | None = memory.get(key)
+    kept: Agreement | None = process_cache.get(key)
     if kept is None:
-        kept = _measure(project, question, category)
-        memory.set(key, kept, KEEP_SECONDS)
+        kept = _compute_agreement(project, question, category)
+        process_cache.set(key, kept, KEEP_SECONDS)
     return kept
 
 
-def rows(project: Project) -> Iterator[dict[str, Any]]:
+def agreement_rows(project: Project) -> Iterator[dict[str, Any]]:
     """The table `agreement`: every question's figures, without those of silent checks.
 
     Those are for leads alone, and results are for researchers too.
     """
-    for question in agreeing.questions(project):
-        for row in measure(project, question).rows:
+    for question in agreeing.list_questions(project):
+        for row in measure_agreement(project, question).rows:
             if row.measure != AGAINST_KNOWN:
-                yield as_row(row)
+                yield row_as_dict(row)
 
 
-def confusions(project: Project) -> Iterator[dict[str, Any]]:
+def confusion_rows(project: Project) -> Iterator[dict[str, Any]]:
     """The table `confusion`: how often one person gave one answer and another person another."""
-    for question in agreeing.questions(project):
-        for cell in measure(project, question).cells:
-            yield as_cell(question, cell)
+    for question in agreeing.list_questions(project):
+        for cell in measure_agreement(project, question).cells:
+            yield cell_as_dict(question, cell)
 
 
-def as_row(row: Row) -> dict[str, Any]:
+def row_as_dict(row: AgreementRow) -> dict[str, Any]:
     values = dict(zip(COLUMNS, astuple(row), strict=True))
     return values | {"people": row.named}
 
 
-def as_cell(question: Question, cell: Cell) -> dict[str, Any]:
+def cell_as_dict(question: Question, cell: ConfusionCell) -> dict[str, Any]:
     values = (question.name, *cell.people, *cell.said, cell.n)
     return dict(zip(CONFUSION_COLUMNS, values, strict=True))
 
@@ -173,18 +177,18 @@ COLUMNS = (
 CONFUSION_COLUMNS = ("field", "a", "b", "choice_a", "choice_b", "n")
 
 
-def _measure(project: Project, question: Question, category: str) -> Agreement:
-    said = agreeing.answers(question, agreeing.work(project, category))
-    checks = agreeing.answers(question, agreeing.probes(project, category))
+def _compute_agreement(project: Project, question: Question, category: str) -> Agreement:
+    said = agreeing.build_matrix(question, agreeing.load_label_answers(project, category))
+    checks = agreeing.build_matrix(question, agreeing.load_control_answers(project, category))
     counted = (said.nominal.codes != MISSING).sum(axis=1)
     shared = counted[counted > 1]
     k = _fleiss_k(project, shared)
     seed = f"agreement {VERSION} {project.slug} {category} {question.name}"
     found = [
-        *_of_everybody(question, said, k, seed),
-        *_of_pairs(question, said, seed),
-        *_of_persons(question, said),
-        *_of_checks(question, checks),
+        *_overall_rows(question, said, k, seed),
+        *_pair_rows(question, said, seed),
+        *_person_rows(question, said),
+        *_control_rows(question, checks),
     ]
     labels = (said.nominal.codes != MISSING).sum(axis=0).tolist()
     return Agreement(
@@ -207,34 +211,36 @@ def _fleiss_k(project: Project, shared: Any) -> int:
     return int(np.bincount(shared).argmax())
 
 
-def _of_everybody(question: Question, said: Answers, k: int, seed: str) -> Iterator[Row]:
-    for name, ratings in _suited(said, tuple(MEASURES)):
+def _overall_rows(
+    question: Question, said: AnswerMatrix, k: int, seed: str
+) -> Iterator[AgreementRow]:
+    for name, ratings in _suitable_measures(said, tuple(MEASURES)):
         estimate = _estimate(name, ratings, k, seed)
         raters = k if name == "fleiss" else _raters(ratings)
         yield _row(question, name, (), raters, estimate)
 
 
-def _of_pairs(question: Question, said: Answers, seed: str) -> Iterator[Row]:
+def _pair_rows(question: Question, said: AnswerMatrix, seed: str) -> Iterator[AgreementRow]:
     for a, b in _pairs(said):
         people = said.people[a], said.people[b]
-        for name, ratings in _suited(said, OF_PAIRS):
+        for name, ratings in _suitable_measures(said, PAIR_MEASURES):
             estimate = _estimate(name, ratings.shared(a, b), 2, f"{seed} {json.dumps(people)}")
             yield _row(question, name, people, 2, estimate)
 
 
-def _of_persons(question: Question, said: Answers) -> Iterator[Row]:
+def _person_rows(question: Question, said: AnswerMatrix) -> Iterator[AgreementRow]:
     for column, person in enumerate(said.people):
-        estimate = measuring.against_rest(said.nominal, column)
+        estimate = measuring.agreement_with_majority(said.nominal, column)
         yield _row(question, AGAINST_REST, (person,), _raters(said.nominal), estimate)
 
 
-def _of_checks(question: Question, checks: Answers) -> Iterator[Row]:
+def _control_rows(question: Question, checks: AnswerMatrix) -> Iterator[AgreementRow]:
     for column, person in enumerate(checks.people):
-        estimate = measuring.against_known(checks.nominal, column, checks.known)
+        estimate = measuring.accuracy_against_known(checks.nominal, column, checks.known)
         yield _row(question, AGAINST_KNOWN, (person,), 1, estimate)
 
 
-def _suited(said: Answers, names: tuple[str, ...]) -> Iterator[tuple[str, Ratings]]:
+def _suitable_measures(said: AnswerMatrix, names: tuple[str, ...]) -> Iterator[tuple[str, Ratings]]:
     """The measures that make sense of the answers, each with the ratings that it takes."""
     for name in names:
         if not MEASURES[name].by_order:
@@ -247,11 +253,11 @@ def _estimate(name: str, ratings: Ratings, k: int, seed: str) -> Estimate:
     made = MEASURES[name].make(ratings, k)
     if isinstance(made, Estimate):
         return made
-    rng = np.random.Generator(np.random.PCG64(_number(f"{seed} {name}", ratings)))
+    rng = np.random.Generator(np.random.PCG64(_seed_of_ratings(f"{seed} {name}", ratings)))
     return bootstrap.estimate(made, ratings.clusters, rng)
 
 
-def _number(seed: str, ratings: Ratings) -> int:
+def _seed_of_ratings(seed: str, ratings: Ratings) -> int:
     """A number that follows from the labels alone, so that every machine draws the same."""
     digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass"))
     for array in (ratings.codes, ratings.clusters):
@@ -260,27 +266,31 @@ def _number(seed: str, ratings: Ratings) -> int:
     return int.from_bytes(digest.digest()[:16], "big")
 
 
-def _pairs(said: Answers) -> list[tuple[int, int]]:
+def _pairs(said: AnswerMatrix) -> list[tuple[int, int]]:
     """Each two people who labelled an item both, by number."""
     there = (said.nominal.codes != MISSING).astype(float)
     shared = there.T @ there
     return [(a, b) for a, b in combinations(range(len(said.people)), 2) if shared[a, b]]
 
 
-def _cells(said: Answers) -> Iterator[Cell]:
+def _cells(said: AnswerMatrix) -> Iterator[ConfusionCell]:
     for a, b in _pairs(said):
-        counts = measuring.confusion(said.nominal, a, b)
+        counts = measuring.confusion_matrix(said.nominal, a, b)
         for i, j in np.argwhere(counts).tolist():
             people, names = (said.people[a], said.people[b]), (said.names[i], said.names[j])
-            yield Cell(people, names, int(counts[i, j]))
+            yield ConfusionCell(people, names, int(counts[i, j]))
 
 
 def _raters(ratings: Ratings) -> int:
     return int((ratings.codes != MISSING).any(axis=0).sum())
 
 
-def _row(question: Question, name: str, people: tuple[str, ...], raters: int, got: Estimate) -> Row:
-    return Row(question.name, name, people, got.n, raters, got.value, got.low, got.high, got.reason)
+def _row(
+    question: Question, name: str, people: tuple[str, ...], raters: int, got: Estimate
+) -> AgreementRow:
+    return AgreementRow(
+        question.name, name, people, got.n, raters, got.value, got.low, got.high, got.reason
+    )
 
 
 def _key(project: Project, question: Question, category: str) -> str:

@@ -7,48 +7,50 @@ from typing import Any
 import numpy as np
 
 from annotation.leads import agreeing, agreement
-from annotation.leads.agreeing import Answers, Meeting
-from annotation.leads.agreement import AGAINST_REST, MEASURES, Row
+from annotation.leads.agreeing import AnswerMatrix, AnswerPair
+from annotation.leads.agreement import AGAINST_REST, MEASURES, AgreementRow
 from annotation.models import Project
 from stats import agreement as measuring
 from stats.ratings import MISSING
 
 
-def positions(project: Project, row: Mapping[str, Any]) -> list[int]:
+def item_positions(project: Project, row: Mapping[str, Any]) -> list[int]:
     """Where the items stand that a row of the table `agreement` or `confusion` rests on, in order.
 
     Of `agreement` it is told by `field`, `measure` and `people` as the table names them; of
     `confusion` by `field` and what there is of a `Meeting`. None of what is no such row, such as
     silent checks, which are for leads alone.
     """
-    asked = {one.name: one for one in agreeing.questions(project)}
+    asked = {one.name: one for one in agreeing.list_questions(project)}
     question = asked.get(str(row.get("field")))
     if question is None:
         return []
-    said = agreeing.work(project)
+    said = agreeing.load_label_answers(project)
     if "measure" not in row:
-        named = {one.name: str(row.get(one.name) or "") for one in fields(Meeting)}
-        return agreeing.met(question, said, Meeting(**named))
-    found = agreement.measure(project, question)
+        named = {one.name: str(row.get(one.name) or "") for one in fields(AnswerPair)}
+        return agreeing.find_positions(question, said, AnswerPair(**named))
+    found = agreement.measure_agreement(project, question)
     for one in found.rows:
         if (one.measure, one.named) == (row["measure"], row.get("people", "")):
-            return _used(agreeing.answers(question, said), one, found.k)
+            return _counted_items(agreeing.build_matrix(question, said), one, found.k)
     return []
 
 
-def _used(said: Answers, row: Row, k: int) -> list[int]:
+def _counted_items(said: AnswerMatrix, row: AgreementRow, k: int) -> list[int]:
     """Those with labels enough for the measure, of the people whom it is about."""
     columns = [said.people.index(person) for person in row.people if person in said.people]
     if row.measure == AGAINST_REST:
         items, _ = measuring.majorities_of_others(said.nominal, *columns)
-        return _at(said, items)
+        return _positions_of(said, items)
     if row.measure not in MEASURES:
         return []
     by_order = MEASURES[row.measure].by_order and said.ordered
     there = (by_order or said.nominal).codes != MISSING
     labels = (there[:, columns] if columns else there).sum(axis=1)
-    return _at(said, np.flatnonzero(labels == k if row.measure == "fleiss" else labels > 1))
+    return _positions_of(
+        said, np.flatnonzero(labels == k if row.measure == "fleiss" else labels > 1)
+    )
 
 
-def _at(said: Answers, items: Iterable[int]) -> list[int]:
+def _positions_of(said: AnswerMatrix, items: Iterable[int]) -> list[int]:
     return [said.positions[item] for item in items]

@@ -14,25 +14,25 @@ from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
 from django.db.models.fields.json import KeyTextTransform
 
 from annotation import deciding, tasktypes, taxonomy
-from annotation.deciding import Deciding
+from annotation.deciding import MainField
 from annotation.leads import concord, timing
 from annotation.leads.grouping import Grouping
-from annotation.leads.timing import word
+from annotation.leads.timing import key_as_text
 from annotation.models import Item, Label, Project, Resolution, Revision, Stage
 from annotation.querysets import ERROR_ITEM, SI_ITEM
-from annotation.querysets.counting import tally
+from annotation.querysets.counting import count_by_keys
 from stats import agreement
 from stats.estimates import Estimate
-from stats.rates import ClusterSums, clustered_wilson, sums_of, withstands
-from stats.spread import Spread
+from stats.rates import ClusterSums, clustered_wilson, items_to_overturn, sum_clusters
+from stats.spread import Quartiles
 
-BAR = 0.5
+DEFAULT_THRESHOLD = 0.5
 # Asks for what each item's category is made for, see `meant`.
-MEANT = "as-meant"
+AS_INTENDED = "as-meant"
 
 
 @dataclass(frozen=True)
-class Row:
+class BoardRow:
     """One category (or other group) of the board. Shares are fractions of 1.
 
     answer: the answer whose share is shown; MEANT if the items of the group are meant for
@@ -45,8 +45,8 @@ class Row:
     detectability: of the people who saw the item blind first, those who said that there is an
         error; the mean over items.
     more: so many further items, all of them turning out the other way, would leave the interval
-        of `share` on its side of the bar (stats.rates.withstands). None if the interval holds the
-        bar: then the next items may well decide it. 0: a single one might.
+        of `share` on its side of the bar (stats.rates.items_to_overturn). None if the interval
+        holds the bar: then the next items may well decide it. 0: a single one might.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Row:
     corrected: Estimate
     surgicality: Estimate
     alpha: Estimate
-    seconds: Spread
+    seconds: Quartiles
     detectability: Estimate
     more: int | None
     reasons: tuple[tuple[str, int], ...]
@@ -73,79 +73,81 @@ class _Sums:
     corrected: list[tuple[int, float]] = field(default_factory=list)
 
 
-def measure(project: Project, *, by: Grouping, value: str = "", bar: float = BAR) -> list[Row]:
+def measure_board(
+    project: Project, *, by: Grouping, value: str = "", bar: float = DEFAULT_THRESHOLD
+) -> list[BoardRow]:
     """The board, in the order of the taxonomy or of the groups' names.
 
-    `value` is one of `answers`, whose share is asked for, by default the first; `bar` lies
+    `value` is one of `answer_choices`, whose share is asked for, by default the first; `bar` lies
     between 0 and 1.
     """
-    decides = deciding.of(project)
-    value = value or usual(project)
+    decides = deciding.load_main_field(project)
+    value = value or default_answer(project)
     tests = Item.objects.in_project(project).originals().of_tests()
     items: dict[str, int] = defaultdict(int)
     wanted: dict[str, set[str]] = defaultdict(set)
-    for found in tally(tests, group=by.of(), wanted=_wanted(value)):
-        items[word(found["group"])] += found["n"]
-        wanted[word(found["group"])].add(found["wanted"])
+    for found in count_by_keys(tests, group=by.of(), wanted=_wanted_answer(value)):
+        items[key_as_text(found["group"])] += found["n"]
+        wanted[key_as_text(found["group"])].add(found["wanted"])
     labels = Label.objects.in_project(project).of_tests().at_stage(Stage.WORK)
     sums = _sums(project, decides, by, value)
     surgical, blind = _surgicality(project, by), _detectability(project, by)
-    alphas = concord.alphas(project, by)
-    seconds = timing.by(labels.current(), by.of("item__"))
-    against = reasons(project, decides, by)
+    alphas = concord.compute_alphas(project, by)
+    seconds = timing.count_times(labels.current(), by.of("item__"))
+    against = count_reasons(project, decides, by)
 
-    def row(name: str) -> Row:
-        shares = sums_of(sums[name].share)
-        return Row(
+    def row(name: str) -> BoardRow:
+        shares = sum_clusters(sums[name].share)
+        return BoardRow(
             name=name,
             title=by.title_of(name),
             items=items[name],
             resolved=sums[name].resolved,
             answer=next(iter(wanted[name])) if len(wanted[name]) == 1 else value,
             share=clustered_wilson(shares),
-            corrected=clustered_wilson(sums_of(sums[name].corrected)),
+            corrected=clustered_wilson(sum_clusters(sums[name].corrected)),
             surgicality=clustered_wilson(surgical[name]),
             alpha=alphas.get(name, Estimate(None, None, None, 0, agreement.NO_PAIR)),
-            seconds=timing.spread(seconds.get(name, {})),
+            seconds=timing.measure_spread(seconds.get(name, {})),
             detectability=clustered_wilson(blind[name]),
-            more=withstands(shares, bar),
+            more=items_to_overturn(shares, bar),
             reasons=tuple(against.get(name, {}).items()),
         )
 
     return [row(name) for name in sorted(items, key=by.place_of)]
 
 
-def answers(project: Project) -> tuple[tuple[str, str], ...]:
+def answer_choices(project: Project) -> tuple[tuple[str, str], ...]:
     """What a share can be asked of, with titles: the deciding answers, and before them what items
     are meant for, where each category is made for one of two answers."""
-    options = deciding.of(project).options
+    options = deciding.load_main_field(project).options
     titles = dict(options)
-    if tasktypes.of_project(project).categories and {ERROR_ITEM, SI_ITEM} <= set(titles):
+    if tasktypes.load_task_type(project).categories and {ERROR_ITEM, SI_ITEM} <= set(titles):
         meant = f"{titles[ERROR_ITEM]}, or {titles[SI_ITEM].lower()} where meant"
-        return (MEANT, meant), *options
+        return (AS_INTENDED, meant), *options
     return options
 
 
-def usual(project: Project) -> str:
+def default_answer(project: Project) -> str:
     """The answer whose share is shown unless another is asked for: as meant or valid, else the
     first, of a scale the top."""
-    values = [value for value, _ in answers(project)]
+    values = [value for value, _ in answer_choices(project)]
     if not values:
         return ""
-    known = next((value for value in (MEANT, ERROR_ITEM) if value in values), None)
-    return known or values[-1 if deciding.of(project).name else 0]
+    known = next((value for value in (AS_INTENDED, ERROR_ITEM) if value in values), None)
+    return known or values[-1 if deciding.load_main_field(project).name else 0]
 
 
-def _wanted(value: str, prefix: str = "") -> Any:
+def _wanted_answer(value: str, prefix: str = "") -> Any:
     """The answer that is wanted of an item, in SQL: of MEANT the one its category is made for."""
-    if value != MEANT:
+    if value != AS_INTENDED:
         return Value(value)
     unchanging = [category.slug for category in taxonomy.load().score_invariant()]
     made_for_none = Q((f"{prefix}category__in", unchanging))
     return Case(When(made_for_none, then=Value(SI_ITEM)), default=Value(ERROR_ITEM))
 
 
-def _sums(project: Project, decides: Deciding, by: Grouping, value: str) -> dict[str, _Sums]:
+def _sums(project: Project, decides: MainField, by: Grouping, value: str) -> dict[str, _Sums]:
     """Resolved items by group and cluster: all, those held for what is wanted, those corrected."""
     revised = Revision.objects.filter(item=OuterRef("item"), author__isnull=False)
     found = Resolution.objects.of_live_originals().of_project(project).of_tests()
@@ -155,14 +157,14 @@ def _sums(project: Project, decides: Deciding, by: Grouping, value: str) -> dict
             group=by.of("item__"),
             cluster=F("item__cluster"),
             held=decides.of_resolution(),
-            wanted=_wanted(value, "item__"),
+            wanted=_wanted_answer(value, "item__"),
         )
         .annotate(n=Count("pk"), corrected=Count("pk", filter=Q(Exists(revised))))
     )
     clusters: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     for row in rows:
-        counts = clusters[word(row["group"]), row["cluster"]]
-        hits = row["n"] if value and word(row["held"]) == row["wanted"] else 0
+        counts = clusters[key_as_text(row["group"]), row["cluster"]]
+        hits = row["n"] if value and key_as_text(row["held"]) == row["wanted"] else 0
         for place, n in enumerate((row["n"], hits, row["corrected"])):
             counts[place] += n
     sums: dict[str, _Sums] = defaultdict(_Sums)
@@ -175,7 +177,7 @@ def _sums(project: Project, decides: Deciding, by: Grouping, value: str) -> dict
 
 def _surgicality(project: Project, by: Grouping) -> dict[str, ClusterSums]:
     """Of counted labels with a claim check; items without one are left out."""
-    checks = [f.name for f in tasktypes.of_version(project.task_type).fields if _is_check(f)]
+    checks = [f.name for f in tasktypes.load_version(project.task_type).fields if _is_check(f)]
     found: list[tuple[str, str, int, float]] = []
     for name in checks:
         labels = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.WORK)
@@ -185,8 +187,10 @@ def _surgicality(project: Project, by: Grouping) -> dict[str, ClusterSums]:
         for group, cluster, item, answer in rows.iterator(chunk_size=2000):
             said = list((json.loads(answer) if isinstance(answer, str) else answer).values())
             if said:
-                found.append((word(group), cluster, item, said.count("explained") / len(said)))
-    return _means(found)
+                found.append(
+                    (key_as_text(group), cluster, item, said.count("explained") / len(said))
+                )
+    return _mean_sums(found)
 
 
 def _is_check(asked: Any) -> bool:
@@ -195,9 +199,9 @@ def _is_check(asked: Any) -> bool:
 
 def _detectability(project: Project, by: Grouping) -> dict[str, ClusterSums]:
     """Of blind labels: an item's value is the share of people who said that there is an error."""
-    blind = tasktypes.of_version(project.task_type).blind
+    blind = tasktypes.load_version(project.task_type).blind
     if blind is None:
-        return defaultdict(lambda: sums_of([]))
+        return defaultdict(lambda: sum_clusters([]))
     first = blind.fields[0]
     yes = str(first.options[0].value) if first.options else ""
     labels = Label.objects.current().in_project(project).of_tests().at_stage(Stage.BLIND)
@@ -206,10 +210,12 @@ def _detectability(project: Project, by: Grouping) -> dict[str, ClusterSums]:
         .values_list(by.of("item__"), "item__cluster", "item")
         .annotate(n=Count("pk"), y=Count("pk", filter=Q(choice=yes)))
     )
-    return _means((word(group), cluster, item, y / n) for group, cluster, item, n, y in rows)
+    return _mean_sums(
+        (key_as_text(group), cluster, item, y / n) for group, cluster, item, n, y in rows
+    )
 
 
-def _means(values: Iterable[tuple[str, str, int, float]]) -> dict[str, ClusterSums]:
+def _mean_sums(values: Iterable[tuple[str, str, int, float]]) -> dict[str, ClusterSums]:
     """(group, cluster, item, share) of labels as sums over clusters of items' mean shares."""
     items: dict[tuple[str, str, int], list[float]] = defaultdict(list)
     for group, cluster, item, share in values:
@@ -217,38 +223,38 @@ def _means(values: Iterable[tuple[str, str, int, float]]) -> dict[str, ClusterSu
     clusters: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for (group, cluster, _), shares in items.items():
         clusters[group][cluster].append(sum(shares) / len(shares))
-    sums: dict[str, ClusterSums] = defaultdict(lambda: sums_of([]))
+    sums: dict[str, ClusterSums] = defaultdict(lambda: sum_clusters([]))
     for group, found in clusters.items():
-        sums[group] = sums_of((len(means), sum(means)) for means in found.values())
+        sums[group] = sum_clusters((len(means), sum(means)) for means in found.values())
     return sums
 
 
-def reasons(
-    project: Project, decides: Deciding, by: Grouping, items: Q | None = None
+def count_reasons(
+    project: Project, decides: MainField, by: Grouping, items: Q | None = None
 ) -> Mapping[str, Mapping[str, int]]:
     """Counted labels with an answer that drops items, or is not what their category is made for,
     by group: the answers, and what was said to be in the way, most frequent first. `items` narrows
     them down, by lookups that begin at the label."""
     counted = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.WORK)
     labels = counted.filter(items) if items else counted
-    meant = MEANT if MEANT in dict(answers(project)) else ""
+    meant = AS_INTENDED if AS_INTENDED in dict(answer_choices(project)) else ""
     keys = {
         "group": by.of("item__"),
         "said": decides.of_label(),
-        "wanted": _wanted(meant, "item__"),
+        "wanted": _wanted_answer(meant, "item__"),
     }
     found: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for row in tally(labels, **keys) if decides.kept is not None else []:
-        value = word(row["said"])
+    for row in count_by_keys(labels, **keys) if decides.kept is not None else []:
+        value = key_as_text(row["said"])
         if decides.drops(value) or value != (row["wanted"] or value):
-            found[word(row["group"])][decides.title(value)] += row["n"]
+            found[key_as_text(row["group"])][decides.title(value)] += row["n"]
     del keys["wanted"]
-    for name, titles in deciding.reasons(project):
+    for name, titles in deciding.reason_fields(project):
         reason: Any = KeyTextTransform(name, "answers")
-        for row in tally(labels.answering(name), **keys, reason=reason):
-            told = titles.get(word(row["reason"]), word(row["reason"]))
-            title = f"{decides.title(word(row['said']))}: {told.lower()}"
-            found[word(row["group"])][title] += row["n"]
+        for row in count_by_keys(labels.answering(name), **keys, reason=reason):
+            told = titles.get(key_as_text(row["reason"]), key_as_text(row["reason"]))
+            title = f"{decides.title(key_as_text(row['said']))}: {told.lower()}"
+            found[key_as_text(row["group"])][title] += row["n"]
     return {
         name: dict(sorted(counts.items(), key=lambda entry: -entry[1]))
         for name, counts in found.items()

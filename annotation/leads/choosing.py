@@ -9,16 +9,16 @@ from django.db.models import Count, Q
 from django.db.models.fields.json import KeyTextTransform
 
 from annotation import deciding, resolving
-from annotation.deciding import Deciding
-from annotation.leads.timing import word
+from annotation.deciding import MainField
+from annotation.leads.timing import key_as_text
 from annotation.models import Label, Project, Resolution, Stage
-from annotation.querysets.counting import Day, tally
+from annotation.querysets.counting import Day, count_by_keys
 from stats.estimates import Estimate
-from stats.rates import clustered_wilson, sums_of
+from stats.rates import clustered_wilson, sum_clusters
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChoiceCount:
     """How many labels of a day chose an answer."""
 
     day: date
@@ -28,7 +28,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Drop:
+class DropAnswer:
     """An answer that takes items out, and what people said was in the way.
 
     `n` counts resolved items, the reasons count labels.
@@ -41,68 +41,70 @@ class Drop:
 
 
 @dataclass(frozen=True)
-class Dropped:
+class DroppedItems:
     """Which share of the resolved items is not in the final set, and for what."""
 
     resolved: int
     dropped: int
     share: Estimate
-    drops: tuple[Drop, ...]
+    drops: tuple[DropAnswer, ...]
 
 
-def over_time(project: Project) -> tuple[Chosen, ...]:
+def count_choices(project: Project) -> tuple[ChoiceCount, ...]:
     """Labels of the work stage that are in force, by day (UTC) and answer, oldest first."""
-    decides = deciding.of(project)
+    decides = deciding.load_main_field(project)
     labels = Label.objects.current().at_stage(Stage.WORK).in_project(project)
-    rows = tally(labels, day=Day("created_at"), said=decides.of_label())
+    rows = count_by_keys(labels, day=Day("created_at"), said=decides.of_label())
     order = {value: place for place, (value, _) in enumerate(decides.options)}
     found = [
-        Chosen(date.fromisoformat(row["day"]), value, decides.title(value), row["n"])
+        ChoiceCount(date.fromisoformat(row["day"]), value, decides.title(value), row["n"])
         for row in rows
-        if (value := word(row["said"]))
+        if (value := key_as_text(row["said"]))
     ]
     return tuple(sorted(found, key=lambda one: (one.day, order.get(one.value, 99), one.value)))
 
 
-def dropped(project: Project) -> Dropped:
+def measure_dropped(project: Project) -> DroppedItems:
     """Resolved items that are not in the final set: left out for a reason, or held for something
     that takes them out.
 
     The reasons are those that counted labels with such an answer gave, also on items that are not
     resolved yet, so an item may have several, or none.
     """
-    decides = deciding.of(project)
+    decides = deciding.load_main_field(project)
     found = Resolution.objects.of_live_originals().of_project(project).of_tests()
-    out = _out(decides)
+    out = _dropped_filter(decides)
     rows = found.order_by().values("item__cluster")
     clusters = rows.annotate(n=Count("pk"), y=Count("pk", filter=out)).values_list("n", "y")
-    share = clustered_wilson(sums_of(clusters))
+    share = clustered_wilson(sum_clusters(clusters))
     counts: dict[str, int] = defaultdict(int)
-    for row in tally(found.filter(out), said=decides.of_resolution()):
-        counts[word(row["said"])] += row["n"]
-    reasons = _reasons(project, decides)
+    for row in count_by_keys(found.filter(out), said=decides.of_resolution()):
+        counts[key_as_text(row["said"])] += row["n"]
+    reasons = _count_reasons(project, decides)
     named = {value for value in reasons if decides.drops(value)} | set(counts)
     drops = (
-        Drop(value, decides.title(value), counts[value], tuple(reasons.get(value, {}).items()))
+        DropAnswer(
+            value, decides.title(value), counts[value], tuple(reasons.get(value, {}).items())
+        )
         for value in sorted(named, key=lambda value: (-counts[value], value))
     )
-    return Dropped(share.n, sum(counts.values()), share, tuple(drops))
+    return DroppedItems(share.n, sum(counts.values()), share, tuple(drops))
 
 
-def _out(decides: Deciding) -> Q:
+def _dropped_filter(decides: MainField) -> Q:
     """Resolutions of items that are not in the final set."""
     excluded = Q(rule=resolving.EXCLUDED)
     return excluded if decides.kept is None else excluded | ~Q(value__in=decides.kept)
 
 
-def _reasons(project: Project, decides: Deciding) -> dict[str, dict[str, int]]:
+def _count_reasons(project: Project, decides: MainField) -> dict[str, dict[str, int]]:
     """What counted labels say is in the way, by their answer: titles of reasons and labels."""
     labels = Label.objects.counted().at_stage(Stage.WORK).in_project(project)
     found: dict[str, dict[str, int]] = defaultdict(dict)
-    for name, titles in deciding.reasons(project):
+    for name, titles in deciding.reason_fields(project):
         said: dict[str, Any] = {"reason": KeyTextTransform(name, "answers")}
-        rows = tally(labels.answering(name), said=decides.of_label(), **said)
+        rows = count_by_keys(labels.answering(name), said=decides.of_label(), **said)
         for row in sorted(rows, key=lambda row: -row["n"]):
-            reason = word(row["reason"])
-            found[word(row["said"])][titles.get(reason, reason)] = row["n"]
+            reason = key_as_text(row["reason"])
+            found[key_as_text(row["said"])][titles.get(reason, reason)] = row["n"]
     return found

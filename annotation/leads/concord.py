@@ -1,7 +1,8 @@
 """Krippendorff's alpha by group of items, for the category board.
 
-The same labels as on the page of agreement (`agreeing.work`), but without their answers, so that a
-hundred thousand of them are read in a moment; and the value alone, without its interval.
+The same labels as on the page of agreement (`agreeing.load_label_answers`), but without their
+answers, so that a hundred thousand of them are read in a moment; and the value alone, without its
+interval.
 """
 
 from collections import defaultdict
@@ -12,26 +13,26 @@ import numpy as np
 from annotation import deciding
 from annotation.leads import agreeing
 from annotation.leads.grouping import Grouping
-from annotation.leads.timing import word
+from annotation.leads.timing import key_as_text
 from annotation.models import Label, Project, Stage
 from stats import agreement, ratings
 from stats.agreement import Level
 from stats.estimates import Estimate
 
 # What one person said of one item, by the ids of both.
-Said = dict[tuple[int, int], str]
+RaterAnswers = dict[tuple[int, int], str]
 
 
-def alphas(project: Project, by: Grouping) -> dict[str, Estimate]:
+def compute_alphas(project: Project, by: Grouping) -> dict[str, Estimate]:
     """Alpha of the deciding question at its level, by group; `n` counts items with two labels."""
-    decides = deciding.of(project)
+    decides = deciding.load_main_field(project)
     return {
         group: _alpha(said, decides.level, [value for value, _ in decides.options])
-        for group, said in _said(project, by).items()
+        for group, said in _load_answers(project, by).items()
     }
 
 
-def _said(project: Project, by: Grouping) -> dict[str, Said]:
+def _load_answers(project: Project, by: Grouping) -> dict[str, RaterAnswers]:
     """Each person's last counted label of an item given before they could see what others say, if
     a label of theirs is in force."""
     labels = Label.objects.in_project(project).of_tests().at_stage(Stage.WORK).of_live_items()
@@ -39,21 +40,21 @@ def _said(project: Project, by: Grouping) -> dict[str, Said]:
     informed = labels.counted().filter(informed=True).values_list("item", "member")
     in_force = set(informed)
     rows = own.order_by("created_at", "pk").values_list(
-        by.of("item__"), "item", "member", deciding.of(project).of_label(), "current"
+        by.of("item__"), "item", "member", deciding.load_main_field(project).of_label(), "current"
     )
     last: dict[tuple[int, int], tuple[str, str, bool]] = {}
     for group, item, member, said, current in rows.iterator(chunk_size=5000):
-        last[item, member] = word(group), word(said), current
-    found: dict[str, Said] = defaultdict(dict)
+        last[item, member] = key_as_text(group), key_as_text(said), current
+    found: dict[str, RaterAnswers] = defaultdict(dict)
     for place, (group, said, current) in last.items():
         if said and (current or place in in_force):
             found[group][place] = said
     return found
 
 
-def _alpha(said: Said, level: str, options: Sequence[str]) -> Estimate:
+def _alpha(said: RaterAnswers, level: str, options: Sequence[str]) -> Estimate:
     names = sorted(set(said.values()))
-    values = _values(names, level, options)
+    values = _as_numbers(names, level, options)
     used: Level = "nominal"
     if values is not None:
         used = "interval" if level == "interval" else "ordinal"
@@ -63,15 +64,15 @@ def _alpha(said: Said, level: str, options: Sequence[str]) -> Estimate:
     table = np.full((len(items), len(people)), np.nan)
     for (item, member), name in said.items():
         table[items[item], people[member]] = code[name]
-    return agreement.krippendorff(ratings.of_values(table), used).point()
+    return agreement.krippendorff_alpha(ratings.ratings_from_values(table), used).point()
 
 
-def _values(names: Sequence[str], level: str, options: Sequence[str]) -> list[float] | None:
+def _as_numbers(names: Sequence[str], level: str, options: Sequence[str]) -> list[float] | None:
     """The answers as numbers, nan where one has none: their own, or the places of the options of
     an ordinal choice. None if they have no order."""
     if level not in ("ordinal", "interval"):
         return None
-    if any(map(agreeing.NUMBER.fullmatch, names)):
-        return [float(one) if agreeing.NUMBER.fullmatch(one) else np.nan for one in names]
+    if any(map(agreeing.NUMBER_PATTERN.fullmatch, names)):
+        return [float(one) if agreeing.NUMBER_PATTERN.fullmatch(one) else np.nan for one in names]
     steps = [option for option in options if option != agreeing.NOT_SURE]
     return [float(steps.index(one)) if one in steps else np.nan for one in names]

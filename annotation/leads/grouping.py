@@ -11,16 +11,16 @@ from annotation import tasktypes, taxonomy
 from annotation.models import Item, Project
 
 CATEGORY = "category"
-COLUMNS = {
+GROUPING_COLUMNS = {
     CATEGORY: "Category",
     "ability": "Ability",
     "source_ability": "Source ability",
     "origin": "Origin",
 }
-OF_TAXONOMY = (CATEGORY, "ability")
+TAXONOMY_COLUMNS = (CATEGORY, "ability")
 # So many items tell which fields items have: their import gave all of them the same.
-LOOKED_AT = 200
-MOST_GROUPS = 50
+SAMPLE_ITEMS = 200
+MAX_GROUPS = 50
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Grouping:
 
     def of(self, prefix: str = "") -> Any:
         """The group of an item, in SQL; `prefix` leads to the item, "item__" from a label."""
-        if self.name in COLUMNS:
+        if self.name in GROUPING_COLUMNS:
             return F(f"{prefix}{self.name}")
         return KeyTextTransform(self.name, f"{prefix}fields")
 
@@ -43,7 +43,7 @@ class Grouping:
         if self.name == CATEGORY:
             found = taxonomy.load().find(group)
             return found.name if found else group
-        if self.name in COLUMNS:
+        if self.name in GROUPING_COLUMNS:
             names = {ability.slug: ability.name for ability in taxonomy.load().abilities}
             return names.get(group, group)
         return group
@@ -57,33 +57,37 @@ class Grouping:
         return (order.index(group) if group in order else len(order), group)
 
 
-def choices(project: Project) -> list[Grouping]:
+def list_groupings(project: Project) -> list[Grouping]:
     """What the project's items can be grouped by, the usual one first.
 
     Items of task types without categories have none, so that what comes first is a field.
     """
-    sample = list(Item.objects.in_project(project).values("fields", *COLUMNS)[:LOOKED_AT])
-    fields = [Grouping(name, name.replace("_", " ").capitalize()) for name in _named(sample)]
-    with_categories = tasktypes.of_project(project).categories
+    sample = list(
+        Item.objects.in_project(project).values("fields", *GROUPING_COLUMNS)[:SAMPLE_ITEMS]
+    )
+    fields = [
+        Grouping(name, name.replace("_", " ").capitalize()) for name in _grouping_fields(sample)
+    ]
+    with_categories = tasktypes.load_task_type(project).categories
     shared = [
         Grouping(name, title)
-        for name, title in COLUMNS.items()
-        if any(row[name] for row in sample) and (with_categories or name not in OF_TAXONOMY)
+        for name, title in GROUPING_COLUMNS.items()
+        if any(row[name] for row in sample) and (with_categories or name not in TAXONOMY_COLUMNS)
     ]
     found = [*shared, *fields] if with_categories else [*fields, *shared]
     return found or [Grouping("origin", "Origin")]
 
 
-def _named(sample: list[dict[str, Any]]) -> list[str]:
+def _grouping_fields(sample: list[dict[str, Any]]) -> list[str]:
     """Fields that can name a group, by name; last those that nearly every item has of its own."""
     values: dict[str, set[str]] = defaultdict(set)
     for row in sample:
         for name, value in row["fields"].items():
-            if _fits(value):
+            if _can_name_group(value):
                 values[name].add(str(value))
-    return sorted(values, key=lambda name: (len(values[name]) > MOST_GROUPS, name))
+    return sorted(values, key=lambda name: (len(values[name]) > MAX_GROUPS, name))
 
 
-def _fits(value: object) -> bool:
+def _can_name_group(value: object) -> bool:
     """Whether a field can name a group: a word or a number, not a text or a list."""
     return isinstance(value, str | int | float) and len(str(value)) <= 80

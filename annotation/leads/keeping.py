@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from annotation.memory import memory
+from annotation.memory import process_cache
 
 T = TypeVar("T")
 
-WORTH_SECONDS = 1.0
+SLOW_SECONDS = 1.0
 KEEP_SECONDS = 60
 
 
 @dataclass(frozen=True)
-class Kept(Generic[T]):
+class CachedFigures(Generic[T]):
     """Figures and when they were made; `again` if they were not made for this request."""
 
     value: T
@@ -23,18 +23,18 @@ class Kept(Generic[T]):
     again: bool = False
 
 
-def made(
-    key: str, make: Callable[[], T], *, now: datetime, worth: float = WORTH_SECONDS
-) -> Kept[T]:
+def get_or_compute(
+    key: str, make: Callable[[], T], *, now: datetime, worth: float = SLOW_SECONDS
+) -> CachedFigures[T]:
     """What `make` gives; for a minute the same again, if it took at least `worth` seconds.
 
     What is made faster is never kept, so that small projects show every label at once.
     """
-    kept: Kept[T] | None = memory.get(key)
+    kept: CachedFigures[T] | None = process_cache.get(key)
     if kept is not None:
-        return Kept(kept.value, kept.at, again=True)
+        return CachedFigures(kept.value, kept.at, again=True)
     begun = time.perf_counter()
-    fresh = Kept(make(), now)
+    fresh = CachedFigures(make(), now)
     if time.perf_counter() - begun >= worth:
-        memory.set(key, fresh, KEEP_SECONDS)
+        process_cache.set(key, fresh, KEEP_SECONDS)
     return fresh

@@ -18,19 +18,19 @@ from annotation import deciding, making, tasktypes, taxonomy
 from annotation.importing import flagging
 from annotation.leads import board
 from annotation.leads.grouping import CATEGORY, Grouping
-from annotation.leads.timing import word
+from annotation.leads.timing import key_as_text
 from annotation.models import Item, Project, Resolution, Slot
 from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
 from stats.estimates import Estimate
-from stats.rates import clustered_wilson, sums_of
+from stats.rates import clustered_wilson, sum_clusters
 
-ORIGINS = ("generated", "perturber")
+GENERATED_ORIGINS = ("generated", "perturber")
 _COUNTS = ("items", "waiting", "aside", "with_people", "held", "turned_down", "unseen")
 COLUMNS = ("category", "made_by", *_COUNTS, "share_of", "share", "share_low", "share_high")
 
 
 @dataclass(frozen=True)
-class Made:
+class GenerationCounts:
     """Counts of made items, without a `maker` of all of a category. `held` and `turned_down` are
     those that people looked at: what is held true of them is what they are meant for, or is not;
     `share` is the first of both, as a fraction of 1. Those that were accepted `unseen` are in
@@ -48,21 +48,21 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Row:
+class GenerationRow:
     """A category, "" where the task has none. `parts` are of one maker each: the version of a
     generator, or a perturber. `flags` are names of rules, with titles and numbers of items."""
 
     category: str
     title: str
     meant: str
-    whole: Made
-    parts: tuple[Made, ...]
+    whole: GenerationCounts
+    parts: tuple[GenerationCounts, ...]
     flags: tuple[tuple[str, str, int], ...]
     reasons: tuple[tuple[str, int], ...]
 
 
 @dataclass
-class _Sums:
+class _GenerationSums:
     """What the counts of a group are made of; by cluster, items that people held for what."""
 
     items: int = 0
@@ -73,47 +73,49 @@ class _Sums:
     clusters: dict[str, Counter[bool]] = field(default_factory=lambda: defaultdict(Counter))
 
 
-def measure(project: Project) -> list[Row]:
+def measure_generation(project: Project) -> list[GenerationRow]:
     """The board, in the order of the taxonomy; nothing if nothing was made here."""
     groups = _groups(project)
-    flags, decides = _flags(project), deciding.of(project)
-    against = board.reasons(project, decides, Grouping(CATEGORY, ""), _is_made(project, "item__"))
-    answers = dict(board.answers(project))
+    flags, decides = _flags(project), deciding.load_main_field(project)
+    against = board.count_reasons(
+        project, decides, Grouping(CATEGORY, ""), _generated_filter(project, "item__")
+    )
+    answers = dict(board.answer_choices(project))
     by = Grouping(CATEGORY, "")
 
-    def row(category: str) -> Row:
+    def row(category: str) -> GenerationRow:
         parts = {maker: sums for (of, maker), sums in groups.items() if of == category}
-        wanted = _wanted(project, category)
-        return Row(
+        wanted = _intended_answer(project, category)
+        return GenerationRow(
             category=category,
             title=by.title_of(category) if category else "All",
             meant=answers.get(wanted, wanted),
-            whole=_made("", parts.values()),
-            parts=tuple(_made(maker, [parts[maker]]) for maker in sorted(parts)),
-            flags=tuple(_titled(flags[category])),
+            whole=_combine_sums("", parts.values()),
+            parts=tuple(_combine_sums(maker, [parts[maker]]) for maker in sorted(parts)),
+            flags=tuple(_titled_flags(flags[category])),
             reasons=tuple(against.get(category, {}).items()),
         )
 
     return [row(one) for one in sorted({of for of, _ in groups}, key=by.place_of)]
 
 
-def rows(project: Project) -> Iterator[dict[str, Any]]:
+def table_rows(project: Project) -> Iterator[dict[str, Any]]:
     """The table `making`: a row for each category and maker, and before these one for all makers,
     whose `made_by` is empty."""
-    for row in measure(project):
+    for row in measure_generation(project):
         for one in (row.whole, *row.parts):
             told = (row.category, one.maker, *(getattr(one, name) for name in _COUNTS), row.meant)
             share = (one.share.value, one.share.low, one.share.high)
             yield dict(zip(COLUMNS, (*told, *share), strict=True))
 
 
-def made(project: Project) -> ItemQuerySet:
+def generated_items(project: Project) -> ItemQuerySet:
     """The items that were made here, or whose awaited text was."""
     found = Item.objects.in_project(project).originals().of_tests()
-    return found.filter(_is_made(project, ""))
+    return found.filter(_generated_filter(project, ""))
 
 
-def _groups(project: Project) -> dict[tuple[str, str], _Sums]:
+def _groups(project: Project) -> dict[tuple[str, str], _GenerationSums]:
     """By category and maker."""
     slots = Exists(Slot.objects.filter(item=OuterRef("pk"), stage="work"))
     current = Resolution.objects.current().filter(item=OuterRef("pk"))
@@ -124,37 +126,37 @@ def _groups(project: Project) -> dict[tuple[str, str], _Sums]:
         "aside": Count("pk", filter=open_ones & Q(~slots) & ~Q(flags=[])),
         "placed": Count("pk", filter=open_ones & Q(slots)),
     }
-    groups: dict[tuple[str, str], _Sums] = {}
-    found: Any = made(project).order_by().values("category", maker=_maker())
+    groups: dict[tuple[str, str], _GenerationSums] = {}
+    found: Any = generated_items(project).order_by().values("category", maker=_maker())
     for row in found.annotate(**counts):
         told = (row["n"], row["waiting"], row["aside"], row["placed"])
-        groups[row["category"], word(row["maker"])] = _Sums(*told)
+        groups[row["category"], key_as_text(row["maker"])] = _GenerationSums(*told)
     _add_resolved(project, groups)
     return groups
 
 
-def _add_resolved(project: Project, groups: dict[tuple[str, str], _Sums]) -> None:
-    held = deciding.of(project).of_resolution()
+def _add_resolved(project: Project, groups: dict[tuple[str, str], _GenerationSums]) -> None:
+    held = deciding.load_main_field(project).of_resolution()
     found = Resolution.objects.of_live_originals().of_project(project).of_tests()
     rows = (
-        found.filter(_is_made(project, "item__"))
+        found.filter(_generated_filter(project, "item__"))
         .order_by()
         .values("rule", category=F("item__category"), cluster=F("item__cluster"), held=held,
                 maker=_maker("item__"))
         .annotate(n=Count("pk"))
     )  # fmt: skip
-    wanted = {category: _wanted(project, category) for category, _ in groups}
+    wanted = {category: _intended_answer(project, category) for category, _ in groups}
     for row in rows:
         # Between two statements one can come in.
-        sums = groups.setdefault((row["category"], word(row["maker"])), _Sums())
-        if row["rule"] == making.UNSEEN:
+        sums = groups.setdefault((row["category"], key_as_text(row["maker"])), _GenerationSums())
+        if row["rule"] == making.ACCEPTED_UNREVIEWED:
             sums.unseen += row["n"]
         else:
-            is_meant = word(row["held"]) == wanted.get(row["category"])
+            is_meant = key_as_text(row["held"]) == wanted.get(row["category"])
             sums.clusters[row["cluster"]][is_meant] += row["n"]
 
 
-def _made(maker: str, sums: Iterable[_Sums]) -> Made:
+def _combine_sums(maker: str, sums: Iterable[_GenerationSums]) -> GenerationCounts:
     """Counts of several groups as one; clusters may have items in more than one of them."""
     every = list(sums)
     clusters: dict[str, Counter[bool]] = defaultdict(Counter)
@@ -162,7 +164,7 @@ def _made(maker: str, sums: Iterable[_Sums]) -> Made:
         for cluster, counted in one.clusters.items():
             clusters[cluster] += counted
     found = [(n.total(), float(n[True])) for n in clusters.values()]
-    return Made(
+    return GenerationCounts(
         maker=maker,
         items=sum(one.items for one in every),
         waiting=sum(one.waiting for one in every),
@@ -171,38 +173,38 @@ def _made(maker: str, sums: Iterable[_Sums]) -> Made:
         held=sum(n[True] for n in clusters.values()),
         turned_down=sum(n[False] for n in clusters.values()),
         unseen=sum(one.unseen for one in every),
-        share=clustered_wilson(sums_of(found)),
+        share=clustered_wilson(sum_clusters(found)),
     )
 
 
 def _flags(project: Project) -> dict[str, Counter[str]]:
     """By category, how many items have each flag."""
     flags: dict[str, Counter[str]] = defaultdict(Counter)
-    flagged = made(project).exclude(flags=[]).order_by()
+    flagged = generated_items(project).exclude(flags=[]).order_by()
     for category, found in flagged.values_list("category", "flags").iterator(chunk_size=2000):
         flags[category].update(found)
     return flags
 
 
-def _titled(flags: Counter[str]) -> Iterator[tuple[str, str, int]]:
+def _titled_flags(flags: Counter[str]) -> Iterator[tuple[str, str, int]]:
     for flag, n in flags.most_common():
-        yield flag, flagging.TITLES.get(flag, flag), n
+        yield flag, flagging.FLAG_TITLES.get(flag, flag), n
 
 
-def _wanted(project: Project, category: str) -> str:
+def _intended_answer(project: Project, category: str) -> str:
     """The answer that an item of a category is meant for."""
-    usual = board.usual(project)
-    if usual != board.MEANT:
+    usual = board.default_answer(project)
+    if usual != board.AS_INTENDED:
         return usual
     unchanging = {one.slug for one in taxonomy.load().score_invariant()}
     return SI_ITEM if category in unchanging else ERROR_ITEM
 
 
-def _is_made(project: Project, prefix: str) -> Q:
+def _generated_filter(project: Project, prefix: str) -> Q:
     """Items that came to be here; with `prefix`, of rows that it leads to them from."""
-    awaits = tasktypes.of_project(project).awaits
+    awaits = tasktypes.load_task_type(project).awaits
     of_texts = Q((f"{prefix}fields__has_key", f"{awaits}_generator")) if awaits else Q()
-    return Q((f"{prefix}origin__in", ORIGINS)) | of_texts
+    return Q((f"{prefix}origin__in", GENERATED_ORIGINS)) | of_texts
 
 
 def _maker(prefix: str = "") -> Any:

@@ -15,16 +15,16 @@ from django.db.models import F
 
 from annotation.leads import timing
 from annotation.leads.grouping import Grouping
-from annotation.leads.timing import Times, word
+from annotation.leads.timing import Times, key_as_text
 from annotation.models import Item, Label, Membership, Project, Slot, Stage
 from annotation.querysets import LabelQuerySet
-from annotation.querysets.counting import Day, tally
+from annotation.querysets.counting import Day, count_by_keys
 from stats.estimates import Estimate
 from stats.forecast import days_left
-from stats.spread import Spread
+from stats.spread import Quartiles
 
 # So many full days before today tell the pace.
-WINDOW = 14
+WINDOW_DAYS = 14
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Forecast:
 
 
 @dataclass(frozen=True)
-class Person:
+class PersonPace:
     """What a member has done; `a_day` is the mean of the last full days, None without any."""
 
     alias: str
@@ -51,11 +51,11 @@ class Person:
     recent: int
     a_day: float | None
     last: date | None
-    seconds: Spread
+    seconds: Quartiles
 
 
 @dataclass(frozen=True)
-class Group:
+class GroupPace:
     """A group of items: places for labels, how many are filled, and when all will be."""
 
     name: str
@@ -64,7 +64,7 @@ class Group:
     places: int
     filled: int
     forecast: Forecast
-    seconds: Spread
+    seconds: Quartiles
 
 
 @dataclass(frozen=True)
@@ -76,34 +76,38 @@ class Pace:
 
     today: date
     window: tuple[date, ...]
-    whole: Group
-    people: tuple[Person, ...]
-    groups: tuple[Group, ...]
+    whole: GroupPace
+    people: tuple[PersonPace, ...]
+    groups: tuple[GroupPace, ...]
     done: tuple[tuple[date, int], ...]
     waiting: dict[str, int]
 
 
-def measure(project: Project, *, by: Grouping, now: datetime) -> Pace:
+def measure_pace(project: Project, *, by: Grouping, now: datetime) -> Pace:
     """How fast the project is, by person and by group, in eight statements."""
     labels = Label.objects.current().at_stage(Stage.WORK).in_project(project)
     today = now.date()
-    rows = tally(labels, alias=F("member__alias"), day=Day("created_at"), fills=F("counted"))
+    rows = count_by_keys(
+        labels, alias=F("member__alias"), day=Day("created_at"), fills=F("counted")
+    )
     done = _sums([row for row in rows if row["fills"]], "day")
     window = _window((date.fromisoformat(day) for day in done), today)
-    seconds = timing.by(labels, by.of("item__"))
-    groups = _groups(project, by, _lately(labels.counted(), by, window), seconds, window, today)
+    seconds = timing.count_times(labels, by.of("item__"))
+    groups = _groups(
+        project, by, _recent_labels(labels.counted(), by, window), seconds, window, today
+    )
     return Pace(
         today=today,
         window=window,
-        whole=_whole(groups, seconds, done, window, today),
+        whole=_total_pace(groups, seconds, done, window, today),
         people=_people(project, labels, rows, window),
         groups=groups,
         done=tuple((date.fromisoformat(day), n) for day, n in sorted(done.items())),
-        waiting=_waiting(project),
+        waiting=_count_waiting_slots(project),
     )
 
 
-def forecast(
+def forecast_end(
     left: int, counts: Mapping[str, int], window: tuple[date, ...], today: date
 ) -> Forecast:
     """When `left` labels will be done, from how many there were on each day of the window."""
@@ -119,25 +123,25 @@ def forecast(
 
 def _window(days: Iterable[date], today: date) -> tuple[date, ...]:
     """The last full days, from the first label on; today is not over and says too little."""
-    first = max(min(days, default=today), today - timedelta(days=WINDOW))
+    first = max(min(days, default=today), today - timedelta(days=WINDOW_DAYS))
     return tuple(first + timedelta(days=n) for n in range((today - first).days))
 
 
 def _sums(rows: Iterable[Mapping[str, Any]], key: str) -> dict[str, int]:
     found: dict[str, int] = defaultdict(int)
     for row in rows:
-        found[word(row[key])] += row["n"]
+        found[key_as_text(row[key])] += row["n"]
     return found
 
 
 def _people(
     project: Project, labels: LabelQuerySet, rows: list[dict[str, Any]], window: tuple[date, ...]
-) -> tuple[Person, ...]:
+) -> tuple[PersonPace, ...]:
     """Everybody who has a label, and every active member who may give some."""
     by_person: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in rows:
         by_person[row["alias"]][row["day"]] += row["n"]
-    seconds = timing.by(labels, F("member__alias"))
+    seconds = timing.count_times(labels, F("member__alias"))
     members = Membership.objects.in_project(project).order_by("alias")
     shown = [one for one in members if one.alias in by_person or one.can("label")]
     recent = {day.isoformat() for day in window}
@@ -146,15 +150,15 @@ def _people(
     )
 
 
-def _person(alias: str, days: Mapping[str, int], seconds: Times, recent: set[str]) -> Person:
+def _person(alias: str, days: Mapping[str, int], seconds: Times, recent: set[str]) -> PersonPace:
     lately = sum(n for day, n in days.items() if day in recent)
-    return Person(
+    return PersonPace(
         alias=alias,
         labels=sum(days.values()),
         recent=lately,
         a_day=lately / len(recent) if recent else None,
         last=date.fromisoformat(max(days)) if days else None,
-        seconds=timing.spread(seconds),
+        seconds=timing.measure_spread(seconds),
     )
 
 
@@ -165,62 +169,62 @@ def _groups(
     seconds: Mapping[str, Times],
     window: tuple[date, ...],
     today: date,
-) -> tuple[Group, ...]:
+) -> tuple[GroupPace, ...]:
     tests = Item.objects.in_project(project).originals().of_tests()
-    items = _sums(tally(tests, group=by.of()), "group")
+    items = _sums(count_by_keys(tests, group=by.of()), "group")
     slots = Slot.objects.at(project.pk, Stage.WORK).of_live_items().not_closed()
-    places = tally(slots, group=by.of("item__"), now=F("state"))
+    places = count_by_keys(slots, group=by.of("item__"), now=F("state"))
     every = _sums(places, "group")
     filled = _sums([row for row in places if row["now"] == Slot.State.FILLED], "group")
 
-    def group(name: str) -> Group:
+    def group(name: str) -> GroupPace:
         left = every.get(name, 0) - filled.get(name, 0)
-        return Group(
+        return GroupPace(
             name=name,
             title=by.title_of(name),
             items=items[name],
             places=every.get(name, 0),
             filled=filled.get(name, 0),
-            forecast=forecast(left, lately.get(name, {}), window, today),
-            seconds=timing.spread(seconds.get(name, {})),
+            forecast=forecast_end(left, lately.get(name, {}), window, today),
+            seconds=timing.measure_spread(seconds.get(name, {})),
         )
 
     return tuple(group(name) for name in sorted(items, key=by.place_of))
 
 
-def _whole(
-    groups: tuple[Group, ...],
+def _total_pace(
+    groups: tuple[GroupPace, ...],
     seconds: Mapping[str, Times],
     done: Mapping[str, int],
     window: tuple[date, ...],
     today: date,
-) -> Group:
+) -> GroupPace:
     places, filled = (sum(getattr(one, name) for one in groups) for name in ("places", "filled"))
-    return Group(
+    return GroupPace(
         name="",
         title="All",
         items=sum(one.items for one in groups),
         places=places,
         filled=filled,
-        forecast=forecast(places - filled, done, window, today),
-        seconds=timing.spread(timing.together(seconds)),
+        forecast=forecast_end(places - filled, done, window, today),
+        seconds=timing.measure_spread(timing.merge_times(seconds)),
     )
 
 
-def _lately(
+def _recent_labels(
     labels: LabelQuerySet, by: Grouping, window: tuple[date, ...]
 ) -> dict[str, dict[str, int]]:
     """Labels of the days that tell the pace, by group and day."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
     if window:
         since = labels.since(datetime.combine(window[0], time(), UTC))
-        for row in tally(since, group=by.of("item__"), day=Day("created_at")):
-            found[word(row["group"])][row["day"]] = row["n"]
+        for row in count_by_keys(since, group=by.of("item__"), day=Day("created_at")):
+            found[key_as_text(row["group"])][row["day"]] = row["n"]
     return found
 
 
-def _waiting(project: Project) -> dict[str, int]:
+def _count_waiting_slots(project: Project) -> dict[str, int]:
     later = (Stage.VERIFY, Stage.ADJUDICATE, Stage.BASELINE)
     slots = Slot.objects.in_project(project.pk).at_any(later).of_live_items().in_use()
-    counts = {row["at"]: row["n"] for row in tally(slots, at=F("stage"))}
+    counts = {row["at"]: row["n"] for row in count_by_keys(slots, at=F("stage"))}
     return {stage.value: counts[stage] for stage in later if stage in counts}

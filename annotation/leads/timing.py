@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotation.querysets import LabelQuerySet
-from annotation.querysets.counting import Tenths, tally
-from stats.spread import Spread, quartiles
+from annotation.querysets.counting import Tenths, count_by_keys
+from stats.spread import Quartiles, quartiles
 
 # Whoever takes longer over an item was most likely not at it.
 LONG_SECONDS = 30 * 60
@@ -14,20 +14,20 @@ LONG_SECONDS = 30 * 60
 Times = Mapping[float, int]
 
 
-def by(labels: LabelQuerySet, key: Any) -> dict[str, dict[float, int]]:
+def count_times(labels: LabelQuerySet, key: Any) -> dict[str, dict[float, int]]:
     """How often each time, in seconds with one digit, was taken, by a key in SQL."""
     found: dict[str, dict[float, int]] = defaultdict(dict)
-    for row in tally(labels.timed(), key=key, tenths=Tenths("seconds")):
-        found[word(row["key"])][row["tenths"] / 10] = row["n"]
+    for row in count_by_keys(labels.timed(), key=key, tenths=Tenths("seconds")):
+        found[key_as_text(row["key"])][row["tenths"] / 10] = row["n"]
     return found
 
 
-def spread(times: Times) -> Spread:
+def measure_spread(times: Times) -> Quartiles:
     """Quartiles in seconds; times over half an hour are counted apart."""
     return quartiles(times, LONG_SECONDS)
 
 
-def together(several: Mapping[str, Times]) -> dict[float, int]:
+def merge_times(several: Mapping[str, Times]) -> dict[float, int]:
     """The times of all keys."""
     every: dict[float, int] = defaultdict(int)
     for times in several.values():
@@ -36,6 +36,6 @@ def together(several: Mapping[str, Times]) -> dict[float, int]:
     return every
 
 
-def word(value: object) -> str:
+def key_as_text(value: object) -> str:
     """A key as text: a field may hold numbers, or nothing."""
     return "" if value is None else str(value)

@@ -9,15 +9,15 @@ from typing import Any, TextIO
 from django.core.management.base import CommandError, OutputWrapper
 
 from formats import bundles
-from formats.readers import PICKED, READERS
+from formats.readers import PICKABLE, READERS
 from formats.rows import BadRow, FormatError, Row
 from formats.writers import write_csv
 
-SHOWN = 20
+MAX_SHOWN = 20
 COLUMNS = ("problem", "file", "line", "field", "reason")
 
 
-def refusal(message: str) -> CommandError:
+def command_error(message: str) -> CommandError:
     """An end without a traceback, for what the person who typed the command can mend."""
     return CommandError(message, returncode=2)
 
@@ -26,17 +26,17 @@ def refusal(message: str) -> CommandError:
 SUFFIXES = {**bundles.SUFFIXES, ".parquet": "parquet"}
 
 
-def format_of(path: Path, given: str | None, suffixes: Mapping[str, str] = SUFFIXES) -> str:
+def detect_format(path: Path, given: str | None, suffixes: Mapping[str, str] = SUFFIXES) -> str:
     """The name of the format that is asked for, or that the suffix tells."""
     guess = given or suffixes.get(path.suffix.lower(), "")
     if not guess:
-        raise refusal(
+        raise command_error(
             f"{path}: the suffix does not tell the format. Add --format {'|'.join(READERS)}."
         )
     return guess
 
 
-def with_columns(
+def require_columns(
     rows: Iterator[Row | BadRow],
     needed: Callable[[list[str]], tuple[str, ...]],
     hint: Callable[[list[str]], str] = lambda found: "",
@@ -62,7 +62,7 @@ def with_columns(
 
 
 @contextmanager
-def errors(path: Path | None) -> Iterator[TextIO | None]:
+def open_error_file(path: Path | None) -> Iterator[TextIO | None]:
     """The file that takes every bad row, opened before anything is done; None if none is named."""
     if path is None:
         yield None
@@ -70,49 +70,51 @@ def errors(path: Path | None) -> Iterator[TextIO | None]:
     try:
         stream = path.open("w", encoding="utf-8", newline="")
     except OSError as error:
-        raise refusal(
+        raise command_error(
             f"{path}: cannot be written ({error.strerror}). Choose another file."
         ) from error
     with stream:
         yield stream
 
 
-def check_mend(path: Path | None, form: str) -> None:
+def check_mend_path(path: Path | None, form: str) -> None:
     """Refuse, before anything is done, a file for rows to mend that cannot be."""
     if path is None:
         return
-    if form not in PICKED:
-        raise refusal(f"--mend is for {', '.join(PICKED)}, not for {form}. Leave it out.")
+    if form not in PICKABLE:
+        raise command_error(f"--mend is for {', '.join(PICKABLE)}, not for {form}. Leave it out.")
     if path.exists():
-        raise refusal(f"{path}: is there already. Name a new file for --mend.")
+        raise command_error(f"{path}: is there already. Name a new file for --mend.")
     if not path.parent.is_dir():
-        raise refusal(f"{path}: there is no such folder. Choose another file.")
+        raise command_error(f"{path}: there is no such folder. Choose another file.")
 
 
-def write(path: Path, lines: Iterable[str]) -> None:
+def write_lines(path: Path, lines: Iterable[str]) -> None:
     """A text file of these lines, whose line ends stay as they are."""
     try:
         with path.open("w", encoding="utf-8", newline="") as stream:
             stream.writelines(lines)
     except OSError as error:
-        raise refusal(
+        raise command_error(
             f"{path}: cannot be written ({error.strerror}). Choose another file."
         ) from error
 
 
-def tell(problems: list[tuple[str, BadRow]], terminal: OutputWrapper, file: TextIO | None) -> None:
+def report_problems(
+    problems: list[tuple[str, BadRow]], terminal: OutputWrapper, file: TextIO | None
+) -> None:
     """Name the first problems on the terminal, and all of them in the file."""
-    for problem, row in problems[:SHOWN]:
+    for problem, row in problems[:MAX_SHOWN]:
         field = f", {row.field}" if row.field else ""
         terminal.write(f"{problem}: {row.file}, line {row.line}{field}: {row.reason}")
-    if len(problems) > SHOWN:
+    if len(problems) > MAX_SHOWN:
         where = "--errors FILE lists all" if file is None else f"all are in {file.name}"
-        terminal.write(f"... and {len(problems) - SHOWN:,} more; {where}.")
+        terminal.write(f"... and {len(problems) - MAX_SHOWN:,} more; {where}.")
     if file:
         write_csv(map(_cells, problems), COLUMNS, file)
 
 
-def watched(rows: Iterable[Any], terminal: OutputWrapper) -> Iterator[Any]:
+def show_progress(rows: Iterable[Any], terminal: OutputWrapper) -> Iterator[Any]:
     """The same rows; on a terminal their number runs along."""
     show = terminal.isatty()
     for count, row in enumerate(rows, start=1):

@@ -1,6 +1,6 @@
 """The human half in tables: who works on what, what an item says, what people said of it."""
 
-from annotation.digests import texts_digest
+from annotation.digests import digest_texts
 from annotation.models.desk import Comment, Draft, Mark, PracticeRound
 from annotation.models.invitations import Invitation
 from annotation.models.items import Diff, Item, Revision
@@ -9,13 +9,13 @@ from annotation.models.people import RIGHTS, Account, ApiToken, Membership, Role
 from annotation.models.projects import GuidelinesVersion, Project, TaskTypeVersion, TextFormat
 from annotation.models.records import Event, Job
 from annotation.models.repeats import Repeatable
-from annotation.models.slots import LIKE_WORK, MADE_ON_THE_SPOT, Cursor, Reason, Slot, Stage
+from annotation.models.slots import ON_DEMAND_STAGES, WORK_LIKE_STAGES, Cursor, Reason, Slot, Stage
 from annotation.models.snapshots import Frozen, FrozenIn, Snapshot
 
 __all__ = [
-    "LIKE_WORK",
-    "MADE_ON_THE_SPOT",
+    "ON_DEMAND_STAGES",
     "RIGHTS",
+    "WORK_LIKE_STAGES",
     "Account",
     "ApiToken",
     "Comment",
@@ -44,5 +44,5 @@ __all__ = [
     "Stage",
     "TaskTypeVersion",
     "TextFormat",
-    "texts_digest",
+    "digest_texts",
 ]

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from annotation.querysets import ItemQuerySet
 from annotation.querysets.abilities import SUGGESTED, SUGGESTED_BY
-from annotation.querysets.items import OF_KIND
+from annotation.querysets.items import KIND_COLUMNS
 
 
 class Item(models.Model):
@@ -88,7 +88,7 @@ class Item(models.Model):
 
     def value_of(self, name: str) -> Any:
         """A column of its kind, or a field that the import gave; None if it has none."""
-        return getattr(self, name) if name in OF_KIND else self.fields.get(name)
+        return getattr(self, name) if name in KIND_COLUMNS else self.fields.get(name)
 
 
 class Revision(models.Model):

@@ -3,7 +3,7 @@ from typing import Any
 from django.db import models
 from django.utils import timezone
 
-from annotation.prepared import insert
+from annotation.prepared import insert_rows
 from annotation.querysets import EventQuerySet
 
 
@@ -78,12 +78,12 @@ class Event(models.Model):
         event = cls(
             kind=kind, subject=subject, project_id=project_id, member_id=member_id, data=data
         )
-        insert(event)
+        insert_rows(event)
 
     @classmethod
     def of_site(cls, kind: str, subject: str, account_id: int | None, **data: Any) -> None:
         """What was done to what belongs to no project."""
-        insert(cls(kind=kind, subject=subject, account_id=account_id, data=data))
+        insert_rows(cls(kind=kind, subject=subject, account_id=account_id, data=data))
 
     @property
     def old(self) -> dict[str, Any]:

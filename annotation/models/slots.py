@@ -20,9 +20,9 @@ class Stage(models.TextChoices):
 
 
 # Stages whose slots are made when a member gets to them, one for each who does.
-MADE_ON_THE_SPOT = frozenset({Stage.PRACTICE, Stage.PROBE, Stage.BLIND})
+ON_DEMAND_STAGES = frozenset({Stage.PRACTICE, Stage.PROBE, Stage.BLIND})
 # Stages that look alike to the person who labels, so that a silent check looks like work.
-LIKE_WORK = (Stage.WORK, Stage.PROBE, Stage.BASELINE)
+WORK_LIKE_STAGES = (Stage.WORK, Stage.PROBE, Stage.BASELINE)
 
 
 class Reason(models.TextChoices):
@@ -146,7 +146,7 @@ class Slot(models.Model):
 
     def give_back(self) -> None:
         """To the queue, where it is looked at first; one that was made for a person is closed."""
-        own = self.stage in MADE_ON_THE_SPOT
+        own = self.stage in ON_DEMAND_STAGES
         self.state = self.State.CLOSED if own else self.State.OPEN
         self.member, self.held_until, self.ahead, self.returned = None, None, False, True
         self.save(update_fields=["state", "member", "held_until", "ahead", "returned"])

@@ -9,12 +9,12 @@ from django.db import connection
 
 from annotation.models import Membership, Revision, Slot, Stage
 from annotation.picking import holding, showing, sql
-from annotation.picking.holding import Hold
-from annotation.picking.turns import Turn
+from annotation.picking.holding import HoldTerms
+from annotation.picking.turns import CursorState
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldSlot:
     """A slot that the member holds; `ahead` if it is the one after the current."""
 
     slot_id: int
@@ -23,7 +23,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Picked:
+class PickedSlot:
     """A slot that is the member's from now on, and the item's current revision with its diff.
 
     `fresh` if nobody had the slot before, so that the cursor moves on to it.
@@ -34,62 +34,64 @@ class Picked:
     fresh: bool
 
 
-def held(member: Membership, stages: Iterable[str]) -> list[Held]:
+def held_slots(member: Membership, stages: Iterable[str]) -> list[HeldSlot]:
     """What the member holds at the stages, also if its time is over and nobody took it."""
-    names = sql.names(Stage(stage).value for stage in stages)
-    found = sql.rows(
+    names = sql.quote_names(Stage(stage).value for stage in stages)
+    found = sql.fetch_rows(
         f"""
         SELECT s.id, s.stage, s.ahead FROM annotation_slot s
         JOIN annotation_item i ON i.id = s.item_id
         WHERE s.member_id = %s AND s.state = 'held' AND s.stage IN ({names})
           AND i.deleted_at IS NULL
-        ORDER BY s.ahead, s.held_until, s.id {sql.locked(passing=False)}
+        ORDER BY s.ahead, s.held_until, s.id {sql.lock_clause(passing=False)}
         """,
         [member.pk],
     )
-    return [Held(slot_id, stage, bool(ahead)) for slot_id, stage, ahead in found]
+    return [HeldSlot(slot_id, stage, bool(ahead)) for slot_id, stage, ahead in found]
 
 
-def pick(
+def pick_slot(
     member: Membership,
     stage: str,
-    turn: Turn,
+    turn: CursorState,
     now: datetime,
-    hold: Hold,
+    hold: HoldTerms,
     held_at: Iterable[str] = (),
-) -> Picked | None:
+) -> PickedSlot | None:
     """The next slot that is free for the member, held from now on.
 
     Passes over those that are locked.
 
-    First what the member holds at the stages of `held_at` (see `held`), then what is reserved for
-    them, then what came back or is urgent, then what others let expire, then the first fresh one
-    after the cursor: probes of partial indexes, of which a database reads as many as it needs.
+    First what the member holds at the stages of `held_at` (see `held_slots`), then what is reserved
+    for them, then what came back or is urgent, then what others let expire, then the first fresh
+    one after the cursor: probes of partial indexes, of which a database reads as many as it needs.
     """
-    searches = {"mine": _mine(held_at)} if held_at else {}
-    return _kept(member, stage, searches | _free(stage), _words(member, turn, now), hold)
+    searches = {"mine": _held_search(held_at)} if held_at else {}
+    return _find_and_hold(
+        member, stage, searches | _free_searches(stage), _search_parameters(member, turn, now), hold
+    )
 
 
-def is_any_free(member: Membership, stage: str, turn: Turn, now: datetime) -> bool:
-    """Whether `pick` would find a slot that the member does not hold yet."""
-    return _is_any(_free(stage), _words(member, turn, now))
+def is_any_free(member: Membership, stage: str, turn: CursorState, now: datetime) -> bool:
+    """Whether `pick_slot` would find a slot that the member does not hold yet."""
+    return _finds_any(_free_searches(stage), _search_parameters(member, turn, now))
 
 
-def pick_behind(member: Membership, stage: str, hold: Hold) -> Picked | None:
+def pick_behind_cursor(member: Membership, stage: str, hold: HoldTerms) -> PickedSlot | None:
     """A fresh slot anywhere: one that was locked when the cursor passed it by."""
-    return _kept(member, stage, _behind(stage), _words(member), hold)
+    return _find_and_hold(member, stage, _behind_searches(stage), _search_parameters(member), hold)
 
 
-def is_any_behind(member: Membership, stage: str) -> bool:
+def is_any_behind_cursor(member: Membership, stage: str) -> bool:
     """Whether there is such a slot, be it locked by somebody at this moment."""
-    return _is_any(_behind(stage, lock=False), _words(member))
+    return _finds_any(_behind_searches(stage, lock=False), _search_parameters(member))
 
 
 _SHARED = "s.project_id = %(project)s AND s.reserved_for_id IS NULL"
 _RETURNED = "s.returned"
 _FRESH = "NOT s.returned"
 # Stages whose labellers must not have touched the item at these others either.
-_APART = {
+_EXCLUDED_STAGES = {
     Stage.WORK: ("work",),
     Stage.VERIFY: ("verify", "work"),
     Stage.ADJUDICATE: ("adjudicate",),
@@ -97,26 +99,30 @@ _APART = {
 }
 
 
-def _words(
-    member: Membership, turn: Turn | None = None, now: datetime | None = None
+def _search_parameters(
+    member: Membership, turn: CursorState | None = None, now: datetime | None = None
 ) -> dict[str, Any]:
     words: dict[str, Any] = {"member": member.pk, "project": member.project_id}
     if turn and now:
-        words |= {"priority": turn.priority, "position": turn.position, "now": sql.moment(now)}
+        words |= {
+            "priority": turn.priority,
+            "position": turn.position,
+            "now": sql.to_database_time(now),
+        }
     return words
 
 
-def _mine(stages: Iterable[str]) -> str:
-    names = sql.names(Stage(stage).value for stage in stages)
+def _held_search(stages: Iterable[str]) -> str:
+    names = sql.quote_names(Stage(stage).value for stage in stages)
     return f"""
         SELECT s.id, s.priority, s.position FROM annotation_slot s
         JOIN annotation_item i ON i.id = s.item_id
         WHERE s.member_id = %(member)s AND s.state = 'held' AND s.stage IN ({names})
           AND i.deleted_at IS NULL
-        ORDER BY s.ahead, s.held_until, s.id LIMIT 1 {sql.locked(passing=False)}"""
+        ORDER BY s.ahead, s.held_until, s.id LIMIT 1 {sql.lock_clause(passing=False)}"""
 
 
-def _free(stage: str) -> dict[str, str]:
+def _free_searches(stage: str) -> dict[str, str]:
     conditions = {
         "reserved": "s.reserved_for_id = %(member)s AND s.state = 'open'",
         "returned": f"{_SHARED} AND s.state = 'open' AND {_RETURNED}",
@@ -128,11 +134,11 @@ def _free(stage: str) -> dict[str, str]:
     return {name: _search(stage, condition) for name, condition in conditions.items()}
 
 
-def _behind(stage: str, *, lock: bool = True) -> dict[str, str]:
+def _behind_searches(stage: str, *, lock: bool = True) -> dict[str, str]:
     return {"fresh": _search(stage, f"{_SHARED} AND s.state = 'open' AND {_FRESH}", lock=lock)}
 
 
-def _first(searches: dict[str, str]) -> str:
+def _first_found_sql(searches: dict[str, str]) -> str:
     """Tables of a statement: `found`, the first row of the first search that has any, and what
     the search is called; the later ones are then not read."""
     tables = ", ".join(f"{name} AS ({search})" for name, search in searches.items())
@@ -142,42 +148,48 @@ def _first(searches: dict[str, str]) -> str:
     return f"WITH {tables}, found AS (SELECT * FROM ({union}) AS u LIMIT 1)"
 
 
-def _is_any(searches: dict[str, str], words: dict[str, Any]) -> bool:
-    return bool(sql.rows(f"{_first(searches)} SELECT id FROM found", words))
+def _finds_any(searches: dict[str, str], words: dict[str, Any]) -> bool:
+    return bool(sql.fetch_rows(f"{_first_found_sql(searches)} SELECT id FROM found", words))
 
 
-def _kept(
-    member: Membership, stage: str, searches: dict[str, str], words: dict[str, Any], hold: Hold
-) -> Picked | None:
+def _find_and_hold(
+    member: Membership, stage: str, searches: dict[str, str], words: dict[str, Any], hold: HoldTerms
+) -> PickedSlot | None:
     """What is found first, given to the member, and all that is shown of it.
 
     PostgreSQL does all of it in one statement: on its way there and back each costs more than the
     search. SQLite is in this process, and cannot change rows in a part of a statement.
     """
-    first = _first(searches)
+    first = _first_found_sql(searches)
     if connection.vendor != "postgresql":
-        found = sql.rows(f"{first} SELECT id, search FROM found", words)
+        found = sql.fetch_rows(f"{first} SELECT id, search FROM found", words)
         if not found:
             return None
         slot_id, search = found[0]
-        return Picked(*holding.hold(slot_id, member, hold), search == "fresh")
-    kept = holding.words(member, hold) | showing.WORDS
-    found = sql.rows(f"{first}, {_TAKEN} {showing.selected('taken', 'search')}", words | kept)
+        return PickedSlot(*holding.hold_slot(slot_id, member, hold), search == "fresh")
+    kept = holding.hold_parameters(member, hold) | showing.LOAD_PARAMETERS
+    found = sql.fetch_rows(
+        f"{first}, {_TAKE_SQL} {showing.select_slots_sql('taken', 'search')}", words | kept
+    )
     if not found:
         return None
     *row, search = found[0]
-    return Picked(*showing.read(row), search == "fresh")
+    return PickedSlot(*showing.parse_row(row), search == "fresh")
 
 
-_TAKEN = f"""taken AS (
-    UPDATE annotation_slot SET {holding.HELD} FROM found
+_TAKE_SQL = f"""taken AS (
+    UPDATE annotation_slot SET {holding.SET_HELD_SQL} FROM found
     WHERE annotation_slot.id = found.id RETURNING annotation_slot.*, found.search)"""
 
 
 def _search(stage: str, condition: str, *, lock: bool = True) -> str:
-    names = sql.names(_APART[Stage(stage)])
-    apart = "" if stage == Stage.WORK else _NOT_SAID.format(names=sql.names(_SAID[Stage(stage)]))
-    apart += _NOT_TOLD if stage == Stage.BASELINE else ""
+    names = sql.quote_names(_EXCLUDED_STAGES[Stage(stage)])
+    apart = (
+        ""
+        if stage == Stage.WORK
+        else _NOT_LABELLED.format(names=sql.quote_names(_LABEL_STAGES[Stage(stage)]))
+    )
+    apart += _NOT_SEEN if stage == Stage.BASELINE else ""
     return f"""
         SELECT s.id, s.priority, s.position FROM annotation_slot s
         JOIN annotation_item i ON i.id = s.item_id
@@ -185,26 +197,26 @@ def _search(stage: str, condition: str, *, lock: bool = True) -> str:
           AND NOT EXISTS (
             SELECT 1 FROM annotation_slot mine
             WHERE mine.member_id = %(member)s AND mine.item_id = s.item_id
-              AND mine.stage IN ({names}) {_ALONE})
+              AND mine.stage IN ({names}) {_ROW_BY_ROW})
           AND NOT EXISTS (
             SELECT 1 FROM annotation_mark skipped
             WHERE skipped.member_id = %(member)s AND skipped.item_id = s.item_id
-              AND skipped.kind = 'skip' AND skipped.ended_at IS NULL {_ALONE})
+              AND skipped.kind = 'skip' AND skipped.ended_at IS NULL {_ROW_BY_ROW})
           {apart}
-        ORDER BY s.priority, s.position LIMIT 1 {sql.locked(passing=True) if lock else ""}"""
+        ORDER BY s.priority, s.position LIMIT 1 {sql.lock_clause(passing=True) if lock else ""}"""
 
 
 # Asked of one row after the other, by index. As joins, which PostgreSQL would else make of them,
 # they read all that a person has ever done.
-_ALONE = "LIMIT 1 OFFSET 0"
+_ROW_BY_ROW = "LIMIT 1 OFFSET 0"
 # A label without a slot (an extra one) counts as well; at stages whose work is to see labels, one
 # that does not count any more lets its author look again.
-_SAID = _APART | {Stage.VERIFY: ("work",), Stage.ADJUDICATE: ("",)}
-_NOT_SAID = """AND NOT EXISTS (
+_LABEL_STAGES = _EXCLUDED_STAGES | {Stage.VERIFY: ("work",), Stage.ADJUDICATE: ("",)}
+_NOT_LABELLED = """AND NOT EXISTS (
             SELECT 1 FROM annotation_label own
             WHERE own.member_id = %(member)s AND own.item_id = s.item_id
               AND own.current AND own.stage IN ({names}) LIMIT 1 OFFSET 0)"""
-_NOT_TOLD = """
+_NOT_SEEN = """
           AND NOT EXISTS (
             SELECT 1 FROM annotation_mark seen
             WHERE seen.member_id = %(member)s AND seen.item_id = s.item_id

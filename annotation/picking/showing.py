@@ -19,7 +19,7 @@ _TEXTLESS = ("id", "item_id", "number", "digest")
 _DIFF = ("id", "revision_id", "algorithm", "segments", "edit_size", "place")
 
 
-WORDS = {"algorithm": diffing.ALGORITHM}
+LOAD_PARAMETERS = {"algorithm": diffing.ALGORITHM}
 
 
 def _columns(table: str, names: tuple[str, ...]) -> str:
@@ -51,34 +51,35 @@ class Claim:
         return self.slot.item
 
 
-def shown(slot_id: int) -> tuple[Slot, Revision]:
+def load_slot(slot_id: int) -> tuple[Slot, Revision]:
     """The slot with its item, and the item's current revision with its diff, if that is stored."""
-    statement = f"{selected('annotation_slot')} WHERE s.id = %(slot)s"
-    [row] = sql.rows(statement, WORDS | {"slot": slot_id})
-    return read(row)
+    statement = f"{select_slots_sql('annotation_slot')} WHERE s.id = %(slot)s"
+    [row] = sql.fetch_rows(statement, LOAD_PARAMETERS | {"slot": slot_id})
+    return parse_row(row)
 
 
-def selected(slots: str, *more: str) -> str:
-    """A statement's end: what `read` reads, of the slots of a table, and more columns of it."""
+def select_slots_sql(slots: str, *more: str) -> str:
+    """A statement's end: what `parse_row` reads, of the slots of a table, and more columns of
+    it."""
     more = (_columns("d", _DIFF), *(f"s.{name}" for name in more))
-    return _statement(_REVISION, ", " + ", ".join(more), slots, join=_ITS_DIFF)
+    return _select_sql(_REVISION, ", " + ", ".join(more), slots, join=_DIFF_JOIN)
 
 
-def read(row: Sequence[Any]) -> tuple[Slot, Revision]:
-    """A row of `selected`, which is told `WORDS`."""
-    slot, revision, diff = _parted(row, _REVISION, _DIFF)
+def parse_row(row: Sequence[Any]) -> tuple[Slot, Revision]:
+    """A row of `select_slots_sql`, which is told `LOAD_PARAMETERS`."""
+    slot, revision, diff = _split_row(row, _REVISION, _DIFF)
     if diff[0] is not None:
         revision.stored_diff = Diff.from_db("default", _DIFF, diff)
     return slot, revision
 
 
-def claimed(member: Membership, slot_id: int, key: str, *, blind: bool) -> Claim:
+def load_claim(member: Membership, slot_id: int, key: str, *, blind: bool) -> Claim:
     """What a label with this key is of; its item is locked. What the member said before is at the
     slot's stage or, if `blind`, at that one. Of the revision the texts are left out."""
-    submission = tickets.digest(key)
+    submission = tickets.digest_token(key)
     words = {"slot": slot_id, "member": member.pk, "submission": submission}
-    [row] = sql.rows(_BLIND_BEFORE if blind else _WORK_BEFORE, words)
-    slot, revision, before = _parted(row, _TEXTLESS, ("",) * 5)
+    [row] = sql.fetch_rows(_BLIND_CLAIM_SQL if blind else _WORK_CLAIM_SQL, words)
+    slot, revision, before = _split_row(row, _TEXTLESS, ("",) * 5)
     sent, label, guidelines, informed, drafted = before
     return Claim(
         slot=slot,
@@ -93,7 +94,7 @@ def claimed(member: Membership, slot_id: int, key: str, *, blind: bool) -> Claim
     )
 
 
-def _statement(of_revision: tuple[str, ...], more: str, slots: str, join: str = "") -> str:
+def _select_sql(of_revision: tuple[str, ...], more: str, slots: str, join: str = "") -> str:
     return (
         f"SELECT {_columns('s', _SLOT)}, {_columns('i', _ITEM)}, {_columns('r', of_revision)}"
         f"{more} FROM {slots} s JOIN annotation_item i ON i.id = s.item_id"
@@ -101,8 +102,8 @@ def _statement(of_revision: tuple[str, ...], more: str, slots: str, join: str = 
     )
 
 
-_ITS_DIFF = " LEFT JOIN annotation_diff d ON d.revision_id = r.id AND d.algorithm = %(algorithm)s"
-_BEFORE = """,
+_DIFF_JOIN = " LEFT JOIN annotation_diff d ON d.revision_id = r.id AND d.algorithm = %(algorithm)s"
+_LABEL_COLUMNS_SQL = """,
     (SELECT id FROM annotation_label WHERE submission = %(submission)s),
     (SELECT id FROM annotation_label WHERE member_id = %(member)s AND item_id = i.id
        AND stage = {stage} AND current),
@@ -111,38 +112,39 @@ _BEFORE = """,
     EXISTS (SELECT 1 FROM annotation_mark WHERE member_id = %(member)s AND item_id = i.id
        AND kind = 'seen' AND ended_at IS NULL),
     EXISTS (SELECT 1 FROM annotation_draft WHERE member_id = %(member)s AND item_id = i.id)"""
-_WORK_BEFORE, _BLIND_BEFORE = (
-    _statement(_TEXTLESS, _BEFORE.format(stage=stage), "annotation_slot") + " WHERE s.id = %(slot)s"
+_WORK_CLAIM_SQL, _BLIND_CLAIM_SQL = (
+    _select_sql(_TEXTLESS, _LABEL_COLUMNS_SQL.format(stage=stage), "annotation_slot")
+    + " WHERE s.id = %(slot)s"
     for stage in ("s.stage", "'blind'")
 )
 
 
-def _parted(
+def _split_row(
     row: Sequence[Any], names: tuple[str, ...], more: tuple[str, ...]
 ) -> tuple[Slot, Revision, list[Any]]:
-    """A row of `_statement`: the slot with its item, the revision, and the values behind them."""
+    """A row of `_select_sql`: the slot with its item, the revision, and the values behind them."""
     of_item, of_revision = len(_SLOT), len(_SLOT) + len(_ITEM)
     behind = of_revision + len(names)
     slot = Slot.from_db("default", _SLOT, row[:of_item])
-    item = Item.from_db("default", _ITEM, _read(_ITEM, row[of_item:of_revision]))
-    revision = Revision.from_db("default", names, _read(names, row[of_revision:behind]))
+    item = Item.from_db("default", _ITEM, _convert_values(_ITEM, row[of_item:of_revision]))
+    revision = Revision.from_db("default", names, _convert_values(names, row[of_revision:behind]))
     slot.item = revision.item = item
-    return slot, revision, _read(more, row[behind:])
+    return slot, revision, _convert_values(more, row[behind:])
 
 
-def _read(names: tuple[str, ...], values: Sequence[Any]) -> list[Any]:
+def _convert_values(names: tuple[str, ...], values: Sequence[Any]) -> list[Any]:
     """The values with their JSON and their times read, as they come from both databases."""
     return [
-        _READ[name](value) if name in _READ and value is not None else value
+        _CONVERTERS[name](value) if name in _CONVERTERS and value is not None else value
         for name, value in zip(names, values, strict=True)
     ]
 
 
-_READ: dict[str, Callable[[Any], Any]] = {
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "fields": json.loads,
     "flags": json.loads,
     "texts": json.loads,
     "segments": json.loads,
-    "first_reply_at": sql.time,
-    "deleted_at": sql.time,
+    "first_reply_at": sql.parse_time,
+    "deleted_at": sql.parse_time,
 }

@@ -9,35 +9,35 @@ from django.db import connection
 from annotation import prepared
 
 
-def rows(statement: str, words: Any) -> list[tuple[Any, ...]]:
-    with prepared.planned() as cursor:
+def fetch_rows(statement: str, words: Any) -> list[tuple[Any, ...]]:
+    with prepared.prepared_cursor() as cursor:
         cursor.execute(statement, words)
         return cursor.fetchall()
 
 
-def change(statement: str, words: Any) -> int:
+def execute_change(statement: str, words: Any) -> int:
     """How many rows the statement changed."""
-    with prepared.planned() as cursor:
+    with prepared.prepared_cursor() as cursor:
         cursor.execute(statement, words)
         return cursor.rowcount
 
 
-def moment(time: datetime) -> Any:
+def to_database_time(time: datetime) -> Any:
     return connection.ops.adapt_datetimefield_value(time)
 
 
-def time(value: Any) -> datetime | None:
+def parse_time(value: Any) -> datetime | None:
     """A time as the database gives it to a statement of which it knows no model."""
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
     return value.replace(tzinfo=UTC) if value and value.tzinfo is None else value
 
 
-def names(stages: Iterable[str]) -> str:
+def quote_names(stages: Iterable[str]) -> str:
     return ", ".join(f"'{stage}'" for stage in stages)
 
 
-def locked(*, passing: bool) -> str:
+def lock_clause(*, passing: bool) -> str:
     """Lock the slots that are found, passing over those that somebody else has locked or not."""
     if not connection.features.has_select_for_update:
         return ""

@@ -9,11 +9,11 @@ from annotation.models import Membership, Stage
 from annotation.picking import sql
 
 # How far a cursor may lag behind, in positions of items.
-STRIDE = 32
+CURSOR_STRIDE = 32
 
 
 @dataclass(frozen=True)
-class Turn:
+class CursorState:
     """How far a member, whose row is locked, has come through a stage."""
 
     priority: int = -32768
@@ -21,7 +21,7 @@ class Turn:
     nothing_until: datetime | None = None
 
 
-def lock(member: Membership, stage: str = Stage.WORK) -> Turn:
+def lock_member(member: Membership, stage: str = Stage.WORK) -> CursorState:
     """The member's presses are served one after the other, each with a snapshot of its own; how
     far they have come through the stage.
 
@@ -29,7 +29,7 @@ def lock(member: Membership, stage: str = Stage.WORK) -> Turn:
     cursor that moved while the lock was waited for is read as it was, which costs a few steps.
     """
     locked = "FOR NO KEY UPDATE OF m" if connection.features.has_select_for_update else ""
-    found = sql.rows(
+    found = sql.fetch_rows(
         f"""
         SELECT c.priority, c.position, c.nothing_until FROM annotation_membership m
         LEFT JOIN annotation_cursor c ON c.member_id = m.id AND c.stage = %s
@@ -38,16 +38,20 @@ def lock(member: Membership, stage: str = Stage.WORK) -> Turn:
         [stage, member.pk],
     )
     priority, position, until = found[0] if found else (None, None, None)
-    return Turn() if priority is None else Turn(priority, position, sql.time(until))
+    return (
+        CursorState()
+        if priority is None
+        else CursorState(priority, position, sql.parse_time(until))
+    )
 
 
-def lock_with_item(member: Membership, slot_id: int) -> None:
-    """`lock`, and then let whoever labels or corrects the item of the slot take turns.
+def lock_member_and_item(member: Membership, slot_id: int) -> None:
+    """`lock_member`, and then let whoever labels or corrects the item of the slot take turns.
 
     The member's row is locked before the join that the lock of the item's row waits for.
     """
     if connection.features.has_select_for_update:
-        sql.rows(
+        sql.fetch_rows(
             """
             WITH m AS MATERIALIZED (
               SELECT id FROM annotation_membership WHERE id = %s FOR NO KEY UPDATE)
@@ -59,15 +63,17 @@ def lock_with_item(member: Membership, slot_id: int) -> None:
         )
 
 
-def move_on(member: Membership, stage: str, turn: Turn, priority: int, position: int) -> None:
+def advance_cursor(
+    member: Membership, stage: str, turn: CursorState, priority: int, position: int
+) -> None:
     """Let the member's next searches begin after this place, once it is some way ahead.
 
     Not after each: a search steps over the few slots since, which are not open any more or the
     member's own.
     """
-    if priority == turn.priority and position < turn.position + STRIDE:
+    if priority == turn.priority and position < turn.position + CURSOR_STRIDE:
         return
-    sql.change(
+    sql.execute_change(
         """
         INSERT INTO annotation_cursor (member_id, stage, priority, position)
         VALUES (%s, %s, %s, %s)
@@ -78,13 +84,13 @@ def move_on(member: Membership, stage: str, turn: Turn, priority: int, position:
     )
 
 
-def found_nothing(member: Membership, stage: str, until: datetime) -> None:
+def record_empty_search(member: Membership, stage: str, until: datetime) -> None:
     """Remember that a search of everything found nothing, so that it is not made on each ask."""
-    sql.change(
+    sql.execute_change(
         """
         INSERT INTO annotation_cursor (member_id, stage, priority, position, nothing_until)
         VALUES (%s, %s, -32768, -1, %s)
         ON CONFLICT (member_id, stage) DO UPDATE SET nothing_until = excluded.nothing_until
         """,
-        [member.pk, stage, sql.moment(until)],
+        [member.pk, stage, sql.to_database_time(until)],
     )

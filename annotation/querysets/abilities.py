@@ -21,22 +21,22 @@ SUGGESTED, SUGGESTED_BY = "suggested_ability", "suggested_by"
 SUGGESTION = (SUGGESTED, SUGGESTED_BY)
 
 
-def unsorted(items: ItemQuerySet) -> ItemQuerySet:
+def filter_unsorted(items: ItemQuerySet) -> ItemQuerySet:
     """Those of no ability that prompts are sorted into; a file may have called it otherwise."""
     return items.exclude(ability__in=_slugs())
 
 
-def suggested(items: ItemQuerySet) -> ItemQuerySet:
+def filter_suggested(items: ItemQuerySet) -> ItemQuerySet:
     """Those that are not sorted yet and for which there is a suggestion."""
-    return unsorted(items).filter(fields__has_key=SUGGESTED)
+    return filter_unsorted(items).filter(fields__has_key=SUGGESTED)
 
 
-def unsorted_first(items: ItemQuerySet) -> ItemQuerySet:
+def order_unsorted_first(items: ItemQuerySet) -> ItemQuerySet:
     rank = Case(When(ability__in=_slugs(), then=Value(1)), default=Value(0))
     return items.alias(rank=rank).order_by("rank", "position")
 
 
-def beginnings(items: Iterable[Item], text: str, length: int) -> dict[int, str]:
+def text_beginnings(items: Iterable[Item], text: str, length: int) -> dict[int, str]:
     """The first so many characters of a text of each as it is now, by the item's id."""
     from annotation.models import Revision
 

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Count, Func
 
 
-def counts(rows: models.QuerySet[Any], field: str) -> dict[Any, int]:
+def count_by(rows: models.QuerySet[Any], field: str) -> dict[Any, int]:
     return dict(rows.order_by().values_list(field).annotate(Count("pk")))
 
 
@@ -28,6 +28,6 @@ class Tenths(Func):
     template = "CAST(ROUND(CAST(%(expressions)s AS numeric) * 10) AS integer)"
 
 
-def tally(rows: models.QuerySet[Any], **keys: Any) -> list[dict[str, Any]]:
+def count_by_keys(rows: models.QuerySet[Any], **keys: Any) -> list[dict[str, Any]]:
     """Counts by several keys at once, each an expression: rows of the keys and `n`."""
     return list(rows.order_by().values(**keys).annotate(n=Count("pk")))

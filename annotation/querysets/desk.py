@@ -58,7 +58,7 @@ class CommentQuerySet(models.QuerySet[Any]):
 
     def for_page(self) -> list[Any]:
         """Oldest first, each with its `number` among all that the item ever had."""
-        return numbered(self.order_by("created_at", "pk"))
+        return number_comments(self.order_by("created_at", "pk"))
 
     def called(self, item: Item, number: int) -> Any:
         """The item's comment of this number, counted from 1; None if there is none."""
@@ -75,7 +75,7 @@ class CommentQuerySet(models.QuerySet[Any]):
         return self.filter(created_at__gt=time) if time else self
 
 
-def numbered(found: Iterable[Any]) -> list[Any]:
+def number_comments(found: Iterable[Any]) -> list[Any]:
     """The comments with their places among all that their items ever had, counted from 1."""
     from annotation.models import Comment
 

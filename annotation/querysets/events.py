@@ -23,8 +23,8 @@ class EventQuerySet(models.QuerySet["Event"]):
 
     def on_days(self, first: date | None, last: date | None) -> EventQuerySet:
         """Of these days of UTC, both included; None leaves a side open."""
-        found = self.filter(created_at__gte=_midnight(first)) if first else self
-        return found.filter(created_at__lt=_midnight(last) + timedelta(days=1)) if last else found
+        found = self.filter(created_at__gte=_day_start(first)) if first else self
+        return found.filter(created_at__lt=_day_start(last) + timedelta(days=1)) if last else found
 
     def by(self, name: str) -> EventQuerySet:
         """Of the member of this name, or of the account without a place in the project."""
@@ -53,5 +53,5 @@ class EventQuerySet(models.QuerySet["Event"]):
             return [kind for (kind,) in cursor.fetchall()]
 
 
-def _midnight(day: date) -> datetime:
+def _day_start(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)

@@ -21,16 +21,16 @@ from django.db.models import (
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 
-from annotation.querysets.counting import Tenths, counts
+from annotation.querysets.counting import Tenths, count_by
 
 if TYPE_CHECKING:
     from annotation.models import Item, Project
 
 
 # The columns that say what kind of item one is; all else that its import gave is in `fields`.
-OF_KIND = ("category", "ability", "source_ability", "origin")
+KIND_COLUMNS = ("category", "ability", "source_ability", "origin")
 # How databases write what JSON holds as true or false.
-TRUTHS = {"True": ("true", "1"), "False": ("false", "0")}
+BOOLEAN_SPELLINGS = {"True": ("true", "1"), "False": ("false", "0")}
 
 
 class ItemQuerySet(models.QuerySet["Item"]):
@@ -159,14 +159,14 @@ class ItemQuerySet(models.QuerySet["Item"]):
     def having(self, fields: Mapping[str, Any]) -> ItemQuerySet:
         """Those with these values in columns of their kind, or fields of their own; of a list of
         values with one of them."""
-        columns = {name: str(value) for name, value in fields.items() if name in OF_KIND}
-        own = {name: value for name, value in fields.items() if name not in OF_KIND}
-        return _saying(self.filter(**columns), "fields", own)
+        columns = {name: str(value) for name, value in fields.items() if name in KIND_COLUMNS}
+        own = {name: value for name, value in fields.items() if name not in KIND_COLUMNS}
+        return _with_json_values(self.filter(**columns), "fields", own)
 
     def answered(self, answers: Mapping[str, Any]) -> ItemQuerySet:
         """Those of which these answers are held true beside the deciding one; of several choices
         one of them."""
-        held = _saying(self._resolutions().filter(item=OuterRef("pk")), "values", answers)
+        held = _with_json_values(self._resolutions().filter(item=OuterRef("pk")), "values", answers)
         return self.filter(Exists(held))
 
     def said_to_be(
@@ -248,7 +248,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def values_of(self, name: str) -> list[str]:
         """The different values of a column, or of a field that the import gave, sorted."""
-        value = F(name) if name in OF_KIND else KeyTransform(name, "fields")
+        value = F(name) if name in KIND_COLUMNS else KeyTransform(name, "fields")
         found = self.order_by().annotate(one=value).values_list("one", flat=True).distinct()
         return sorted({str(value) for value in found if value not in (None, "")})
 
@@ -259,7 +259,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def per_project(self, projects: Iterable[Project]) -> dict[int, int]:
         """Counts by the project's id; projects without any are left out."""
-        return counts(self.filter(project__in=projects), "project")
+        return count_by(self.filter(project__in=projects), "project")
 
     def by_category_and_repeats(self) -> models.QuerySet[Any, dict[str, Any]]:
         repeating = Q(duplicate_of__isnull=False)
@@ -288,13 +288,13 @@ def _as_text(column: str) -> str | ExpressionWrapper:
     return ExpressionWrapper(F(column), models.TextField()) if is_json else column
 
 
-def _saying(found: Any, column: str, values: Mapping[str, Any]) -> Any:
+def _with_json_values(found: Any, column: str, values: Mapping[str, Any]) -> Any:
     """Rows whose JSON object in a column has these values; in place of a list one of it."""
     for place, (name, value) in enumerate(values.items()):
         own, among = f"{column}_{place}", json.dumps(str(value), ensure_ascii=False)
         listed = Q(**{f"{own}__startswith": "[", f"{own}__contains": among})
         # As a text, or SQLite would compare it as JSON.
         text = Cast(KeyTextTransform(name, column), models.TextField())
-        same = {f"{own}__in": [str(value), *TRUTHS.get(str(value), ())]}
+        same = {f"{own}__in": [str(value), *BOOLEAN_SPELLINGS.get(str(value), ())]}
         found = found.alias(**{own: text}).filter(Q(**same) | listed)
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import models
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, Sum
 
-from annotation.querysets.counting import counts
+from annotation.querysets.counting import count_by
 
 if TYPE_CHECKING:
     from annotation.models import Account, Item, Label, Project
@@ -103,7 +103,7 @@ class LabelQuerySet(models.QuerySet[Any]):
 
     def per_project(self, projects: Iterable[Project]) -> dict[int, int]:
         """Counts by the project's id; projects without any are left out."""
-        return counts(self.filter(project__in=projects), "project")
+        return count_by(self.filter(project__in=projects), "project")
 
     def for_page(self) -> LabelQuerySet:
         """All of them, oldest first, with who said it of which revision."""
@@ -221,7 +221,7 @@ class ResolutionQuerySet(models.QuerySet[Any]):
 
     def per_project(self, projects: Iterable[Project]) -> dict[int, int]:
         """Counts by the project's id; projects without any are left out."""
-        return counts(self.filter(item__project__in=projects), "item__project")
+        return count_by(self.filter(item__project__in=projects), "item__project")
 
     def per_category(self, project: Project) -> dict[str, int]:
-        return counts(self.filter(item__project=project), "item__category")
+        return count_by(self.filter(item__project=project), "item__category")

@@ -10,12 +10,12 @@ from django.db import connection, models
 One = TypeVar("One")
 
 # As many texts as can be held at once without being felt, and few enough queries.
-PART = 1_000
+BATCH_SIZE = 1_000
 # So many rows of some kilobytes PostgreSQL sends at once.
-SENT = 100
+FETCH_SIZE = 100
 
 
-def in_parts(found: models.QuerySet[Any, Any], size: int = PART) -> Iterator[list[int]]:
+def id_batches(found: models.QuerySet[Any, Any], size: int = BATCH_SIZE) -> Iterator[list[int]]:
     """The ids of all rows in their order, so many at a time.
 
     Databases sort ids alone where they would otherwise sort texts, and need not hold all that is
@@ -26,14 +26,14 @@ def in_parts(found: models.QuerySet[Any, Any], size: int = PART) -> Iterator[lis
         yield ids[start : start + size].tolist()
 
 
-def batched(some: Iterable[One], size: int) -> Iterator[list[One]]:
+def make_batches(some: Iterable[One], size: int) -> Iterator[list[One]]:
     """Whatever comes, so many at a time."""
     stream = iter(some)
     while batch := list(islice(stream, size)):
         yield batch
 
 
-def streamed(
+def stream_rows(
     found: models.QuerySet[Any, Any], told: Callable[[Any], models.QuerySet[Any, tuple[Any, ...]]]
 ) -> Iterator[tuple[Any, ...]]:
     """What is `told` of all rows, in their order, as the database has it, so JSON as its text."""
@@ -43,9 +43,9 @@ def streamed(
         # as long as a frame of the error holds it: that waited for ever.
         with connection.chunked_cursor() as cursor:
             cursor.execute(*told(found).query.sql_with_params())
-            while rows := cursor.fetchmany(SENT):
+            while rows := cursor.fetchmany(FETCH_SIZE):
                 yield from rows
         return
     order = found.query.order_by
-    for ids in in_parts(found):
+    for ids in id_batches(found):
         yield from told(found.model._default_manager.filter(pk__among=ids).order_by(*order))

@@ -72,7 +72,7 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
 
     def _seats(self, slug: str) -> MembershipQuerySet:
         """Without the text of task types, which every request would else read: what a version
-        says is known by its digest (`tasktypes.of_version`)."""
+        says is known by its digest (`tasktypes.load_version`)."""
         return (
             self.filter(active=True, project__slug=slug, project__archived_at=None)
             .defer("project__task_type__definition", "project__task_type__source")

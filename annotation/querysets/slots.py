@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from django.db import models
 from django.db.models import Case, Exists, OuterRef, Q, When
 
-from annotation.querysets.counting import counts
+from annotation.querysets.counting import count_by
 
 if TYPE_CHECKING:
     from annotation.models import Item, Slot
@@ -87,7 +87,7 @@ class SlotQuerySet(models.QuerySet["Slot"]):
     def kept_counts(self) -> dict[int, int]:
         """How many open places are kept for whom, by the member's id."""
         kept = self.filter(reserved_for__isnull=False, state="open", item__deleted_at=None)
-        return counts(kept, "reserved_for")
+        return count_by(kept, "reserved_for")
 
     def of_others(self, member_id: int) -> SlotQuerySet:
         return self.exclude(member=member_id).of_live_items()
@@ -109,11 +109,11 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         return self.filter(mine | Q(state="open") | Q(state="held", held_until__lte=now))
 
     def per_reason(self) -> dict[str, int]:
-        return counts(self, "reason")
+        return count_by(self, "reason")
 
     def missing_labels(self, items: Iterable[int]) -> dict[int, int]:
         """How many labels are still to come, by the item's id; items without any are left out."""
-        return counts(self.at_work().in_use().filter(item__in=list(items)), "item")
+        return count_by(self.at_work().in_use().filter(item__in=list(items)), "item")
 
     def not_closed(self) -> SlotQuerySet:
         return self.exclude(state="closed")

@@ -6,24 +6,31 @@ slots, always in this order, so that no two wait for each other; taking the next
 a slot at once, and passes over those that are locked.
 """
 
-from annotation.queue.labelling import correct, label
-from annotation.queue.offers import Offer, Progress, Waiting, counted, progress, recent
-from annotation.queue.returning import flag, renew, reopen, skip, undo
+from annotation.queue.labelling import store_correction, store_label
+from annotation.queue.offers import (
+    MemberProgress,
+    Offer,
+    Waiting,
+    count_items,
+    load_progress,
+    recent_labels,
+)
+from annotation.queue.returning import renew_holds, reopen_item, skip_item, toggle_flag, undo_label
 from annotation.queue.taking import next_offer
 
 __all__ = [
+    "MemberProgress",
     "Offer",
-    "Progress",
     "Waiting",
-    "correct",
-    "counted",
-    "flag",
-    "label",
+    "count_items",
+    "load_progress",
     "next_offer",
-    "progress",
-    "recent",
-    "renew",
-    "reopen",
-    "skip",
-    "undo",
+    "recent_labels",
+    "renew_holds",
+    "reopen_item",
+    "skip_item",
+    "store_correction",
+    "store_label",
+    "toggle_flag",
+    "undo_label",
 ]

@@ -4,10 +4,10 @@ from annotation import prepared
 from annotation.models import Event, Item, Membership
 
 
-def of(kind: str, member: Membership, item: Item, **data: object) -> Event:
+def build_event(kind: str, member: Membership, item: Item, **data: object) -> Event:
     who = {"project_id": item.project_id, "member_id": member.pk}
     return Event(kind=kind, subject=item.key, data=data, **who)
 
 
-def record(kind: str, member: Membership, item: Item, **data: object) -> None:
-    prepared.insert(of(kind, member, item, **data))
+def record_event(kind: str, member: Membership, item: Item, **data: object) -> None:
+    prepared.insert_rows(build_event(kind, member, item, **data))

@@ -8,19 +8,19 @@ from django.utils import timezone
 
 from annotation import following, places, prepared, revising, tasktypes, tickets, writing
 from annotation.errors import Refused, Stale
-from annotation.models import LIKE_WORK, Draft, Label, Membership, Slot, Stage
+from annotation.models import WORK_LIKE_STAGES, Draft, Label, Membership, Slot, Stage
 from annotation.picking import holding, showing, turns
 from annotation.picking.showing import Claim
 from annotation.queue import admitting, events, offers
 from annotation.queue.offers import Offer
-from annotation.submissions import Said, Shown
+from annotation.submissions import ShownItem, SubmittedAnswers
 from annotation.tasktypes import TaskType
 
 
-def label(
+def store_label(
     member: Membership,
-    shown: Shown,
-    said: Said,
+    shown: ShownItem,
+    said: SubmittedAnswers,
     *,
     stage: str = Stage.WORK,
     now: datetime | None = None,
@@ -34,26 +34,26 @@ def label(
     corrected meanwhile.
     """
     now = now or timezone.now()
-    ticket = admitting.ticket(member, shown)
-    task = tasktypes.of_project(member.project)
+    ticket = admitting.read_own_token(member, shown)
+    task = tasktypes.load_task_type(member.project)
     asked = Stage.BLIND if ticket.blind else Stage.WORK
     said = replace(said, answers=task.clean(said.answers, stage=asked))
     with writing.transact():
-        turns.lock_with_item(member, ticket.slot_id)
-        claim = showing.claimed(member, ticket.slot_id, shown.key, blind=ticket.blind)
-        admitting.check_desk(claim.slot, stage)
+        turns.lock_member_and_item(member, ticket.slot_id)
+        claim = showing.load_claim(member, ticket.slot_id, shown.key, blind=ticket.blind)
+        admitting.check_stage(claim.slot, stage)
         if claim.sent is not None:
-            return _same(Label.objects.get(pk=claim.sent), said)
-        admitting.check_shown(member, claim.item, shown)
+            return _check_same(Label.objects.get(pk=claim.sent), said)
+        admitting.check_item(member, claim.item, shown)
         admitting.check_fresh(claim.item, ticket, shown)
-        made = _store(_made(member, claim, said, task, now), claim)
-        following.after(made, task, now)
+        made = _save_label(_build_label(member, claim, said, task, now), claim)
+        following.apply_label(made, task, now)
     return made
 
 
-def correct(
+def store_correction(
     member: Membership,
-    shown: Shown,
+    shown: ShownItem,
     texts: Mapping[str, str],
     *,
     note: str = "",
@@ -64,29 +64,31 @@ def correct(
     Labels of older revisions stop counting and their slots reopen. Texts that the item has
     already change nothing, so the same correction sent twice is one. A silent check that is
     corrected is none any more, since its known answer was of the old texts. Raises `Refused` and
-    `Stale` as `label` does.
+    `Stale` as `store_label` does.
     """
     now = now or timezone.now()
     _check_correction(member, texts)
-    ticket = admitting.ticket(member, shown)
+    ticket = admitting.read_own_token(member, shown)
     with writing.transact():
-        slot, current = admitting.locked(member, ticket, shown)
+        slot, current = admitting.lock_shown(member, ticket, shown)
         _check_correctable(member, slot, ticket)
-        admitting.check_of(ticket, shown)
-        corrected = revising.corrected(slot.item.revision(shown.revision).texts, texts)
+        admitting.check_revision(ticket, shown)
+        corrected = revising.merge_texts(slot.item.revision(shown.revision).texts, texts)
         if corrected == current.texts:
-            return offers.of(member, slot, current)
+            return offers.build_offer(member, slot, current)
         admitting.check_fresh(slot.item, ticket, shown)
-        revising.revise(slot.item, corrected, author=member, note=note, now=now)
-        places.push_back(member, slot.item, now)
-        slot.hold(member.pk, places.until(member, now))
-        following.after_correction(slot.item, now)
+        revising.add_revision(slot.item, corrected, author=member, note=note, now=now)
+        places.move_held_behind(member, slot.item, now)
+        slot.hold(member.pk, places.hold_until(member, now))
+        following.apply_correction(slot.item, now)
         numbers = {"old": {"revision": current.number}, "new": {"revision": current.number + 1}}
-        events.record("correct", member, slot.item, note=note, **numbers)
-    return offers.of(member, *showing.shown(slot.pk))
+        events.record_event("correct", member, slot.item, note=note, **numbers)
+    return offers.build_offer(member, *showing.load_slot(slot.pk))
 
 
-def _made(member: Membership, claim: Claim, said: Said, task: TaskType, now: datetime) -> Label:
+def _build_label(
+    member: Membership, claim: Claim, said: SubmittedAnswers, task: TaskType, now: datetime
+) -> Label:
     """The label of what was claimed, with the versions that it was made under; not stored yet."""
     return Label(
         project_id=member.project_id,
@@ -108,25 +110,25 @@ def _made(member: Membership, claim: Claim, said: Said, task: TaskType, now: dat
     )
 
 
-def _store(label: Label, claim: Claim) -> Label:
+def _save_label(label: Label, claim: Claim) -> Label:
     """Store the label in the place that it fills, in place of what the member said before."""
-    member, first = label.member, label.stage in LIKE_WORK and claim.label is None
-    event = events.of("label", member, claim.item, **_change(label, claim))
-    if not (first and holding.fill_first(claim.slot, label, event)):
-        label.slot = _filled(member, claim.slot, label.stage, label.created_at)
+    member, first = label.member, label.stage in WORK_LIKE_STAGES and claim.label is None
+    event = events.build_event("label", member, claim.item, **_event_data(label, claim))
+    if not (first and holding.store_first_label(claim.slot, label, event)):
+        label.slot = _fill_slot(member, claim.slot, label.stage, label.created_at)
         label.counted = label.slot is not None
         if first:
-            holding.count_label(member, 1)
+            holding.adjust_label_count(member, 1)
         if claim.label is not None:
             Label.objects.filter(pk=claim.label).update(current=False)
-        prepared.insert(label, event)
+        prepared.insert_rows(label, event)
     if claim.drafted and label.stage != Stage.BLIND:
         for draft in Draft.objects.of(member.pk).filter(item=claim.item):
             draft.sent()
     return label
 
 
-def _change(label: Label, claim: Claim) -> dict[str, object]:
+def _event_data(label: Label, claim: Claim) -> dict[str, object]:
     """What is on record of it: the choice, and in whose place, at what revision and stage."""
     new = {"choice": label.choice, "revision": claim.revision.number, "stage": label.stage}
     if claim.label is None:
@@ -138,20 +140,20 @@ def _change(label: Label, claim: Claim) -> dict[str, object]:
     }
 
 
-def _filled(member: Membership, shown: Slot, stage: str, now: datetime) -> Slot | None:
+def _fill_slot(member: Membership, shown: Slot, stage: str, now: datetime) -> Slot | None:
     """The slot that the label fills, None for an extra one."""
     if stage == Stage.BLIND:
         blind = Slot.objects.at(member.project_id, stage).of_member(member.pk).of_item(shown.item)
-        return blind.first() or places.own(member, shown.item, stage)
-    if holding.fill(shown.pk, member):
+        return blind.first() or places.create_held_slot(member, shown.item, stage)
+    if holding.fill_slot(shown.pk, member):
         return shown
-    slot = places.to_fill(member, shown, now)
+    slot = places.find_slot_to_fill(member, shown, now)
     if slot:
         slot.fill(member.pk)
     return slot
 
 
-def _same(sent: Label, said: Said) -> Label:
+def _check_same(sent: Label, said: SubmittedAnswers) -> Label:
     """The stored label, if it still says what is said now.
 
     Else the person went back to an old page, and what they say now must not be dropped in silence.
@@ -163,7 +165,7 @@ def _same(sent: Label, said: Said) -> Label:
     return sent
 
 
-def _check_correctable(member: Membership, slot: Slot, ticket: tickets.Ticket) -> None:
+def _check_correctable(member: Membership, slot: Slot, ticket: tickets.SubmissionToken) -> None:
     if slot.member_id != member.pk:
         raise Stale("This item went to somebody else meanwhile. Your text is still here: copy it.")
     if ticket.blind:
@@ -173,7 +175,7 @@ def _check_correctable(member: Membership, slot: Slot, ticket: tickets.Ticket) -
 
 
 def _check_correction(member: Membership, texts: Mapping[str, str]) -> None:
-    task = tasktypes.of_project(member.project)
+    task = tasktypes.load_task_type(member.project)
     if set(texts) != {task.correctable}:
         raise Refused(f"Only the {task.correctable} text can be corrected.")
     if not texts[task.correctable].strip():

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from annotation import awaiting, practising, seldom, tickets, veils
 from annotation.models import (
-    LIKE_WORK,
+    WORK_LIKE_STAGES,
     Draft,
     Item,
     Label,
@@ -18,10 +18,10 @@ from annotation.models import (
     Stage,
 )
 from annotation.querysets import LabelQuerySet
-from annotation.submissions import Shown
+from annotation.submissions import ShownItem
 
-A_STRIP = 10
-_OWN_DESKS = (Stage.VERIFY, Stage.ADJUDICATE)
+RECENT_LABELS = 10
+_SEPARATE_STAGES = (Stage.VERIFY, Stage.ADJUDICATE)
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Offer:
     blind: Label | None = None
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> ShownItem:
         """What a submission must say that it speaks of."""
-        return Shown(self.key, self.name, self.revision.number)
+        return ShownItem(self.key, self.name, self.revision.number)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Progress:
+class MemberProgress:
     """Counts of items: labelled by the member, resolved, in the project, still to be resolved.
 
     Of those that are left, `awaiting` are no work yet; `awaited` says so in words.
@@ -84,27 +84,27 @@ class Progress:
         return max(0, self.left - self.awaiting)
 
 
-def of(
+def build_offer(
     member: Membership, slot: Slot, revision: Revision, *, previous: Label | None = None
 ) -> Offer:
     """The slot's item as it is offered to the member."""
     slot.item.project = member.project  # so that nobody reads it again
     blind = None
     phase = "practice" if slot.stage == Stage.PRACTICE else "label"
-    if member.project.blind_first and slot.stage in LIKE_WORK:
+    if member.project.blind_first and slot.stage in WORK_LIKE_STAGES:
         blind = _label(member, slot.item, Stage.BLIND)
         phase = "label" if blind else "blind"
     if slot.state == Slot.State.FILLED and previous is None:
         previous = _label(member, slot.item, slot.stage)
-    if slot.stage in _OWN_DESKS and previous is None:
-        previous = _taken_back(member, slot, revision)
-    ticket = tickets.Ticket(slot.pk, member.pk, revision.number, phase == "blind")
-    key, item = tickets.issue(ticket), slot.item
-    name = veils.name_of(member, item) if phase == "blind" else item.key
+    if slot.stage in _SEPARATE_STAGES and previous is None:
+        previous = _withdrawn_label(member, slot, revision)
+    ticket = tickets.SubmissionToken(slot.pk, member.pk, revision.number, phase == "blind")
+    key, item = tickets.issue_token(ticket), slot.item
+    name = veils.blind_name(member, item) if phase == "blind" else item.key
     return Offer(slot, item, revision, key, name, phase, previous, blind)
 
 
-def waiting(member: Membership, stage: str, now: datetime) -> Waiting:
+def explain_waiting(member: Membership, stage: str, now: datetime) -> Waiting:
     """Why there is nothing; only slots that the member could have are counted."""
     held = Slot.objects.at(member.project_id, stage).of_live_items().held(now)
     others = held.untouched_by(member.pk).order_by("held_until")
@@ -112,20 +112,20 @@ def waiting(member: Membership, stage: str, now: datetime) -> Waiting:
     return Waiting(
         held_by_others=others.count() if first else 0,
         next_free=first.held_until if first else None,
-        done=done(member, stage),
-        practising=stage == Stage.WORK and practising.due(member),
-        awaiting=awaiting.count(member.project, member.role) if stage == Stage.WORK else 0,
+        done=count_labels(member, stage),
+        practising=stage == Stage.WORK and practising.is_due(member),
+        awaiting=awaiting.count_waiting(member.project, member.role) if stage == Stage.WORK else 0,
     )
 
 
-def done(member: Membership, stage: str) -> int:
+def count_labels(member: Membership, stage: str) -> int:
     """How many labels of the member are in force at a stage, all that looks like work being one."""
     if stage == Stage.WORK:
         return member.labelled
     return Label.objects.current().by_member(member.pk, stage).count()
 
 
-def progress(member: Membership) -> Progress:
+def load_progress(member: Membership) -> MemberProgress:
     """How far the project and the member have come, in items.
 
     Counting a large project takes a while, so its counts may be some seconds old, and older for
@@ -133,17 +133,23 @@ def progress(member: Membership) -> Progress:
     is known are not counted.
     """
     project = member.project
-    total, resolved = seldom.remembered(project, "progress", member.role, lambda: counted(project))
-    waiting = awaiting.count(project, member.role) if awaiting.possible([project]) else 0
-    left, said = total - resolved, awaiting.said(project, waiting, member.role)
-    return Progress(member.labelled, resolved, total, left, waiting, said)
+    total, resolved = seldom.get_cached_count(
+        project, "progress", member.role, lambda: count_items(project)
+    )
+    waiting = (
+        awaiting.count_waiting(project, member.role)
+        if awaiting.projects_with_waiting([project])
+        else 0
+    )
+    left, said = total - resolved, awaiting.describe_waiting(project, waiting, member.role)
+    return MemberProgress(member.labelled, resolved, total, left, waiting, said)
 
 
-def recent(member: Membership, number: int = A_STRIP) -> list[Label]:
+def recent_labels(member: Membership, number: int = RECENT_LABELS) -> list[Label]:
     """The member's last labels in force, the latest first, with their items."""
     found = [
         label
-        for stage in LIKE_WORK
+        for stage in WORK_LIKE_STAGES
         for label in Label.objects.current().by_member(member.pk, stage).for_strip()[:number]
     ]
     return sorted(found, key=lambda label: (label.created_at, label.pk), reverse=True)[:number]
@@ -152,7 +158,7 @@ def recent(member: Membership, number: int = A_STRIP) -> list[Label]:
 def last_label(member: Membership, stages: tuple[str, ...]) -> Label | None:
     """The member's last label in force at any of the stages; to decide, one that still counts."""
     # One search a stage: each is the first row of an index, where all at once would be a sort.
-    found = [_in_force(stage).by_member(member.pk, stage).first() for stage in stages]
+    found = [_labels_in_force(stage).by_member(member.pk, stage).first() for stage in stages]
     return max(
         (label for label in found if label),
         key=lambda label: (label.created_at, label.pk),
@@ -160,14 +166,14 @@ def last_label(member: Membership, stages: tuple[str, ...]) -> Label | None:
     )
 
 
-def _in_force(stage: str) -> LabelQuerySet:
+def _labels_in_force(stage: str) -> LabelQuerySet:
     """An extra label is still its author's word; a decision that another's took the place of is
     not to be taken back."""
     labels = Label.objects
-    return labels.counted() if stage in _OWN_DESKS else labels.current()
+    return labels.counted() if stage in _SEPARATE_STAGES else labels.current()
 
 
-def knows(member: Membership, item: Item) -> bool:
+def has_met_item(member: Membership, item: Item) -> bool:
     """Whether the member was ever shown the item: labelled, held, skipped or drafted it."""
     return (
         Slot.objects.in_project(member.project_id).of_member(member.pk).of_item(item).exists()
@@ -181,14 +187,14 @@ def _label(member: Membership, item: Item, stage: str) -> Label | None:
     return Label.objects.current().filter(member=member, item=item, stage=stage).first()
 
 
-def _taken_back(member: Membership, slot: Slot, revision: Revision) -> Label | None:
+def _withdrawn_label(member: Membership, slot: Slot, revision: Revision) -> Label | None:
     """The last word on the item at the stage, if it is the member's, who took it back."""
     said = Label.objects.of_item(slot.item).at_stage(slot.stage).of_revision(revision)
     last = said.latest_first().first()
     return last if last and last.withdrawn_at and last.member_id == member.pk else None
 
 
-def counted(project: Project) -> tuple[int, int]:
+def count_items(project: Project) -> tuple[int, int]:
     """How many items to work on the project has, and how many are resolved, repeats left out."""
     total = Item.objects.in_project(project).originals().of_tests().count()
     found = Resolution.objects.of_live_originals().of_tests()

@@ -6,14 +6,14 @@ from django.utils import timezone
 
 from annotation import following, places, practising, tasktypes, veils, writing
 from annotation.errors import Refused
-from annotation.models import LIKE_WORK, Item, Mark, Membership, Slot, Stage
+from annotation.models import WORK_LIKE_STAGES, Item, Mark, Membership, Slot, Stage
 from annotation.picking import holding, showing, turns
 from annotation.queue import admitting, events, offers
 from annotation.queue.offers import Offer
-from annotation.submissions import Shown
+from annotation.submissions import ShownItem
 
 
-def undo(
+def undo_label(
     member: Membership, *, stage: str = Stage.WORK, now: datetime | None = None
 ) -> Offer | None:
     """Take the member's last label back and hold its item again; None if there is none.
@@ -23,21 +23,21 @@ def undo(
     """
     now = now or timezone.now()
     with writing.transact():
-        turns.lock(member)
-        last = offers.last_label(member, places.stages_of(stage))
+        turns.lock_member(member)
+        last = offers.last_label(member, places.related_stages(stage))
         if last is None or not practising.can_undo(last):
             return None
         item = Item.objects.locked().get(pk=last.item_id)
         last.withdraw(now)
-        if last.stage in LIKE_WORK:
-            holding.count_label(member, -1)
+        if last.stage in WORK_LIKE_STAGES:
+            holding.adjust_label_count(member, -1)
         slot = places.hold_again(member, item, last.stage, last.slot, now)
-        following.after_withdrawal(last, tasktypes.of_project(member.project), now)
-        events.record("undo", member, item, old={"choice": last.choice}, new={})
-    return offers.of(member, *showing.shown(slot.pk), previous=last) if slot else None
+        following.apply_withdrawal(last, tasktypes.load_task_type(member.project), now)
+        events.record_event("undo", member, item, old={"choice": last.choice}, new={})
+    return offers.build_offer(member, *showing.load_slot(slot.pk), previous=last) if slot else None
 
 
-def reopen(member: Membership, item_key: str, *, now: datetime | None = None) -> Offer:
+def reopen_item(member: Membership, item_key: str, *, now: datetime | None = None) -> Offer:
     """An item that the member knows already, to be labelled, again or after all.
 
     One they have labelled keeps its label until a new one supersedes it. One that they skipped or
@@ -46,12 +46,12 @@ def reopen(member: Membership, item_key: str, *, now: datetime | None = None) ->
     """
     now = now or timezone.now()
     with writing.transact():
-        turns.lock(member)
-        item = _named(member, item_key)
-        if item is None or item.deleted_at or not offers.knows(member, item):
+        turns.lock_member(member)
+        item = _find_item(member, item_key)
+        if item is None or item.deleted_at or not offers.has_met_item(member, item):
             raise Refused("This item is not one of yours. Go on with the next.")
         own = Slot.objects.in_project(member.project_id).of_member(member.pk).of_item(item)
-        slot = own.at_any(LIKE_WORK).first()
+        slot = own.at_any(WORK_LIKE_STAGES).first()
         if item.purpose == Stage.PRACTICE:
             raise Refused("What you said in practice stands; your practice page shows it.")
         if slot is None or slot.state != Slot.State.FILLED:
@@ -61,21 +61,21 @@ def reopen(member: Membership, item_key: str, *, now: datetime | None = None) ->
             mark.end(now)
     if slot is None:
         raise Refused("This item is not to be labelled any more. Go on with the next.")
-    return offers.of(member, *showing.shown(slot.pk))
+    return offers.build_offer(member, *showing.load_slot(slot.pk))
 
 
-def skip(
+def skip_item(
     member: Membership,
-    shown: Shown,
+    shown: ShownItem,
     *,
     note: str = "",
     now: datetime | None = None,
 ) -> None:
     """Give the shown item back; the queue brings it no more until the member reopens it."""
     now = now or timezone.now()
-    ticket = admitting.ticket(member, shown)
+    ticket = admitting.read_own_token(member, shown)
     with writing.transact():
-        slot, _ = admitting.locked(member, ticket, shown)
+        slot, _ = admitting.lock_shown(member, ticket, shown)
         if slot.stage == Stage.PRACTICE:
             raise Refused("Practice items cannot be skipped. Answer as well as you can.")
         if slot.state == Slot.State.FILLED and slot.member_id == member.pk:
@@ -90,39 +90,43 @@ def skip(
         if slot.member_id == member.pk:
             slot.give_back()
         if made:
-            events.record("skip", member, slot.item, note=note, revision=shown.revision)
+            events.record_event("skip", member, slot.item, note=note, revision=shown.revision)
 
 
-def flag(member: Membership, item_key: str, *, note: str = "", now: datetime | None = None) -> bool:
+def toggle_flag(
+    member: Membership, item_key: str, *, note: str = "", now: datetime | None = None
+) -> bool:
     """Ask a lead to look at an item that the member knows, or take that back; whether it stands."""
     now = now or timezone.now()
     with writing.transact():
-        turns.lock(member)
-        item = _named(member, item_key)
-        if item is None or item.deleted_at or not offers.knows(member, item):
+        turns.lock_member(member)
+        item = _find_item(member, item_key)
+        if item is None or item.deleted_at or not offers.has_met_item(member, item):
             raise Refused("This item is not one of yours. Load the page again.")
         standing = Mark.objects.of(member.pk, Mark.Kind.FLAG).filter(item=item).first()
         if standing:
             standing.end(now)
         else:
             Mark.objects.create(member=member, item=item, kind="flag", note=note, created_at=now)
-        events.record("unflag" if standing else "flag", member, item, note=note)
+        events.record_event("unflag" if standing else "flag", member, item, note=note)
     return standing is None
 
 
-def renew(member: Membership, *, now: datetime | None = None) -> frozenset[str]:
+def renew_holds(member: Membership, *, now: datetime | None = None) -> frozenset[str]:
     """Hold on to what the member holds; what pages call the items that are still theirs."""
     now = now or timezone.now()
     with writing.transact():
-        turns.lock(member)
+        turns.lock_member(member)
         held = Slot.objects.in_project(member.project_id).held_by(member.pk)
-        held.update(held_until=places.until(member, now))
+        held.update(held_until=places.hold_until(member, now))
         slots = list(held.select_related("item").defer("item__fields"))
-    names = veils.names(member, [slot.item for slot in slots if slot.stage in LIKE_WORK])
+    names = veils.display_names(
+        member, [slot.item for slot in slots if slot.stage in WORK_LIKE_STAGES]
+    )
     return frozenset(names.get(slot.item_id, slot.item.key) for slot in slots)
 
 
-def _named(member: Membership, item_key: str) -> Item | None:
+def _find_item(member: Membership, item_key: str) -> Item | None:
     """The item that a page of the member's calls so, locked."""
-    item = veils.find(member, item_key)
+    item = veils.find_item(member, item_key)
     return item and Item.objects.locked().get(pk=item.pk)

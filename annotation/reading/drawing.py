@@ -15,25 +15,33 @@ from functools import cached_property
 from itertools import groupby
 from typing import Literal
 
-from annotation.diffing import Difference, Kind, Part, Piece, Row, Segment, rows
+from annotation.diffing import (
+    Difference,
+    Part,
+    Piece,
+    Segment,
+    SegmentKind,
+    SideBySideRow,
+    align_lines,
+)
 from annotation.reading import invisibles, marks, rendering
 from annotation.reading.rendering import Format
 
 Side = Literal["gold", "perturbed"]
 
-BADGES: dict[marks.Mark, str] = {
+BADGES: dict[marks.ChangeKind, str] = {
     "negation": "¬", "number": "#", "unit": "u", "white-space": "␣", "formatting": "¶",
 }  # fmt: skip
 
-LONG = 20_000
+LONG_TEXT = 20_000
 """Characters from which a text is cut into chunks, so that only those in sight are laid out."""
 
-CHUNK = 2_000
+CHUNK_LENGTH = 2_000
 
-EXCERPT = 80
+EXCERPT_LENGTH = 80
 """Characters of each side of a change where changes are listed."""
 
-STRIP = 250
+STRIP_STEPS = 250
 """Places on the strip beside a text; changes nearer to each other than one share a mark."""
 
 _TAGS: dict[Side, str] = {"gold": "del", "perturbed": "ins"}
@@ -43,14 +51,14 @@ _CUT = None
 
 
 @dataclass(frozen=True)
-class Drawing:
+class DifferenceRenderer:
     """A difference with what all its drawings share."""
 
     difference: Difference
 
     @cached_property
-    def changes(self) -> tuple[marks.Change, ...]:
-        return marks.changes(self.difference)
+    def changes(self) -> tuple[marks.ClassifiedChange, ...]:
+        return marks.classify_changes(self.difference)
 
     @cached_property
     def attributes(self) -> dict[int, str]:
@@ -78,11 +86,11 @@ class Drawing:
 
     def sides(self) -> str:
         """Table rows with a line of the gold text on the left and of the perturbed on the right."""
-        return "\n".join(self._row(row) for row in rows(self.difference))
+        return "\n".join(self._row(row) for row in align_lines(self.difference))
 
     def one(self, side: Side, form: Format) -> str:
         """One text alone, in Markdown, its changes marked."""
-        return rendering.marked(self._stretches(side), form, self._drawn(side))
+        return rendering.render_marked(self._stretches(side), form, self._drawn(side))
 
     def raw(self) -> str:
         """The perturbed text with its white space drawn, but for single spaces of a long one."""
@@ -90,7 +98,9 @@ class Drawing:
 
     def strip(self) -> str:
         """Where in the text the changes are, as the shapes of an SVG of 10 by 1,000."""
-        places = groupby(self.changes, lambda change: STRIP * change.offset // max(1, self.length))
+        places = groupby(
+            self.changes, lambda change: STRIP_STEPS * change.offset // max(1, self.length)
+        )
         return "".join(_place(place, [*changes]) for place, changes in places)
 
     def _inline(self) -> Iterator[str | None]:
@@ -108,7 +118,7 @@ class Drawing:
         for text, number in self._stretches("perturbed"):
             begin, at = at, at + len(text)
             beside = {"before": whole[max(0, begin - 1) : begin], "after": whole[at : at + 1]}
-            drawn = invisibles.raw(text, sparing=self.length >= LONG, **beside)
+            drawn = invisibles.render_raw(text, sparing=self.length >= LONG_TEXT, **beside)
             if number is None:
                 yield from _drawn_lines(drawn)
             else:
@@ -136,9 +146,9 @@ class Drawing:
         if not parts:
             return ""
         tag, blank = _TAGS[side], _blank(_text(parts))
-        return f"<{tag}{self.attributes[number]}{blank}>{_insides(parts)}</{tag}>"
+        return f"<{tag}{self.attributes[number]}{blank}>{_render_parts(parts)}</{tag}>"
 
-    def _row(self, row: Row) -> str:
+    def _row(self, row: SideBySideRow) -> str:
         numbers = {piece.number for piece in row.gold + row.perturbed if piece.kind != "equal"}
         changed = ""
         if numbers:
@@ -152,48 +162,48 @@ class Drawing:
         segments = groupby(pieces, lambda piece: (piece.number, piece.kind))
         return "".join(self._stretch(side, *segment, group) for segment, group in segments)
 
-    def _stretch(self, side: Side, number: int, kind: Kind, pieces: Iterable[Piece]) -> str:
+    def _stretch(self, side: Side, number: int, kind: SegmentKind, pieces: Iterable[Piece]) -> str:
         if kind == "equal":
-            return invisibles.escaped(_text(pieces))
+            return invisibles.escape_text(_text(pieces))
         return self._marked(side, pieces, number)
 
 
-def plain(text: str) -> str:
+def render_plain(text: str) -> str:
     """A text as it is, in chunks if it is long."""
     return _joined(_lines(text), len(text))
 
 
-def excerpt(change: marks.Change) -> str:
+def render_excerpt(change: marks.ClassifiedChange) -> str:
     """What a change removed and added, each cut to some words."""
     sides = (("del", change.gold), ("ins", change.perturbed))
     marked = _marks(change)
     return " ".join(
-        f"<{tag}{marked}{_blank(text)}>{invisibles.escaped(_cut_short(text))}</{tag}>"
+        f"<{tag}{marked}{_blank(text)}>{invisibles.escape_text(_truncate(text))}</{tag}>"
         for tag, text in sides
         if text
     )
 
 
-def _cut_short(text: str) -> str:
-    """A text of at most `EXCERPT` characters, no letter parted from its marks."""
-    if len(text) <= EXCERPT:
+def _truncate(text: str) -> str:
+    """A text of at most `EXCERPT_LENGTH` characters, no letter parted from its marks."""
+    if len(text) <= EXCERPT_LENGTH:
         return text
-    end = EXCERPT
+    end = EXCERPT_LENGTH
     while end > 1 and unicodedata.category(text[end])[0] in "MC":
         end -= 1
     return f"{text[:end].rstrip()} …"
 
 
 def _blank(text: str) -> str:
-    return f' data-blank="{invisibles.blanks(text)}"' if text.isspace() else ""
+    return f' data-blank="{invisibles.draw_blanks(text)}"' if text.isspace() else ""
 
 
-def _attributes(change: marks.Change) -> str:
+def _attributes(change: marks.ClassifiedChange) -> str:
     folds = " data-folds" if change.folds else ""
     return f' data-change="{change.number}"{_marks(change)}{folds}'
 
 
-def _marks(change: marks.Change) -> str:
+def _marks(change: marks.ClassifiedChange) -> str:
     badge = "".join(BADGES[mark] for mark in change.marks)
     return f' data-mark="{" ".join(change.marks)}" data-badge="{badge}"' if badge else ""
 
@@ -206,18 +216,18 @@ def _text(parts: Iterable[Part | Piece]) -> str:
     return "".join([part.text for part in parts])
 
 
-def _insides(parts: Sequence[Part | Piece]) -> str:
+def _render_parts(parts: Sequence[Part | Piece]) -> str:
     """The parts, the changed ones marked unless all of them changed."""
     if all(part.changed for part in parts):
-        return invisibles.escaped(_text(parts))
-    safe = ((invisibles.escaped(part.text), part.changed) for part in parts)
+        return invisibles.escape_text(_text(parts))
+    safe = ((invisibles.escape_text(part.text), part.changed) for part in parts)
     return "".join(f"<b>{text}</b>" if changed else text for text, changed in safe)
 
 
 def _lines(text: str) -> Iterator[str | None]:
     """The lines of a text; behind each a cut is possible."""
     for line in text.splitlines(keepends=True):
-        yield invisibles.escaped(line)
+        yield invisibles.escape_text(line)
         if line[-1] == "\n":
             yield _CUT
 
@@ -233,7 +243,7 @@ def _drawn_lines(drawn: str) -> Iterator[str | None]:
 
 def _joined(pieces: Iterable[str | None], length: int) -> str:
     """The pieces as one, or in chunks of some thousand characters if there are many."""
-    if length < LONG:
+    if length < LONG_TEXT:
         return "".join(filter(None, pieces))
     chunks: list[list[str]] = [[]]
     size = 0
@@ -241,7 +251,7 @@ def _joined(pieces: Iterable[str | None], length: int) -> str:
         if piece is not _CUT:
             chunks[-1].append(piece)
             size += len(piece)
-        elif size >= CHUNK:
+        elif size >= CHUNK_LENGTH:
             chunks.append([])
             size = 0
     if len(chunks) == 1:  # a single line: all of it is laid out anyway
@@ -249,12 +259,12 @@ def _joined(pieces: Iterable[str | None], length: int) -> str:
     return "".join(f'<div class="chunk">{"".join(chunk)}</div>' for chunk in chunks if chunk)
 
 
-def _place(place: int, changes: list[marks.Change]) -> str:
+def _place(place: int, changes: list[marks.ClassifiedChange]) -> str:
     found = {mark for change in changes for mark in change.marks}
-    kinds = " ".join(mark for mark in marks.MARKS if mark in found)
+    kinds = " ".join(mark for mark in marks.CHANGE_KINDS if mark in found)
     folds = " data-folds" if all(change.folds for change in changes) else ""
-    y = place * 1000 // STRIP
+    y = place * 1000 // STRIP_STEPS
     return (
-        f'<rect x="0" y="{y}" width="10" height="{1000 // STRIP}"'
+        f'<rect x="0" y="{y}" width="10" height="{1000 // STRIP_STEPS}"'
         f' data-place="{changes[0].number}" data-mark="{kinds}"{folds}/>'
     )

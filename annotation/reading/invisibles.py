@@ -12,7 +12,7 @@ import html
 import re
 import unicodedata
 
-NAMES = {
+SIGN_NAMES = {
     "\u00ad": "SHY", "\u034f": "CGJ", "\u061c": "ALM", "\u180e": "MVS", "\u200b": "ZWSP",
     "\u200c": "ZWNJ", "\u200d": "ZWJ", "\u200e": "LRM", "\u200f": "RLM", "\u2028": "LS",
     "\u2029": "PS", "\u202a": "LRE", "\u202b": "RLE", "\u202c": "PDF", "\u202d": "LRO",
@@ -36,14 +36,14 @@ _JOINERS = "\u200c\u200d"
 _INDIC = (("\u0900", "\u109f"), ("\u1780", "\u1cff"), ("\ua800", "\uabff"))
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     """Safe HTML of a text, its invisible signs named."""
     if not _SPECIAL.search(text):  # most words; a long difference has thousands of them
         return text
-    return _SIGN.sub(_named, html.escape(text))
+    return _SIGN.sub(_name_sign, html.escape(text))
 
 
-def raw(text: str, *, sparing: bool = False, before: str = "", after: str = "") -> str:
+def render_raw(text: str, *, sparing: bool = False, before: str = "", after: str = "") -> str:
     """Safe HTML of a text, its invisible signs named and its white space drawn.
 
     `sparing` leaves single spaces between words alone: drawing them makes an element of each.
@@ -51,36 +51,36 @@ def raw(text: str, *, sparing: bool = False, before: str = "", after: str = "") 
     """
     left, right = ("x" if sign.strip() else "" for sign in (before, after))
     found = _SIGN_OR_ODD_SPACE if sparing else _SIGN_OR_SPACE
-    drawn = found.sub(_named_or_drawn, left + html.escape(text) + right)
+    drawn = found.sub(_name_or_draw, left + html.escape(text) + right)
     return drawn.removeprefix(left).removesuffix(right)
 
 
-def in_html(markup: str) -> str:
+def name_in_html(markup: str) -> str:
     """Safe HTML again, the invisible signs of its text named; those in attributes stay."""
     if not _SIGN.search(markup):
         return markup
     pieces = re.split(r"(<(?:[^<>\"]|\"[^\"]*\")*>)", markup)
-    pieces[::2] = [_SIGN.sub(_named, piece) for piece in pieces[::2]]
+    pieces[::2] = [_SIGN.sub(_name_sign, piece) for piece in pieces[::2]]
     return "".join(pieces)
 
 
-def blanks(text: str) -> str:
+def draw_blanks(text: str) -> str:
     """How white space is drawn, sign for sign."""
     return "".join(_BLANKS.get(sign, "⍽") for sign in text.replace("\r\n", "\n"))
 
 
-def _named(match: re.Match[str]) -> str:
+def _name_sign(match: re.Match[str]) -> str:
     sign = match[0]
     if len(sign) > 1 or (sign in _JOINERS and _is_writing(match)):
         return sign
-    name = NAMES.get(sign) or f"U+{ord(sign):04X}"
+    name = SIGN_NAMES.get(sign) or f"U+{ord(sign):04X}"
     return f'<span class="sign" data-sign="{name}">{sign}</span>'
 
 
-def _named_or_drawn(match: re.Match[str]) -> str:
+def _name_or_draw(match: re.Match[str]) -> str:
     if not match[0].isspace() or _SIGN.match(match[0]):
-        return _named(match)
-    return f'<i data-blank="{blanks(match[0])}">{match[0]}</i>'
+        return _name_sign(match)
+    return f'<i data-blank="{draw_blanks(match[0])}">{match[0]}</i>'
 
 
 def _is_writing(joiner: re.Match[str]) -> bool:

@@ -15,30 +15,30 @@ from typing import Literal, get_args
 
 from annotation.diffing import Difference, Part, Segment
 
-LEXICON = Path(__file__).parent / "marks.toml"
+LEXICON_FILE = Path(__file__).parent / "marks.toml"
 
-Mark = Literal["negation", "number", "unit", "white-space", "formatting"]
-MARKS: tuple[Mark, ...] = get_args(Mark)
-FOLDED: frozenset[Mark] = frozenset({"white-space", "formatting"})
+ChangeKind = Literal["negation", "number", "unit", "white-space", "formatting"]
+CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
+FOLDED_KINDS: frozenset[ChangeKind] = frozenset({"white-space", "formatting"})
 """Marks of changes that leave every word as it was, so that a reader may fold them."""
 
-CONTEXT = 60
+CONTEXT_LENGTH = 60
 """Characters of the line round a change that help to tell a list mark from a minus."""
 
 
 @dataclass(frozen=True)
-class Change:
+class ClassifiedChange:
     """A segment that differs.
 
-    number: that of its segment. place: which change it is, from 1. marks: in the order of `MARKS`,
-    none for a change of other words. offset: characters before it, counting removed and added
-    ones as an inline drawing does. gold, perturbed: its text on each side.
+    number: that of its segment. place: which change it is, from 1. marks: in the order of
+    `CHANGE_KINDS`, none for a change of other words. offset: characters before it, counting removed
+    and added ones as an inline drawing does. gold, perturbed: its text on each side.
     """
 
     number: int
     place: int
     kind: str
-    marks: tuple[Mark, ...]
+    marks: tuple[ChangeKind, ...]
     offset: int
     gold: str
     perturbed: str
@@ -46,32 +46,37 @@ class Change:
     @property
     def folds(self) -> bool:
         """Whether a reader may fold it: the words are the same on both sides."""
-        return not FOLDED.isdisjoint(self.marks)
+        return not FOLDED_KINDS.isdisjoint(self.marks)
 
 
-def changes(difference: Difference) -> tuple[Change, ...]:
+def classify_changes(difference: Difference) -> tuple[ClassifiedChange, ...]:
     """The segments that differ, in order, with their marks."""
-    return tuple(_changes(difference.segments))
+    return tuple(_classify_segments(difference.segments))
 
 
-def of(gold: str, perturbed: str, before: str = "", after: str = "") -> tuple[Mark, ...]:
+def classify_change(
+    gold: str, perturbed: str, before: str = "", after: str = ""
+) -> tuple[ChangeKind, ...]:
     """The marks of one change between the unchanged texts `before` and `after`.
 
     White space and formatting stand alone: where only they differ, no word does.
     """
-    before, after = before[-CONTEXT:].rpartition("\n")[2], after[:CONTEXT].partition("\n")[0]
-    if looks := _of_looks(gold, perturbed, before, after):
+    before, after = (
+        before[-CONTEXT_LENGTH:].rpartition("\n")[2],
+        after[:CONTEXT_LENGTH].partition("\n")[0],
+    )
+    if looks := _appearance_kind(gold, perturbed, before, after):
         return (looks,)
-    left, right = _words(gold), _words(perturbed)
-    differs: dict[Mark, bool] = {
+    left, right = _split_words(gold), _split_words(perturbed)
+    differs: dict[ChangeKind, bool] = {
         "negation": _negations(left) != _negations(right) or _negated(left, right),
         "number": _numbers(gold, left) != _numbers(perturbed, right),
         "unit": _units(gold, left, before) != _units(perturbed, right, before),
     }
-    return tuple(mark for mark in MARKS if differs.get(mark))
+    return tuple(mark for mark in CHANGE_KINDS if differs.get(mark))
 
 
-def _changes(segments: tuple[Segment, ...]) -> Iterator[Change]:
+def _classify_segments(segments: tuple[Segment, ...]) -> Iterator[ClassifiedChange]:
     place = offset = 0
     for number, segment in enumerate(segments):
         gold, perturbed = _text(segment.gold), _text(segment.perturbed)
@@ -81,8 +86,8 @@ def _changes(segments: tuple[Segment, ...]) -> Iterator[Change]:
         place += 1
         before = _text(segments[number - 1].gold) if number else ""
         after = _text(segments[number + 1].gold) if number + 1 < len(segments) else ""
-        marks = of(gold, perturbed, before, after)
-        yield Change(segment.number, place, segment.kind, marks, offset, gold, perturbed)
+        marks = classify_change(gold, perturbed, before, after)
+        yield ClassifiedChange(segment.number, place, segment.kind, marks, offset, gold, perturbed)
         offset += len(gold) + len(perturbed)
 
 
@@ -104,7 +109,7 @@ _EMPHASIS = re.compile(
 _MAY_BE_FORMATTING = re.compile(r"[-*_~`#>+•=]|^[ \t]*\d{1,3}[.)]", re.MULTILINE)
 
 
-def _of_looks(gold: str, perturbed: str, before: str, after: str) -> Mark | None:
+def _appearance_kind(gold: str, perturbed: str, before: str, after: str) -> ChangeKind | None:
     same = "".join(gold.split()) == "".join(perturbed.split())
     signs = _MAY_BE_FORMATTING.search(gold) or _MAY_BE_FORMATTING.search(perturbed)
     if not same and not signs:
@@ -147,7 +152,7 @@ class _Lexicon:
 
 @cache
 def _lexicon() -> _Lexicon:
-    words = tomllib.loads(LEXICON.read_text(encoding="utf-8"))
+    words = tomllib.loads(LEXICON_FILE.read_text(encoding="utf-8"))
     symbols = sorted(words["units"]["symbols"].split(), key=len, reverse=True)
     return _Lexicon(
         numbers=frozenset(words["numbers"]["words"].split()),
@@ -160,7 +165,7 @@ def _lexicon() -> _Lexicon:
     )
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text)]
 
 

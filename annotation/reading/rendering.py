@@ -6,7 +6,7 @@ Headings become paragraphs, so that an answer cannot disturb the outline of the 
 A formula stands in `<span class="math" data-tex="...">` with its source as text; `display` is
 added to the class of one that has a line of its own. The page draws them.
 
-Stretches of a text may be marked through all this: see `marked`.
+Stretches of a text may be marked through all this: see `render_marked`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +27,7 @@ from annotation.reading import invisibles, sentinels, texmath
 Format = Literal["plain", "markdown", "math"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
-LONGEST = 400_000
+MAX_LENGTH = 400_000
 """Characters that are read as Markdown at most; a longer text stays plain."""
 
 Stretch = tuple[str, int | None]
@@ -48,28 +48,28 @@ _CLASSES = {
 }
 
 
-def render(text: str, form: Format) -> str:
+def render_text(text: str, form: Format) -> str:
     """Safe HTML of a text; plain text keeps its white space, which the style sheet shows."""
-    if form == "plain" or len(text) > LONGEST:
-        return invisibles.escaped(text)
-    return invisibles.in_html(_sanitised(_parser(form).render(sentinels.freed(text))))
+    if form == "plain" or len(text) > MAX_LENGTH:
+        return invisibles.escape_text(text)
+    return invisibles.name_in_html(_sanitised(_parser(form).render(sentinels.escape_markers(text))))
 
 
-def marked(stretches: Sequence[Stretch], form: Format, draw: Draw) -> str:
+def render_marked(stretches: Sequence[Stretch], form: Format, draw: Draw) -> str:
     """Safe HTML of the joined stretches, what belongs to a change drawn by `draw`.
 
     In Markdown a change is drawn piece by piece where it spans several elements, and not at all
     where it is invisible (in an address, in the marks of a list).
     """
-    if form == "plain" or sum(len(text) for text, _ in stretches) > LONGEST:
+    if form == "plain" or sum(len(text) for text, _ in stretches) > MAX_LENGTH:
         return "".join(_plain(stretches, draw))
-    markup = _sanitised(_parser(form).render(sentinels.put(stretches)))
-    return invisibles.in_html(sentinels.drawn(markup, draw))
+    markup = _sanitised(_parser(form).render(sentinels.insert_markers(stretches)))
+    return invisibles.name_in_html(sentinels.draw_marked(markup, draw))
 
 
 def _plain(stretches: Iterable[Stretch], draw: Draw) -> Iterable[str]:
     for text, number in stretches:
-        safe = invisibles.escaped(text)
+        safe = invisibles.escape_text(text)
         yield safe if number is None else draw(number, safe)
 
 
@@ -89,21 +89,21 @@ def _sanitised(markup: str) -> str:
 def _parser(form: Format) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     normalise = parser.normalizeLink
-    parser.validateLink = _leads_away  # type: ignore[method-assign]
-    parser.normalizeLink = lambda url: normalise(sentinels.taken_out(url))  # type: ignore[method-assign]
-    parser.core.ruler.push("tame", _tame)
+    parser.validateLink = _is_external  # type: ignore[method-assign]
+    parser.normalizeLink = lambda url: normalise(sentinels.strip_markers(url))  # type: ignore[method-assign]
+    parser.core.ruler.push("tame", _simplify_tokens)
     parser.add_render_rule("image", _image)
     if form == "math":
-        _read_formulas(parser)
+        _add_formulas(parser)
     return parser
 
 
-def _leads_away(url: str) -> bool:
+def _is_external(url: str) -> bool:
     """Whether a link leads out of this site: one of a text must not lead into it."""
-    return sentinels.taken_out(url).lower().startswith(("http://", "https://", "mailto:"))
+    return sentinels.strip_markers(url).lower().startswith(("http://", "https://", "mailto:"))
 
 
-def _tame(state: StateCore) -> None:
+def _simplify_tokens(state: StateCore) -> None:
     """Turn headings into paragraphs and the alignment of table cells into classes."""
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
@@ -128,7 +128,7 @@ def _image(
     return f'<a href="{address}">[image: {escape(name) or address}]</a>'
 
 
-def _read_formulas(parser: MarkdownIt) -> None:
+def _add_formulas(parser: MarkdownIt) -> None:
     dollarmath_plugin(
         parser,
         allow_labels=False,
@@ -139,7 +139,7 @@ def _read_formulas(parser: MarkdownIt) -> None:
     )
     texmath.environments_plugin(parser)
     texmath.brackets_plugin(parser)
-    for kind in texmath.SIGNS:
+    for kind in texmath.DELIMITERS:
         parser.add_render_rule(kind, _formula)
 
 
@@ -151,9 +151,9 @@ def _formula(
     env: EnvType,
 ) -> str:
     token = tokens[at]
-    starts, source, stops = sentinels.moved_out(token.content)
+    starts, source, stops = sentinels.extract_markers(token.content)
     source = escape(source.strip())
-    opening, closing = texmath.SIGNS[token.type]
-    kind = "math display" if token.block or token.type in texmath.DISPLAYED else "math"
+    opening, closing = texmath.DELIMITERS[token.type]
+    kind = "math display" if token.block or token.type in texmath.DISPLAY_TOKENS else "math"
     span = f'<span class="{kind}" data-tex="{source}">{opening}{source}{closing}</span>'
     return f"<p>{starts}{span}{stops}</p>\n" if token.block else f"{starts}{span}{stops}"

@@ -13,7 +13,7 @@ from itertools import accumulate
 
 _START, _STOP, _END = "\U0010ff00", "\U0010ff01", "\U0010ff02"
 _DIGITS = [chr(0x10FF10 + digit) for digit in range(10)]
-_OURS = re.compile("[\U0010ff00-\U0010ff1f]")
+_PRIVATE_SIGNS = re.compile("[\U0010ff00-\U0010ff1f]")
 _SENTINEL = re.compile(f"[{_START}{_STOP}][{''.join(_DIGITS)}]+{_END}")
 _SENTINEL_WHOLE = re.compile(f"({_SENTINEL.pattern})")
 _TAG = re.compile(r'(<span [^<>"]*(?:"[^"]*"[^<>"]*)*>[^<]*</span>|<(?:[^<>"]|"[^"]*")*>)')
@@ -30,18 +30,18 @@ _DELIMITERS = " \t\r*_~`|"
 Draw = Callable[[int, str], str]
 
 
-def freed(text: str) -> str:
+def escape_markers(text: str) -> str:
     """The text with signs of its own that look like ours replaced, so that the two never mix."""
-    return _OURS.sub("\ufffd", text)
+    return _PRIVATE_SIGNS.sub("\ufffd", text)
 
 
-def taken_out(text: str) -> str:
-    return _OURS.sub("", text)
+def strip_markers(text: str) -> str:
+    return _PRIVATE_SIGNS.sub("", text)
 
 
-def put(stretches: Sequence[tuple[str, int | None]]) -> str:
+def insert_markers(stretches: Sequence[tuple[str, int | None]]) -> str:
     """The joined stretches with signs round those that have a number."""
-    parts = [freed(part) for part, _ in stretches]
+    parts = [escape_markers(part) for part, _ in stretches]
     text, ends = "".join(parts), [*accumulate(map(len, parts))]
     lines = _line_ends(text)
     made: list[str] = []
@@ -57,15 +57,15 @@ def put(stretches: Sequence[tuple[str, int | None]]) -> str:
     return "".join([*made, text[done:]])
 
 
-def moved_out(source: str) -> tuple[str, str, str]:
+def extract_markers(source: str) -> tuple[str, str, str]:
     """Signs that open in a source, the source without signs, and signs that close in it."""
     found = [match[0] for match in _SENTINEL.finditer(source)]
     starts = "".join(sign for sign in found if sign[0] == _START)
     stops = "".join(sign for sign in found if sign[0] == _STOP)
-    return starts, taken_out(source), stops
+    return starts, strip_markers(source), stops
 
 
-def drawn(markup: str, draw: Draw) -> str:
+def draw_marked(markup: str, draw: Draw) -> str:
     """The HTML with what stands between a pair of signs drawn by `draw`, and no sign left."""
     pieces = [*_pieces(markup)]
     pairs = _pairs(pieces)
@@ -79,7 +79,7 @@ def drawn(markup: str, draw: Draw) -> str:
         elif not _SENTINEL.match(piece):
             shown = piece.startswith("<span ") or (piece.strip() and not piece.startswith("<"))
             made.append(draw(number, piece) if at < stop and shown else piece)
-    return taken_out("".join(made))
+    return strip_markers("".join(made))
 
 
 def _pieces(markup: str) -> Iterator[str]:

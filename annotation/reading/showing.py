@@ -15,10 +15,10 @@ from typing import Any
 
 from annotation.diffing import Difference
 from annotation.reading import drawing, rendering, texmath
-from annotation.reading.drawing import Drawing, Side
-from annotation.reading.marks import Change
+from annotation.reading.drawing import DifferenceRenderer, Side
+from annotation.reading.marks import ClassifiedChange
 from annotation.reading.rendering import FORMATS, Format
-from annotation.tasktypes import TaskType, Text
+from annotation.tasktypes import ItemText, TaskType
 
 VIEWS = ("inline", "side", "after", "before", "raw")
 """Both texts as one, side by side, the later text alone, the earlier alone, the later as it is."""
@@ -27,7 +27,7 @@ FORMAT_TITLES: dict[Format, str] = {
     "plain": "Plain", "markdown": "Markdown", "math": "With formulas",
 }  # fmt: skip
 
-FOLD = ("off", "on")
+FOLD_CHOICES = ("off", "on")
 
 # Hebrew, Arabic and their kin, and signs that turn the direction. A browser lays a text without any
 # of them out several times faster if it is not asked to look for the direction of each line.
@@ -36,11 +36,11 @@ _RIGHT_TO_LEFT = re.compile(
     "\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
 
-_SINGLE: dict[str, Side] = {"after": "perturbed", "before": "gold"}
+_SINGLE_TEXT_VIEWS: dict[str, Side] = {"after": "perturbed", "before": "gold"}
 
 
 @dataclass(frozen=True)
-class Habits:
+class ReadingPreferences:
     """How a person likes to read: a view of differences, a format of texts, and what to fold."""
 
     view: str = VIEWS[0]
@@ -50,7 +50,7 @@ class Habits:
     @classmethod
     def of(
         cls, asked: Mapping[str, str], kept: Mapping[str, str], project: str, default: str = ""
-    ) -> "Habits":
+    ) -> "ReadingPreferences":
         """What an address asks for, else what cookies keep, else what the project prefers."""
 
         def chosen(name: str, cookie: str, values: tuple[str, ...], other: str = "") -> str:
@@ -61,7 +61,7 @@ class Habits:
         return cls(
             view=chosen("view", "diff", VIEWS),
             format=next(known for known in FORMATS if known == form),
-            fold=chosen("fold", "fold", FOLD) == "on",
+            fold=chosen("fold", "fold", FOLD_CHOICES) == "on",
         )
 
     @property
@@ -70,12 +70,12 @@ class Habits:
         return frozenset({self.view, f"{self.view}:{self.format}", f"*:{self.format}"})
 
 
-def kept(asked: Mapping[str, str], project: str) -> dict[str, str]:
+def preference_cookies(asked: Mapping[str, str], project: str) -> dict[str, str]:
     """The cookies that remember what an address asks for; the format is one of the project."""
     known = {
         "view": ("diff", VIEWS),
         "format": (f"format-{project}", FORMATS),
-        "fold": ("fold", FOLD),
+        "fold": ("fold", FOLD_CHOICES),
     }
     return {
         cookie: asked[name] for name, (cookie, values) in known.items() if asked.get(name) in values
@@ -102,7 +102,7 @@ class Pane:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class TextSheet:
     """A text, or several that are each as good, under one title."""
 
     name: str
@@ -114,10 +114,10 @@ class Sheet:
 class Comparison:
     """Two texts and what changed between them."""
 
-    before: Text
-    after: Text
+    before: ItemText
+    after: ItemText
     difference: Difference
-    changes: tuple[Change, ...]
+    changes: tuple[ClassifiedChange, ...]
     panes: tuple[Pane, ...]
     strip: str
 
@@ -142,12 +142,12 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ItemSheet:
     """Everything that is read, in the order of the task type. `key` tells these texts apart."""
 
-    habits: Habits
+    habits: ReadingPreferences
     key: str
-    sheets: tuple[Sheet | Comparison, ...]
+    sheets: tuple[TextSheet | Comparison, ...]
 
     @property
     def formats(self) -> tuple[tuple[Format, str], ...]:
@@ -158,82 +158,95 @@ class Reading:
         return next((sheet for sheet in self.sheets if isinstance(sheet, Comparison)), None)
 
 
-def of(
-    task: TaskType, texts: Mapping[str, Any], difference: Difference | None, habits: Habits
-) -> Reading:
+def build_sheet(
+    task: TaskType,
+    texts: Mapping[str, Any],
+    difference: Difference | None,
+    habits: ReadingPreferences,
+) -> ItemSheet:
     """The texts that have their place in the middle of the screen; compared, if they were."""
     compared = task.diff if difference and task.diff else ()
-    sheets: list[Sheet | Comparison] = []
+    sheets: list[TextSheet | Comparison] = []
     for text in task.texts:
-        if text.place != "main" or not _given(texts.get(text.name)):
+        if text.place != "main" or not _has_text(texts.get(text.name)):
             continue
         if text.name not in compared:
-            sheets.append(_sheet(text, texts[text.name], habits))
+            sheets.append(_build_text(text, texts[text.name], habits))
         elif difference and not any(isinstance(sheet, Comparison) for sheet in sheets):
             sheets.append(_comparison(task, difference, habits))
     packed = json.dumps(dict(texts), sort_keys=True).encode("utf-8", "surrogatepass")
-    return Reading(habits, hashlib.sha256(packed).hexdigest()[:16], tuple(sheets))
+    return ItemSheet(habits, hashlib.sha256(packed).hexdigest()[:16], tuple(sheets))
 
 
-def _given(text: Any) -> bool:
+def _has_text(text: Any) -> bool:
     """Whether there is a text; an empty one is a text too, but a list of none is none."""
     return text is not None and text != []
 
 
-def _sheet(text: Text, content: Any, habits: Habits) -> Sheet:
+def _build_text(text: ItemText, content: Any, habits: ReadingPreferences) -> TextSheet:
     alternatives = [content] if isinstance(content, str) else list(content)
-    return Sheet(text.name, text.title, tuple(tuple(_panes(one, habits)) for one in alternatives))
-
-
-def _panes(text: str, habits: Habits) -> Iterator[Pane]:
-    length = len(text)
-    yield from _made(lambda: drawing.plain(text), "text", ("*:plain",), habits)
-    for form, others in _marked_up(text):
-        serves = tuple(f"*:{name}" for name in (form, *others))
-        yield from _made(partial(rendering.render, text, form), "prose", serves, habits, length)
-
-
-def _marked_up(text: str) -> list[tuple[Format, tuple[Format, ...]]]:
-    """The formats but plain, each with those in which the text looks the same."""
-    return (
-        [("markdown", ()), ("math", ())] if texmath.may_occur(text) else [("markdown", ("math",))]
+    return TextSheet(
+        text.name, text.title, tuple(tuple(_panes(one, habits)) for one in alternatives)
     )
 
 
-def _made(
-    make: Callable[[], str], kind: str, serves: tuple[str, ...], habits: Habits, length: int = 0
+def _panes(text: str, habits: ReadingPreferences) -> Iterator[Pane]:
+    length = len(text)
+    yield from _make_pane(lambda: drawing.render_plain(text), "text", ("*:plain",), habits)
+    for form, others in _distinct_formats(text):
+        serves = tuple(f"*:{name}" for name in (form, *others))
+        yield from _make_pane(
+            partial(rendering.render_text, text, form), "prose", serves, habits, length
+        )
+
+
+def _distinct_formats(text: str) -> list[tuple[Format, tuple[Format, ...]]]:
+    """The formats but plain, each with those in which the text looks the same."""
+    return (
+        [("markdown", ()), ("math", ())]
+        if texmath.may_contain_formula(text)
+        else [("markdown", ("math",))]
+    )
+
+
+def _make_pane(
+    make: Callable[[], str],
+    kind: str,
+    serves: tuple[str, ...],
+    habits: ReadingPreferences,
+    length: int = 0,
 ) -> Iterator[Pane]:
     """The pane, if it is chosen, or short enough to be made in case it is wanted."""
     chosen = not habits.names.isdisjoint(serves)
-    if not chosen and length >= drawing.LONG:
+    if not chosen and length >= drawing.LONG_TEXT:
         return
     html = make()
-    if length >= drawing.LONG:
+    if length >= drawing.LONG_TEXT:
         kind += " long"
     if _RIGHT_TO_LEFT.search(html):
         kind += " bidi"
     yield Pane(html, kind, serves, chosen)
 
 
-def _comparison(task: TaskType, difference: Difference, habits: Habits) -> Comparison:
+def _comparison(task: TaskType, difference: Difference, habits: ReadingPreferences) -> Comparison:
     assert task.diff is not None
     before, after = (next(t for t in task.texts if t.name == name) for name in task.diff)
-    drawn = Drawing(difference)
-    panes = tuple(_drawings(drawn, habits))
+    drawn = DifferenceRenderer(difference)
+    panes = tuple(_comparison_panes(drawn, habits))
     return Comparison(before, after, difference, drawn.changes, panes, drawn.strip())
 
 
-def _drawings(drawn: Drawing, habits: Habits) -> Iterator[Pane]:
+def _comparison_panes(drawn: DifferenceRenderer, habits: ReadingPreferences) -> Iterator[Pane]:
     """Source texts, then each text alone in Markdown.
 
     The inline drawing serves either source text alone too: the style sheet hides the other.
     """
     plain = ("inline", "after:plain", "before:plain")
-    yield from _made(drawn.inline, "diff diff-inline", plain, habits, drawn.length)
-    yield from _made(drawn.sides, "diff diff-sides", ("side",), habits, drawn.length)
-    yield from _made(drawn.raw, "diff diff-raw", ("raw",), habits, drawn.length)
-    for view, side in _SINGLE.items():
-        for form, others in _marked_up(drawn.text(side)):
+    yield from _make_pane(drawn.inline, "diff diff-inline", plain, habits, drawn.length)
+    yield from _make_pane(drawn.sides, "diff diff-sides", ("side",), habits, drawn.length)
+    yield from _make_pane(drawn.raw, "diff diff-raw", ("raw",), habits, drawn.length)
+    for view, side in _SINGLE_TEXT_VIEWS.items():
+        for form, others in _distinct_formats(drawn.text(side)):
             serves = tuple(f"{view}:{name}" for name in (form, *others))
             make = partial(drawn.one, side, form)
-            yield from _made(make, "diff prose", serves, habits, drawn.length)
+            yield from _make_pane(make, "diff prose", serves, habits, drawn.length)

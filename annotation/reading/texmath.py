@@ -11,13 +11,13 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from mdit_py_plugins.amsmath import ENVIRONMENTS, amsmath_block
 
-LONGEST = 3_000
+MAX_FORMULA_LENGTH = 3_000
 """Characters of a formula: an opening sign without an end is not looked for through a book."""
 
-LONGEST_ENVIRONMENT = 10_000
+MAX_ENVIRONMENT_LENGTH = 10_000
 """The same of a formula that stands between \\begin and \\end."""
 
-SIGNS = {
+DELIMITERS = {
     "math_inline": ("$", "$"),
     "math_inline_double": ("$$", "$$"),
     "math_block": ("$$", "$$"),
@@ -28,7 +28,7 @@ SIGNS = {
 }
 """The signs round a formula by its kind of token."""
 
-DISPLAYED = frozenset({"math_inline_double", "bracket_display"})
+DISPLAY_TOKENS = frozenset({"math_inline_double", "bracket_display"})
 """Kinds that stand inside a paragraph and still have a line of their own."""
 
 _CLOSING = {"(": (r"\)", "bracket_inline"), "[": (r"\]", "bracket_display")}
@@ -36,7 +36,7 @@ _BEGIN = re.compile(rf"\\begin(\{{(?:{'|'.join(ENVIRONMENTS)})\*?\}})")
 _MAY_OCCUR = re.compile(r"\$|\\[(\[]|\\begin")
 
 
-def may_occur(text: str) -> bool:
+def may_contain_formula(text: str) -> bool:
     """Whether a text holds a sign with which a formula begins."""
     return _MAY_OCCUR.search(text) is not None
 
@@ -64,7 +64,7 @@ def _environment(state: StateBlock, line: int, last: int, silent: bool) -> bool:
     if begin is None:
         return False
     end = re.compile(re.escape(rf"\end{begin[1]}") + r"\s*?$", re.MULTILINE)
-    if end.search(state.src, start, start + LONGEST_ENVIRONMENT) is None:
+    if end.search(state.src, start, start + MAX_ENVIRONMENT_LENGTH) is None:
         return False
     return amsmath_block(state, line, last, silent)
 
@@ -74,7 +74,7 @@ def _inline(state: StateInline, silent: bool) -> bool:
     if state.src[start] != "\\" or state.src[start + 1 : start + 2] not in _CLOSING:
         return False
     closing, kind = _CLOSING[state.src[start + 1]]
-    end = state.src.find(closing, start + 2, start + LONGEST)
+    end = state.src.find(closing, start + 2, start + MAX_FORMULA_LENGTH)
     if end < 0 or not state.src[start + 2 : end].strip():
         return False
     if not silent:
@@ -88,7 +88,7 @@ def _block(state: StateBlock, line: int, last: int, silent: bool) -> bool:
     start = state.bMarks[line] + state.tShift[line]
     if state.is_code_block(line) or not state.src.startswith(r"\[", start):
         return False
-    closing = state.src.find(r"\]", start, start + LONGEST)
+    closing = state.src.find(r"\]", start, start + MAX_FORMULA_LENGTH)
     if closing < 0 or r"\[" in state.src[start + 2 : closing]:
         return False
     lines = [_text(state, line)]

@@ -8,11 +8,11 @@ from annotation.errors import FieldError
 from annotation.models import Job, Membership, Project, Snapshot
 from annotation.snapshots import freezing
 
-KIND = "snapshot"
+JOB_KIND = "snapshot"
 NAME_LENGTH, NOTE_LENGTH = 80, 2_000
 
 
-def want(project: Project, member: Membership | None, name: str, note: str = "") -> Snapshot:
+def enqueue(project: Project, member: Membership | None, name: str, note: str = "") -> Snapshot:
     """Have a snapshot made by the next worker. Raises `FieldError` for a name that is taken, or
     what is too long."""
     if not 0 < len(name) <= NAME_LENGTH:
@@ -24,50 +24,50 @@ def want(project: Project, member: Membership | None, name: str, note: str = "")
         found = Snapshot.objects.in_project(project)
         if found.filter(name=name).exists():
             raise FieldError("A snapshot of this project has this name. Choose another.", "name")
-        job = jobs.want(project, member, KIND, name=name)
+        job = jobs.enqueue(project, member, JOB_KIND, name=name)
         said = {"name": name, "note": note, "member": member, "job": job}
         number = (found.order_by("-number").values_list("number", flat=True).first() or 0) + 1
         return Snapshot.objects.create(project=project, number=number, **said)
 
 
-def cancel(snapshot: Snapshot, by: Membership) -> bool:
+def cancel_snapshot(snapshot: Snapshot, by: Membership) -> bool:
     """Give a snapshot up that is not made; a worker takes away what is there of it."""
     if snapshot.job is None or snapshot.made_at is not None:
         return False
-    return jobs.cancel(snapshot.job, by)
+    return jobs.cancel_job(snapshot.job, by)
 
 
-def due(now: datetime) -> list[int]:
+def due_job_ids(now: datetime) -> list[int]:
     """The ids of jobs of snapshots that wait to be made, and of those that were given up."""
     left = Snapshot.objects.left_over().values_list("job", flat=True)
-    return [*jobs.due(KIND, now), *filter(None, left)]
+    return [*jobs.due_job_ids(JOB_KIND, now), *filter(None, left)]
 
 
-def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
+def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     """Make a snapshot, unless another worker is at it; whether it was made. Of one that was given
     up, or failed, all is taken away, so that its name is free again."""
-    with jobs.taken(job_id, KIND, stopped) as job:
+    with jobs.hold_lease(job_id, JOB_KIND, stopped) as job:
         if job is not None:
-            ended = jobs.run(job, jobs.manage("make_snapshot", str(job.pk)), stopped)
-            if jobs.leave(job, ended) and ended.code == 0:
+            ended = jobs.run_leased(job, jobs.manage_command("make_snapshot", str(job.pk)), stopped)
+            if jobs.store_outcome(job, ended) and ended.code == 0:
                 return True
     for snapshot in Snapshot.objects.left_over().filter(job=job_id):
-        _forget(snapshot)
+        _delete_snapshot(snapshot)
     return False
 
 
-def make(job: Job) -> None:
+def make_snapshot(job: Job) -> None:
     """What the program does: freeze what the job asks for, and note how far it is."""
     snapshot = Snapshot.objects.select_related("project").get(job=job)
 
     def note(done: int) -> None:
         with writing.transact():
-            jobs.unfinished(job).update(done=done)
+            jobs.unfinished_job(job).update(done=done)
 
-    freezing.freeze(snapshot, note)
+    freezing.store_contents(snapshot, note)
 
 
-def _forget(snapshot: Snapshot) -> None:
-    freezing.empty(snapshot)
+def _delete_snapshot(snapshot: Snapshot) -> None:
+    freezing.delete_contents(snapshot)
     with writing.transact():
         snapshot.delete()

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.memory import memory
+from annotation.memory import process_cache
 from annotation.models import Frozen, FrozenIn, Resolution, Snapshot
 from annotation.querysets.snapshots import FrozenQuerySet
-from annotation.snapshots.facts import NAMES
+from annotation.snapshots.facts import FACT_NAMES
 
 # Seconds.
-REMEMBERED = 24 * 60 * 60
+CACHE_SECONDS = 24 * 60 * 60
 # By what one may ask for, in the words of the page.
-KINDS = {
+CHANGE_TITLES = {
     "added": "added",
     "removed": "taken out",
     "changed": "changed",
@@ -20,11 +20,11 @@ KINDS = {
     "held": "held for something else",
 }
 # What snapshots know of an item, in the words of the page; the rest are called as they are.
-WORDS = {"source_ability": "source ability", "duplicate_of": "repeats", "held": "resolution"}
+FACT_TITLES = {"source_ability": "source ability", "duplicate_of": "repeats", "held": "resolution"}
 
 
 @dataclass(frozen=True)
-class Fact:
+class FactChange:
     """One thing that is not as it was; None where there was none, or is none."""
 
     name: str
@@ -33,15 +33,15 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Change:
+class ItemChange:
     """An item that is not as it was: `kind` is added, removed or changed."""
 
     key: str
     kind: str
-    facts: tuple[Fact, ...]
+    facts: tuple[FactChange, ...]
 
 
-def found(before: Snapshot, after: Snapshot, kind: str) -> FrozenQuerySet:
+def filter_changed(before: Snapshot, after: Snapshot, kind: str) -> FrozenQuerySet:
     """States of the items of a kind, those of `removed` from `before`, in the order of items."""
     if kind == "removed":
         states = FrozenIn.objects.of(before).absent_from(after)
@@ -54,19 +54,19 @@ def found(before: Snapshot, after: Snapshot, kind: str) -> FrozenQuerySet:
     return states.order_by("item__position")
 
 
-def counts(before: Snapshot, after: Snapshot) -> dict[str, int]:
+def count_changes(before: Snapshot, after: Snapshot) -> dict[str, int]:
     """How many items each kind has. Counted once, since neither snapshot can change: that takes
     seconds for a million items."""
 
     def counted() -> dict[str, int]:
-        return {kind: found(before, after, kind).count() for kind in KINDS}
+        return {kind: filter_changed(before, after, kind).count() for kind in CHANGE_TITLES}
 
     name = f"changes-{before.project_id}-{before.digest}-{after.digest}"
-    kept: dict[str, int] = memory.get_or_set(name, counted, timeout=REMEMBERED)
+    kept: dict[str, int] = process_cache.get_or_set(name, counted, timeout=CACHE_SECONDS)
     return kept
 
 
-def changes(states: Iterable[FrozenIn], kind: str) -> Iterator[Change]:
+def list_changes(states: Iterable[FrozenIn], kind: str) -> Iterator[ItemChange]:
     """What changed of these items, in a query for all: with `changed` ones, fact by fact."""
     states = list(states)
     there = [one.frozen_id for one in states]
@@ -76,36 +76,36 @@ def changes(states: Iterable[FrozenIn], kind: str) -> Iterator[Change]:
     for one in states:
         now = facts[one.frozen_id]
         if one.before is None:
-            yield Change(now["key"], kind, ())
+            yield ItemChange(now["key"], kind, ())
         else:
-            yield Change(now["key"], "changed", tuple(_differing(facts[one.before], now)))
+            yield ItemChange(now["key"], "changed", tuple(_compare_facts(facts[one.before], now)))
 
 
-def _differing(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Fact]:
-    for name in NAMES:  # no database keeps the order of an object
+def _compare_facts(old: dict[str, Any], new: dict[str, Any]) -> Iterator[FactChange]:
+    for name in FACT_NAMES:  # no database keeps the order of an object
         before, after = old.get(name), new.get(name)
         if before == after:
             continue
         if name == "held":
             yield from _of_resolution(before or {}, after or {})
         elif name == "labels":
-            yield Fact("labels in force", len(before or ()), len(after or ()))
+            yield FactChange("labels in force", len(before or ()), len(after or ()))
         elif name == "fields":
             yield from _of_fields(before or {}, after or {})
         elif name != "texts":  # the number of the revision says so
-            yield Fact(WORDS.get(name, name), before, after)
+            yield FactChange(FACT_TITLES.get(name, name), before, after)
 
 
-def _of_resolution(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Fact]:
+def _of_resolution(old: dict[str, Any], new: dict[str, Any]) -> Iterator[FactChange]:
     for name in Resolution.TOLD:
         before, after = old.get(name) or None, new.get(name) or None
         if before != after:
-            yield Fact(
+            yield FactChange(
                 "resolution" if name == "value" else f"{name} of the resolution", before, after
             )
 
 
-def _of_fields(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Fact]:
+def _of_fields(old: dict[str, Any], new: dict[str, Any]) -> Iterator[FactChange]:
     for name in sorted({*old, *new}):
         if old.get(name) != new.get(name):
-            yield Fact(name, old.get(name), new.get(name))
+            yield FactChange(name, old.get(name), new.get(name))

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import F
 
 from annotation.models import Item, Label, Project, Resolution, Revision
-from annotation.querysets.parts import in_parts
+from annotation.querysets.parts import id_batches
 
 # Columns of an item, and what snapshots call those of other rows.
 _ITEM = {
@@ -19,13 +19,13 @@ _ITEM = {
     "duplicate_of": "duplicate_of__key",
     "parent": "parent__key",
 }
-NAMES = (*_ITEM, "revision", "texts", "held", "labels")
-_SAID = ("stage", "member__alias", "revision__number", "answers", "comment", "counted")
+FACT_NAMES = (*_ITEM, "revision", "texts", "held", "labels")
+_LABEL_COLUMNS = ("stage", "member__alias", "revision__number", "answers", "comment", "counted")
 
 
 @dataclass(frozen=True)
-class State:
-    """An item as it is now. `digest` is that of its facts."""
+class FactState:
+    """An item as it is now. `digest_facts` is that of its facts."""
 
     item: int
     revision: int
@@ -34,10 +34,10 @@ class State:
     digest: str
 
 
-def states(project: Project) -> Iterator[State]:
+def read_states(project: Project) -> Iterator[FactState]:
     """Every live item of a project, in the order of items; a thousand in memory at once."""
-    for ids in in_parts(Item.objects.in_project(project).order_by("position")):
-        texts, held, labels = _texts(ids), _held(ids), _labels(ids)
+    for ids in id_batches(Item.objects.in_project(project).order_by("position")):
+        texts, held, labels = _texts(ids), _load_resolutions(ids), _labels(ids)
         rows = Item.objects.filter(pk__among=ids).order_by("position")
         for pk, *values in rows.values_list("pk", *_ITEM.values()):
             revision, number, digested = texts[pk]
@@ -45,10 +45,10 @@ def states(project: Project) -> Iterator[State]:
             facts |= {"revision": number, "texts": digested}
             facts |= {"held": held.get(pk), "labels": sorted(labels[pk])}
             value = held[pk]["value"] if pk in held else ""
-            yield State(pk, revision, value, facts, digest(facts))
+            yield FactState(pk, revision, value, facts, digest_facts(facts))
 
 
-def digest(facts: dict[str, Any]) -> str:
+def digest_facts(facts: dict[str, Any]) -> str:
     """The same for the same facts, whatever order a database gives the keys of objects in."""
     written = json.dumps(facts, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(written.encode()).hexdigest()
@@ -61,7 +61,7 @@ def _texts(ids: Sequence[int]) -> dict[int, tuple[int, int, str]]:
     return {item: (pk, number, said) for item, pk, number, said in rows}
 
 
-def _held(ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+def _load_resolutions(ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """What is held true, by item."""
     rows = Resolution.objects.held_of(ids).order_by().values_list("item_id", *Resolution.TOLD)
     return {item: dict(zip(Resolution.TOLD, said, strict=True)) for item, *said in rows}
@@ -71,6 +71,6 @@ def _labels(ids: Sequence[int]) -> defaultdict[int, list[str]]:
     """Digests of the labels in force, by item: who said what of which texts, when."""
     found: defaultdict[int, list[str]] = defaultdict(list)
     rows = Label.objects.filter(item__among=ids, current=True).order_by()
-    for item, time, *said in rows.values_list("item_id", "created_at", *_SAID):
-        found[item].append(digest({"said": said, "time": time.isoformat()}))
+    for item, time, *said in rows.values_list("item_id", "created_at", *_LABEL_COLUMNS):
+        found[item].append(digest_facts({"said": said, "time": time.isoformat()}))
     return found

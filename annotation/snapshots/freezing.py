@@ -16,65 +16,65 @@ from django.utils import timezone
 from annotation import bulk, instants, programs, writing
 from annotation.models import Event, Frozen, FrozenIn, Snapshot
 from annotation.snapshots import facts
-from annotation.snapshots.facts import State
+from annotation.snapshots.facts import FactState
 
 # Items of a transaction; at some 10,000 a second it is over in a fifth of a second.
-AT_A_TIME = 1_000
-Tell = Callable[[int], None]
+BATCH_SIZE = 1_000
+ReportCount = Callable[[int], None]
 
 
-def freeze(snapshot: Snapshot, tell: Tell = lambda done: None) -> None:
+def store_contents(snapshot: Snapshot, tell: ReportCount = lambda done: None) -> None:
     """Store what the snapshot holds and close it; what a broken attempt left is taken away first.
 
     `tell` hears how many items are stored.
     """
-    empty(snapshot)
+    delete_contents(snapshot)
     with TemporaryFile("w+", encoding="utf-8") as kept:
-        with instants.held():
-            found = _keep(facts.states(snapshot.project), kept)
+        with instants.consistent_reads():
+            found = _write_states(facts.read_states(snapshot.project), kept)
         kept.seek(0)
         done = 0
-        for some in _some(kept):
+        for some in _read_states(kept):
             _store(snapshot, some)
             done += len(some)
             tell(done)
-            programs.alive()
+            programs.send_heartbeat()
     _close(snapshot, done, found)
 
 
-def empty(snapshot: Snapshot) -> None:
+def delete_contents(snapshot: Snapshot) -> None:
     """Take away what a snapshot that was not made holds; states of items stay, for others."""
-    while ids := list(FrozenIn.objects.of(snapshot).values_list("pk", flat=True)[:AT_A_TIME]):
+    while ids := list(FrozenIn.objects.of(snapshot).values_list("pk", flat=True)[:BATCH_SIZE]):
         with writing.transact():
             FrozenIn.objects.filter(pk__among=ids).delete()
-        programs.alive()
+        programs.send_heartbeat()
 
 
-def _keep(states: Iterable[State], kept: IO[str]) -> str:
+def _write_states(states: Iterable[FactState], kept: IO[str]) -> str:
     """Write states as lines; their digest, which follows from keys and facts in their order."""
     digest = hashlib.sha256()
     for number, one in enumerate(states):
-        if number % AT_A_TIME == 0:
-            programs.alive()
+        if number % BATCH_SIZE == 0:
+            programs.send_heartbeat()
         digest.update(f"{one.digest}\n".encode())
         kept.write(json.dumps([one.item, one.revision, one.value, one.facts, one.digest]) + "\n")
     return digest.hexdigest()
 
 
-def _some(kept: IO[str]) -> Iterator[list[State]]:
-    while some := [State(*json.loads(line)) for line in islice(kept, AT_A_TIME)]:
+def _read_states(kept: IO[str]) -> Iterator[list[FactState]]:
+    while some := [FactState(*json.loads(line)) for line in islice(kept, BATCH_SIZE)]:
         yield some
 
 
-def _store(snapshot: Snapshot, states: list[State]) -> None:
+def _store(snapshot: Snapshot, states: list[FactState]) -> None:
     with writing.transact():
-        known = _known(states)
+        known = _known_state_ids(states)
         new = [one for one in states if (one.item, one.digest) not in known]
-        ids = bulk.ids(Frozen, len(new))
+        ids = bulk.reserve_ids(Frozen, len(new))
         rows = [_row(pk, one) for pk, one in zip(ids, new, strict=True)]
         bulk.copy(Frozen, rows)
         known |= {(one.item, one.digest): pk for pk, one in zip(ids, new, strict=True)}
-        places = bulk.ids(FrozenIn, len(states))
+        places = bulk.reserve_ids(FrozenIn, len(states))
         bulk.copy(
             FrozenIn,
             [
@@ -89,13 +89,13 @@ def _store(snapshot: Snapshot, states: list[State]) -> None:
         )
 
 
-def _known(states: list[State]) -> dict[tuple[int, str], int]:
+def _known_state_ids(states: list[FactState]) -> dict[tuple[int, str], int]:
     """The ids of the states that other snapshots of these items hold."""
     found = Frozen.objects.filter(item__among=[one.item for one in states])
     return {(item, digest): pk for item, digest, pk in found.values_list("item", "digest", "pk")}
 
 
-def _row(pk: int, one: State) -> dict[str, object]:
+def _row(pk: int, one: FactState) -> dict[str, object]:
     return {
         "id": pk,
         "item_id": one.item,

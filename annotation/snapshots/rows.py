@@ -5,16 +5,16 @@ from typing import Any
 
 from annotation import tables
 from annotation.models import FrozenIn, Revision, Snapshot
-from annotation.querysets.parts import in_parts
+from annotation.querysets.parts import id_batches
 
 COLUMNS = tables.TABLES["items"].columns
 
 
-def items(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+def item_rows(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
     """Every item of a snapshot in the order of items, with the texts that it had; a thousand in
     memory at once."""
     states = FrozenIn.objects.of(snapshot).order_by("item__position")
-    for ids in in_parts(states):
+    for ids in id_batches(states):
         rows = FrozenIn.objects.filter(pk__among=ids).order_by("item__position")
         found = list(rows.values_list("frozen__facts", "frozen__revision"))
         texts = _texts([revision for _, revision in found])

@@ -2,7 +2,7 @@
 
 from django import template
 
-from annotation.cases import WHY
+from annotation.cases import DISAGREEMENT_REASONS
 from annotation.models import Reason
 
 register = template.Library()
@@ -17,4 +17,4 @@ def reason_title(reason: str) -> str:
 @register.filter
 def why_title(code: str) -> str:
     """A reason code in words."""
-    return WHY.get(code, code)
+    return DISAGREEMENT_REASONS.get(code, code)

@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from annotation.diffing import Difference
 from annotation.reading import drawing, marks
-from annotation.reading.drawing import Drawing
+from annotation.reading.drawing import DifferenceRenderer
 
 register = template.Library()
 
@@ -16,19 +16,19 @@ register = template.Library()
 @register.simple_tag
 def diff_inline(difference: Difference) -> SafeString:
     """Both texts as one: each change is what was removed, then what was added."""
-    return mark_safe(Drawing(difference).inline())  # noqa: S308 (all of its text is escaped)
+    return mark_safe(DifferenceRenderer(difference).inline())  # noqa: S308 (all of its text is escaped)
 
 
 @register.simple_tag
-def changes_of(difference: Difference | None) -> tuple[marks.Change, ...]:
+def changes_of(difference: Difference | None) -> tuple[marks.ClassifiedChange, ...]:
     """The changes with their marks, in order."""
-    return marks.changes(difference) if difference else ()
+    return marks.classify_changes(difference) if difference else ()
 
 
 @register.simple_tag
-def excerpt(change: marks.Change) -> SafeString:
+def excerpt(change: marks.ClassifiedChange) -> SafeString:
     """What a change removed and added, cut to a line or two."""
-    return mark_safe(drawing.excerpt(change))  # noqa: S308 (all of its text is escaped)
+    return mark_safe(drawing.render_excerpt(change))  # noqa: S308 (all of its text is escaped)
 
 
 @register.simple_tag

@@ -11,4 +11,4 @@ register = template.Library()
 @register.simple_tag
 def import_under_way(project: Project) -> str:
     """How far an import is that is under way; nothing if there is none."""
-    return jobs.under_way(project)
+    return jobs.describe_progress(project)

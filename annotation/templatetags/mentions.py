@@ -13,9 +13,9 @@ register = template.Library()
 @register.simple_tag
 def people_to_name(member: Membership, comments: Iterable[Comment]) -> list[str]:
     """Aliases that somebody who writes among these comments may want to name."""
-    return commenting.to_name(member, comments)
+    return commenting.suggest_names(member, comments)
 
 
 @register.filter
 def unread_mentions(member: Membership | None) -> int:
-    return commenting.unread(member) if member else 0
+    return commenting.count_unread(member) if member else 0

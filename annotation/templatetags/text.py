@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from annotation.diffing import Difference
 from annotation.reading import rendering, showing
-from annotation.reading.showing import Comparison, Habits, Pane, Reading
+from annotation.reading.showing import Comparison, ItemSheet, Pane, ReadingPreferences
 from annotation.tasktypes import TaskType
 
 register = template.Library()
@@ -18,9 +18,9 @@ register = template.Library()
 @register.simple_tag(takes_context=True)
 def reading_of(
     context: Context, task: TaskType, texts: dict[str, Any], difference: Difference | None
-) -> Reading:
+) -> ItemSheet:
     """What is read of these texts; `difference` None where nothing is compared, or not yet."""
-    return showing.of(task, texts, difference or None, _habits(context))
+    return showing.build_sheet(task, texts, difference or None, _habits(context))
 
 
 @register.filter
@@ -46,17 +46,19 @@ def strip_of(comparison: Comparison) -> SafeString:
 @register.simple_tag(takes_context=True)
 def formatted(context: Context, text: str) -> SafeString:
     """A text in the format that the reader chose, or else the project."""
-    safe = rendering.render(text, _habits(context).format)
+    safe = rendering.render_text(text, _habits(context).format)
     return mark_safe(safe)  # noqa: S308 (rendering makes safe HTML alone)
 
 
 @register.filter
 def markdown(text: str) -> SafeString:
     """A text in Markdown, such as guidelines; hostile ones too."""
-    return mark_safe(rendering.render(text, "markdown"))  # noqa: S308 (as above)
+    return mark_safe(rendering.render_text(text, "markdown"))  # noqa: S308 (as above)
 
 
-def _habits(context: Context) -> Habits:
+def _habits(context: Context) -> ReadingPreferences:
     request, project = context.get("request"), context.get("project")
     asked, kept = (request.GET, request.COOKIES) if request else ({}, {})
-    return Habits.of(asked, kept, getattr(project, "slug", ""), getattr(project, "text_format", ""))
+    return ReadingPreferences.of(
+        asked, kept, getattr(project, "slug", ""), getattr(project, "text_format", "")
+    )

@@ -6,12 +6,12 @@ from django.conf import settings
 from django.core.files.uploadhandler import FileUploadHandler, SkipFile, StopUpload
 
 # Where a request keeps that it held a file that is too large.
-TOO_LARGE = "blindspot.too_large"
+TOO_LARGE_KEY = "blindspot.too_large"
 # The routes that a file may be sent to, by their names.
-TAKING = frozenset({"imports", "api-imports"})
+UPLOAD_URLS = frozenset({"imports", "api-imports"})
 
 
-class Bounded(FileUploadHandler):
+class BoundedUploadHandler(FileUploadHandler):
     """Stops taking files once all of a request are too large together: the rest is read and
     dropped, never stored. So is every file for which no form of ours asks, or of a stranger: Django
     would store it before any view could refuse it.
@@ -28,7 +28,7 @@ class Bounded(FileUploadHandler):
         self._seen += len(raw_data)
         if self._seen > settings.IMPORT_BYTES:
             assert self.request
-            self.request.META[TOO_LARGE] = True
+            self.request.META[TOO_LARGE_KEY] = True
             raise StopUpload(connection_reset=False)
         return raw_data
 
@@ -38,4 +38,4 @@ class Bounded(FileUploadHandler):
     def _is_asked_for(self) -> bool:
         assert self.request
         match = self.request.resolver_match
-        return bool(match and match.url_name in TAKING and self.request.user.is_authenticated)
+        return bool(match and match.url_name in UPLOAD_URLS and self.request.user.is_authenticated)

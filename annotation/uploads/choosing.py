@@ -5,11 +5,11 @@ from typing import Any
 from django import forms
 
 from annotation.importing.drafts import required_columns
-from annotation.importing.mapping import wanted
+from annotation.importing.mapping import item_columns
 from annotation.tasktypes import TaskType
 
 # What an item has beside its texts, in words.
-OF_ITEMS = {
+COLUMN_TITLES = {
     "key": "Key (a name of its own for each item)",
     "category": "Category",
     "source_ability": "Ability of the unchanged answer",
@@ -21,7 +21,7 @@ OF_ITEMS = {
 }
 
 
-ALONE = (
+INDEPENDENCE_HELP = (
     "Responses to one question, text or picture are not independent if they have something in"
     " common that makes them better or worse. Without a column each item is a question of its own;"
     " in a project whose first items were grouped by their prompt, the prompt groups later ones."
@@ -53,7 +53,7 @@ class ColumnsForm(forms.Form):
                 error_messages={"required": "Every item needs this. Choose a column."},
             )
         if task.rates and "of-cluster" in self.fields:
-            self.fields["of-cluster"].help_text = ALONE
+            self.fields["of-cluster"].help_text = INDEPENDENCE_HELP
 
     @classmethod
     def of(cls, task: TaskType, found: list[str], chosen: dict[str, str]) -> "ColumnsForm":
@@ -66,7 +66,7 @@ class ColumnsForm(forms.Form):
     def titles(task: TaskType) -> list[tuple[str, str]]:
         """What an item has, by its name and in words for people."""
         texts = {text.name: text.title for text in task.texts}
-        return [(name, texts.get(name) or OF_ITEMS[name]) for name in wanted(task)]
+        return [(name, texts.get(name) or COLUMN_TITLES[name]) for name in item_columns(task)]
 
     def chosen(self) -> dict[str, str]:
         """By the name that an item has: the column that stands for it, "" for none."""

@@ -17,33 +17,33 @@ from django.utils import timezone
 from annotation import jobs, writing
 from annotation.errors import Stale
 from annotation.models import Event, Job, Membership, Project
-from annotation.programs import Ended
+from annotation.programs import ProgramResult
 from annotation.uploads import places, reading
 
-KIND = "import"
+JOB_KIND = "import"
 # Imports that wait until a person goes on with them, and so for no worker.
-FOR_A_PERSON = Q(kind=KIND, result__step__in=[places.CHOOSE, places.READY])
+WAITS_FOR_PERSON = Q(kind=JOB_KIND, result__step__in=[places.CHOOSE, places.READY])
 # So long the files of an import are kept; then they are deleted.
-KEPT = timedelta(days=7)
+FILE_RETENTION = timedelta(days=7)
 # A file that takes longer is given up.
-LONGEST = timedelta(hours=2)
+MAX_DURATION = timedelta(hours=2)
 # Files of so many bytes are checked while the person waits, about a second at most.
-AT_ONCE = 1_000_000
+MAX_IMMEDIATE_BYTES = 1_000_000
 
 
-def of_project(project: Project) -> QuerySet[Job]:
+def list_imports(project: Project) -> QuerySet[Job]:
     """The imports of a project, the last first."""
-    return jobs.of_project(project, KIND).select_related("member", "project__task_type")
+    return jobs.list_jobs(project, JOB_KIND).select_related("member", "project__task_type")
 
 
-def called(project: Project, number: int) -> Job | None:
-    return of_project(project).filter(result__number=number).first()
+def find_import(project: Project, number: int) -> Job | None:
+    return list_imports(project).filter(result__number=number).first()
 
 
-def under_way(project: Project) -> str:
+def describe_progress(project: Project) -> str:
     """How far the first of the imports is that workers are at or will take next; "" if there are
     none. One that waits for a person is not under way."""
-    asked = of_project(project).filter(finished_at=None)
+    asked = list_imports(project).filter(finished_at=None)
     job = asked.filter(result__step__in=[places.CHECK, places.STORE]).last()
     if job is None:
         return ""
@@ -54,13 +54,13 @@ def under_way(project: Project) -> str:
     return f"{job.done:,} of {job.total:,} rows are read."
 
 
-def new(member: Membership, told: dict[str, Any], now: datetime) -> Job:
+def create_import(member: Membership, told: dict[str, Any], now: datetime) -> Job:
     """A job for a file that was looked at; inside the transaction that moves it to its place."""
-    expires = (now + KEPT).timestamp()
-    return jobs.want(member.project, member, KIND, **told, expires=expires, deleted=False)
+    expires = (now + FILE_RETENTION).timestamp()
+    return jobs.enqueue(member.project, member, JOB_KIND, **told, expires=expires, deleted=False)
 
 
-def choose(job: Job, columns: dict[str, str], *, accept: bool) -> None:
+def choose_columns(job: Job, columns: dict[str, str], *, accept: bool) -> None:
     """Have the file checked with these columns, by the name that an item has, anew if need be;
     at once if it is small. Raises `Stale` if that is too late, or the file is gone: a database
     that was brought back comes without the files that were on their way."""
@@ -68,20 +68,20 @@ def choose(job: Job, columns: dict[str, str], *, accept: bool) -> None:
         stored = _locked(job)
         if stored.state != Job.State.WAITING or stored.result["step"] == places.STORE:
             raise Stale("This import is under way or over. Send the file again.")
-        if not places.given(stored).exists():
+        if not places.uploaded_path(stored).exists():
             raise Stale("The file is not here any more. Send it again.")
         asked = {"columns": columns, "accept": accept, "step": places.CHECK, "report": None}
         stored.result, stored.done = {**stored.result, **asked}, 0
         stored.save(update_fields=["result", "done"])
     if _is_small(stored):
         # A person waits: a database that is away is not waited for.
-        with _taken(job.pk, lambda: True) as held:
+        with _hold_lease(job.pk, lambda: True) as held:
             if held:
-                reading.run(held)
-                _leave(held, Ended(0, ""))
+                reading.run_import(held)
+                _store_outcome(held, ProgramResult(0, ""))
 
 
-def go(job: Job, member: Membership) -> None:
+def start_import(job: Job, member: Membership) -> None:
     """Have what was checked imported. Raises `Stale` if there is nothing to import."""
     with writing.transact():
         stored = _locked(job)
@@ -92,7 +92,7 @@ def go(job: Job, member: Membership) -> None:
         stored.save(update_fields=["result", "total", "done", "member"])
 
 
-def cancel(job: Job, member: Membership, now: datetime) -> bool:
+def cancel_import(job: Job, member: Membership, now: datetime) -> bool:
     """End an import that is not done; whether there was something to end. What is in stays."""
     with writing.transact():
         stored = _locked(job)
@@ -108,65 +108,68 @@ def cancel(job: Job, member: Membership, now: datetime) -> bool:
     return True
 
 
-def due(now: datetime) -> list[int]:
+def due_job_ids(now: datetime) -> list[int]:
     """The ids of imports that wait for a worker, whose worker is gone, or whose time is over."""
-    asked = jobs.free(now) & Q(result__step__in=[places.CHECK, places.STORE])
+    asked = jobs.free_jobs_filter(now) & Q(result__step__in=[places.CHECK, places.STORE])
     over = Q(result__deleted=False, result__expires__lte=now.timestamp())
-    found = Job.objects.filter(asked | over & ~Q(state=Job.State.RUNNING), kind=KIND)
+    found = Job.objects.filter(asked | over & ~Q(state=Job.State.RUNNING), kind=JOB_KIND)
     return list(found.values_list("pk", flat=True))
 
 
-def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
+def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     """Check or import a file, unless another worker is at it, or delete one whose time is over;
     whether that was done. One that is `stopped` waits for the next worker, which begins anew:
     what was stored is then found unchanged."""
-    if _delete(job_id, timezone.now()):
+    if _expire_import(job_id, timezone.now()):
         return True
-    with _taken(job_id, stopped) as job:
+    with _hold_lease(job_id, stopped) as job:
         if job is None:
             return False
-        ends = time.monotonic() + LONGEST.total_seconds()
-        command = jobs.manage("work_on_import", str(job.pk))
-        ended = jobs.run(job, command, lambda: stopped() or time.monotonic() > ends)
+        ends = time.monotonic() + MAX_DURATION.total_seconds()
+        command = jobs.manage_command("work_on_import", str(job.pk))
+        ended = jobs.run_leased(job, command, lambda: stopped() or time.monotonic() > ends)
         if time.monotonic() > ends:
-            ended = Ended(1, f"It took longer than {LONGEST}. Split the file.")
-        return _leave(job, ended)
+            ended = ProgramResult(1, f"It took longer than {MAX_DURATION}. Split the file.")
+        return _store_outcome(job, ended)
 
 
 def _is_small(job: Job) -> bool:
     # What is packed may be two hundred times as large.
-    return places.given(job).stat().st_size <= AT_ONCE and job.result["ending"] != ".zip"
+    return (
+        places.uploaded_path(job).stat().st_size <= MAX_IMMEDIATE_BYTES
+        and job.result["ending"] != ".zip"
+    )
 
 
 def _locked(job: Job) -> Job:
     return Job.objects.select_for_update(of=("self",)).get(pk=job.pk)
 
 
-def _taken(job_id: int, stopped: Callable[[], bool]) -> AbstractContextManager[Job | None]:
+def _hold_lease(job_id: int, stopped: Callable[[], bool]) -> AbstractContextManager[Job | None]:
     """Have the job for a while, as it is asked for now; None if it is not free."""
-    return jobs.taken(job_id, KIND, stopped, result__step__in=[places.CHECK, places.STORE])
+    return jobs.hold_lease(job_id, JOB_KIND, stopped, result__step__in=[places.CHECK, places.STORE])
 
 
-def _leave(job: Job, ended: Ended) -> bool:
+def _store_outcome(job: Job, ended: ProgramResult) -> bool:
     """Note how the work ended, unless the import was cancelled; whether it came to its end."""
     well = ended.code == 0
-    made = _found_out(job, places.noted(job), timezone.now()) if well else {}
-    return jobs.end(job, ended, made) and well
+    made = _outcome_values(job, places.pop_outcome(job), timezone.now()) if well else {}
+    return jobs.end_job(job, ended, made) and well
 
 
-def _found_out(job: Job, noted: dict[str, Any], now: datetime) -> dict[str, Any]:
+def _outcome_values(job: Job, noted: dict[str, Any], now: datetime) -> dict[str, Any]:
     if noted["refused"]:
         return {"state": Job.State.FAILED, "finished_at": now, "message": noted["refused"]}
     report = noted["report"]
     if job.result["step"] == places.CHECK:
         result = {**job.result, "report": report, "step": places.READY}
         return {"state": Job.State.WAITING, "done": 0, "result": result}
-    result = {**job.result, "report": report, "expires": (now + KEPT).timestamp()}
+    result = {**job.result, "report": report, "expires": (now + FILE_RETENTION).timestamp()}
     values = {"state": Job.State.FINISHED, "finished_at": now, "done": report["rows"]}
     return {**values, "result": result}
 
 
-def _delete(job_id: int, now: datetime) -> bool:
+def _expire_import(job_id: int, now: datetime) -> bool:
     """Delete the files of an import whose time is over; one that nobody went on with ends."""
     with writing.transact():
         job = Job.objects.select_for_update(of=("self",)).get(pk=job_id)
@@ -174,10 +177,12 @@ def _delete(job_id: int, now: datetime) -> bool:
             return False
         if job.finished_at is None:
             job.state, job.finished_at = Job.State.CANCELLED, now
-            job.message = f"Nobody went on with it for {KEPT.days} days; the file is deleted."
+            job.message = (
+                f"Nobody went on with it for {FILE_RETENTION.days} days; the file is deleted."
+            )
         job.result["deleted"] = True
         job.save(update_fields=["state", "finished_at", "message", "result"])
-    places.forget(job)
+    places.delete_files(job)
     return True
 
 

@@ -7,57 +7,62 @@ from typing import Any
 
 from annotation import diffing, importing, tasktypes
 from annotation.importing import mapping, sources
-from annotation.importing.drafts import Draft, required_columns
+from annotation.importing.drafts import ParsedItem, required_columns
 from annotation.importing.sources import Source
 from formats.rows import FormatError, Row
 
 # So many rows are looked at for columns and for the first good ones.
-ROWS = 200
-SHOWN = 5
+MAX_ROWS = 200
+MAX_SHOWN = 5
 # Columns of JSON may differ from row to row without end.
-COLUMNS = 200
+MAX_COLUMNS = 200
 # Longer texts are shown beside each other, since a page should not wait for their differences.
-COMPARED = 20_000
+MAX_COMPARED_LENGTH = 20_000
 # Layouts that say themselves what their columns mean.
-FIXED = ("fbi", "realmistake")
+FIXED_FORMATS = ("fbi", "realmistake")
 
 
 @dataclass(frozen=True)
-class Shown:
+class PreviewItem:
     """An item to be, as annotators would see it; `difference` None where nothing is compared."""
 
-    draft: Draft
+    draft: ParsedItem
     difference: diffing.Difference | None
 
 
-def columns(source: Source) -> list[str]:
+def detect_columns(source: Source) -> list[str]:
     """The columns of the first rows, those inside objects behind a dot. Raises FormatError."""
     found: dict[str, None] = {}
-    for row in islice(sources.begun(replace(source, columns={})), ROWS):
+    for row in islice(sources.stream_rows(replace(source, columns={})), MAX_ROWS):
         if isinstance(row, Row):
             found |= dict.fromkeys(_names(row.values))
-    return list(found)[:COLUMNS]
+    return list(found)[:MAX_COLUMNS]
 
 
-def suggested(task: tasktypes.TaskType, found: list[str]) -> dict[str, str]:
+def suggest_columns(task: tasktypes.TaskType, found: list[str]) -> dict[str, str]:
     """By the name that an item has: the column that bears it, or is probably meant, or ""."""
-    guessed = mapping.guess(task, found)
-    return {name: name if name in found else guessed.get(name, "") for name in mapping.wanted(task)}
+    guessed = mapping.guess_columns(task, found)
+    return {
+        name: name if name in found else guessed.get(name, "")
+        for name in mapping.item_columns(task)
+    }
 
 
-def missing(task: tasktypes.TaskType, source: Source, chosen: Mapping[str, str]) -> list[str]:
+def missing_columns(
+    task: tasktypes.TaskType, source: Source, chosen: Mapping[str, str]
+) -> list[str]:
     """What every item needs and no column was chosen for."""
-    if source.form in FIXED:
+    if source.form in FIXED_FORMATS:
         return []
     return [name for name in required_columns(task) if not chosen.get(name)]
 
 
-def first(task: tasktypes.TaskType, source: Source) -> list[Shown]:
+def preview_items(task: tasktypes.TaskType, source: Source) -> list[PreviewItem]:
     """The first items that the file would give; as many as could be read if it has a fault."""
-    rows = islice(sources.begun(source), ROWS)
-    drafts = importing.check(_until_a_fault(rows), task, accept=source.accept)
-    good = (draft for draft in drafts if isinstance(draft, Draft))
-    return [Shown(draft, _difference(task, draft.texts)) for draft in islice(good, SHOWN)]
+    rows = islice(sources.stream_rows(source), MAX_ROWS)
+    drafts = importing.parse_items(_skip_fault(rows), task, accept=source.accept)
+    good = (draft for draft in drafts if isinstance(draft, ParsedItem))
+    return [PreviewItem(draft, _difference(task, draft.texts)) for draft in islice(good, MAX_SHOWN)]
 
 
 def _names(values: Mapping[str, Any]) -> Iterator[str]:
@@ -67,7 +72,7 @@ def _names(values: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"{name}.{inner}" for inner in value)
 
 
-def _until_a_fault(rows: Iterator[Any]) -> Iterator[Any]:
+def _skip_fault(rows: Iterator[Any]) -> Iterator[Any]:
     try:
         yield from rows
     except FormatError:
@@ -79,4 +84,6 @@ def _difference(task: tasktypes.TaskType, texts: Mapping[str, Any]) -> diffing.D
     if len(pair) < 2 or not all(isinstance(one, str) for one in pair):
         return None
     before, after = map(str, pair)
-    return diffing.compare(before, after) if len(before) + len(after) < COMPARED else None
+    return (
+        diffing.compare(before, after) if len(before) + len(after) < MAX_COMPARED_LENGTH else None
+    )

@@ -12,58 +12,58 @@ from formats.bundles import SUFFIXES
 
 # What is asked of whoever works on an import next, in `result["step"]`.
 CHOOSE, CHECK, READY, STORE = "choose", "check", "ready", "store"
-PACKED = ".parquet"
-UNLOCKS = ".password"
-ENDINGS = (*SUFFIXES, PACKED, ".zip")
+PARQUET_SUFFIX = ".parquet"
+PASSWORD_SUFFIX = ".password"  # noqa: S105
+UPLOAD_SUFFIXES = (*SUFFIXES, PARQUET_SUFFIX, ".zip")
 
 
-def folder() -> Path:
+def uploads_folder() -> Path:
     """The folder of all of them, made if need be."""
     found: Path = settings.VAR_DIR / "imports"
     found.mkdir(parents=True, exist_ok=True)
     return found
 
 
-def given(job: Job) -> Path:
+def uploaded_path(job: Job) -> Path:
     """The file as it was sent."""
-    return _of(job, str(job.result["ending"]))
+    return _job_path(job, str(job.result["ending"]))
 
 
-def problems(job: Job) -> Path:
+def problems_path(job: Job) -> Path:
     """A table of every row that was not taken, with its place and why."""
-    return _of(job, ".problems.csv")
+    return _job_path(job, ".problems.csv")
 
 
-def mend(job: Job) -> Path:
+def rejected_rows_path(job: Job) -> Path:
     """The rows that were not taken, as they stood."""
-    return _of(job, f".mend{job.result['ending']}")
+    return _job_path(job, f".mend{job.result['ending']}")
 
 
-def outcome(job: Job) -> Path:
+def outcome_path(job: Job) -> Path:
     """What a program found out, until it is noted."""
-    return _of(job, ".outcome.json")
+    return _job_path(job, ".outcome.json")
 
 
-def password(job: Job) -> Path:
+def password_path(job: Job) -> Path:
     """The password of an archive, readable by the owner alone and kept no longer than it."""
-    return _of(job, UNLOCKS)
+    return _job_path(job, PASSWORD_SUFFIX)
 
 
-def keep_password(job: Job, written: str) -> None:
-    path = password(job)
+def save_password(job: Job, written: str) -> None:
+    path = password_path(job)
     path.touch(mode=0o600)
     path.write_text(written, encoding="utf-8")
 
 
-def source(job: Job) -> Source:
+def build_source(job: Job) -> Source:
     """What is to be read, and how."""
-    kept, said = password(job), job.result
-    columns = renaming(said["columns"], said["found"])
+    kept, said = password_path(job), job.result
+    columns = column_renames(said["columns"], said["found"])
     secret = kept.read_text(encoding="utf-8") if kept.exists() else ""
-    return Source(given(job), said["form"], columns, secret, said["accept"])
+    return Source(uploaded_path(job), said["form"], columns, secret, said["accept"])
 
 
-def renaming(chosen: dict[str, str], found: list[str]) -> dict[str, str]:
+def column_renames(chosen: dict[str, str], found: list[str]) -> dict[str, str]:
     """The columns that are called otherwise than an item calls them; of one that is there and
     must not be taken, none."""
     return {
@@ -73,24 +73,30 @@ def renaming(chosen: dict[str, str], found: list[str]) -> dict[str, str]:
     }
 
 
-def note(job: Job, said: dict[str, Any]) -> None:
+def write_outcome(job: Job, said: dict[str, Any]) -> None:
     """Leave what was found out to whoever started the program."""
-    outcome(job).write_text(json.dumps(said), encoding="utf-8")
+    outcome_path(job).write_text(json.dumps(said), encoding="utf-8")
 
 
-def noted(job: Job) -> dict[str, Any]:
+def pop_outcome(job: Job) -> dict[str, Any]:
     """What the program found out, which is then forgotten."""
-    path = outcome(job)
+    path = outcome_path(job)
     said: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     path.unlink()
     return said
 
 
-def forget(job: Job) -> None:
+def delete_files(job: Job) -> None:
     """Delete every file of the import."""
-    for path in (given(job), problems(job), mend(job), outcome(job), password(job)):
+    for path in (
+        uploaded_path(job),
+        problems_path(job),
+        rejected_rows_path(job),
+        outcome_path(job),
+        password_path(job),
+    ):
         path.unlink(missing_ok=True)
 
 
-def _of(job: Job, ending: str) -> Path:
-    return folder() / f"import-{job.pk}{ending}"
+def _job_path(job: Job, ending: str) -> Path:
+    return uploads_folder() / f"import-{job.pk}{ending}"

@@ -13,70 +13,70 @@ from annotation.importing import sources
 from annotation.models import Job
 from annotation.uploads import places
 from formats import bundles
-from formats.readers import picked
+from formats.readers import pick_rows
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError
 from formats.writers import write_csv
 
 # How far an import is, is noted every so many rows.
-NOTE_EVERY = 1_000
+PROGRESS_EVERY = 1_000
 # So many of the rows that were not taken stand on the page; the table has them all.
-SHOWN = 100
-COLUMNS = ("place", "problem", "file", "line", "field", "reason")
+MAX_SHOWN = 100
+PROBLEM_COLUMNS = ("place", "problem", "file", "line", "field", "reason")
 
 
-def run(job: Job) -> None:
+def run_import(job: Job) -> None:
     """Check the file of a job, or store its items, and leave word of what came of it.
 
     A file that cannot be read at all is refused before anything is stored.
     """
-    source = places.source(job)
+    source = places.build_source(job)
     if source.password and job.result["step"] == places.STORE:
-        seals.seal(job.project, job.member_id)
-    task = tasktypes.of_version(job.project.task_type)
+        seals.seal_project(job.project, job.member_id)
+    task = tasktypes.load_version(job.project.task_type)
     try:
-        drafts = importing.check(sources.rows(source), task, accept=source.accept)
-        report = importing.store(
+        drafts = importing.parse_items(sources.read_rows(source), task, accept=source.accept)
+        report = importing.store_items(
             job.project,
-            _counted(job, importing.ahead(drafts)),
+            _count_rows(job, importing.read_in_subprocess(drafts)),
             accept=source.accept,
             dry_run=job.result["step"] == places.CHECK,
             member=job.member,
         )
     except FormatError as error:
-        places.note(job, {"refused": called(job, str(error))})
+        places.write_outcome(job, {"refused": restore_file_name(job, str(error))})
         return
-    places.note(job, {"refused": "", "report": _told(job, report)})
+    places.write_outcome(job, {"refused": "", "report": _summarise(job, report)})
 
 
-def called(job: Job, told: str) -> str:
+def restore_file_name(job: Job, told: str) -> str:
     """A message with the name that the person gave to the file."""
-    path = places.given(job)
+    path = places.uploaded_path(job)
     return told.replace(str(path), job.result["name"]).replace(path.name, job.result["name"])
 
 
-def _counted(job: Job, rows: Iterator[Any]) -> Iterator[Any]:
+def _count_rows(job: Job, rows: Iterator[Any]) -> Iterator[Any]:
     for count, row in enumerate(rows):
-        if count % NOTE_EVERY == 0:
-            _note(job, count)
+        if count % PROGRESS_EVERY == 0:
+            _report_progress(job, count)
         if count == settings.IMPORT_ROWS:
             name = job.result["name"]
             raise FormatError(f"{name}: holds more than {count:,} rows. Split it.")
         yield row
 
 
-def _note(job: Job, count: int) -> None:
+def _report_progress(job: Job, count: int) -> None:
     with writing.transact():
         Job.objects.filter(pk=job.pk, finished_at=None).update(done=count)
-    programs.alive()
+    programs.send_heartbeat()
 
 
-def _told(job: Job, report: importing.Report) -> dict[str, Any]:
+def _summarise(job: Job, report: importing.ItemImportReport) -> dict[str, Any]:
     """The counts, the rows that were not taken, and what is missing of others: the first of them,
     and all as files."""
-    told = [*islice(_problems(job, report), SHOWN)]
-    programs.alive()
-    with places.problems(job).open("w", encoding="utf-8", newline="") as stream:
-        write_csv(chain(_problems(job, report), _missing(job, report)), COLUMNS, stream)
+    told = [*islice(_problems(job, report), MAX_SHOWN)]
+    programs.send_heartbeat()
+    with places.problems_path(job).open("w", encoding="utf-8", newline="") as stream:
+        write_csv(chain(_problems(job, report), _missing(job, report)), PROBLEM_COLUMNS, stream)
     return {
         "rows": report.rows,
         "new": report.new,
@@ -86,12 +86,12 @@ def _told(job: Job, report: importing.Report) -> dict[str, Any]:
         "bad": len(report.bad),
         "problems": told,
         "off_scale": len(report.off_scale),
-        "missing": [*islice(_missing(job, report), SHOWN)],
+        "missing": [*islice(_missing(job, report), MAX_SHOWN)],
         "mend": bool(told) and _write_rows(job, [*report.bad, *report.conflicts]),
     }
 
 
-def _problems(job: Job, report: importing.Report) -> Iterator[dict[str, Any]]:
+def _problems(job: Job, report: importing.ItemImportReport) -> Iterator[dict[str, Any]]:
     """Each problem, in the order of the rows, with the names that the file has for its fields;
     `place` is that of the row in the file to mend."""
     kinds = chain((("bad", row) for row in report.bad), (("changed", r) for r in report.conflicts))
@@ -102,41 +102,41 @@ def _problems(job: Job, report: importing.Report) -> Iterator[dict[str, Any]]:
         yield _named(job, place, kind, row)
 
 
-def _missing(job: Job, report: importing.Report) -> Iterator[dict[str, Any]]:
+def _missing(job: Job, report: importing.ItemImportReport) -> Iterator[dict[str, Any]]:
     """Each answer that is missing of a row that is taken, which is in no file to mend."""
     return (_named(job, None, "missing", row) for row in report.off_scale)
 
 
 def _named(job: Job, place: int | None, kind: str, row: BadRow) -> dict[str, Any]:
     """A row with the names that the person gave to the file and to its columns."""
-    file = job.result["name"] if row.file == places.given(job).name else row.file
+    file = job.result["name"] if row.file == places.uploaded_path(job).name else row.file
     field = job.result["columns"].get(row.field) or row.field
-    return dict(zip(COLUMNS, (place, kind, file, row.line, field, row.reason), strict=True))
+    return dict(zip(PROBLEM_COLUMNS, (place, kind, file, row.line, field, row.reason), strict=True))
 
 
 def _write_rows(job: Job, rows: list[BadRow]) -> bool:
     """Write the rows to mend, as they stand; False where they may not lie open, since what they
     come from has a password."""
-    if places.password(job).exists():
+    if places.password_path(job).exists():
         return False
     starts: dict[str, set[int]] = defaultdict(set)
     for row in rows:
         starts[row.file].add(row.line)
-    programs.alive()
-    path, form = places.given(job), job.result["form"]
-    if places.mend(job).suffix == ".zip":
-        _pack(job, starts)
+    programs.send_heartbeat()
+    path, form = places.uploaded_path(job), job.result["form"]
+    if places.rejected_rows_path(job).suffix == ".zip":
+        _write_archive(job, starts)
         return True
-    with places.mend(job).open("w", encoding="utf-8", newline="") as stream:
+    with places.rejected_rows_path(job).open("w", encoding="utf-8", newline="") as stream:
         form = "jsonl" if form == "realmistake" else form
-        stream.writelines(picked(form, path, starts[path.name]))
+        stream.writelines(pick_rows(form, path, starts[path.name]))
     return True
 
 
-def _pack(job: Job, starts: dict[str, set[int]]) -> None:
-    with zipfile.ZipFile(places.mend(job), "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, lines in bundles.picked(places.given(job), DEFAULT_LIMITS, starts):
-            programs.alive()
+def _write_archive(job: Job, starts: dict[str, set[int]]) -> None:
+    with zipfile.ZipFile(places.rejected_rows_path(job), "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, lines in bundles.pick_rows(places.uploaded_path(job), DEFAULT_LIMITS, starts):
+            programs.send_heartbeat()
             with archive.open(name, "w", force_zip64=True) as stream:
                 for line in lines:
                     stream.write(line.encode())

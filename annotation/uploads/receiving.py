@@ -24,11 +24,11 @@ from formats.rows import DEFAULT_LIMITS, FormatError
 LAYOUTS = ("fbi", "realmistake")
 NAME_LENGTH = 120
 # So many earlier imports are looked through for one with the same columns.
-EARLIER = 50
+MAX_EARLIER = 50
 
 
 @dataclass(frozen=True)
-class Sent:
+class ItemUpload:
     """A file, how it is laid out if its name does not tell, and the password of an archive."""
 
     file: UploadedFile
@@ -36,38 +36,38 @@ class Sent:
     password: str = ""
 
 
-def receive(member: Membership, sent: Sent, now: datetime) -> Job:
+def receive_file(member: Membership, sent: ItemUpload, now: datetime) -> Job:
     """Keep a file and look at it; a small one whose columns can be told is checked at once.
 
     Raises `FieldError` if it is nothing that could be read: of it nothing is kept.
     """
-    name = _named(sent.file)
+    name = _display_name(sent.file)
     ending = _ending(name)
-    with _kept(sent.file, ending) as path:
+    with _temporary_file(sent.file, ending) as path:
         try:
-            if ending == places.PACKED or unpacking.is_packed(path):
-                path, ending = unpacking.unpack(path), unpacking.ENDING
-            form = _form(path, sent)
+            if ending == places.PARQUET_SUFFIX or unpacking.is_parquet(path):
+                path, ending = unpacking.unpack_rows(path), unpacking.ENDING
+            form = _detect_format(path, sent)
             source = Source(path, form, password=sent.password)
-            found = looking.columns(source)
+            found = looking.detect_columns(source)
         except FormatError as error:
             message = str(error).replace(str(path), name).replace(path.name, name)
             raise FieldError(message, "file") from error
-        task = tasktypes.of_version(member.project.task_type)
+        task = tasktypes.load_version(member.project.task_type)
         told: dict[str, Any] = {
             "name": name,
             "ending": ending,
             "form": form,
             "bytes": sent.file.size,
         }
-        begun = _begun(member, task, source, found)
-        job = _move(member, path, {**told, "found": found, **begun}, sent.password, now)
-    if not looking.missing(task, source, begun["columns"]):
-        jobs.choose(job, begun["columns"], accept=begun["accept"])
+        begun = _initial_columns(member, task, source, found)
+        job = _move_into_place(member, path, {**told, "found": found, **begun}, sent.password, now)
+    if not looking.missing_columns(task, source, begun["columns"]):
+        jobs.choose_columns(job, begun["columns"], accept=begun["accept"])
     return job
 
 
-def too_large(name: str = "The file") -> FieldError:
+def too_large_error(name: str = "The file") -> FieldError:
     """What is said of a file that was not taken."""
     most = settings.IMPORT_BYTES // 1_000_000
     return FieldError(
@@ -77,7 +77,7 @@ def too_large(name: str = "The file") -> FieldError:
     )
 
 
-def _named(file: UploadedFile) -> str:
+def _display_name(file: UploadedFile) -> str:
     """What the person calls the file, on one line that can be shown."""
     name = PurePath(str(file.name or "file")).name
     plain = "".join(one for one in name if unicodedata.category(one)[0] != "C")
@@ -87,23 +87,24 @@ def _named(file: UploadedFile) -> str:
 
 def _ending(name: str) -> str:
     ending = PurePath(name).suffix.lower()
-    if ending not in places.ENDINGS:
+    if ending not in places.UPLOAD_SUFFIXES:
         sheet = (
             " From a spreadsheet, save it as CSV." if ending in {".xlsx", ".xls", ".ods"} else ""
         )
         raise FieldError(
-            f"{name} is none of {', '.join(places.ENDINGS)}, by the ending of its name.{sheet}",
+            f"{name} is none of {', '.join(places.UPLOAD_SUFFIXES)}, by the ending of its "
+            f"name.{sheet}",
             "file",
         )
     return ending
 
 
 @contextmanager
-def _kept(file: UploadedFile, ending: str) -> Iterator[Path]:
+def _temporary_file(file: UploadedFile, ending: str) -> Iterator[Path]:
     """The file while it is looked at; deleted unless it was moved away."""
     if file.size and file.size > settings.IMPORT_BYTES:
-        raise too_large()
-    path = places.folder() / f"coming-{uuid.uuid4()}{ending}"
+        raise too_large_error()
+    path = places.uploads_folder() / f"coming-{uuid.uuid4()}{ending}"
     try:
         with path.open("wb") as stream:
             stream.writelines(file.chunks())
@@ -112,29 +113,29 @@ def _kept(file: UploadedFile, ending: str) -> Iterator[Path]:
         raise FieldError(f"The file cannot be kept: {error.strerror}.", "file") from error
     finally:
         path.unlink(missing_ok=True)
-        unpacking.beside(path).unlink(missing_ok=True)
+        unpacking.rows_path(path).unlink(missing_ok=True)
 
 
-def _form(path: Path, sent: Sent) -> str:
+def _detect_format(path: Path, sent: ItemUpload) -> str:
     if path.suffix != ".zip":
         if sent.password:
             raise FormatError("Only an archive (.zip) has a password. Leave it out.")
-        of_lines = sent.layout == "realmistake" and bundles.form_of(path.name) == "jsonl"
-        return sent.layout if of_lines else bundles.form_of(path.name)
-    form = sent.layout or bundles.layout(path, DEFAULT_LIMITS)
+        of_lines = sent.layout == "realmistake" and bundles.detect_format(path.name) == "jsonl"
+        return sent.layout if of_lines else bundles.detect_format(path.name)
+    form = sent.layout or bundles.detect_layout(path, DEFAULT_LIMITS)
     if sent.password and form == "fbi":
         raise FormatError("The archive of study 000 has no password. Leave it out.")
     return form
 
 
-def _begun(
+def _initial_columns(
     member: Membership, task: tasktypes.TaskType, source: Source, found: list[str]
 ) -> dict[str, Any]:
     """The columns to begin with: as they were chosen for a file with the same ones, or guessed."""
-    if source.form in looking.FIXED:
+    if source.form in looking.FIXED_FORMATS:
         return {"columns": {}, "accept": False, "step": places.CHOOSE}
-    guessed = looking.suggested(task, found)
-    for job in jobs.of_project(member.project)[:EARLIER]:
+    guessed = looking.suggest_columns(task, found)
+    for job in jobs.list_imports(member.project)[:MAX_EARLIER]:
         earlier = job.result
         if earlier["found"] == found and earlier["columns"].keys() == guessed.keys():
             kept = {name: earlier[name] for name in ("columns", "accept")}
@@ -142,12 +143,12 @@ def _begun(
     return {"columns": guessed, "accept": False, "step": places.CHOOSE}
 
 
-def _move(
+def _move_into_place(
     member: Membership, path: Path, told: dict[str, Any], password: str, now: datetime
 ) -> Job:
     with writing.transact():
-        job = jobs.new(member, told, now)
-        path.rename(places.given(job))
+        job = jobs.create_import(member, told, now)
+        path.rename(places.uploaded_path(job))
         if password:
-            places.keep_password(job, password)
+            places.save_password(job, password)
     return job

@@ -9,18 +9,19 @@ MAGIC = b"PAR1"
 ENDING = ".jsonl"
 
 
-def is_packed(path: Path) -> bool:
+def is_parquet(path: Path) -> bool:
     """Whether a file begins as Parquet does, whatever it is called."""
     with path.open("rb") as stream:
         return stream.read(len(MAGIC)) == MAGIC
 
 
-def beside(path: Path) -> Path:
+def rows_path(path: Path) -> Path:
     """Where the rows of a file lie while it is looked at."""
     return path.with_suffix(f".rows{ENDING}")
 
 
-def unpack(path: Path) -> Path:
-    """Write the rows to a file beside it. Raises FormatError as `formats.unpacking.unpack`."""
-    unpacking.unpack(path, beside(path), DEFAULT_LIMITS)
-    return beside(path)
+def unpack_rows(path: Path) -> Path:
+    """Write the rows to a file beside it. Raises FormatError as
+    `annotation.uploads.unpacking:unpack_rows`."""
+    unpacking.unpack(path, rows_path(path), DEFAULT_LIMITS)
+    return rows_path(path)

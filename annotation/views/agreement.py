@@ -12,33 +12,33 @@ from django.views.decorators.http import require_safe
 
 from annotation import access, seeing, taxonomy
 from annotation.leads import agreeing, agreement
-from annotation.leads.agreeing import Meeting, Question
+from annotation.leads.agreeing import AnswerPair, Question
 from annotation.leads.agreement import (
     AGAINST_KNOWN,
     AGAINST_REST,
     MEASURES,
-    OF_PAIRS,
+    PAIR_MEASURES,
     Agreement,
-    Row,
+    AgreementRow,
 )
 from annotation.models import Item, Membership, Project
 
-SHADES = 4
+SHADE_COUNT = 4
 # So many items of a cell are listed.
-SHOWN = 200
+MAX_SHOWN = 200
 
 
 @dataclass(frozen=True)
-class Line:
+class FigureLine:
     """A row of a table of figures: what it is about, and a figure or None for each column."""
 
     title: str
     labels: int
-    figures: tuple[Row | None, ...]
+    figures: tuple[AgreementRow | None, ...]
 
 
 @dataclass(frozen=True)
-class Count:
+class MatrixCell:
     """A cell of the matrix, of what was said by which name: `shade` from 0 to SHADES by its share
     of the row."""
 
@@ -49,7 +49,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Items:
+class CellItems:
     """The items of a cell: the titles of what was said, how many there are, the first of them."""
 
     titles: tuple[str, str]
@@ -58,16 +58,16 @@ class Items:
 
 
 @dataclass(frozen=True)
-class Matrix:
+class ConfusionMatrix:
     """What `b` said (columns) where `a` said something (rows)."""
 
     a: str
     b: str
     heads: tuple[str, ...]
-    lines: tuple[tuple[str, tuple[Count, ...], int], ...]
+    lines: tuple[tuple[str, tuple[MatrixCell, ...], int], ...]
 
 
-class Filter(forms.Form):
+class AgreementForm(forms.Form):
     """Which question, and of which items."""
 
     def __init__(self, data: QueryDict, questions: Sequence[Question], project: Project) -> None:
@@ -89,7 +89,7 @@ class Filter(forms.Form):
         return str(self.cleaned_data.get(name, ""))
 
 
-class PairFilter(forms.Form):
+class PairForm(forms.Form):
     """Which two people to hold against each other; what else is chosen goes along unseen."""
 
     field = forms.CharField(widget=forms.HiddenInput, required=False)
@@ -111,27 +111,27 @@ def agreement_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _context(member: Membership, query: QueryDict) -> dict[str, object]:
-    questions = agreeing.questions(member.project)
+    questions = agreeing.list_questions(member.project)
     context: dict[str, object] = {"project": member.project, "member": member}
     if not questions:
         return context
-    filters = Filter(query, questions, member.project)
+    filters = AgreementForm(query, questions, member.project)
     wanted, category = filters.chosen("field"), filters.chosen("category")
     question = next((one for one in questions if one.name == wanted), questions[0])
-    found = agreement.measure(member.project, question, category)
+    found = agreement.measure_agreement(member.project, question, category)
     matrix = _matrix(found, query.get("a", ""), query.get("b", ""))
     return context | {
         "filters": filters,
         "question": question,
         "found": found,
-        "everybody": _everybody(found),
-        "pair_heads": [MEASURES[name].title for name in _of_pairs(found)],
+        "everybody": _overall_measures(found),
+        "pair_heads": [MEASURES[name].title for name in _pair_measures(found)],
         "pairs": _pairs(found),
         "persons": _persons(found),
         "matrix": matrix,
-        "cell": matrix and _cell(member, question, category, matrix, query),
+        "cell": matrix and _chosen_cell(member, question, category, matrix, query),
         "pair_filter": matrix
-        and PairFilter(
+        and PairForm(
             [person for person, _ in found.people],
             field=question.name,
             category=category,
@@ -141,7 +141,7 @@ def _context(member: Membership, query: QueryDict) -> dict[str, object]:
     }
 
 
-def _everybody(found: Agreement) -> list[tuple[bool, list[tuple[str, Row]]]]:
+def _overall_measures(found: Agreement) -> list[tuple[bool, list[tuple[str, AgreementRow]]]]:
     """The measures over everybody with their titles, those without order first."""
     rows = found.of(*MEASURES, people=0)
     titled = [(MEASURES[row.measure], row) for row in rows]
@@ -152,35 +152,35 @@ def _everybody(found: Agreement) -> list[tuple[bool, list[tuple[str, Row]]]]:
     return [group for group in groups if group[1]]
 
 
-def _of_pairs(found: Agreement) -> list[str]:
-    made = {row.measure for row in found.of(*OF_PAIRS, people=2)}
-    return [name for name in OF_PAIRS if name in made]
+def _pair_measures(found: Agreement) -> list[str]:
+    made = {row.measure for row in found.of(*PAIR_MEASURES, people=2)}
+    return [name for name in PAIR_MEASURES if name in made]
 
 
-def _pairs(found: Agreement) -> list[Line]:
+def _pairs(found: Agreement) -> list[FigureLine]:
     """Each two people, those with most items first."""
-    by_pair: dict[tuple[str, ...], dict[str, Row]] = {}
-    for row in found.of(*OF_PAIRS, people=2):
+    by_pair: dict[tuple[str, ...], dict[str, AgreementRow]] = {}
+    for row in found.of(*PAIR_MEASURES, people=2):
         by_pair.setdefault(row.people, {})[row.measure] = row
-    names = _of_pairs(found)
+    names = _pair_measures(found)
     lines = [
-        Line(" and ".join(people), rows["percent"].n_items, tuple(map(rows.get, names)))
+        FigureLine(" and ".join(people), rows["percent"].n_items, tuple(map(rows.get, names)))
         for people, rows in by_pair.items()
     ]
     return sorted(lines, key=lambda line: -line.labels)
 
 
-def _persons(found: Agreement) -> list[Line]:
+def _persons(found: Agreement) -> list[FigureLine]:
     rest = {row.people[0]: row for row in found.of(AGAINST_REST, people=1)}
     known = {row.people[0]: row for row in found.of(AGAINST_KNOWN, people=1)}
     labels = dict(found.people)
     return [
-        Line(person, labels.get(person, 0), (rest.get(person), known.get(person)))
+        FigureLine(person, labels.get(person, 0), (rest.get(person), known.get(person)))
         for person in sorted({*labels, *known})
     ]
 
 
-def _matrix(found: Agreement, a: str, b: str) -> Matrix | None:
+def _matrix(found: Agreement, a: str, b: str) -> ConfusionMatrix | None:
     """Of the two people asked for; else of two who share most items; None if none do."""
     people = {person for person, _ in found.people}
     if not {a, b} <= people or a == b:
@@ -192,20 +192,22 @@ def _matrix(found: Agreement, a: str, b: str) -> Matrix | None:
     counts = found.matrix(a, b)
     heads = tuple(found.question.title_of(name) for name in found.names)
     lines = tuple((heads[i], _line(found.names, row, i), sum(row)) for i, row in enumerate(counts))
-    return Matrix(a, b, heads, lines)
+    return ConfusionMatrix(a, b, heads, lines)
 
 
-def _line(names: Sequence[str], counts: Sequence[int], same: int) -> tuple[Count, ...]:
+def _line(names: Sequence[str], counts: Sequence[int], same: int) -> tuple[MatrixCell, ...]:
     whole = max(1, sum(counts))
     return tuple(
-        Count((names[same], names[column]), n, -(-SHADES * n // whole), same=column == same)
+        MatrixCell(
+            (names[same], names[column]), n, -(-SHADE_COUNT * n // whole), same=column == same
+        )
         for column, n in enumerate(counts)
     )
 
 
-def _cell(
-    member: Membership, question: Question, category: str, matrix: Matrix, query: QueryDict
-) -> Items | None:
+def _chosen_cell(
+    member: Membership, question: Question, category: str, matrix: ConfusionMatrix, query: QueryDict
+) -> CellItems | None:
     """The items of the cell that is asked for by what was said, if one is.
 
     That the member sees what others say of them is noted.
@@ -213,8 +215,8 @@ def _cell(
     row, column = query.get("row"), query.get("column")
     if not row or not column:
         return None
-    said = agreeing.work(member.project, category, [matrix.a, matrix.b])
-    found = agreeing.met(question, said, Meeting(matrix.a, matrix.b, row, column))
-    first = tuple(Item.objects.in_project(member.project).at_positions(found[:SHOWN]))
-    seeing.note_all(member, [item.pk for item in first], now=timezone.now())
-    return Items((question.title_of(row), question.title_of(column)), len(found), first)
+    said = agreeing.load_label_answers(member.project, category, [matrix.a, matrix.b])
+    found = agreeing.find_positions(question, said, AnswerPair(matrix.a, matrix.b, row, column))
+    first = tuple(Item.objects.in_project(member.project).at_positions(found[:MAX_SHOWN]))
+    seeing.record_all_seen(member, [item.pk for item in first], now=timezone.now())
+    return CellItems((question.title_of(row), question.title_of(column)), len(found), first)

@@ -15,7 +15,7 @@ from annotation import access, assigning, tasktypes, taxonomy
 from annotation.models import Item, Membership, Project
 from annotation.querysets import ItemQuerySet
 
-A_LOOK = 20
+MAX_SHOWN = 20
 ACTIONS = ("show", "each", "share", *assigning.PRIORITIES)
 
 
@@ -44,7 +44,7 @@ class ChoiceForm(forms.Form):
         named = [(category.slug, category.name) for category in taxonomy.load()]
         category: Any = self.fields["category"]
         category.choices = [("", "Any"), *named]
-        if not tasktypes.of_project(project).categories:
+        if not tasktypes.load_task_type(project).categories:
             del self.fields["category"]
         who: Any = self.fields["people"]
         who.choices = [(member.alias, member.alias) for member in people]
@@ -55,7 +55,7 @@ class ChoiceForm(forms.Form):
 
     def items(self) -> ItemQuerySet:
         data = self.cleaned_data
-        return assigning.choose(
+        return assigning.choose_items(
             self.project,
             category=data.get("category", ""),
             keys=data["keys"],
@@ -72,31 +72,35 @@ def assign(request: HttpRequest, slug: str) -> HttpResponse:
     lead = access.member_for(request, slug, right="manage")
     people = list(Membership.objects.in_project(lead.project).who_label())
     if request.method != "POST":
-        return _paint(request, lead, ChoiceForm(None, lead.project, people))
+        return _render_page(request, lead, ChoiceForm(None, lead.project, people))
     if "back" in request.POST:
-        return _take_back(request, access.seated(lead))
+        return _take_back(request, access.ensure_membership(lead))
     form = ChoiceForm(request.POST, lead.project, people)
     action = request.POST.get("action", "")
     if not form.is_valid() or action not in ACTIONS:
-        return _paint(request, lead, form, status=422)
+        return _render_page(request, lead, form, status=422)
     if action == "show":
-        return _paint(request, lead, form, shown=True)
+        return _render_page(request, lead, form, shown=True)
     if action in ("each", "share") and not form.cleaned_data["people"]:
         form.add_error("people", "Choose at least one person.")
-        return _paint(request, lead, form, status=422)
+        return _render_page(request, lead, form, status=422)
     chosen = [member for member in people if member.alias in form.cleaned_data["people"]]
-    messages.success(request, _act(access.seated(lead), action, form.items(), chosen))
+    messages.success(
+        request, _apply_action(access.ensure_membership(lead), action, form.items(), chosen)
+    )
     return redirect("assign", slug)
 
 
-def _act(lead: Membership, action: str, items: ItemQuerySet, people: list[Membership]) -> str:
+def _apply_action(
+    lead: Membership, action: str, items: ItemQuerySet, people: list[Membership]
+) -> str:
     """Do what was asked, and say so."""
     if action in assigning.PRIORITIES:
         number = assigning.set_priority(lead, items, action)
         when = {"urgent": "come first", "normal": "come in their order", "later": "come last"}
         return f"{number} item{'s' * (number != 1)} now {when[action]}."
     share_out = action == "share"
-    made = assigning.reserve(lead, items, people, share_out=share_out, now=timezone.now())
+    made = assigning.reserve_slots(lead, items, people, share_out=share_out, now=timezone.now())
     said = f"{made.reserved} place{'s' * (made.reserved != 1)} kept."
     return said + (f" {made.refused} not: worked on already." if made.refused else "")
 
@@ -105,13 +109,13 @@ def _take_back(request: HttpRequest, lead: Membership) -> HttpResponse:
     member = Membership.objects.in_project(lead.project).named(request.POST["back"])
     if member is None:
         raise Http404
-    number = assigning.take_back(lead, member)
+    number = assigning.release_reserved(lead, member)
     places = f"{number} place{'s' * (number != 1)}"
     messages.success(request, f"{places} of {member.alias} given to everybody.")
     return redirect("assign", lead.project.slug)
 
 
-def _paint(
+def _render_page(
     request: HttpRequest,
     lead: Membership,
     form: ChoiceForm,
@@ -123,15 +127,15 @@ def _paint(
         "project": lead.project,
         "member": lead,
         "form": form,
-        "reserved": assigning.reserved(lead.project),
+        "reserved": assigning.list_reserved(lead.project),
     }
     if shown:
         found = list(form.items().values_list("key", flat=True))
-        unknown = set(form.cleaned_data["keys"]) - set(_known(lead.project, form))
-        context |= {"found": len(found), "first": found[:A_LOOK], "unknown": sorted(unknown)}
+        unknown = set(form.cleaned_data["keys"]) - set(_existing_keys(lead.project, form))
+        context |= {"found": len(found), "first": found[:MAX_SHOWN], "unknown": sorted(unknown)}
     return render(request, "annotation/assign.html", context, status=status)
 
 
-def _known(project: Project, form: ChoiceForm) -> list[str]:
+def _existing_keys(project: Project, form: ChoiceForm) -> list[str]:
     named = Item.objects.in_project(project).with_keys(form.cleaned_data["keys"])
     return list(named.values_list("key", flat=True))

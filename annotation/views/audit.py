@@ -26,7 +26,7 @@ class AuditForm(forms.Form):
         super().__init__(data)
         # A kind of which there is nothing is no mistake: a link may have been kept for later.
         kinds = dict.fromkeys([*Event.objects.kinds(project), self.data.get("kind", "")])
-        named = [(kind, happenings.words(kind)) for kind in kinds if kind]
+        named = [(kind, happenings.event_title(kind)) for kind in kinds if kind]
         self.fields["kind"].widget = forms.Select(choices=[("", "Anything"), *named])
 
     def said(self) -> dict[str, Any]:
@@ -47,22 +47,22 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def audit_of_site(request: HttpRequest) -> HttpResponse:
     """What was done to accounts, keys, endpoints and whatever else belongs to no project."""
-    access.site_admin(request)
+    access.require_site_admin(request)
     return _page(request, None, None)
 
 
 def _page(request: HttpRequest, project: Project | None, lead: Membership | None) -> HttpResponse:
     form = AuditForm(request.GET, project)
-    trouble, page = "", auditing.Page((), "")
+    trouble, page = "", auditing.AuditPage((), "")
     if form.is_valid():
-        found = auditing.search(project, auditing.Asked(**form.said()))
+        found = auditing.search_events(project, auditing.AuditSearch(**form.said()))
         try:
-            page = auditing.page(found, request.GET.get("after", ""))
+            page = auditing.load_page(found, request.GET.get("after", ""))
         except Refused as refused:
             trouble = str(refused)
     if project and lead:
-        shown = auditing.items_of([entry.event for entry in page.entries], project)
-        seeing.note_all(lead, shown, now=timezone.now())
+        shown = auditing.event_items([entry.event for entry in page.entries], project)
+        seeing.record_all_seen(lead, shown, now=timezone.now())
     context: dict[str, Any] = {"project": project, "member": lead, "filters": form, "page": page}
     context |= {"trouble": trouble, "narrowed": any(request.GET.values())}
     status = 422 if trouble or form.errors else 200

@@ -35,7 +35,7 @@ class SampleForm(forms.Form):
 
     def __init__(self, data: object, project: Project) -> None:
         super().__init__(data)  # type: ignore[arg-type]
-        names = [(one.name, one.title) for one in grouping.choices(project)]
+        names = [(one.name, one.title) for one in grouping.list_groupings(project)]
         self.fields["group"] = forms.ChoiceField(choices=names, label="Groups by")
         self.order_fields(["size", "group", "raters", "seed"])
 
@@ -47,17 +47,19 @@ def baseline(request: HttpRequest, slug: str) -> HttpResponse:
     """The sample; a POST makes one, adds to it or, with `end`, closes what nobody has yet."""
     lead = access.member_for(request, slug, right="manage")
     if request.method != "POST":
-        return _paint(request, lead, SampleForm(None, lead.project))
+        return _render_page(request, lead, SampleForm(None, lead.project))
     if "end" in request.POST:
-        number = baselines.end(access.seated(lead))
+        number = baselines.end_sample(access.ensure_membership(lead))
         closed = "1 open place is" if number == 1 else f"{number} open places are"
         messages.success(request, f"{closed} closed. Labels that are in stay.")
         return redirect("baseline", slug)
     form = SampleForm(request.POST, lead.project)
     if not form.is_valid():
-        return _paint(request, lead, form, status=422)
-    made = baselines.make(access.seated(lead), **form.cleaned_data, now=timezone.now())
-    messages.success(request, _said(made))
+        return _render_page(request, lead, form, status=422)
+    made = baselines.draw_sample(
+        access.ensure_membership(lead), **form.cleaned_data, now=timezone.now()
+    )
+    messages.success(request, _describe_sample(made))
     if made.short:
         messages.warning(
             request,
@@ -73,27 +75,27 @@ def download(request: HttpRequest, slug: str) -> HttpResponse:
     """Every label of the sample beside what is held true, as CSV."""
     lead = access.member_for(request, slug, right="manage")
     stream = io.StringIO(newline="")
-    write_csv(baselines.rows(lead.project), baselines.COLUMNS, stream)
+    write_csv(baselines.label_rows(lead.project), baselines.COLUMNS, stream)
     response = HttpResponse(stream.getvalue(), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{slug}-baseline.csv"'
     return response
 
 
-def _said(made: baselines.Made) -> str:
+def _describe_sample(made: baselines.SampleResult) -> str:
     groups = ", ".join(f"{one.name} {one.drawn} of {one.available}" for one in made.groups)
     if not groups:
         return "No item is resolved yet, so there is nothing to compare people with."
     return f"{made.items} items are in the sample ({groups}); {made.new_slots} places are new."
 
 
-def _paint(
+def _render_page(
     request: HttpRequest, lead: Membership, form: SampleForm, status: int = 200
 ) -> HttpResponse:
     context = {
         "project": lead.project,
         "member": lead,
         "form": form,
-        "progress": baselines.progress(lead.project),
-        "people": baselines.people(lead.project),
+        "progress": baselines.load_progress(lead.project),
+        "people": baselines.agreement_by_person(lead.project),
     }
     return render(request, "annotation/baseline.html", context, status=status)

@@ -14,52 +14,55 @@ from annotation import access, drafting, guidelines, queue, siblings, veils
 from annotation.errors import Refused
 from annotation.models import Item, Membership
 from annotation.queue import offers
-from annotation.submissions import Shown
+from annotation.submissions import ShownItem
 from annotation.views.painting import HtmxRequest
-from annotation.views.vetting import submission
+from annotation.views.vetting import submission_view
 
 
 @require_POST
 @login_required
-def hold(request: HttpRequest, slug: str) -> JsonResponse:
+def renew_holds(request: HttpRequest, slug: str) -> JsonResponse:
     """Hold on to the items of an open page; the keys of those that are still the person's."""
     member = access.member_for(request, slug, right="label")
-    return JsonResponse({"held": sorted(queue.renew(member))})
+    return JsonResponse({"held": sorted(queue.renew_holds(member))})
 
 
 @require_POST
 @login_required
-def draft(request: HttpRequest, slug: str) -> JsonResponse:
+def save_draft(request: HttpRequest, slug: str) -> JsonResponse:
     """Keep what the person has begun: a JSON object of key, item, revision and data."""
     member = access.member_for(request, slug, right="label")
     try:
-        kept = drafting.keep(member, *_begun(request.body))
+        kept = drafting.save_draft(member, *_parse_draft(request.body))
     except Refused as problem:
         return JsonResponse({"problem": str(problem)}, status=422)
     return JsonResponse({"kept": kept is not None})
 
 
-@submission
-def drop(request: HtmxRequest, member: Membership) -> HttpResponse:
+@submission_view
+def delete_draft(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Throw a draft away, as the person asked on the pile of drafts."""
-    item = _item(member, request.POST.get("item", ""))
+    item = _known_item(member, request.POST.get("item", ""))
     if item:
-        drafting.drop(member, item)
-        name = veils.names(member, [item])[item.pk]
+        drafting.delete_draft(member, item)
+        name = veils.display_names(member, [item])[item.pk]
         messages.success(request, f"The draft on {name} is thrown away.")
     return redirect("piles", slug=member.project.slug)
 
 
-@submission
-def flag(request: HtmxRequest, member: Membership) -> HttpResponse:
+@submission_view
+def toggle_flag(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Ask a lead to look at the item, or take that back."""
     key = request.POST.get("item", "").replace("\0", "")  # which PostgreSQL refuses to look for
     try:
-        stands = queue.flag(member, key, note=request.POST.get("note", "")[:2000])
+        stands = queue.toggle_flag(member, key, note=request.POST.get("note", "")[:2000])
     except Refused as problem:
         said, status = {"problem": str(problem)}, 422
     else:
-        said, status = {"said": _of_flag(key, stands), "flagged": "yes" if stands else ""}, 200
+        said, status = (
+            {"said": _describe_flag(key, stands), "flagged": "yes" if stands else ""},
+            200,
+        )
     if request.htmx:
         return JsonResponse(said, status=status)
     messages.info(request, said.get("said") or said["problem"])
@@ -72,8 +75,8 @@ def flag(request: HtmxRequest, member: Membership) -> HttpResponse:
 def sibling_list(request: HttpRequest, slug: str) -> HttpResponse:
     """Other items of the same question, with what the person said of them; not while blind."""
     member = access.member_for(request, slug, right="label")
-    item = _item(member, request.GET.get("item", ""))
-    found = siblings.of(member, item) if item else []
+    item = _known_item(member, request.GET.get("item", ""))
+    found = siblings.list_siblings(member, item) if item else []
     context = {"project": member.project, "item": item, "siblings": found}
     refused = found is None or item is None
     template = "annotation/vetting/_siblings.html"
@@ -83,25 +86,29 @@ def sibling_list(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @never_cache
 @login_required
-def told(request: HtmxRequest, slug: str) -> HttpResponse:
+def guidelines_panel(request: HtmxRequest, slug: str) -> HttpResponse:
     """The guidelines as they hold of an item; posted, that the person has read them."""
     member = access.member_for(request, slug, right="label")
     if request.method == "POST":
         number = request.POST.get("number", "")
         guidelines.acknowledge(member, int(number[:6]) if number.isdecimal() else 0)
         return HttpResponse(status=204) if request.htmx else redirect("vet", slug=slug)
-    version = guidelines.current(member.project)
-    context = {"project": member.project, "version": version, **_told(member, request, version)}
+    version = guidelines.current_version(member.project)
+    context = {
+        "project": member.project,
+        "version": version,
+        **_panel_context(member, request, version),
+    }
     return render(request, "annotation/vetting/_guidelines.html", context)
 
 
-def _told(member: Membership, request: HttpRequest, version: Any) -> dict[str, Any]:
+def _panel_context(member: Membership, request: HttpRequest, version: Any) -> dict[str, Any]:
     """The guidelines of every item and, of an item that the address names, of its kind.
 
     The kind may be its category, so it is not told before a first look.
     """
-    item = _item(member, request.GET.get("item", ""))
-    if version is None or item is None or veils.cover(member, item):
+    item = _known_item(member, request.GET.get("item", ""))
+    if version is None or item is None or veils.is_blind(member, item):
         return {"text": version.text if version else ""}
     found = guidelines.for_item(version, member.project, item)
     return {
@@ -111,21 +118,21 @@ def _told(member: Membership, request: HttpRequest, version: Any) -> dict[str, A
     }
 
 
-def _begun(body: bytes) -> tuple[Shown, Any]:
+def _parse_draft(body: bytes) -> tuple[ShownItem, Any]:
     """What the page showed and what was begun on it. Raises `Refused` for anything else."""
     try:
-        sent = json.loads(body[: drafting.LONGEST * 6])
-        shown = Shown(str(sent["key"]), str(sent["item"]), int(sent["revision"]))
+        sent = json.loads(body[: drafting.MAX_LENGTH * 6])
+        shown = ShownItem(str(sent["key"]), str(sent["item"]), int(sent["revision"]))
         return shown, sent["data"]
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise Refused("What the page sent cannot be read. Load it again.") from error
 
 
-def _item(member: Membership, key: str) -> Item | None:
+def _known_item(member: Membership, key: str) -> Item | None:
     """An item that the member was shown; any other is as good as none."""
-    item = veils.find(member, key)
-    return item if item and offers.knows(member, item) else None
+    item = veils.find_item(member, key)
+    return item if item and offers.has_met_item(member, item) else None
 
 
-def _of_flag(key: str, stands: bool) -> str:
+def _describe_flag(key: str, stands: bool) -> str:
     return f"{key} is flagged for a lead." if stands else f"{key} is no longer flagged."

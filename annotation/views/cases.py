@@ -30,9 +30,9 @@ from annotation.forms import LabelForm
 from annotation.importing import flagging
 from annotation.models import Account, Item, Label, Membership, Revision
 
-A_PAGE = 50
+PAGE_SIZE = 50
 # Asked below the task's own fields, in the same way and with the same keys.
-WHY, COMMENT = "why-they-disagreed", "comment"
+REASON_FIELD, COMMENT_FIELD = "why-they-disagreed", "comment"
 ACTIONS = ("decide", "ask", "withdraw", "leave", "mend")
 
 
@@ -42,7 +42,7 @@ class CaseForm(forms.Form):
     action = forms.ChoiceField(choices=[(action, action) for action in ACTIONS])
 
 
-class MendForm(forms.Form):
+class GoldCorrectionForm(forms.Form):
     """A mended gold answer; those of one item are as many fields of one name."""
 
     revision = forms.IntegerField(min_value=1, max_value=2_147_483_647)
@@ -61,26 +61,26 @@ def case_list(request: HttpRequest, slug: str) -> HttpResponse:
     """
     member = access.member_for(request, slug, right="adjudicate")
     if request.method == "POST":
-        return _take_back(request, member)
+        return _handle_undo(request, member)
     if "take" in request.GET:
-        return _next(request, member)
-    counts = cases.counts(member.project)
+        return _redirect_to_next(request, member)
+    counts = cases.count_waiting(member.project)
     reason = request.GET.get("reason", "")
-    slots = cases.waiting(member.project, reason if reason in counts else "")
-    page = Paginator(slots, A_PAGE).get_page(request.GET.get("page"))
+    slots = cases.waiting_slots(member.project, reason if reason in counts else "")
+    page = Paginator(slots, PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
         "project": member.project,
         "member": member,
-        "task": tasktypes.of_project(member.project),
+        "task": tasktypes.load_task_type(member.project),
         "counts": counts,
         "total": sum(counts.values()),
         "reason": reason if reason in counts else "",
         "page": page,
-        "rows": cases.rows(member, page.object_list),
+        "rows": cases.list_waiting(member, page.object_list),
         "now": timezone.now(),
-        "decided": cases.decided(member.project)[:A_PAGE],
-        "last": cases.last_decided(member),
-        "rate": verifying.contest_rate(member.project) if member.project.verify else None,
+        "decided": cases.decided_resolutions(member.project)[:PAGE_SIZE],
+        "last": cases.last_decision(member),
+        "rate": verifying.measure_contest_rate(member.project) if member.project.verify else None,
     }
     return render(request, "annotation/adjudicate/list.html", context)
 
@@ -95,30 +95,30 @@ def case(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     if item is None:
         raise Http404
     if request.method != "POST":
-        return _paint(request, member, item)
+        return _render_case(request, member, item)
     form = CaseForm(request.POST)
     if not form.is_valid():
-        return _paint(request, member, item, problem=Refused("Load the page again."))
+        return _render_case(request, member, item, problem=Refused("Load the page again."))
     try:
-        return _DO[form.cleaned_data["action"]](request, member, item)
+        return _HANDLERS[form.cleaned_data["action"]](request, member, item)
     except Refused as problem:
-        return _paint(request, member, item, problem=problem)
+        return _render_case(request, member, item, problem=problem)
 
 
-def _decide(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
-    task = tasktypes.of_project(member.project)
+def _handle_decide(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
+    task = tasktypes.load_task_type(member.project)
     form = LabelForm(request.POST, task)
     if not form.is_valid():
         raise Refused("What the page sent cannot be used. Load it again.")
-    why = request.POST.get(WHY, "")
+    why = request.POST.get(REASON_FIELD, "")
     label = cases.decide(member, form.shown(), form.said(), why=why, now=timezone.now())
     messages.success(request, f"{item.key} is decided: {task.title_of(label.choice)}.")
-    return _next(request, member)
+    return _redirect_to_next(request, member)
 
 
-def _take_back(request: HttpRequest, member: Membership) -> HttpResponse:
+def _handle_undo(request: HttpRequest, member: Membership) -> HttpResponse:
     try:
-        item = cases.take_back(member, now=timezone.now())
+        item = cases.undo_decision(member, now=timezone.now())
     except Refused as problem:
         messages.error(request, str(problem))
         return redirect("adjudicate", member.project.slug)
@@ -129,33 +129,33 @@ def _take_back(request: HttpRequest, member: Membership) -> HttpResponse:
     return redirect("case", member.project.slug, item.key)
 
 
-def _ask(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
-    cases.ask(access.seated(member), item, now=timezone.now())
+def _handle_ask(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
+    cases.request_decision(access.ensure_membership(member), item, now=timezone.now())
     messages.success(request, f"{item.key} waits for a decision.")
     page = "item" if request.POST.get("back") == "item" else "case"
     return redirect(page, member.project.slug, item.key)
 
 
-def _withdraw(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
-    if not cases.withdraw_request(access.seated(member), item):
+def _handle_withdraw(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
+    if not cases.withdraw_request(access.ensure_membership(member), item):
         raise Refused("Somebody has begun to decide this item. It stays with them.")
     messages.success(request, f"No decision is asked for {item.key} any more.")
     return redirect("item", member.project.slug, item.key)
 
 
-def _leave(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
-    cases.leave(member, item)
+def _handle_leave(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
+    cases.release_case(member, item)
     messages.success(request, f"{item.key} is left to others.")
     return redirect("adjudicate", member.project.slug)
 
 
-def _mend(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
-    form = MendForm(request.POST)
+def _handle_correct_gold(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
+    form = GoldCorrectionForm(request.POST)
     gold = [text.replace("\r\n", "\n") for text in request.POST.getlist("gold")]
     if not form.is_valid():
         raise Refused("What the page sent cannot be used. Load it again.")
-    mended = mending.mend(
-        access.seated(member),
+    mended = mending.correct_gold(
+        access.ensure_membership(member),
         item_key=item.key,
         gold=gold,
         now=timezone.now(),
@@ -168,27 +168,33 @@ def _mend(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
     return redirect("case", member.project.slug, item.key)
 
 
-_DO = {"decide": _decide, "ask": _ask, "withdraw": _withdraw, "leave": _leave, "mend": _mend}
+_HANDLERS = {
+    "decide": _handle_decide,
+    "ask": _handle_ask,
+    "withdraw": _handle_withdraw,
+    "leave": _handle_leave,
+    "mend": _handle_correct_gold,
+}
 
 
-def _next(request: HttpRequest, member: Membership) -> HttpResponse:
-    key = cases.next_key(member, timezone.now())
+def _redirect_to_next(request: HttpRequest, member: Membership) -> HttpResponse:
+    key = cases.next_case_key(member, timezone.now())
     if key is None:
         messages.info(request, "There is no case for you to decide right now.")
         return redirect("adjudicate", member.project.slug)
     return redirect("case", member.project.slug, key)
 
 
-def _paint(
+def _render_case(
     request: HttpRequest, member: Membership, item: Item, problem: Refused | None = None
 ) -> HttpResponse:
     assert isinstance(request.user, Account)
     item.project = member.project
     now = timezone.now()
-    shown = cases.show(member, item, now=now)
-    task = tasktypes.of_project(member.project)
+    shown = cases.open_case(member, item, now=now)
+    task = tasktypes.load_task_type(member.project)
     revision = item.revision()
-    gold = mending.gold_of(revision)
+    gold = mending.get_gold(revision)
     context = {
         "project": member.project,
         "member": member,
@@ -199,18 +205,20 @@ def _paint(
         "shown": revision,
         "texts": revision.texts,
         "category": categories.load().find(item.category),
-        "difference": diffs.of(revision) if task.diff else None,
+        "difference": diffs.load_difference(revision) if task.diff else None,
         "flags": _flags(task, item, revision) if member.is_lead else [],
-        "said": [_in_words(task, said) for said in shown.said],
-        "asked": (*task.fields, _why(required=shown.disagree), _comment()),
-        "answers": _begun(request, task, shown),
-        "why": cases.WHY.get(shown.resolution.reason if shown.resolution else "", ""),
+        "said": [_describe_opinion(task, said) for said in shown.said],
+        "asked": (*task.fields, _reason_field(required=shown.disagree), _comment()),
+        "answers": _initial_entries(request, task, shown),
+        "why": cases.DISAGREEMENT_REASONS.get(
+            shown.resolution.reason if shown.resolution else "", ""
+        ),
         "gold": [gold] if isinstance(gold, str) else gold,
-        "sharing": mending.sharing(item, gold) if gold is not None else [],
+        "sharing": mending.items_sharing_gold(item, gold) if gold is not None else [],
         "revisions": item.revisions.all(),
         "labels": Label.objects.of_item(item).for_page(),
-        "comments": commenting.of_item(member, item, now=now),
-        "last": cases.last_decided(member),
+        "comments": commenting.load_comments(member, item, now=now),
+        "last": cases.last_decision(member),
         "problem": problem,
     }
     status = 200 if problem is None else 409 if isinstance(problem, Stale) else 422
@@ -218,49 +226,54 @@ def _paint(
 
 
 def _flags(task: tasktypes.TaskType, item: Item, shown: Revision) -> list[tuple[str, str]]:
-    return flagging.reasons(item.flags, shown.texts, task.diff, item.category)
+    return flagging.explain_flags(item.flags, shown.texts, task.diff, item.category)
 
 
-def _in_words(task: tasktypes.TaskType, said: cases.Opinion) -> dict[str, Any]:
+def _describe_opinion(task: tasktypes.TaskType, said: cases.Opinion) -> dict[str, Any]:
     blind = task.blind.fields if task.blind and said.blind else ()
     given = said.blind.answers if said.blind else {}
     return {
         "label": said.label,
         "choice": task.title_of(said.label.choice),
         "answers": [
-            *answers.in_words(task, _beside(task, said.label.answers)),
-            *answers.missing_in_words(task, said.label.missing),
+            *answers.describe_answers(task, _other_answers(task, said.label.answers)),
+            *answers.describe_missing(task, said.label.missing),
         ],
         "blind": [(f.title, f.shown(given[f.name])) for f in blind if f.name in given],
     }
 
 
-def _beside(task: tasktypes.TaskType, said: dict[str, Any]) -> dict[str, Any]:
+def _other_answers(task: tasktypes.TaskType, said: dict[str, Any]) -> dict[str, Any]:
     """The answers but one that the choice says already."""
     says_all = task.deciding.kind in {"choice", "yesno"}
     return {n: a for n, a in said.items() if not (says_all and n == task.deciding.name)}
 
 
-def _why(*, required: bool) -> fields.Field:
+def _reason_field(*, required: bool) -> fields.Field:
     options = tuple(
         fields.Option(value, title, key=str(number))
-        for number, (value, title) in enumerate(cases.WHY.items(), start=1)
+        for number, (value, title) in enumerate(cases.DISAGREEMENT_REASONS.items(), start=1)
     )
     title = "Why did people disagree?" if required else "Why was it not clear?"
-    return fields.Choice(name=WHY, title=title, required=required, options=options)
+    return fields.Choice(name=REASON_FIELD, title=title, required=required, options=options)
 
 
 def _comment() -> fields.Field:
     title = "Comment, for those who labelled it"
-    return fields.Text(name=COMMENT, title=title, required=False, limit=10_000)
+    return fields.Text(name=COMMENT_FIELD, title=title, required=False, limit=10_000)
 
 
-def _begun(request: HttpRequest, task: tasktypes.TaskType, shown: cases.Case) -> dict[str, Any]:
+def _initial_entries(
+    request: HttpRequest, task: tasktypes.TaskType, shown: cases.Case
+) -> dict[str, Any]:
     """What stands in the form: what was sent and refused, else what the member decided last."""
     if request.method == "POST":
         sent = LabelForm(request.POST, task).answers
-        return sent | {name: request.POST.get(name, "") for name in (WHY, COMMENT)}
+        return sent | {name: request.POST.get(name, "") for name in (REASON_FIELD, COMMENT_FIELD)}
     previous = shown.offer.previous if shown.offer else None
     if previous is None:
         return {}
-    return previous.answers | {WHY: adjudicating.why_of(previous), COMMENT: previous.comment}
+    return previous.answers | {
+        REASON_FIELD: adjudicating.disagreement_reason(previous),
+        COMMENT_FIELD: previous.comment,
+    }

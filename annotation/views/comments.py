@@ -37,11 +37,11 @@ def comments(request: HtmxRequest, slug: str) -> HttpResponse:
     """
     member = access.member_for(request, slug, right="enter")
     if request.method == "POST":
-        return _change(request, access.seated(member))
+        return _add_or_withdraw(request, access.ensure_membership(member))
     key = request.GET.get("item", "")
     if not key:
-        return _nothing(request, member)
-    return _paint(request, member, _item(member, key))
+        return _render_no_item(request, member)
+    return _render_comments(request, member, _item(member, key))
 
 
 @require_safe
@@ -53,29 +53,29 @@ def mentions(request: HtmxRequest, slug: str) -> HttpResponse:
     context = {
         "project": member.project,
         "member": member,
-        "mentions": commenting.mentions(member, now=timezone.now()),
+        "mentions": commenting.load_mentions(member, now=timezone.now()),
     }
     response = render(request, "annotation/mentions.html", context)
     commenting.mark_read(member, now=timezone.now())
     return response
 
 
-def _change(request: HtmxRequest, member: Membership) -> HttpResponse:
+def _add_or_withdraw(request: HtmxRequest, member: Membership) -> HttpResponse:
     form = CommentForm(request.POST)
     if not form.is_valid():
-        return _nothing(request, member)
+        return _render_no_item(request, member)
     data, now = form.cleaned_data, timezone.now()
     item = _item(member, data["item"])
     try:
         if data["withdraw"]:
-            commenting.withdraw(member, item, data["withdraw"], now=now)
+            commenting.withdraw_comment(member, item, data["withdraw"], now=now)
         else:
-            commenting.say(member, item, data["text"], now=now)
+            commenting.add_comment(member, item, data["text"], now=now)
     except Refused as problem:
         kept = {"comment_problem": str(problem), "kept": data["text"]}
-        return _paint(request, member, item, status=422, **kept)
+        return _render_comments(request, member, item, status=422, **kept)
     if request.htmx:
-        return _paint(request, member, item)
+        return _render_comments(request, member, item)
     messages.success(request, "Taken back." if data["withdraw"] else "Your comment is there.")
     return redirect(
         f"{reverse('comments', args=[member.project.slug])}?{urlencode({'item': item.key})}"
@@ -89,12 +89,12 @@ def _item(member: Membership, key: str) -> Item:
     return found
 
 
-def _paint(
+def _render_comments(
     request: HtmxRequest, member: Membership, item: Item, status: int = 200, **values: Any
 ) -> HttpResponse:
     context = {"project": member.project, "member": member, "item": item, **values}
     try:
-        context["comments"] = commenting.of_item(member, item, now=timezone.now())
+        context["comments"] = commenting.load_comments(member, item, now=timezone.now())
     except TooEarly as problem:
         context["too_early"] = str(problem)
     return render(request, _template(request), context, status=status)
@@ -107,7 +107,7 @@ def _template(request: HtmxRequest) -> str:
     return "annotation/vetting/_comments.html" if beside else "annotation/_comments.html"
 
 
-def _nothing(request: HtmxRequest, member: Membership) -> HttpResponse:
+def _render_no_item(request: HtmxRequest, member: Membership) -> HttpResponse:
     """For an address that names no item."""
     context = {
         "project": member.project,

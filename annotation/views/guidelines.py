@@ -16,17 +16,17 @@ from annotation.errors import Refused
 from annotation.models import GuidelinesVersion, Membership
 
 # So many kinds of item have a box of their own; more would bury the page.
-MOST_KINDS = 40
-PREFIX = "variant."
+MAX_VARIANTS = 40
+VARIANT_PREFIX = "variant."
 
 
-class EditForm(forms.Form):
+class GuidelinesForm(forms.Form):
     """A version to be."""
 
     text = forms.CharField(
         required=False,
         strip=False,
-        max_length=versions.LONGEST,
+        max_length=versions.MAX_LENGTH,
         widget=forms.Textarea({"rows": 16}),
         label="For every item",
         help_text="Markdown.",
@@ -42,7 +42,7 @@ class EditForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @login_required
-def read(request: HttpRequest, slug: str) -> HttpResponse:
+def read_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
     """The guidelines, by default the current ones; a POST keeps that the member has read them."""
     member = access.member_for(request, slug, right="enter")
     if request.method == "POST":
@@ -51,15 +51,15 @@ def read(request: HttpRequest, slug: str) -> HttpResponse:
             versions.acknowledge(member, int(number[:6]))
         return redirect("guidelines", slug=slug)
     history = list(member.project.guidelines.select_related("author").order_by("-number"))
-    shown, before = _pair(history, request.GET.get("version", ""))
+    shown, before = _choose_versions(history, request.GET.get("version", ""))
     context = {
         "project": member.project,
         "member": member,
         "history": history,
         "shown": shown,
         "before": before,
-        "changes": versions.changes(before, shown) if shown and before else [],
-        "unseen": versions.unseen(member),
+        "changes": versions.list_changes(before, shown) if shown and before else [],
+        "unseen": versions.unseen_version(member),
     }
     return render(request, "annotation/guidelines/read.html", context)
 
@@ -67,30 +67,30 @@ def read(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @login_required
-def edit(request: HttpRequest, slug: str) -> HttpResponse:
+def edit_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
     """Write the next version; with `preview` a POST shows it and publishes nothing."""
     lead = access.member_for(request, slug, right="manage")
-    current = versions.current(lead.project)
+    current = versions.current_version(lead.project)
     if request.method != "POST":
-        form = EditForm(initial={"text": current.text if current else ""})
-        return _editor(request, lead, form, current.variants if current else {})
-    form = EditForm(request.POST)
+        form = GuidelinesForm(initial={"text": current.text if current else ""})
+        return _render_editor(request, lead, form, current.variants if current else {})
+    form = GuidelinesForm(request.POST)
     variants = _variants(request)
     if "preview" in request.POST:
-        return _editor(request, lead, form, variants, preview=True)
-    if not (form.is_valid() and _is_of_now(request, form, current)):
-        return _editor(request, lead, form, variants, status=422)
+        return _render_editor(request, lead, form, variants, preview=True)
+    if not (form.is_valid() and _is_current(request, form, current)):
+        return _render_editor(request, lead, form, variants, status=422)
     try:
         version = versions.publish(
             lead.project,
             form.cleaned_data["text"],
             variants,
             form.cleaned_data["note"],
-            access.seated(lead),
+            access.ensure_membership(lead),
         )
     except Refused as problem:
         form.add_error(None, str(problem))
-        return _editor(request, lead, form, variants, status=422)
+        return _render_editor(request, lead, form, variants, status=422)
     said = f"Version {version.number} is published and announced to all who label."
     if current and version.number == current.number:
         said = "Nothing changed, so there is no new version."
@@ -98,7 +98,9 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("guidelines", slug=slug)
 
 
-def _is_of_now(request: HttpRequest, form: EditForm, current: GuidelinesVersion | None) -> bool:
+def _is_current(
+    request: HttpRequest, form: GuidelinesForm, current: GuidelinesVersion | None
+) -> bool:
     """Whether nobody published since the page was loaded; if somebody did, the form says so.
 
     Sent once more, the text goes on top of the other one: by then the lead knows.
@@ -117,23 +119,23 @@ def _number(version: GuidelinesVersion | None) -> str:
     return str(version.number if version else 0)
 
 
-def _editor(
+def _render_editor(
     request: HttpRequest,
     lead: Membership,
-    form: EditForm,
+    form: GuidelinesForm,
     variants: dict[str, str],
     *,
     preview: bool = False,
     status: int = 200,
 ) -> HttpResponse:
-    kinds = list(dict.fromkeys([*sorted(variants), *versions.kinds(lead.project)]))
+    kinds = list(dict.fromkeys([*sorted(variants), *versions.variant_values(lead.project)]))
     context: dict[str, Any] = {
         "project": lead.project,
         "member": lead,
         "form": form,
-        "base": _number(versions.current(lead.project)),
-        "variants": [(kind, variants.get(kind, "")) for kind in kinds[:MOST_KINDS]],
-        "more": kinds[MOST_KINDS:],
+        "base": _number(versions.current_version(lead.project)),
+        "variants": [(kind, variants.get(kind, "")) for kind in kinds[:MAX_VARIANTS]],
+        "more": kinds[MAX_VARIANTS:],
         "preview": preview,
         "text": form["text"].value() or "",
         "written": [(kind, text) for kind, text in variants.items() if text.strip()],
@@ -146,11 +148,11 @@ def _editor(
 
 def _variants(request: HttpRequest) -> dict[str, str]:
     """The texts by kind that the form sends."""
-    names = [name for name in request.POST if name.startswith(PREFIX)]
-    return {name.removeprefix(PREFIX): request.POST[name] for name in names}
+    names = [name for name in request.POST if name.startswith(VARIANT_PREFIX)]
+    return {name.removeprefix(VARIANT_PREFIX): request.POST[name] for name in names}
 
 
-def _pair(
+def _choose_versions(
     history: list[GuidelinesVersion], number: str
 ) -> tuple[GuidelinesVersion | None, GuidelinesVersion | None]:
     """The version to show, and the one before it."""

@@ -18,15 +18,15 @@ from annotation.errors import FieldError, Stale
 from annotation.importing.drafts import required_columns
 from annotation.models import Job, Membership
 from annotation.uploads import jobs, looking, places, receiving
-from annotation.uploads.bounded import TOO_LARGE
+from annotation.uploads.bounded import TOO_LARGE_KEY
 from annotation.uploads.choosing import ColumnsForm
-from annotation.uploads.receiving import Sent
+from annotation.uploads.receiving import ItemUpload
 
 
 class UploadForm(forms.Form):
     file = forms.FileField(
         label="File",
-        widget=forms.FileInput({"accept": ",".join(places.ENDINGS)}),
+        widget=forms.FileInput({"accept": ",".join(places.UPLOAD_SUFFIXES)}),
         help_text="CSV, TSV, JSON Lines or Parquet, or a zip of such. Choose one, or drop it here.",
         error_messages={"required": "Choose a file.", "empty": "The file is empty."},
     )
@@ -58,12 +58,12 @@ def imports(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method != "POST":
         return _list(request, member, UploadForm())
     form = UploadForm(request.POST, request.FILES)
-    if request.META.get(TOO_LARGE):
-        form.errors["file"] = form.error_class([str(receiving.too_large())])
+    if request.META.get(TOO_LARGE_KEY):
+        form.errors["file"] = form.error_class([str(receiving.too_large_error())])
     elif form.is_valid():
         try:
-            sent, now = Sent(**form.cleaned_data), timezone.now()
-            job = receiving.receive(access.seated(member), sent, now)
+            sent, now = ItemUpload(**form.cleaned_data), timezone.now()
+            job = receiving.receive_file(access.ensure_membership(member), sent, now)
         except FieldError as error:
             form.add_error("file", str(error))
         else:
@@ -74,24 +74,24 @@ def imports(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @login_required
-def one(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+def import_detail(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """An import as it stands; a post chooses its columns or, once it is checked, starts it."""
     member = access.member_for(request, slug, right="manage")
-    job = jobs.called(member.project, number)
+    job = jobs.find_import(member.project, number)
     if job is None:
-        return _gone(request, slug, number)
+        return _render_gone(request, slug, number)
     if request.method != "POST":
         return _page(request, member, job)
-    task = tasktypes.of_version(member.project.task_type)
-    fixed = job.result["form"] in looking.FIXED
+    task = tasktypes.load_version(member.project.task_type)
+    fixed = job.result["form"] in looking.FIXED_FORMATS
     form = ColumnsForm(request.POST, task, [] if fixed else job.result["found"])
     try:
         if "import" in request.POST:
-            jobs.go(job, access.seated(member))
+            jobs.start_import(job, access.ensure_membership(member))
         elif not form.is_valid():
             return _page(request, member, job, form, status=422)
         else:
-            jobs.choose(job, form.chosen(), accept=form.cleaned_data["accept"])
+            jobs.choose_columns(job, form.chosen(), accept=form.cleaned_data["accept"])
     except Stale as problem:
         messages.error(request, str(problem))
     return redirect("import", slug, number)
@@ -99,41 +99,41 @@ def one(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 
 @require_POST
 @login_required
-def cancel(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+def cancel_import(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     member = access.member_for(request, slug, right="manage")
-    job = jobs.called(member.project, number)
+    job = jobs.find_import(member.project, number)
     if job is None:
-        return _gone(request, slug, number)
-    if not jobs.cancel(job, access.seated(member), timezone.now()):
+        return _render_gone(request, slug, number)
+    if not jobs.cancel_import(job, access.ensure_membership(member), timezone.now()):
         messages.error(request, f"Import {number} was done before it could be cancelled.")
     return redirect("import", slug, number)
 
 
 @require_GET
 @login_required
-def rows(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
+def rejected_rows(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
     """The rows that were not taken, as they stood, to mend and send again."""
     member = access.member_for(request, slug, right="manage")
-    job = jobs.called(member.project, number)
+    job = jobs.find_import(member.project, number)
     if job is None:
-        return _gone(request, slug, number)
+        return _render_gone(request, slug, number)
     stem = Path(job.result["name"]).stem
     name = f"{stem}-to-mend{job.result['ending']}"
-    return _file(request, job, places.mend(job), name)
+    return _file(request, job, places.rejected_rows_path(job), name)
 
 
 @require_GET
 @login_required
-def problems(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
+def rejected_problems(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
     """A table of every row that was not taken, with its line, its field and why."""
     member = access.member_for(request, slug, right="manage")
-    job = jobs.called(member.project, number)
+    job = jobs.find_import(member.project, number)
     if job is None:
-        return _gone(request, slug, number)
-    return _file(request, job, places.problems(job), f"{slug}-import-{number}-problems.csv")
+        return _render_gone(request, slug, number)
+    return _file(request, job, places.problems_path(job), f"{slug}-import-{number}-problems.csv")
 
 
-def _gone(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+def _render_gone(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     messages.error(request, f"Import {number} is not here. Send its file again.")
     return redirect("imports", slug)
 
@@ -148,18 +148,18 @@ def _file(request: HttpRequest, job: Job, path: Path, name: str) -> HttpResponse
 def _list(
     request: HttpRequest, member: Membership, form: UploadForm, status: int = 200
 ) -> HttpResponse:
-    task = tasktypes.of_version(member.project.task_type)
-    found = list(jobs.of_project(member.project))
+    task = tasktypes.load_version(member.project.task_type)
+    found = list(jobs.list_imports(member.project))
     context = {
         "project": member.project,
         "member": member,
         "form": form,
         "task": task,
-        "perturbs": perturbing.fits(member.project),
+        "perturbs": perturbing.is_suitable(member.project),
         "needed": [(name, dict(ColumnsForm.titles(task))[name]) for name in required_columns(task)],
         "jobs": found,
         "busy": any(_busy(job) for job in found),
-        "days": jobs.KEPT.days,
+        "days": jobs.FILE_RETENTION.days,
     }
     template = "annotation/imports.html" + ("#jobs" if request.headers.get("HX-Request") else "")
     return render(request, template, context, status=status)
@@ -178,19 +178,19 @@ def _page(
         "job": job,
         "said": job.result,
         "busy": _busy(job),
-        "repeats": _same_again(job),
+        "repeats": _is_unchanged(job),
     }
     if request.headers.get("HX-Request"):
         return render(request, "annotation/import.html#state", context)
-    task = tasktypes.of_version(member.project.task_type)
-    chosen, fixed = job.result["columns"], job.result["form"] in looking.FIXED
+    task = tasktypes.load_version(member.project.task_type)
+    chosen, fixed = job.result["columns"], job.result["form"] in looking.FIXED_FORMATS
     context |= {
         "task": task,
         "form": form or ColumnsForm.of(task, [] if fixed else job.result["found"], chosen),
         "open": not job.finished_at and job.result["step"] != places.STORE,
-        "missing": looking.missing(task, places.source(job), chosen),
-        "shown": _shown(job, task),
-        "rest": _unnamed(job),
+        "missing": looking.missing_columns(task, places.build_source(job), chosen),
+        "shown": _preview_items(job, task),
+        "rest": _unused_columns(job),
         "kinds": {one.slug: one.name for one in categories.load()},
     }
     return render(request, "annotation/import.html", context, status=status)
@@ -201,19 +201,19 @@ def _busy(job: Job) -> bool:
     return not job.finished_at and job.result["step"] in {places.CHECK, places.STORE}
 
 
-def _same_again(job: Job) -> bool:
+def _is_unchanged(job: Job) -> bool:
     """Whether everything in the file is in the project already, just so."""
     report = job.result.get("report")
     return bool(report and report["rows"] and report["unchanged"] == report["rows"])
 
 
-def _shown(job: Job, task: tasktypes.TaskType) -> list[looking.Shown]:
-    there = not job.finished_at and places.given(job).exists()
-    return looking.first(task, places.source(job)) if there else []
+def _preview_items(job: Job, task: tasktypes.TaskType) -> list[looking.PreviewItem]:
+    there = not job.finished_at and places.uploaded_path(job).exists()
+    return looking.preview_items(task, places.build_source(job)) if there else []
 
 
-def _unnamed(job: Job) -> list[str]:
+def _unused_columns(job: Job) -> list[str]:
     """The columns that no name stands for, which are kept with each item."""
     chosen = set(job.result["columns"].values())
-    fixed = job.result["form"] in looking.FIXED
+    fixed = job.result["form"] in looking.FIXED_FORMATS
     return [] if fixed else [n for n in job.result["found"] if n not in chosen and "." not in n]

@@ -45,15 +45,15 @@ class AccountForm(UserCreationForm):
 @never_cache
 def invitation(request: HttpRequest, invitation: str) -> HttpResponse:
     """Say what it is an invitation to; a POST accepts it, so that no preview of a link does."""
-    found = inviting.find(invitation, now=timezone.now())
+    found = inviting.find_invitation(invitation, now=timezone.now())
     if found is None:
         return render(request, "annotation/invitation_over.html", status=404)
     if isinstance(request.user, Account):
-        return _by_account(request, found, request.user)
-    return _by_visitor(request, found)
+        return _accept_as_account(request, found, request.user)
+    return _accept_as_visitor(request, found)
 
 
-def _by_account(request: HttpRequest, found: Invitation, account: Account) -> HttpResponse:
+def _accept_as_account(request: HttpRequest, found: Invitation, account: Account) -> HttpResponse:
     trouble = ""
     if "join" in request.POST:
         try:
@@ -68,13 +68,13 @@ def _by_account(request: HttpRequest, found: Invitation, account: Account) -> Ht
     return render(request, "annotation/invitation.html", context, status=status)
 
 
-def _by_visitor(request: HttpRequest, found: Invitation) -> HttpResponse:
+def _accept_as_visitor(request: HttpRequest, found: Invitation) -> HttpResponse:
     form = AccountForm(request.POST or None)
     trouble = ""
     if request.method == "POST" and form.is_valid():
         said = form.cleaned_data
         try:
-            member = inviting.accept_anew(
+            member = inviting.accept_with_new_account(
                 found, said["username"], said["password1"], now=timezone.now()
             )
         except Refused as refused:

@@ -17,7 +17,7 @@ from annotation.models import Item, Label, Membership, Resolution, Revision
 from annotation.tasktypes import TaskType
 from annotation.views.painting import HtmxRequest
 
-A_PAGE = 50
+PAGE_SIZE = 50
 
 
 @require_safe
@@ -29,7 +29,7 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
     That the member sees what is held true of them is noted.
     """
     member = access.member_for(request, slug, right="items")
-    task = tasktypes.of_version(member.project.task_type)
+    task = tasktypes.load_version(member.project.task_type)
     choices = [(str(option.value), option.title) for option in task.deciding.options]
     people = Membership.objects.in_project(member.project).who_label()
     found = ItemPageFilter(
@@ -39,8 +39,8 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
         people=[person.alias for person in people],
         categories=task.categories,
     )
-    page = Paginator(found.qs, A_PAGE).get_page(request.GET.get("page"))
-    seeing.note_list(member, page.object_list, asked=request.GET, now=timezone.now())
+    page = Paginator(found.qs, PAGE_SIZE).get_page(request.GET.get("page"))
+    seeing.record_list_seen(member, page.object_list, asked=request.GET, now=timezone.now())
     context = {
         "project": member.project,
         "member": member,
@@ -64,8 +64,8 @@ def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     found = Item.objects.in_project(member.project).for_page(key)
     if found is None:
         raise Http404
-    revision = _shown(found, request.GET.get("revision", ""))
-    task = tasktypes.of_version(member.project.task_type)
+    revision = _find_revision(found, request.GET.get("revision", ""))
+    task = tasktypes.load_version(member.project.task_type)
     context = {
         "project": member.project,
         "member": member,
@@ -73,10 +73,10 @@ def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
         "task": task,
         "shown": revision,
         "texts": revision.texts,
-        "difference": diffs.of(revision) if task.diff else None,
+        "difference": diffs.load_difference(revision) if task.diff else None,
         "revisions": found.revisions.all(),
         "labels": Label.objects.of_item(found).for_page(),
-        "comments": commenting.of_item(member, found, now=timezone.now()),
+        "comments": commenting.load_comments(member, found, now=timezone.now()),
     }
     context |= _facts(member, task, found) | {"flags": _flags(task, found, revision)}
     return render(request, "annotation/item.html", context)
@@ -89,16 +89,16 @@ def _facts(member: Membership, task: TaskType, item: Item) -> dict[str, Any]:
     beside = {name: value for name, value in values.items() if name != task.deciding.name}
     return {
         "resolution": resolution,
-        "held": answers.in_words(task, beside),
+        "held": answers.describe_answers(task, beside),
         "own_fields": item.fields.items() if member.can_see_results else [],
     }
 
 
 def _flags(task: TaskType, item: Item, shown: Revision) -> list[tuple[str, str]]:
-    return flagging.reasons(item.flags, shown.texts, task.diff, item.category)
+    return flagging.explain_flags(item.flags, shown.texts, task.diff, item.category)
 
 
-def _shown(item: Item, number: str) -> Revision:
+def _find_revision(item: Item, number: str) -> Revision:
     """The revision of this number, or the current one if no number is given."""
     wanted = number or str(item.revision_number)
     for revision in item.revisions.all():

@@ -18,7 +18,7 @@ from annotation.errors import Refused
 from annotation.models import Item, Label, Membership, Resolution, Stage
 
 
-class KnownForm(forms.Form):
+class AnswerKeyForm(forms.Form):
     """An item, what it is for, and why its answer is right; the answer itself is the task's."""
 
     # A field of the task may have any of these names, so they are set apart by a prefix.
@@ -32,7 +32,7 @@ class KnownForm(forms.Form):
     )
     explanation = forms.CharField(
         required=False,
-        max_length=answers.LONGEST,
+        max_length=answers.MAX_EXPLANATION_LENGTH,
         widget=forms.Textarea({"rows": 3}),
         label="Why this is right",
         help_text="Practice shows it after each answer. Nobody sees that of a silent check.",
@@ -40,7 +40,7 @@ class KnownForm(forms.Form):
 
 
 @dataclass(frozen=True)
-class Entry:
+class AnswerKeyEntry:
     """An item with what is known of it, and how often it was answered."""
 
     item: Item
@@ -52,18 +52,18 @@ class Entry:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def items(request: HttpRequest, slug: str) -> HttpResponse:
+def answer_key(request: HttpRequest, slug: str) -> HttpResponse:
     """What is known of which items. A POST sets an answer, or with `known-release` ends one."""
     lead = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         key = request.GET.get("item", "")
-        return _page(request, lead, _filled(lead, key), chosen=_values(lead, key))
+        return _page(request, lead, _filled_form(lead, key), chosen=_known_values(lead, key))
     if "known-release" in request.POST:
-        return _release(request, lead)
-    task = tasktypes.of_project(lead.project)
-    form = KnownForm(request.POST)
+        return _release_item(request, lead)
+    task = tasktypes.load_task_type(lead.project)
+    form = AnswerKeyForm(request.POST)
     said = {field.name: field.from_post(request.POST) for field in task.resolved}
-    if form.is_valid() and _set(lead, form, said):
+    if form.is_valid() and _set_answer(lead, form, said):
         key = form.cleaned_data["item"]
         messages.success(request, f"What is right of {key} is known now.")
         return redirect("known", slug=slug)
@@ -72,26 +72,27 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 @login_required
-def probes(request: HttpRequest, slug: str) -> HttpResponse:
+def control_results(request: HttpRequest, slug: str) -> HttpResponse:
     """How each person did on silent checks."""
     lead = access.member_for(request, slug, right="manage")
-    task = tasktypes.of_project(lead.project)
-    found = probing.results(lead.project)
+    task = tasktypes.load_task_type(lead.project)
+    found = probing.load_results(lead.project)
     wrong_ones = {wrong.item.pk for result in found for wrong in result.wrong}
-    seeing.note_all(lead, wrong_ones, now=timezone.now())
+    seeing.record_all_seen(lead, wrong_ones, now=timezone.now())
     results = [
-        (result, [(wrong, *_compared(task, wrong)) for wrong in result.wrong]) for result in found
+        (result, [(wrong, *_compare_answers(task, wrong)) for wrong in result.wrong])
+        for result in found
     ]
     context = {
         "project": lead.project,
         "member": lead,
         "results": results,
-        "items": len(known.items(lead.project, PROBE)),
+        "items": len(known.items_with_answer(lead.project, PROBE)),
     }
     return render(request, "annotation/practice/probes.html", context)
 
 
-def _set(lead: Membership, form: KnownForm, said: dict[str, object]) -> bool:
+def _set_answer(lead: Membership, form: AnswerKeyForm, said: dict[str, object]) -> bool:
     """Whether the answer was set; if not, the form says why."""
     data = form.cleaned_data
     item = Item.objects.in_project(lead.project).for_page(data["item"])
@@ -101,7 +102,12 @@ def _set(lead: Membership, form: KnownForm, said: dict[str, object]) -> bool:
     right = {name: answer for name, answer in said.items() if answer is not None}
     try:
         known.set_answer(
-            lead.project, item, data["purpose"], right, data["explanation"], access.seated(lead)
+            lead.project,
+            item,
+            data["purpose"],
+            right,
+            data["explanation"],
+            access.ensure_membership(lead),
         )
     except Refused as problem:
         form.add_error(None, str(problem))
@@ -109,16 +115,16 @@ def _set(lead: Membership, form: KnownForm, said: dict[str, object]) -> bool:
     return True
 
 
-def _release(request: HttpRequest, lead: Membership) -> HttpResponse:
+def _release_item(request: HttpRequest, lead: Membership) -> HttpResponse:
     key = request.POST["known-release"]
     item = Item.objects.in_project(lead.project).for_page(key)
     try:
         if item is None:
             raise Refused("There is no item of this key any more.")
-        known.release(item, access.seated(lead))
+        known.release_item(item, access.ensure_membership(lead))
     except Refused as problem:
         messages.error(request, str(problem))
-        return _page(request, lead, KnownForm(), status=422)
+        return _page(request, lead, AnswerKeyForm(), status=422)
     messages.success(request, f"{item.key} is an item to work on again.")
     return redirect("known", slug=lead.project.slug)
 
@@ -126,30 +132,33 @@ def _release(request: HttpRequest, lead: Membership) -> HttpResponse:
 def _page(
     request: HttpRequest,
     lead: Membership,
-    form: KnownForm,
+    form: AnswerKeyForm,
     *,
     chosen: dict[str, Any] | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    task = tasktypes.of_project(lead.project)
+    task = tasktypes.load_task_type(lead.project)
     groups = [(purpose, _entries(lead, task, purpose)) for purpose in PURPOSES]
     shown = [entry.item.pk for _, entries in groups for entry in entries]
-    seeing.note_all(lead, shown, now=timezone.now())
+    seeing.record_all_seen(lead, shown, now=timezone.now())
     context = {
         "project": lead.project,
         "member": lead,
         "form": form,
         "asked": [
-            (field, frozenset() if field.name not in (chosen or {}) else _words(field, chosen))
+            (
+                field,
+                frozenset() if field.name not in (chosen or {}) else _chosen_values(field, chosen),
+            )
             for field in task.resolved
         ],
         "groups": groups,
-        "unknown": known.unknown(lead.project),
+        "unknown": known.items_without_answer(lead.project),
     }
     return render(request, "annotation/practice/known.html", context, status=status)
 
 
-def _words(field: Any, chosen: dict[str, Any] | None) -> frozenset[str]:
+def _chosen_values(field: Any, chosen: dict[str, Any] | None) -> frozenset[str]:
     """The values that are chosen in the form, as words."""
     answer = (chosen or {}).get(field.name)
     if answer in (None, ""):
@@ -157,35 +166,35 @@ def _words(field: Any, chosen: dict[str, Any] | None) -> frozenset[str]:
     return frozenset(map(str, answer)) if isinstance(answer, list) else field.said(answer)
 
 
-def _entries(lead: Membership, task: tasktypes.TaskType, purpose: str) -> list[Entry]:
-    found = known.items(lead.project, purpose)
+def _entries(lead: Membership, task: tasktypes.TaskType, purpose: str) -> list[AnswerKeyEntry]:
+    found = known.items_with_answer(lead.project, purpose)
     stage = Stage.PRACTICE if purpose == PRACTICE else Stage.PROBE
     labels = Label.objects.in_project(lead.project).current().at_stage(stage)
     answered = Counter(labels.values_list("item", flat=True))
     right = {r.item_id: r for r in Resolution.objects.current().known().of_items(found)}
     return [
-        Entry(
+        AnswerKeyEntry(
             item,
             right[item.pk],
-            answers.in_words(task, right[item.pk].values),
+            answers.describe_answers(task, right[item.pk].values),
             answered[item.pk],
-            purpose == PROBE and known.gives_away(item),
+            purpose == PROBE and known.key_reveals_purpose(item),
         )
         for item in found
     ]
 
 
-def _filled(lead: Membership, key: str) -> KnownForm:
+def _filled_form(lead: Membership, key: str) -> AnswerKeyForm:
     """The form with what is known of an item already."""
     if not key:
-        return KnownForm()
+        return AnswerKeyForm()
     resolution = _resolution(lead, key)
     purpose = resolution.item.purpose if resolution else PRACTICE
     explanation = resolution.comment if resolution else ""
-    return KnownForm(initial={"item": key, "purpose": purpose, "explanation": explanation})
+    return AnswerKeyForm(initial={"item": key, "purpose": purpose, "explanation": explanation})
 
 
-def _values(lead: Membership, key: str) -> dict[str, Any]:
+def _known_values(lead: Membership, key: str) -> dict[str, Any]:
     resolution = _resolution(lead, key) if key else None
     return resolution.values if resolution else {}
 
@@ -198,8 +207,8 @@ def _resolution(lead: Membership, key: str) -> Resolution | None:
     return resolutions.select_related("item").first()
 
 
-def _compared(
-    task: tasktypes.TaskType, wrong: probing.Wrong
+def _compare_answers(
+    task: tasktypes.TaskType, wrong: probing.WrongAnswer
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     said = {name: wrong.said[name] for name in wrong.known if name in wrong.said}
-    return answers.in_words(task, said), answers.in_words(task, wrong.known)
+    return answers.describe_answers(task, said), answers.describe_answers(task, wrong.known)

@@ -15,15 +15,15 @@ from django.views.decorators.http import require_safe
 
 from annotation import access, deciding, ledger
 from annotation.leads import board, grouping
-from annotation.leads.board import Row
+from annotation.leads.board import BoardRow
 from annotation.leads.grouping import Grouping
 from annotation.leads.pace import Pace
-from annotation.ledger import Progress
+from annotation.ledger import ProgressReport
 from annotation.models import Project
 from annotation.querysets import ERROR_ITEM
 
 # What the board can be sorted by, and what of a row that is; None comes last both ways.
-ORDERS: dict[str, Callable[[Row], Any]] = {
+ORDERS: dict[str, Callable[[BoardRow], Any]] = {
     "items": lambda row: row.items,
     "resolved": lambda row: row.resolved,
     "share": lambda row: row.share.value,
@@ -37,17 +37,17 @@ ORDERS: dict[str, Callable[[Row], Any]] = {
 
 
 @dataclass(frozen=True)
-class Line:
+class BoardLine:
     """A row of the board: where its items are and those that its share counts, empty if no list
     holds just them; `note` says what the share counts, if not what it mostly does."""
 
-    row: Row
+    row: BoardRow
     items: str
     counted: str
     note: str
 
 
-class ByForm(forms.Form):
+class GroupingForm(forms.Form):
     """By what items are grouped."""
 
     def __init__(self, query: Mapping[str, Any], groupings: Sequence[Grouping]) -> None:
@@ -61,7 +61,7 @@ class ByForm(forms.Form):
         return self.cleaned_data.get(name) or ""
 
 
-class BoardForm(ByForm):
+class BoardForm(GroupingForm):
     """Which answer's share is shown, and the bar that it is held against."""
 
     def __init__(
@@ -85,14 +85,14 @@ class BoardForm(ByForm):
 def progress(request: HttpRequest, slug: str) -> HttpResponse:
     """How fast the work goes, when it will be done, what was chosen and what is dropped."""
     member = access.member_for(request, slug, right="manage")
-    project, groupings = member.project, grouping.choices(member.project)
-    wanted = ByForm(request.GET, groupings).chosen("by")
+    project, groupings = member.project, grouping.list_groupings(member.project)
+    wanted = GroupingForm(request.GET, groupings).chosen("by")
     by = next((one for one in groupings if one.name == wanted), groupings[0])
-    kept = ledger.progress(project, by=by, now=timezone.now())
+    kept = ledger.load_progress(project, by=by, now=timezone.now())
     context = {
         "project": project,
         "member": member,
-        "filters": ByForm({"by": by.name}, groupings) if len(groupings) > 1 else None,
+        "filters": GroupingForm({"by": by.name}, groupings) if len(groupings) > 1 else None,
         "by": by,
         "kept": kept,
         "pace": kept.value.pace,
@@ -107,15 +107,15 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
 def category_board(request: HttpRequest, slug: str) -> HttpResponse:
     """What is known of each category, and whether more items would change it."""
     member = access.member_for(request, slug, right="manage")
-    project, answers = member.project, board.answers(member.project)
-    groupings = grouping.choices(project)
+    project, answers = member.project, board.answer_choices(member.project)
+    groupings = grouping.list_groupings(project)
     form = BoardForm(request.GET, groupings, answers)
     by = next((one for one in groupings if one.name == form.chosen("by")), groupings[0])
-    value = form.chosen("value") or board.usual(project)
+    value = form.chosen("value") or board.default_answer(project)
     answer = dict(answers).get(value, "")
-    percent = form.chosen("bar") or round(100 * board.BAR)
+    percent = form.chosen("bar") or round(100 * board.DEFAULT_THRESHOLD)
     shown = {"by": by.name, "value": value, "bar": percent}
-    kept = ledger.standings(project, by=by, value=value, bar=percent / 100, now=timezone.now())
+    kept = ledger.load_board(project, by=by, value=value, bar=percent / 100, now=timezone.now())
     sort, order = _order(request.GET.get("sort", ""))
     context = {
         "project": project,
@@ -128,23 +128,23 @@ def category_board(request: HttpRequest, slug: str) -> HttpResponse:
         "kept": kept,
         "lines": [_line(project, by, row, value, dict(answers)) for row in order(kept.value)],
         "sort": sort,
-        "columns": _shown(kept.value),
+        "columns": _shown_columns(kept.value),
         # A title of the axis does not break into lines.
         "chart": _share_chart(
-            kept.value, "As meant" if value == board.MEANT else answer, percent / 100
+            kept.value, "As meant" if value == board.AS_INTENDED else answer, percent / 100
         ),
     }
     return render(request, "annotation/leads/board.html", context)
 
 
-def _order(wanted: str) -> tuple[str, Callable[[Sequence[Row]], list[Row]]]:
+def _order(wanted: str) -> tuple[str, Callable[[Sequence[BoardRow]], list[BoardRow]]]:
     """How rows are sorted: by a column, "-" in front for the largest first."""
     name = wanted.removeprefix("-")
     if name not in ORDERS:
         return "", list
     key, down = ORDERS[name], wanted.startswith("-")
 
-    def ordered(rows: Sequence[Row]) -> list[Row]:
+    def ordered(rows: Sequence[BoardRow]) -> list[BoardRow]:
         known = [row for row in rows if key(row) is not None]
         unknown = [row for row in rows if key(row) is None]
         return sorted(known, key=key, reverse=down) + unknown
@@ -152,27 +152,29 @@ def _order(wanted: str) -> tuple[str, Callable[[Sequence[Row]], list[Row]]]:
     return wanted, ordered
 
 
-def _line(project: Project, by: Grouping, row: Row, value: str, titles: Mapping[str, str]) -> Line:
-    if by.name not in grouping.OF_TAXONOMY or not row.name:
-        return Line(row, "", "", "")
+def _line(
+    project: Project, by: Grouping, row: BoardRow, value: str, titles: Mapping[str, str]
+) -> BoardLine:
+    if by.name not in grouping.TAXONOMY_COLUMNS or not row.name:
+        return BoardLine(row, "", "", "")
     items = f"{reverse('items', args=[project.slug])}?{urlencode({by.name: row.name})}"
-    if row.answer == board.MEANT:
-        return Line(row, items, "", "")
+    if row.answer == board.AS_INTENDED:
+        return BoardLine(row, items, "", "")
     counted = f"{items}&{urlencode({'resolution': row.answer})}"
     said = row.answer in (value, ERROR_ITEM)
-    return Line(row, items, counted, "" if said else titles[row.answer].lower())
+    return BoardLine(row, items, counted, "" if said else titles[row.answer].lower())
 
 
-def _shown(rows: Sequence[Row]) -> list[tuple[str, str, str]]:
+def _shown_columns(rows: Sequence[BoardRow]) -> list[tuple[str, str, str]]:
     """Name, title and explanation of the columns; those that the project does not use are out."""
     used = {
         "surgicality": any(row.surgicality.n for row in rows),
         "detectability": any(row.detectability.n for row in rows),
     }
-    return [column for column in COLUMNS if used.get(column[0], True)]
+    return [column for column in BOARD_COLUMNS if used.get(column[0], True)]
 
 
-COLUMNS = [
+BOARD_COLUMNS = [
     ("items", "Items", "Neither deleted ones nor those that repeat others."),
     ("resolved", "Resolved", "Items of which the project holds something true."),
     ("share", "", "Of the resolved items, with an interval that knows that items of one question"
@@ -192,51 +194,53 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def _charts(project: Project, shown: Progress) -> dict[str, Any]:
+def _charts(project: Project, shown: ProgressReport) -> dict[str, Any]:
     # Altair takes a second to import; no command should wait for it.
     from charts import pace as drawn
 
     measured = shown.pace
-    counts = [drawn.Count(one.day, one.title, one.n) for one in shown.chosen]
-    order = [title for _, title in deciding.of(project).options]
+    counts = [drawn.ChoiceCount(one.day, one.title, one.n) for one in shown.chosen]
+    order = [title for _, title in deciding.load_main_field(project).options]
     order += sorted({one.choice for one in counts} - set(order))
     order = [title for title in order if title in {one.choice for one in counts}]
     timed = [
-        drawn.Time(one.alias, one.seconds.low, one.seconds.median, one.seconds.high, one.seconds.n)
+        drawn.LabelTime(
+            one.alias, one.seconds.low, one.seconds.median, one.seconds.high, one.seconds.n
+        )
         for one in measured.people
         if one.seconds.low is not None
         and one.seconds.median is not None
         and one.seconds.high is not None
     ]
     return {
-        "choices_chart": drawn.choices(counts, order=order) if counts else None,
-        "way_chart": _way_chart(measured),
-        "times_chart": drawn.times(timed) if timed else None,
+        "choices_chart": drawn.draw_choices(counts, order=order) if counts else None,
+        "way_chart": _progress_chart(measured),
+        "times_chart": drawn.draw_times(timed) if timed else None,
     }
 
 
-def _way_chart(measured: Pace) -> dict[str, Any] | None:
+def _progress_chart(measured: Pace) -> dict[str, Any] | None:
     from charts import pace as drawn
 
     steps, total = [], 0
     for day, n in measured.done:
         total += n
-        steps.append(drawn.Way(day, total))
+        steps.append(drawn.DailyTotal(day, total))
     ahead = measured.whole.forecast
     if not steps:
         return None
     if not ahead.left:
-        return drawn.way(steps, places=total)
+        return drawn.draw_progress(steps, places=total)
     days = {"ends": ahead.ends, "earliest": ahead.earliest, "latest": ahead.latest}
-    return drawn.way(steps, places=total + ahead.left, **days)
+    return drawn.draw_progress(steps, places=total + ahead.left, **days)
 
 
-def _share_chart(rows: Sequence[Row], title: str, bar: float) -> dict[str, Any] | None:
+def _share_chart(rows: Sequence[BoardRow], title: str, bar: float) -> dict[str, Any] | None:
     from charts import board as drawn
 
     found = [
-        drawn.Share(row.title, row.share.value, row.share.low, row.share.high, row.share.n)
+        drawn.ShareInterval(row.title, row.share.value, row.share.low, row.share.high, row.share.n)
         for row in rows
         if row.share.value is not None
     ]
-    return drawn.shares(found, title=title, bar=bar) if found else None
+    return drawn.draw_shares(found, title=title, bar=bar) if found else None

@@ -16,7 +16,7 @@ from annotation import access, auditing, inviting, mailing, members
 from annotation.errors import FieldError, Refused
 from annotation.models import Invitation, Membership, Role
 
-SHOWN = 20
+MAX_SHOWN = 20
 
 
 class InviteForm(forms.Form):
@@ -33,7 +33,7 @@ class InviteForm(forms.Form):
         help_text="Where the link is sent. Without one you hand the link over yourself.",
     )
     days: Any = forms.TypedChoiceField(
-        choices=[(days, f"{days} day{'s' * (days > 1)}") for days in inviting.DAYS],
+        choices=[(days, f"{days} day{'s' * (days > 1)}") for days in inviting.VALID_DAYS],
         coerce=int,
         initial=7,
         label="The link can be used for",
@@ -47,22 +47,22 @@ def people(request: HttpRequest, slug: str) -> HttpResponse:
     """Who is in the project; a POST changes one of them, or takes an invitation back."""
     lead = access.member_for(request, slug, right="manage")
     if request.method != "POST":
-        return _paint(request, lead)
+        return _render_page(request, lead)
     if "revoke" in request.POST:
-        return _revoke(request, access.seated(lead))
+        return _revoke(request, access.ensure_membership(lead))
     member = Membership.objects.in_project(lead.project).named(request.POST.get("member", ""))
     if member is None:
-        return _paint(request, lead, "Nobody here has this name.")
+        return _render_page(request, lead, "Nobody here has this name.")
     try:
-        said = _act(access.seated(lead), member, request.POST)
+        said = _apply_action(access.ensure_membership(lead), member, request.POST)
     except Refused as refused:
-        return _paint(request, lead, str(refused))
+        return _render_page(request, lead, str(refused))
     messages.success(request, said)
     still = Membership.objects.in_project(lead.project).who_manage().filter(account=lead.account)
     return redirect("members" if still else "project", slug)
 
 
-def _act(lead: Membership, member: Membership, said: Any) -> str:
+def _apply_action(lead: Membership, member: Membership, said: Any) -> str:
     """Do what was asked, and say so."""
     action, role = said.get("action"), said.get("role", "")
     if action == "suspend":
@@ -90,14 +90,16 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
     context = {"project": lead.project, "member": lead, "form": form}
     if request.method == "POST" and form.is_valid():
         try:
-            made, key = inviting.invite(
-                access.seated(lead), inviting.Wanted(**form.cleaned_data), now=timezone.now()
+            made, key = inviting.create_invitation(
+                access.ensure_membership(lead),
+                inviting.InvitationRequest(**form.cleaned_data),
+                now=timezone.now(),
             )
         except FieldError as error:
             form.add_error(error.field, str(error))
         else:
             link = request.build_absolute_uri(reverse("invitation", args=[key]))
-            context |= {"made": made, "link": link, "sent": mailing.invite(made, link)}
+            context |= {"made": made, "link": link, "sent": mailing.send_invitation(made, link)}
             return render(request, "annotation/invited.html", context)
     status = 422 if request.method == "POST" else 200
     return render(request, "annotation/invite.html", context, status=status)
@@ -114,7 +116,7 @@ def _revoke(request: HttpRequest, lead: Membership) -> HttpResponse:
     return redirect("members", lead.project.slug)
 
 
-def _paint(request: HttpRequest, lead: Membership, trouble: str = "") -> HttpResponse:
+def _render_page(request: HttpRequest, lead: Membership, trouble: str = "") -> HttpResponse:
     project = lead.project
     context = {
         "project": project,
@@ -124,6 +126,8 @@ def _paint(request: HttpRequest, lead: Membership, trouble: str = "") -> HttpRes
         "roles": Role.values,
         "invitations": Invitation.objects.in_project(project).waiting(),
         "now": timezone.now(),
-        "changes": [auditing.entry(event) for event in members.changes(project)[:SHOWN]],
+        "changes": [
+            auditing.describe_event(event) for event in members.list_changes(project)[:MAX_SHOWN]
+        ],
     }
     return render(request, "annotation/members.html", context, status=422 if trouble else 200)

@@ -43,7 +43,7 @@ class Notice:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ScreenState:
     """What to paint, and what to say about it. `lesson` is the label that is explained first."""
 
     offer: Offer | Waiting | None = None
@@ -54,103 +54,103 @@ class Shown:
     status: int = 200
 
 
-def page(request: HtmxRequest, member: Membership, shown: Shown) -> HttpResponse:
+def render_page(request: HtmxRequest, member: Membership, shown: ScreenState) -> HttpResponse:
     """The whole page; for a script the panel with the desk."""
     template = "annotation/vet.html#both" if request.htmx else "annotation/vet.html"
-    context = {**_desk(request, member, shown), **_panel(request, member, shown)}
+    context = {**_desk_context(request, member, shown), **_panel_context(request, member, shown)}
     return render(request, template, context, status=shown.status)
 
 
-def ahead(request: HtmxRequest, member: Membership, offer: Offer | Waiting) -> HttpResponse:
+def render_ahead(request: HtmxRequest, member: Membership, offer: Offer | Waiting) -> HttpResponse:
     """The panel of an item that is held ahead, if there is one, and the desk as it stands."""
-    context = _desk(request, member, Shown())
+    context = _desk_context(request, member, ScreenState())
     if not isinstance(offer, Offer):
         return render(request, "annotation/vet.html#desk", context)
-    context |= _panel(request, member, Shown(offer))
+    context |= _panel_context(request, member, ScreenState(offer))
     return render(request, "annotation/vet.html#both", context)
 
 
-def _frame(request: HttpRequest, member: Membership) -> dict[str, Any]:
+def _frame_context(request: HttpRequest, member: Membership) -> dict[str, Any]:
     assert isinstance(request.user, Account)
     return {
         "project": member.project,
         "member": member,
-        "task": tasktypes.of_project(member.project),
+        "task": tasktypes.load_task_type(member.project),
         "changed_keys": request.user.keys,
     }
 
 
-def _desk(request: HttpRequest, member: Membership, shown: Shown) -> dict[str, Any]:
-    progress = queue.progress(member)
-    told = guidelines.current(member.project)
-    recent = queue.recent(member)
+def _desk_context(request: HttpRequest, member: Membership, shown: ScreenState) -> dict[str, Any]:
+    progress = queue.load_progress(member)
+    told = guidelines.current_version(member.project)
+    recent = queue.recent_labels(member)
     return {
-        **_frame(request, member),
+        **_frame_context(request, member),
         "actions": keymaps.ACTIONS,
         "progress": progress,
-        "piles": piles.counts(member, progress),
+        "piles": piles.count_my_items(member, progress),
         "recent": recent,
-        "comments_of_others": commenting.by_others(member, recent[0].item) if recent else 0,
+        "comments_of_others": commenting.count_by_others(member, recent[0].item) if recent else 0,
         "told": told,
         "news": told if told and told.number > member.guidelines_seen else None,
         "said": shown.said,
     }
 
 
-def _panel(request: HttpRequest, member: Membership, shown: Shown) -> dict[str, Any]:
+def _panel_context(request: HttpRequest, member: Membership, shown: ScreenState) -> dict[str, Any]:
     context = {"said": shown.said, "notice": shown.notice, "edit": shown.edit}
     if shown.lesson:
         return context | _lesson(member, shown.lesson)
     if isinstance(shown.offer, Offer):
-        return context | _item(member, shown.offer)
+        return context | _item_context(member, shown.offer)
     return context | {"waiting": shown.offer}
 
 
-def _item(member: Membership, offer: Offer) -> dict[str, Any]:
+def _item_context(member: Membership, offer: Offer) -> dict[str, Any]:
     """Everything about the item; of a blind one only what may be seen before it is judged."""
-    task = tasktypes.of_project(member.project)
-    start = begun.on(member, offer, task)
+    task = tasktypes.load_task_type(member.project)
+    start = begun.load_entries(member, offer, task)
     context = {
         "offer": offer,
         "phase": offer.phase,
         "begun": start,
         "answers": start.answers,
-        "history": list(piles.said_before(member, offer.item)),
+        "history": list(piles.past_labels(member, offer.item)),
         "flagged": Mark.objects.of(member.pk, Mark.Kind.FLAG).on(offer.item).exists(),
         "reopened": offer.slot.state != Slot.State.HELD or offer.slot.member_id != member.pk,
     }
     if offer.phase == "blind" and task.blind:
         texts = {name: offer.revision.texts.get(name, "") for name in task.blind.shows}
         return context | {"texts": texts, "task": task.at_first_look()}
-    return context | _revealed(task, offer)
+    return context | _revealed_context(task, offer)
 
 
-def _revealed(task: tasktypes.TaskType, offer: Offer) -> dict[str, Any]:
+def _revealed_context(task: tasktypes.TaskType, offer: Offer) -> dict[str, Any]:
     return {
         "texts": offer.revision.texts,
         "correctable": offer.revision.texts.get(task.correctable, ""),
         "category": categories.load().find(offer.item.category),
-        "difference": diffs.of(offer.revision) if task.diff else None,
+        "difference": diffs.load_difference(offer.revision) if task.diff else None,
     }
 
 
 def _lesson(member: Membership, label: Label) -> dict[str, Any]:
     """What a practice item teaches: what the person said, what is right, and why."""
-    task = tasktypes.of_project(member.project)
-    lesson = practising.lesson(label)
+    task = tasktypes.load_task_type(member.project)
+    lesson = practising.build_lesson(label)
     assert lesson is not None
     return {
         "lesson": lesson,
         "compared": [
-            (field, field.shown(lesson.known[field.name]), _said(field, lesson.answers))
+            (field, field.shown(lesson.known[field.name]), _describe_answer(field, lesson.answers))
             for field in task.at(Stage.WORK)
             if field.name in lesson.known
         ],
         "texts": label.revision.texts,
         "category": categories.load().find(label.item.category),
-        "difference": diffs.of(label.revision) if task.diff else None,
+        "difference": diffs.load_difference(label.revision) if task.diff else None,
     }
 
 
-def _said(field: Any, answers: dict[str, Any]) -> str:
+def _describe_answer(field: Any, answers: dict[str, Any]) -> str:
     return field.shown(answers[field.name]) if field.name in answers else "nothing"

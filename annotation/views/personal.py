@@ -31,7 +31,7 @@ def my_data_file(request: HttpRequest) -> HttpResponse:
     """All of it, as a JSON file."""
     assert isinstance(request.user, Account)
     answer = JsonResponse(
-        personal.held(request.user), json_dumps_params={"indent": 1, "ensure_ascii": False}
+        personal.export_data(request.user), json_dumps_params={"indent": 1, "ensure_ascii": False}
     )
     answer["Content-Disposition"] = 'attachment; filename="my-data.json"'
     return answer
@@ -48,12 +48,12 @@ def anonymise(request: HttpRequest, slug: str) -> HttpResponse:
     if member is None or member.account is None:
         messages.error(request, "Nobody here has this name, or they have no account.")
         return redirect("members", slug)
-    if not personal.may_ask(lead, member):
+    if not personal.may_anonymise(lead, member):
         raise PermissionDenied("This person works in other projects too: ask a site admin.")
     trouble = ""
     if request.method == "POST":
         try:
-            _do(lead, member, said.get("again", ""))
+            _anonymise_member(lead, member, said.get("again", ""))
         except Refused as refused:
             trouble = str(refused)
         else:
@@ -64,7 +64,7 @@ def anonymise(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/anonymise.html", context, status=status)
 
 
-def _do(lead: Membership, member: Membership, again: str) -> None:
+def _anonymise_member(lead: Membership, member: Membership, again: str) -> None:
     if again.strip() != member.alias:
         raise Refused(f"Type the name, {member.alias}, to say that you mean it.")
     assert member.account

@@ -14,25 +14,25 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotation import access, answers, diffing, generations, perturbing
 from annotation.errors import FieldError, Refused
 from annotation.importing import flagging
-from annotation.importing.returned import Made
+from annotation.importing.returned import DerivedRow
 from annotation.models import Job, Membership
-from annotation.perturbing import Wish
-from annotation.vetting import Vetting
+from annotation.perturbing import PerturbRequest
+from annotation.vetting import ReleasePolicy
 from annotation.views.painting import HtmxRequest
 from perturbers.registry import PERTURBERS, Perturber
 
-ERRORS = [(str(number), str(number)) for number in (1, 2, 4, 8)]
+ERROR_CHOICES = [(str(number), str(number)) for number in (1, 2, 4, 8)]
 WAIT, ACCEPT = "wait", "accept"
-RESTS = [(WAIT, "Waits until you give it to people"), (ACCEPT, "Is accepted unseen")]
-PURPOSES = [
-    (perturbing.TEST, "For people to vet"),
+REST_CHOICES = [(WAIT, "Waits until you give it to people"), (ACCEPT, "Is accepted unseen")]
+PURPOSE_CHOICES = [
+    (perturbing.TEST_PURPOSE, "For people to vet"),
     (answers.PROBE, "As silent checks, whose answer is known"),
     (answers.PRACTICE, "For practice, with the claim as the explanation"),
 ]
-USUAL = ("identical", "white-space-only", "empty", "duplicate")
+DEFAULT_FLAGS = ("identical", "white-space-only", "empty", "duplicate")
 # So many perturbed answers are shown before any is stored.
-SHOWN = 6
-COMPARED = ("gold", "perturbed")
+MAX_EXAMPLES = 6
+COMPARED_TEXTS = ("gold", "perturbed")
 
 
 class PerturbForm(forms.Form):
@@ -44,13 +44,13 @@ class PerturbForm(forms.Form):
     )
     errors_each = forms.MultipleChoiceField(
         label="Errors in an answer",
-        choices=ERRORS,
+        choices=ERROR_CHOICES,
         initial=["1"],
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": "Choose one number at least."},
     )
     number = forms.IntegerField(
-        label="Answers of each", initial=1, min_value=1, max_value=perturbing.MOST
+        label="Answers of each", initial=1, min_value=1, max_value=perturbing.MAX_PER_GOLD
     )
     limit = forms.IntegerField(
         label="Only the first gold answers",
@@ -60,13 +60,13 @@ class PerturbForm(forms.Form):
         help_text="So many. Empty: all.",
     )
     seed = forms.RegexField(
-        perturbing.SEED.pattern + r"\Z",
+        perturbing.SEED_PATTERN.pattern + r"\Z",
         required=False,
         help_text="The same word makes the same errors. Empty: a new one.",
         error_messages={"invalid": "1 to 20 letters, digits or hyphens."},
     )
     purpose = forms.ChoiceField(
-        label="What for", choices=PURPOSES, initial=perturbing.TEST, required=False
+        label="What for", choices=PURPOSE_CHOICES, initial=perturbing.TEST_PURPOSE, required=False
     )
     share = forms.IntegerField(
         label="People see at once, in %",
@@ -76,35 +76,35 @@ class PerturbForm(forms.Form):
         help_text="A random share of each category, one item at least unless it is 0.",
     )
     rest = forms.ChoiceField(
-        label="The rest", choices=RESTS, initial=WAIT, widget=forms.RadioSelect
+        label="The rest", choices=REST_CHOICES, initial=WAIT, widget=forms.RadioSelect
     )
     aside = forms.MultipleChoiceField(
         label="Keep aside, whatever the rest does",
         required=False,
-        choices=[*flagging.TITLES.items()],
-        initial=USUAL,
+        choices=[*flagging.FLAG_TITLES.items()],
+        initial=DEFAULT_FLAGS,
         widget=forms.CheckboxSelectMultiple,
     )
 
-    def wish(self) -> Wish:
+    def wish(self) -> PerturbRequest:
         said = self.cleaned_data
-        return Wish(
+        return PerturbRequest(
             perturbers=tuple(slug for slug in PERTURBERS if slug in said["perturbers"]),
             seed=said["seed"] or perturbing.new_seed(),
             number=said["number"],
             doses=tuple(map(int, said["errors_each"])),
             limit=said["limit"],
-            purpose=said["purpose"] or perturbing.TEST,
+            purpose=said["purpose"] or perturbing.TEST_PURPOSE,
         )
 
-    def vetting(self) -> Vetting:
+    def vetting(self) -> ReleasePolicy:
         said = self.cleaned_data
         aside = frozenset(said["aside"])
-        return Vetting(share=said["share"], accept=said["rest"] == ACCEPT, aside=aside)
+        return ReleasePolicy(share=said["share"], accept=said["rest"] == ACCEPT, aside=aside)
 
 
 @dataclass(frozen=True)
-class Offered:
+class PerturberOption:
     """A perturber to choose, with the number of gold answers that it is for."""
 
     perturber: Perturber
@@ -113,7 +113,7 @@ class Offered:
 
 
 @dataclass(frozen=True)
-class Example:
+class PerturbExample:
     """A perturbed answer that would be made, as what differs from the gold answer."""
 
     category: str
@@ -132,14 +132,16 @@ def perturb(request: HtmxRequest, slug: str) -> HttpResponse:
     member = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         return _page(request, member, PerturbForm())
-    form = PerturbForm(_seeded(request.POST))
+    form = PerturbForm(_with_seed(request.POST))
     if not form.is_valid():
         return _page(request, member, form, status=422)
     try:
         if "preview" in request.POST:
-            rows = perturbing.examples(member.project, form.wish(), SHOWN)
+            rows = perturbing.make_examples(member.project, form.wish(), MAX_EXAMPLES)
             return _page(request, member, form, shown=[_example(row) for row in rows])
-        job = generations.want(member.project, form.wish(), form.vetting(), access.seated(member))
+        job = generations.enqueue(
+            member.project, form.wish(), form.vetting(), access.ensure_membership(member)
+        )
     except Refused as problem:
         name = problem.field if isinstance(problem, FieldError) else ""
         form.add_error(name if name in form.fields else None, str(problem))
@@ -153,7 +155,7 @@ def perturb(request: HtmxRequest, slug: str) -> HttpResponse:
 def generation(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
     """What was asked for, how far it is, and what came of it."""
     member = access.member_for(request, slug, right="manage")
-    job = generations.called(member.project, number)
+    job = generations.find_job(member.project, number)
     if job is None:
         messages.error(request, f"There is nothing that was made under the number {number}.")
         return redirect("perturb", slug)
@@ -163,13 +165,13 @@ def generation(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
         "job": job,
         "said": job.result,
         "rows": _rows(job),
-        "flagged": _flagged(job),
+        "flagged": _flag_rows(job),
     }
     template = "annotation/generation.html" + ("#state" if request.htmx else "")
     return render(request, template, context)
 
 
-def _seeded(sent: QueryDict) -> QueryDict:
+def _with_seed(sent: QueryDict) -> QueryDict:
     """With a seed, so that what is stored is what was shown."""
     data = sent.copy()
     if not data.get("seed", "").strip():
@@ -182,35 +184,35 @@ def _page(
     member: Membership,
     form: PerturbForm,
     *,
-    shown: list[Example] | None = None,
+    shown: list[PerturbExample] | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    fits = perturbing.fits(member.project)
+    fits = perturbing.is_suitable(member.project)
     context: dict[str, Any] = {"project": member.project, "member": member, "form": form}
-    context |= {"fits": fits, "shown": shown, "jobs": list(generations.of_project(member.project))}
-    context |= {"offered": _offered(member, form) if fits else []}
+    context |= {"fits": fits, "shown": shown, "jobs": list(generations.list_jobs(member.project))}
+    context |= {"offered": _perturber_options(member, form) if fits else []}
     return render(request, "annotation/perturb.html", context, status=status)
 
 
-def _offered(member: Membership, form: PerturbForm) -> list[Offered]:
+def _perturber_options(member: Membership, form: PerturbForm) -> list[PerturberOption]:
     """All perturbers; those that some gold answer is for are chosen unless a person says else."""
-    reach = perturbing.reach(member.project)
+    reach = perturbing.count_golds(member.project)
     sent = form["perturbers"].value() if form.is_bound else None
     return [
-        Offered(one, reach[slug], reach[slug] > 0 if sent is None else slug in sent)
+        PerturberOption(one, reach[slug], reach[slug] > 0 if sent is None else slug in sent)
         for slug, one in PERTURBERS.items()
     ]
 
 
-def _example(row: Made) -> Example:
+def _example(row: DerivedRow) -> PerturbExample:
     values = row.values
-    names = flagging.of_made(values, COMPARED, values["category"])
-    return Example(
+    names = flagging.flag_generated(values, COMPARED_TEXTS, values["category"])
+    return PerturbExample(
         category=values["category"],
         dose=row.dose,
         claim=values["claim"],
         difference=diffing.compare(values["gold"], values["perturbed"]),
-        flags=flagging.reasons(names, values, COMPARED, values["category"]),
+        flags=flagging.explain_flags(names, values, COMPARED_TEXTS, values["category"]),
     )
 
 
@@ -221,7 +223,7 @@ def _rows(job: Job) -> list[tuple[Perturber, int, int]]:
     return [(one, made["made"].get(one.slug, 0), made["lacking"].get(one.slug, 0)) for one in asked]
 
 
-def _flagged(job: Job) -> list[tuple[str, str, int]]:
+def _flag_rows(job: Job) -> list[tuple[str, str, int]]:
     """Each rule that flagged some, by its slug and in words."""
     found = (job.result.get("made") or {}).get("flagged", {})
-    return [(slug, flagging.TITLES.get(slug, slug), n) for slug, n in sorted(found.items())]
+    return [(slug, flagging.FLAG_TITLES.get(slug, slug), n) for slug, n in sorted(found.items())]

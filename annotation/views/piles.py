@@ -11,10 +11,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from annotation import access, drafting, piles, queue, tasktypes, veils
-from annotation.forms import PileForm
+from annotation.forms import LabelSearchForm
 
-A_PAGE = 50
-PILES = {
+PAGE_SIZE = 50
+LIST_TITLES = {
     "todo": "To do",
     "drafts": "Drafts",
     "done": "Done",
@@ -26,16 +26,16 @@ PILES = {
 @require_safe
 @never_cache
 @login_required
-def show(request: HttpRequest, slug: str) -> HttpResponse:
+def my_items(request: HttpRequest, slug: str) -> HttpResponse:
     """One pile, fifty a page; `?pile=` names it, the pile of labels can be searched."""
     member = access.member_for(request, slug, right="label")
-    task = tasktypes.of_project(member.project)
-    form = PileForm(request.GET, task)
-    progress = queue.progress(member)
+    task = tasktypes.load_task_type(member.project)
+    form = LabelSearchForm(request.GET, task)
+    progress = queue.load_progress(member)
     name = request.GET.get("pile", "")
-    name = name if name in PILES else "todo"
-    rows = _rows(name, member, piles.Search(**form.search()))
-    page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
+    name = name if name in LIST_TITLES else "todo"
+    rows = _rows(name, member, piles.LabelSearch(**form.search()))
+    page = Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))
     named = page.object_list if name in ("todo", "drafts", "skipped") else ()
     context = {
         "project": member.project,
@@ -43,18 +43,22 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "task": task,
         "form": form,
         "pile": name,
-        "title": PILES[name],
-        "piles": piles.counts(member, progress),
+        "title": LIST_TITLES[name],
+        "piles": piles.count_my_items(member, progress),
         "progress": progress,
         "now": timezone.now(),
         "page": page,
-        "names": veils.names(member, [row.item for row in named]),
+        "names": veils.display_names(member, [row.item for row in named]),
     }
     return render(request, "annotation/piles.html", context)
 
 
-def _rows(name: str, member: Any, search: piles.Search) -> Any:
+def _rows(name: str, member: Any, search: piles.LabelSearch) -> Any:
     if name == "done":
-        return piles.done(member, search)
-    find = {"todo": piles.mine, "drafts": drafting.of, "skipped": piles.skipped}
-    return find.get(name, piles.held_by_others)(member)
+        return piles.find_labels(member, search)
+    find = {
+        "todo": piles.my_held_slots,
+        "drafts": drafting.list_drafts,
+        "skipped": piles.skipped_marks,
+    }
+    return find.get(name, piles.slots_held_by_others)(member)

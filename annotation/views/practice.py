@@ -16,7 +16,7 @@ from annotation.errors import Refused
 from annotation.models import Membership, PracticeRound
 
 
-class ActionForm(forms.Form):
+class QualificationForm(forms.Form):
     """What a lead does about a member's practice."""
 
     action = forms.ChoiceField(choices=[(a, a) for a in ("feedback", "waive", "again")])
@@ -28,26 +28,26 @@ class ActionForm(forms.Form):
 @require_safe
 @never_cache
 @login_required
-def practice(request: HttpRequest, slug: str) -> HttpResponse:
+def own_rounds(request: HttpRequest, slug: str) -> HttpResponse:
     """The member's rounds: what was right, what was not and why, what a lead says of them."""
     member = access.member_for(request, slug, right="label")
     context = {
         "project": member.project,
         "member": member,
-        "rounds": _rows(member, practising.rounds(member), with_texts=True),
-        "due": practising.due(member),
-        "waits": practising.waits(member),
+        "rounds": _rows(member, practising.list_rounds(member), with_texts=True),
+        "due": practising.is_due(member),
+        "waits": practising.waits_for_lead(member),
     }
     return render(request, "annotation/practice/mine.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def people(request: HttpRequest, slug: str) -> HttpResponse:
+def all_rounds(request: HttpRequest, slug: str) -> HttpResponse:
     """Everybody's rounds; a POST gives feedback, waives practice or lets somebody start again."""
     lead = access.member_for(request, slug, right="manage")
     if request.method == "POST":
-        return _act(request, lead)
+        return _handle_action(request, lead)
     return _people(request, lead)
 
 
@@ -57,16 +57,16 @@ def _people(request: HttpRequest, lead: Membership, status: int = 200) -> HttpRe
         "project": lead.project,
         "member": lead,
         "people": [
-            (who, _rows(who, rounds), practising.due(who), practising.waits(who))
-            for who, rounds in practising.people(members)
+            (who, _rows(who, rounds), practising.is_due(who), practising.waits_for_lead(who))
+            for who, rounds in practising.list_people(members)
         ],
-        "items": len(known.items(lead.project, PRACTICE)),
+        "items": len(known.items_with_answer(lead.project, PRACTICE)),
     }
     return render(request, "annotation/practice/people.html", context, status=status)
 
 
-def _act(request: HttpRequest, lead: Membership) -> HttpResponse:
-    form = ActionForm(request.POST)
+def _handle_action(request: HttpRequest, lead: Membership) -> HttpResponse:
+    form = QualificationForm(request.POST)
     if not form.is_valid():
         messages.error(request, "This cannot be done. Load the page again.")
         return _people(request, lead, status=422)
@@ -75,22 +75,22 @@ def _act(request: HttpRequest, lead: Membership) -> HttpResponse:
     if member is None:
         raise Http404
     try:
-        messages.success(request, _done(data, member, access.seated(lead)))
+        messages.success(request, _apply_action(data, member, access.ensure_membership(lead)))
     except Refused as problem:
         messages.error(request, str(problem))
         return _people(request, lead, status=422)
     return redirect("practice-people", slug=lead.project.slug)
 
 
-def _done(data: dict[str, Any], member: Membership, lead: Membership) -> str:
+def _apply_action(data: dict[str, Any], member: Membership, lead: Membership) -> str:
     """Do what was asked, and say so."""
     if data["action"] == "waive":
         practising.waive(member, lead=lead)
         return f"{member.alias} gets work without having passed."
     if data["action"] == "again":
-        begun = practising.start_again(member, lead=lead)
+        begun = practising.start_new_round(member, lead=lead)
         return f"{member.alias} practises again: round {begun.number}."
-    row = practising.round_of(member, data["round"] or 0)
+    row = practising.find_round(member, data["round"] or 0)
     if row is None:
         raise Http404
     practising.give_feedback(row, data["feedback"], lead=lead)
@@ -98,13 +98,13 @@ def _done(data: dict[str, Any], member: Membership, lead: Membership) -> str:
 
 
 def _rows(
-    member: Membership, rounds: list[practising.Round], *, with_texts: bool = False
+    member: Membership, rounds: list[practising.QualificationRound], *, with_texts: bool = False
 ) -> list[tuple[PracticeRound, list[dict[str, Any]]]]:
     """Each round with its lessons, answers in the words of the task.
 
     Annotators read the texts here; leads have a page of the item.
     """
-    task = tasktypes.of_project(member.project)
+    task = tasktypes.load_task_type(member.project)
     return [
         (one.row, [_lesson(task, lesson, with_texts) for lesson in one.lessons]) for one in rounds
     ]
@@ -116,8 +116,8 @@ def _lesson(
     said = {name: lesson.answers.get(name) for name in lesson.known}
     return {
         "lesson": lesson,
-        "said": answers.in_words(task, {n: v for n, v in said.items() if v is not None}),
-        "known": answers.in_words(task, lesson.known),
+        "said": answers.describe_answers(task, {n: v for n, v in said.items() if v is not None}),
+        "known": answers.describe_answers(task, lesson.known),
         **(_texts(task, lesson) if with_texts else {}),
     }
 
@@ -129,10 +129,10 @@ def _texts(task: tasktypes.TaskType, lesson: practising.Lesson) -> dict[str, Any
         text for text in task.texts if texts.get(text.name) and text.name not in (task.diff or ())
     ]
     return {
-        "texts": [(text.title, _each(texts[text.name])) for text in shown],
-        "difference": diffs.of(lesson.revision) if task.diff else None,
+        "texts": [(text.title, _as_list(texts[text.name])) for text in shown],
+        "difference": diffs.load_difference(lesson.revision) if task.diff else None,
     }
 
 
-def _each(text: str | list[str]) -> list[str]:
+def _as_list(text: str | list[str]) -> list[str]:
     return text if isinstance(text, list) else [text]

@@ -9,7 +9,7 @@ from annotation import access, perturbing, queue, reports, tasktypes, taxonomy
 from annotation.models import RIGHTS, Account, Membership, Role
 
 # What each right allows, in words for people.
-ALLOWS = {
+RIGHT_TITLES = {
     "enter": "open the project",
     "label": "vet items",
     "items": "see items with everybody's labels",
@@ -26,7 +26,7 @@ def home(request: HttpRequest) -> HttpResponse:
     """The projects that a person may see, each with its progress and what to do next."""
     assert isinstance(request.user, Account)
     context = {
-        "overviews": reports.overviews(request.user),
+        "overviews": reports.list_overviews(request.user),
         "suspended": Membership.objects.suspended_of(request.user),
     }
     return render(request, "annotation/home.html", context)
@@ -41,12 +41,12 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "project": member.project,
         "member": member,
-        "progress": queue.progress(member),
-        "abilities": reports.by_ability(member.project, role=member.role),
+        "progress": queue.load_progress(member),
+        "abilities": reports.count_by_ability(member.project, role=member.role),
         "people": people if member.is_lead else None,
         "guidelines": member.project.guidelines.last(),
-        "perturbs": perturbing.fits(member.project),
-        "sorts": bool(tasktypes.of_version(member.project.task_type).awaits),
+        "perturbs": perturbing.is_suitable(member.project),
+        "sorts": bool(tasktypes.load_version(member.project.task_type).awaits),
     }
     return render(request, "annotation/project.html", context)
 
@@ -55,12 +55,12 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def manual(request: HttpRequest) -> HttpResponse:
     """What the words mean, which keys there are and who may do what."""
-    definitions = tasktypes.definitions().values()
+    definitions = tasktypes.load_definitions().values()
     context = {
         "taxonomy": taxonomy.load(),
-        "tasks": [tasktypes.from_definition(definition) for definition in definitions],
+        "tasks": [tasktypes.parse_definition(definition) for definition in definitions],
         "roles": [
-            (role, [words for right, words in ALLOWS.items() if role in RIGHTS[right]])
+            (role, [words for right, words in RIGHT_TITLES.items() if role in RIGHTS[right]])
             for role in Role
         ],
     }

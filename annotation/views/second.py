@@ -19,10 +19,10 @@ from annotation.models import Account, Label, Membership, Stage
 from annotation.queue import Waiting
 
 # Asked below the task's own fields, in the same way and with the same keys.
-_COMMENT = fields.Text(name="comment", title="Why the label is wrong", limit=10_000)
+_COMMENT_FIELD = fields.Text(name="comment", title="Why the label is wrong", limit=10_000)
 
 
-class AnswerForm(forms.Form):
+class VerdictForm(forms.Form):
     """Which label the page showed, and whether it is confirmed."""
 
     of = forms.CharField(max_length=64)
@@ -35,30 +35,30 @@ class AnswerForm(forms.Form):
 def verify(request: HttpRequest, slug: str) -> HttpResponse:
     """The item that the member verifies now."""
     member = access.member_for(request, slug, right="label")
-    return _paint(request, member)
+    return _render_page(request, member)
 
 
 @require_http_methods(["GET", "POST"])
 @login_required
-def answer(request: HttpRequest, slug: str) -> HttpResponse:
+def submit_verdict(request: HttpRequest, slug: str) -> HttpResponse:
     """Confirm or contest, then on to the next item. GET changes nothing and leads to the item."""
     member = access.member_for(request, slug, right="label")
     if request.method == "GET":
         return redirect("verify", slug)
     try:
-        messages.success(request, _answer(request, member))
+        messages.success(request, _store_verdict(request, member))
     except Refused as problem:
-        return _paint(request, member, problem)
+        return _render_page(request, member, problem)
     return redirect("verify", slug)
 
 
 @require_http_methods(["GET", "POST"])
 @login_required
-def undo(request: HttpRequest, slug: str) -> HttpResponse:
+def undo_verdict(request: HttpRequest, slug: str) -> HttpResponse:
     """Take the member's last answer back and show its item again."""
     member = access.member_for(request, slug, right="label")
     if request.method == "POST":
-        offer = queue.undo(member, stage=Stage.VERIFY)
+        offer = queue.undo_label(member, stage=Stage.VERIFY)
         said = (
             f"{offer.item.key} waits for your answer again." if offer else "Nothing to take back."
         )
@@ -66,9 +66,9 @@ def undo(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("verify", slug)
 
 
-def _answer(request: HttpRequest, member: Membership) -> str:
+def _store_verdict(request: HttpRequest, member: Membership) -> str:
     """Store what was answered, and say so."""
-    shown, form = AnswerForm(request.POST), LabelForm(request.POST, _task(member))
+    shown, form = VerdictForm(request.POST), LabelForm(request.POST, _task(member))
     if not (shown.is_valid() and form.is_valid()):
         raise Refused("What the page sent cannot be used. Load it again.")
     confirming = shown.cleaned_data["confirm"]
@@ -80,11 +80,11 @@ def _answer(request: HttpRequest, member: Membership) -> str:
     return f"{label.item.key}: you contested the label; somebody will decide."
 
 
-def _paint(
+def _render_page(
     request: HttpRequest, member: Membership, problem: Refused | None = None
 ) -> HttpResponse:
     assert isinstance(request.user, Account)
-    found = seconding.take(member, now=timezone.now())
+    found = seconding.take_next(member, now=timezone.now())
     context = {
         "project": member.project,
         "member": member,
@@ -104,22 +104,22 @@ def _case(request: HttpRequest, member: Membership, case: seconding.Verification
     return {
         "case": case,
         "offer": case.offer,
-        "said": answers.in_words(task, case.first.answers),
+        "said": answers.describe_answers(task, case.first.answers),
         "category": categories.load().find(case.offer.item.category),
         "texts": revision.texts,
-        "difference": diffs.of(revision) if task.diff else None,
-        "asked": (*task.fields, _COMMENT),
-        **(_sent(request, task) if again else _begun(case.offer.previous)),
+        "difference": diffs.load_difference(revision) if task.diff else None,
+        "asked": (*task.fields, _COMMENT_FIELD),
+        **(_sent_entries(request, task) if again else _initial_entries(case.offer.previous)),
     }
 
 
-def _sent(request: HttpRequest, task: tasktypes.TaskType) -> dict[str, Any]:
+def _sent_entries(request: HttpRequest, task: tasktypes.TaskType) -> dict[str, Any]:
     """What was sent and refused, so that it is not lost."""
     said = LabelForm(request.POST, task).answers | {"comment": request.POST.get("comment", "")}
     return {"answers": said, "contesting": not request.POST.get("confirm")}
 
 
-def _begun(taken_back: Label | None) -> dict[str, Any]:
+def _initial_entries(taken_back: Label | None) -> dict[str, Any]:
     """The words of a contest that the member took back; only a contest has a comment."""
     if taken_back is None or not taken_back.comment:
         return {"answers": {}, "contesting": False}
@@ -127,4 +127,4 @@ def _begun(taken_back: Label | None) -> dict[str, Any]:
 
 
 def _task(member: Membership) -> tasktypes.TaskType:
-    return tasktypes.of_project(member.project)
+    return tasktypes.load_task_type(member.project)

@@ -9,9 +9,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from annotation.models import Account
-from annotation.sessions import current, end, list_open, note
+from annotation.sessions import current_digest, end_session, list_sessions, record_session
 
-OTHERS = "others"
+OTHER_SESSIONS = "others"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -21,20 +21,21 @@ def sessions(request: HttpRequest) -> HttpResponse:
     """A person's sessions; a POST ends one of them, or all but this one."""
     assert isinstance(request.user, Account)
     # One that began otherwise than by the form is not written down yet.
-    note(request)
-    open_now = list_open(request.user)
+    record_session(request)
+    open_now = list_sessions(request.user)
     if request.method != "POST":
         return _page(request, open_now)
     wanted = request.POST.get("end", "")
     ending = [
         session
         for session in open_now
-        if session.session_key != current(request) and wanted in {OTHERS, str(session.pk)}
+        if session.session_key != current_digest(request)
+        and wanted in {OTHER_SESSIONS, str(session.pk)}
     ]
     if not ending:
         return _page(request, open_now, "There is no such session any more.")
     for session in ending:
-        end(session)
+        end_session(session)
     many = len(ending) > 1
     messages.success(request, f"{len(ending)} session{'s are' if many else ' is'} ended.")
     return redirect("sessions")
@@ -43,8 +44,8 @@ def sessions(request: HttpRequest) -> HttpResponse:
 def _page(request: HttpRequest, open_now: list[UserSession], trouble: str = "") -> HttpResponse:
     context = {
         "sessions": open_now,
-        "current": current(request),
+        "current": current_digest(request),
         "trouble": trouble,
-        "others": OTHERS,
+        "others": OTHER_SESSIONS,
     }
     return render(request, "annotation/sessions.html", context, status=422 if trouble else 200)

@@ -11,21 +11,21 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from annotation import access, auditing, settings, tasks, tasktypes
-from annotation.auditing import Change, Entry
+from annotation.auditing import AuditChange, AuditEntry
 from annotation.models import Membership, Project, TextFormat
-from annotation.rules import TITLES
+from annotation.rules import RULE_TITLES
 from annotation.views.painting import HtmxRequest
 
-MOST_LABELS = 100
-SHOWN = 20
-RULE = "rule."
+MAX_LABELS = 100
+MAX_SHOWN = 20
+RULE_PREFIX = "rule."
 
 
-def _whole(label: str, help_text: str, least: int = 0, most: int = MOST_LABELS) -> Any:
+def _number_field(label: str, help_text: str, least: int = 0, most: int = MAX_LABELS) -> Any:
     return forms.IntegerField(min_value=least, max_value=most, label=label, help_text=help_text)
 
 
-def _switch(label: str, help_text: str) -> Any:
+def _switch_field(label: str, help_text: str) -> Any:
     return forms.BooleanField(required=False, label=label, help_text=help_text)
 
 
@@ -36,62 +36,62 @@ class SettingsForm(forms.Form):
     description = forms.CharField(
         required=False, widget=forms.Textarea({"rows": 2}), label="What it is about"
     )
-    overlap = _whole(
+    overlap = _number_field(
         "Labels for each item",
         "So many people label each item. Holds at once: items get more places, or lose those that "
         "nobody has begun; labels stay. An item with a place to fill is not resolved until it is.",
         least=1,
     )
-    share_percent = _whole(
+    share_percent = _number_field(
         "Random share with more labels (per cent)",
         "So many of a hundred items are drawn to get more labels, to measure agreement. Holds at "
         "once, like the number above.",
         most=100,
     )
-    share_overlap = _whole(
+    share_overlap = _number_field(
         "Labels for an item of that share", "Means nothing while the share is 0.", least=1
     )
-    disputed_overlap = _whole(
+    disputed_overlap = _number_field(
         "Labels where people disagree",
         "An item whose labels decide nothing gets so many in all; then an adjudicator decides. "
         "0: an adjudicator decides at once. Holds for items that people disagree on from now on.",
     )
-    hold_minutes = _whole(
+    hold_minutes = _number_field(
         "Minutes that an item is held",
         "Who takes an item and does nothing keeps it so long. Holds for items taken from now on.",
         least=1,
         most=10_080,
     )
-    verify = _switch(
+    verify = _switch_field(
         "A second person verifies",
         "Somebody else sees what labels say and confirms or contests it before it holds. For items "
         "that are labelled from now on; what is resolved stays so.",
     )
-    blind_first = _switch(
+    blind_first = _switch_field(
         "Blind first",
         "An item is first shown without what was changed: is there an error, where, how bad? For "
         "items that are opened from now on.",
     )
-    claim_check = _switch(
+    claim_check = _switch_field(
         "Claim check",
         "Asks of each changed piece whether the claim explains it. For labels from now on; those "
         "before have none.",
     )
-    expected_effect = _switch(
+    expected_effect = _switch_field(
         "Expected effect",
         "Asks how much a good evaluator should take off. For labels from now on; those before have "
         "none.",
     )
-    practice_items = _whole(
+    practice_items = _number_field(
         "Items of a practice round",
         "Annotators get work only once they have passed a round; also those who are at work "
         "already, unless you let them off. 0: nobody has to practise. Rounds that have begun keep "
         "their size.",
     )
-    practice_pass = _whole(
+    practice_pass = _number_field(
         "Right answers that pass", "Means nothing while nobody practises. For rounds from now on."
     )
-    probe_every = _whole(
+    probe_every = _number_field(
         "One silent check in so many items",
         "About one in so many items that an annotator takes is one whose answer is known; only "
         "leads see the results. 0: none. For items taken from now on.",
@@ -111,10 +111,10 @@ class SettingsForm(forms.Form):
     )
 
     def __init__(self, project: Project, data: Any = None) -> None:
-        initial = {name: getattr(project, name) for name in settings.SWITCHES}
+        initial = {name: getattr(project, name) for name in settings.SETTING_NAMES}
         super().__init__(data, initial=initial)
         self.project = project
-        task = tasktypes.of_version(project.task_type)
+        task = tasktypes.load_version(project.task_type)
         options = {field.option for field in task.fields}
         for name in {"claim_check", "expected_effect"} - options:
             del self.fields[name]
@@ -125,9 +125,9 @@ class SettingsForm(forms.Form):
             self._add_rule(field)
 
     def _add_rule(self, field: Any) -> None:
-        own = TITLES[field.rule or "majority"]
-        choices = [("", f"as the task type says: {own}"), *settings.rules_for(field).items()]
-        self.fields[f"{RULE}{field.name}"] = forms.ChoiceField(
+        own = RULE_TITLES[field.rule or "majority"]
+        choices = [("", f"as the task type says: {own}"), *settings.allowed_rules(field).items()]
+        self.fields[f"{RULE_PREFIX}{field.name}"] = forms.ChoiceField(
             choices=choices,
             required=False,
             initial=self.project.rules.get(field.name, ""),
@@ -137,25 +137,25 @@ class SettingsForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
-        if self.data.get("seen") != _last_change(self.project):
+        if self.data.get("seen") != _count_changes(self.project):
             # So that no lead undoes another's change unawares; sent once more, these values go on
             # top.
             self.add_error(None, "Somebody changed the settings meanwhile; see what, save again.")
         if not self.errors:
-            for problem in settings.problems(self.project, self.values()):
+            for problem in settings.find_problems(self.project, self.values()):
                 self.add_error(problem.name, problem.text)
         return cleaned
 
     def values(self) -> dict[str, Any]:
         """The settings by name, the rules as one of them."""
         said = self.cleaned_data
-        rules = {field.name: said.get(f"{RULE}{field.name}") for field in self.resolved}
-        plain = {name: said[name] for name in settings.SWITCHES if name in said}
+        rules = {field.name: said.get(f"{RULE_PREFIX}{field.name}") for field in self.resolved}
+        plain = {name: said[name] for name in settings.SETTING_NAMES if name in said}
         return plain | {"rules": {name: rule for name, rule in rules.items() if rule}}
 
     def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
         """The fields under headings, in the order of the page."""
-        rules = tuple(f"{RULE}{field.name}" for field in self.resolved)
+        rules = tuple(f"{RULE_PREFIX}{field.name}" for field in self.resolved)
         headed = [
             ("The project", ("name", "description")),
             ("Labels", ("overlap", "share_percent", "share_overlap", "disputed_overlap",
@@ -171,7 +171,7 @@ class SettingsForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def edit(request: HtmxRequest, slug: str) -> HttpResponse:
+def edit_settings(request: HtmxRequest, slug: str) -> HttpResponse:
     """Show the settings; a POST changes them, or says what a change would do to how many items."""
     lead = access.member_for(request, slug, right="manage")
     if request.method != "POST":
@@ -180,14 +180,16 @@ def edit(request: HtmxRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         # Saved once more, it may undo what somebody else changed meanwhile.
         is_late = form.errors.keys() == {NON_FIELD_ERRORS}
-        reach = settings.reach(lead.project, form.values()) if is_late else []
+        reach = settings.preview_change(lead.project, form.values()) if is_late else []
         return _page(request, lead, form, status=422, reach=reach)
     if "look" in request.POST:
-        return _page(request, lead, form, reach=settings.reach(lead.project, form.values()))
-    applied = settings.apply(lead.project, access.seated(lead), form.values())
+        return _page(
+            request, lead, form, reach=settings.preview_change(lead.project, form.values())
+        )
+    applied = settings.apply_change(lead.project, access.ensure_membership(lead), form.values())
     if applied.job:
-        tasks.ask_for_places(applied.job.pk)
-    messages.success(request, _said(applied))
+        tasks.send_resize(applied.job.pk)
+    messages.success(request, _describe_result(applied))
     return redirect("settings", slug=slug)
 
 
@@ -202,46 +204,50 @@ def _page(
         "project": lead.project,
         "member": lead,
         "form": form,
-        "job": settings.unfinished(lead.project),
+        "job": settings.unfinished_job(lead.project),
         "changes": _changes(lead.project, form),
-        "seen": _last_change(lead.project),
+        "seen": _count_changes(lead.project),
         **said,
     }
     return render(request, "annotation/settings.html", context, status=status)
 
 
-def _last_change(project: Project) -> str:
+def _count_changes(project: Project) -> str:
     """How many times the settings were changed: what a page was loaded after."""
-    return str(settings.changes(project).count())
+    return str(settings.list_changes(project).count())
 
 
-def _changes(project: Project, form: SettingsForm) -> list[Entry]:
+def _changes(project: Project, form: SettingsForm) -> list[AuditEntry]:
     """The last changes, each with what was changed from what to what."""
     titles = {name: field.label for name, field in form.fields.items()} | {"rules": "Rules"}
     return [
-        Entry(
+        AuditEntry(
             event,
-            auditing.who(event),
+            auditing.event_actor(event),
             event.kind,
             tuple(
-                Change(str(titles.get(name, name)), _plain(event.old.get(name)), _plain(value))
+                AuditChange(
+                    str(titles.get(name, name)),
+                    _describe_value(event.old.get(name)),
+                    _describe_value(value),
+                )
                 for name, value in event.new.items()
             ),
         )
-        for event in settings.changes(project)[:SHOWN]
+        for event in settings.list_changes(project)[:MAX_SHOWN]
     ]
 
 
-def _plain(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     """A value in words; rules by their field."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, dict):
-        value = "; ".join(f"{name}: {TITLES.get(rule, rule)}" for name, rule in value.items())
+        value = "; ".join(f"{name}: {RULE_TITLES.get(rule, rule)}" for name, rule in value.items())
     return "nothing" if value in ("", None) else str(value)
 
 
-def _said(applied: settings.Applied) -> str:
+def _describe_result(applied: settings.SettingsChange) -> str:
     if not applied.changed:
         return "Nothing was changed."
     count = len(applied.changed)

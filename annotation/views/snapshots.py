@@ -17,7 +17,7 @@ from annotation.models import Membership, Snapshot
 from annotation.snapshots import asking, comparing
 from annotation.views.painting import HtmxRequest
 
-A_PAGE = 50
+PAGE_SIZE = 50
 
 
 class SnapshotForm(forms.Form):
@@ -32,12 +32,12 @@ class SnapshotForm(forms.Form):
     )
 
 
-class AskedForm(forms.Form):
+class ComparisonForm(forms.Form):
     """Which two snapshots are compared, and what of it is listed."""
 
     against = forms.IntegerField(required=False, min_value=1, label="Compared with")
     what = forms.ChoiceField(
-        required=False, choices=[*comparing.KINDS.items()], label="Items that were"
+        required=False, choices=[*comparing.CHANGE_TITLES.items()], label="Items that were"
     )
 
 
@@ -50,7 +50,7 @@ def snapshots(request: HtmxRequest, slug: str) -> HttpResponse:
     form = SnapshotForm(request.POST if asked else None)
     if asked and form.is_valid():
         try:
-            asking.want(member.project, access.seated(member), **form.cleaned_data)
+            asking.enqueue(member.project, access.ensure_membership(member), **form.cleaned_data)
         except FieldError as error:
             form.add_error(error.field, str(error))
         else:
@@ -76,41 +76,45 @@ def snapshot(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         messages.error(request, f"There is no snapshot {number}, or it is not made yet.")
         return redirect("snapshots", slug)
     others = [other for other in made if other.pk != one.pk]
-    form = AskedForm(request.GET)
+    form = ComparisonForm(request.GET)
     asked = form.cleaned_data if form.is_valid() else {}
-    against = _against(one, others, asked.get("against"))
+    against = _choose_earlier(one, others, asked.get("against"))
     context: dict[str, Any] = {"project": member.project, "member": member, "snapshot": one}
     context |= {"others": others, "against": against}
     if against:
-        context |= _compared(request, member, (against, one), asked.get("what") or "changed")
+        context |= _comparison_context(
+            request, member, (against, one), asked.get("what") or "changed"
+        )
     return render(request, "annotation/snapshot.html", context)
 
 
 @require_POST
 @login_required
-def cancel(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+def cancel_snapshot(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Give up a snapshot that is not made yet."""
     member = access.member_for(request, slug, right="manage")
     found = Snapshot.objects.in_project(member.project).for_list().filter(number=number).first()
-    if found is None or not asking.cancel(found, access.seated(member)):
+    if found is None or not asking.cancel_snapshot(found, access.ensure_membership(member)):
         messages.error(request, f"Snapshot {number} is made already, or is not there.")
     return redirect("snapshots", slug)
 
 
-def _against(one: Snapshot, others: list[Snapshot], number: int | None) -> Snapshot | None:
+def _choose_earlier(one: Snapshot, others: list[Snapshot], number: int | None) -> Snapshot | None:
     """The snapshot of this number, else the last one before, else any."""
     asked = [other for other in others if other.number == number]
     earlier = [other for other in others if other.number < one.number]
     return next(iter((*asked, *earlier, *others)), None)
 
 
-def _compared(
+def _comparison_context(
     request: HttpRequest, member: Membership, pair: tuple[Snapshot, Snapshot], what: str
 ) -> dict[str, Any]:
-    page = Paginator(comparing.found(*pair, what), A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(comparing.filter_changed(*pair, what), PAGE_SIZE).get_page(
+        request.GET.get("page")
+    )
     states = list(page.object_list)
-    seeing.note_all(member, [one.item_id for one in states], now=timezone.now())
-    counts = comparing.counts(*pair)
-    kinds = [(kind, words, counts[kind]) for kind, words in comparing.KINDS.items()]
-    changes = list(comparing.changes(states, what))
+    seeing.record_all_seen(member, [one.item_id for one in states], now=timezone.now())
+    counts = comparing.count_changes(*pair)
+    kinds = [(kind, words, counts[kind]) for kind, words in comparing.CHANGE_TITLES.items()]
+    changes = list(comparing.list_changes(states, what))
     return {"page": page, "what": what, "kinds": kinds, "changes": changes}

@@ -16,18 +16,18 @@ from django.views.decorators.vary import vary_on_headers
 from annotation import access, sorting, tasktypes, taxonomy
 from annotation.errors import Refused
 from annotation.models import Account, Item, Membership
-from annotation.querysets.abilities import SUGGESTED, SUGGESTED_BY, beginnings
-from annotation.sorting import Sorted, Wish
+from annotation.querysets.abilities import SUGGESTED, SUGGESTED_BY, text_beginnings
+from annotation.sorting import AbilityChange, SortResult
 from annotation.tasktypes import TaskType
 from annotation.views.painting import HtmxRequest
 
-A_PAGE = 50
+PAGE_SIZE = 50
 # Characters of a prompt: more is on the page of the item.
-READ, FIRST = 4_000, 240
+MAX_LENGTH, PREVIEW_LENGTH = 4_000, 240
 
 
 @dataclass(frozen=True)
-class Row:
+class PromptRow:
     """A prompt as it is listed: how it begins, and as much of it as is read here."""
 
     item: Item
@@ -35,7 +35,7 @@ class Row:
 
     @property
     def start(self) -> str:
-        return " ".join(self.text[: 2 * FIRST].split())[:FIRST]
+        return " ".join(self.text[: 2 * PREVIEW_LENGTH].split())[:PREVIEW_LENGTH]
 
     @property
     def folds(self) -> bool:
@@ -43,7 +43,7 @@ class Row:
 
     @property
     def goes_on(self) -> bool:
-        return len(self.text) == READ
+        return len(self.text) == MAX_LENGTH
 
     @property
     def suggested(self) -> str:
@@ -64,9 +64,9 @@ def abilities(request: HtmxRequest, slug: str) -> HttpResponse:
     """The prompts, fifty a page, those that are not sorted yet first; a POST sorts some of them."""
     lead = access.member_for(request, slug, right="manage")
     which = request.GET.get("which", "all")
-    which = which if which in sorting.WHICH else "all"
+    which = which if which in sorting.SELECTIONS else "all"
     if request.method == "POST":
-        return _sort(request, access.seated(lead), which)
+        return _sort(request, access.ensure_membership(lead), which)
     return render(request, "annotation/sorting.html", _context(request, lead, which))
 
 
@@ -74,32 +74,39 @@ def _sort(request: HtmxRequest, lead: Membership, which: str) -> HttpResponse:
     """Do what was asked; for a script the changed rows alone, else the same page anew."""
     try:
         done = (
-            sorting.undo(lead) if "undo" in request.POST else sorting.sort(lead, _wishes(request))
+            sorting.undo_last(lead)
+            if "undo" in request.POST
+            else sorting.set_abilities(lead, _parse_changes(request))
         )
     except Refused as refused:
         if not request.htmx:
             messages.error(request, str(refused))
-        return _answer(request, lead, which, Sorted(), str(refused), status=422)
-    said = _said(done, undone="undo" in request.POST)
+        return _render_result(request, lead, which, SortResult(), str(refused), status=422)
+    said = _describe_result(done, undone="undo" in request.POST)
     if not request.htmx:
         messages.info(request, said)
-    return _answer(request, lead, which, done, said)
+    return _render_result(request, lead, which, done, said)
 
 
-def _answer(
-    request: HtmxRequest, lead: Membership, which: str, done: Sorted, said: str, status: int = 200
+def _render_result(
+    request: HtmxRequest,
+    lead: Membership,
+    which: str,
+    done: SortResult,
+    said: str,
+    status: int = 200,
 ) -> HttpResponse:
     if not request.htmx:
         query = QueryDict(mutable=True)
         query.update({"which": which, "page": request.GET.get("page", "1")})
         return redirect(f"{reverse('abilities', args=[lead.project.slug])}?{query.urlencode()}")
-    task = tasktypes.of_version(lead.project.task_type)
-    context = _frame(request, lead, which)
+    task = tasktypes.load_version(lead.project.task_type)
+    context = _frame_context(request, lead, which)
     context |= {"rows": _rows(task, [*done.changed, *done.missed]), "said": said}
     return render(request, "annotation/sorting.html#changed", context, status=status)
 
 
-def _wishes(request: HttpRequest) -> list[Wish]:
+def _parse_changes(request: HttpRequest) -> list[AbilityChange]:
     """What a form asks for: of one row, of those that are chosen, or all that is suggested."""
     sent = request.POST
     keys = sent.getlist("key")
@@ -118,10 +125,10 @@ def _wishes(request: HttpRequest) -> list[Wish]:
     if not found:
         raise Refused("Nothing is chosen. Tick prompts first, or press a key at one of them.")
     # What a form does not say that it showed was shown unsorted, so that nothing is lost by it.
-    return [Wish(key, ability, shown.get(key, "")) for key, ability in found]
+    return [AbilityChange(key, ability, shown.get(key, "")) for key, ability in found]
 
 
-def _said(done: Sorted, *, undone: bool) -> str:
+def _describe_result(done: SortResult, *, undone: bool) -> str:
     names = {ability.slug: ability.name for ability in taxonomy.load().abilities}
     said = []
     if len(done.changed) == 1:
@@ -139,24 +146,26 @@ def _said(done: Sorted, *, undone: bool) -> str:
     return " ".join(said) or nothing
 
 
-def _frame(request: HtmxRequest, lead: Membership, which: str) -> dict[str, Any]:
+def _frame_context(request: HtmxRequest, lead: Membership, which: str) -> dict[str, Any]:
     assert isinstance(request.user, Account)
     return {
         "project": lead.project,
         "member": lead,
-        "task": tasktypes.of_version(lead.project.task_type),
+        "task": tasktypes.load_version(lead.project.task_type),
         "which": which,
-        "counts": sorting.counts(lead.project),
+        "counts": sorting.count_prompts(lead.project),
         "changed_keys": request.user.keys,
     }
 
 
 def _context(request: HtmxRequest, lead: Membership, which: str) -> dict[str, Any]:
-    context = _frame(request, lead, which)
+    context = _frame_context(request, lead, which)
     task = context["task"]
     if task.categories:
         return context
-    page = Paginator(sorting.prompts(lead.project, which), A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(sorting.list_prompts(lead.project, which), PAGE_SIZE).get_page(
+        request.GET.get("page")
+    )
     rows = _rows(task, list(page.object_list))
     return context | {
         "page": page,
@@ -165,6 +174,6 @@ def _context(request: HtmxRequest, lead: Membership, which: str) -> dict[str, An
     }
 
 
-def _rows(task: TaskType, items: list[Item]) -> list[Row]:
-    texts = beginnings(items, task.texts[0].name, READ)
-    return [Row(item, texts.get(item.pk, "")) for item in items]
+def _rows(task: TaskType, items: list[Item]) -> list[PromptRow]:
+    texts = text_beginnings(items, task.texts[0].name, MAX_LENGTH)
+    return [PromptRow(item, texts.get(item.pk, "")) for item in items]

@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation import access, adapting, diffing, tasktypes
-from annotation.adapting import Adapted
+from annotation.adapting import ParsedSource
 from annotation.errors import Stale
 from annotation.models import Item, Membership, Project, TaskTypeVersion
 from annotation.views.painting import HtmxRequest
@@ -36,48 +36,48 @@ class VersionsForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @login_required
-def task(request: HttpRequest, slug: str) -> HttpResponse:
+def edit_task_type(request: HttpRequest, slug: str) -> HttpResponse:
     """The task type of the project as text; a POST stores it as a version."""
     member = access.member_for(request, slug, right="manage")
     if request.method == "POST":
-        return _save(request, member)
-    return _page(request, member, _begun(request, member.project))
+        return _save_version(request, member)
+    return _page(request, member, _initial_source(request, member.project))
 
 
 @require_POST
 @never_cache
 @login_required
-def preview(request: HtmxRequest, slug: str) -> HttpResponse:
+def preview_task_type(request: HtmxRequest, slug: str) -> HttpResponse:
     """The form as annotators would see it, or what is wrong in the text; alone for a script."""
     member = access.member_for(request, slug, right="manage")
-    form = _cleaned(SourceForm(request.POST))
-    adapted = adapting.read(member.project, str(form.get("source", "")))
+    form = _usable_data(SourceForm(request.POST))
+    adapted = adapting.parse_source(member.project, str(form.get("source", "")))
     if not request.htmx:
         return _page(request, member, adapted)
-    context = _previewed(member.project, adapted)
+    context = _preview_context(member.project, adapted)
     return render(request, "annotation/task.html#preview", context)
 
 
-def _begun(request: HttpRequest, project: Project) -> Adapted:
+def _initial_source(request: HttpRequest, project: Project) -> ParsedSource:
     """The text of the current version, or of an earlier one that `?use=` names."""
-    wanted = _cleaned(VersionsForm(request.GET)).get("use")
+    wanted = _usable_data(VersionsForm(request.GET)).get("use")
     version = adapting.find_version(project, wanted) if wanted else None
-    return adapting.read(project, adapting.source_of(version or project.task_type))
+    return adapting.parse_source(project, adapting.version_source(version or project.task_type))
 
 
-def _save(request: HttpRequest, member: Membership) -> HttpResponse:
-    form = _cleaned(SourceForm(request.POST))
+def _save_version(request: HttpRequest, member: Membership) -> HttpResponse:
+    form = _usable_data(SourceForm(request.POST))
     project = member.project
-    adapted = adapting.read(project, str(form.get("source", "")))
+    adapted = adapting.parse_source(project, str(form.get("source", "")))
     if adapted.task is None:
         return _page(request, member, adapted, status=422)
-    agreed = tasktypes.digest(adapted.definition)
-    lost = adapting.lost(project, adapted.task)
+    agreed = tasktypes.digest_definition(adapted.definition)
+    lost = adapting.find_lost_answers(project, adapted.task)
     if lost and form.get("confirm") != agreed:
         return _page(request, member, adapted, status=422, lost=lost, agreed=agreed)
     try:
-        version = adapting.save(
-            project, adapted, member=access.seated(member), shown=form.get("shown") or 0
+        version = adapting.save_version(
+            project, adapted, member=access.ensure_membership(member), shown=form.get("shown") or 0
         )
     except Stale as problem:
         return _page(request, member, adapted, status=409, stale=str(problem))
@@ -87,37 +87,42 @@ def _save(request: HttpRequest, member: Membership) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest, member: Membership, adapted: Adapted, *, status: int = 200, **said: Any
+    request: HttpRequest,
+    member: Membership,
+    adapted: ParsedSource,
+    *,
+    status: int = 200,
+    **said: Any,
 ) -> HttpResponse:
     project = member.project
     context = {
         "project": project,
         "member": member,
         "current": project.task_type,
-        "versions": adapting.versions(project),
-        **_compared(request, project),
-        **_previewed(project, adapted),
+        "versions": adapting.project_versions(project),
+        **_comparison_context(request, project),
+        **_preview_context(project, adapted),
         **said,
     }
     return render(request, "annotation/task.html", context, status=status)
 
 
-def _previewed(project: Project, adapted: Adapted) -> dict[str, Any]:
+def _preview_context(project: Project, adapted: ParsedSource) -> dict[str, Any]:
     """What the preview draws: the fields in force, with an item of the project as an example."""
     context: dict[str, Any] = {"project": project, "adapted": adapted}
     if adapted.task is None:
         return context
-    task = adapted.task.asked(tasktypes.enabled(project))
+    task = adapted.task.asked(tasktypes.enabled_switches(project))
     item = Item.objects.in_project(project).first()
     texts = item.revision().texts if item else {}
     shown = [(text, texts.get(text.name)) for text in task.texts]
     return context | {"task": task, "item": item, "shown": shown, "texts": texts}
 
 
-def _compared(request: HttpRequest, project: Project) -> dict[str, Any]:
+def _comparison_context(request: HttpRequest, project: Project) -> dict[str, Any]:
     """The two versions that the address names, and how their texts differ."""
-    wanted = _cleaned(VersionsForm(request.GET))
-    known = {version.pk: version for version in adapting.versions(project)}
+    wanted = _usable_data(VersionsForm(request.GET))
+    known = {version.pk: version for version in adapting.project_versions(project)}
     old, new = known.get(wanted.get("old") or 0), known.get(wanted.get("new") or 0)
     if not old or not new:
         return {}
@@ -125,10 +130,10 @@ def _compared(request: HttpRequest, project: Project) -> dict[str, Any]:
 
 
 def _difference(old: TaskTypeVersion, new: TaskTypeVersion) -> diffing.Difference:
-    return diffing.compare(adapting.source_of(old), adapting.source_of(new))
+    return diffing.compare(adapting.version_source(old), adapting.version_source(new))
 
 
-def _cleaned(form: forms.Form) -> dict[str, Any]:
+def _usable_data(form: forms.Form) -> dict[str, Any]:
     """What the form holds that can be used; addresses are typed by hand, too."""
     form.is_valid()
     return form.cleaned_data

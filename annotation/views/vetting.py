@@ -14,17 +14,17 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation import access, begun, drafting, practising, queue, tasktypes, veils
 from annotation.errors import Refused, Stale
-from annotation.forms import CorrectionForm, LabelForm, ShownForm
+from annotation.forms import CorrectionForm, LabelForm, SubmissionForm
 from annotation.models import Label, Membership, Slot
 from annotation.queue import Offer
 from annotation.reading import showing
 from annotation.views import painting
-from annotation.views.painting import HtmxRequest, Notice, Shown
+from annotation.views.painting import HtmxRequest, Notice, ScreenState
 
-KEPT_A_YEAR = 365 * 24 * 3600
+COOKIE_AGE = 365 * 24 * 3600
 
 
-def submission(
+def submission_view(
     view: Callable[[HtmxRequest, Membership], HttpResponse],
 ) -> Callable[[HtmxRequest, str], HttpResponse]:
     """A view of what a member sends. GET changes nothing and leads to the item.
@@ -46,121 +46,125 @@ def submission(
 @require_GET
 @never_cache
 @login_required
-def vet(request: HtmxRequest, slug: str) -> HttpResponse:
+def label_screen(request: HtmxRequest, slug: str) -> HttpResponse:
     """The item that the member holds or takes now, or with `?item=` one they know already."""
     member = access.member_for(request, slug, right="label")
-    shown = Shown(edit="edit" in request.GET)
-    response = painting.page(request, member, _wanted(request, member, shown))
-    for name, value in showing.kept(request.GET.dict(), slug).items():
-        response.set_cookie(name, value, max_age=KEPT_A_YEAR, samesite="Lax")
+    shown = ScreenState(edit="edit" in request.GET)
+    response = painting.render_page(request, member, _state_of_request(request, member, shown))
+    for name, value in showing.preference_cookies(request.GET.dict(), slug).items():
+        response.set_cookie(name, value, max_age=COOKIE_AGE, samesite="Lax")
     return response
 
 
 @require_GET
 @never_cache
 @login_required
-def ahead(request: HtmxRequest, slug: str) -> HttpResponse:
+def next_ahead(request: HtmxRequest, slug: str) -> HttpResponse:
     """The item after the current one, if one can be shown ahead, and how far the person has come.
 
     A page asks for this once it shows an item: what takes time is done while the person reads.
     """
     member = access.member_for(request, slug, right="label")
-    return painting.ahead(request, member, queue.next_offer(member, ahead=True))
+    return painting.render_ahead(request, member, queue.next_offer(member, ahead=True))
 
 
-@submission
-def label(request: HtmxRequest, member: Membership) -> HttpResponse:
+@submission_view
+def submit_label(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Store a label and bring the next item, or what practice explains first."""
-    task = tasktypes.of_project(member.project)
+    task = tasktypes.load_task_type(member.project)
     form = LabelForm(request.POST, task)
     try:
-        made = queue.label(member, _checked(form).shown(), form.said())
+        made = queue.store_label(member, _validate_form(form).shown(), form.said())
     except Refused as problem:
-        return _explain(request, member, problem, form)
-    if practising.lesson(made):
-        return painting.page(request, member, Shown(lesson=made, said="Stored."))
-    return _go_on(request, member, _stored(made, task))
+        return _render_problem(request, member, problem, form)
+    if practising.build_lesson(made):
+        return painting.render_page(request, member, ScreenState(lesson=made, said="Stored."))
+    return _render_next(request, member, _describe_stored(made, task))
 
 
-@submission
-def correct(request: HtmxRequest, member: Membership) -> HttpResponse:
+@submission_view
+def submit_correction(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Store a corrected text as a new revision and show it."""
     form = CorrectionForm(request.POST)
-    correctable = tasktypes.of_project(member.project).correctable
+    correctable = tasktypes.load_task_type(member.project).correctable
     try:
-        shown = _checked(form).shown()
+        shown = _validate_form(form).shown()
         texts = {correctable: form.cleaned_data["text"]}
-        offer = queue.correct(member, shown, texts, note=form.cleaned_data["note"])
+        offer = queue.store_correction(member, shown, texts, note=form.cleaned_data["note"])
     except Refused as problem:
-        return _explain(request, member, problem, form)
-    drafting.keep_words(member, offer.item, offer.revision.number)
+        return _render_problem(request, member, problem, form)
+    drafting.move_to_revision(member, offer.item, offer.revision.number)
     said = f"The text of {offer.item.key} is corrected; this is revision {offer.revision.number}."
     if offer.revision.number == shown.revision:
         said = f"The text of {offer.item.key} is as it was; there was nothing to store."
-    return _go_on(request, member, said, offer)
+    return _render_next(request, member, said, offer)
 
 
-@submission
-def undo(request: HtmxRequest, member: Membership) -> HttpResponse:
+@submission_view
+def undo_label(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Take the member's last label back and show its item again, with what was said of it."""
-    offer = queue.undo(member)
+    offer = queue.undo_label(member)
     if offer is None:
         stands = " What you said in practice stands." if member.project.practice_items else ""
-        return _go_on(request, member, f"There is no label of yours to undo.{stands}")
+        return _render_next(request, member, f"There is no label of yours to undo.{stands}")
     if offer.previous:
-        drafting.bring_back(member, offer.previous, begun.entries(offer.previous.answers))
-    return _go_on(request, member, f"Undone: {offer.name} waits for a new label.", offer)
+        drafting.restore_from_label(
+            member, offer.previous, begun.to_form_data(offer.previous.answers)
+        )
+    return _render_next(request, member, f"Undone: {offer.name} waits for a new label.", offer)
 
 
-@submission
-def reopen(request: HtmxRequest, member: Membership) -> HttpResponse:
+@submission_view
+def reopen_item(request: HtmxRequest, member: Membership) -> HttpResponse:
     """An item that the member labelled, drafted or skipped, to be labelled again or after all."""
     address = reverse("vet", args=[member.project.slug])
     item = request.POST.get("item", "")
     if not request.htmx:
         return redirect(f"{address}?{urlencode({'item': item})}")
-    return painting.page(request, member, _reopened(member, item, Shown()))
+    return painting.render_page(request, member, _reopen_state(member, item, ScreenState()))
 
 
-@submission
-def skip(request: HtmxRequest, member: Membership) -> HttpResponse:
+@submission_view
+def skip_item(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Put the item aside: it stays on the pile of what was skipped."""
-    form = ShownForm(request.POST)
+    form = SubmissionForm(request.POST)
     try:
-        shown = _checked(form).shown()
-        queue.skip(member, shown)
+        shown = _validate_form(form).shown()
+        queue.skip_item(member, shown)
     except Refused as problem:
-        return _explain(request, member, problem, form)
-    item = veils.spoken(shown.item_key)
+        return _render_problem(request, member, problem, form)
+    item = veils.readable_name(shown.item_key)
     said = f"{item} is skipped: it lies on that pile until you take it back."
-    return _go_on(request, member, said)
+    return _render_next(request, member, said)
 
 
-def _wanted(request: HtmxRequest, member: Membership, shown: Shown) -> Shown:
+def _state_of_request(request: HtmxRequest, member: Membership, shown: ScreenState) -> ScreenState:
     """The item that the address names, else the member's current one."""
     key = request.GET.get("item", "")
     if key:
-        return _reopened(member, key, shown)
-    return Shown(queue.next_offer(member), edit=shown.edit)
+        return _reopen_state(member, key, shown)
+    return ScreenState(queue.next_offer(member), edit=shown.edit)
 
 
-def _reopened(member: Membership, key: str, shown: Shown) -> Shown:
+def _reopen_state(member: Membership, key: str, shown: ScreenState) -> ScreenState:
     try:
-        offer = queue.reopen(member, key)
+        offer = queue.reopen_item(member, key)
     except Refused as problem:
         notice = Notice("This item cannot be opened.", str(problem))
-        return Shown(queue.next_offer(member), notice=notice)
-    return Shown(offer, said=f"{veils.spoken(offer.name)} is open again.", edit=shown.edit)
+        return ScreenState(queue.next_offer(member), notice=notice)
+    return ScreenState(
+        offer, said=f"{veils.readable_name(offer.name)} is open again.", edit=shown.edit
+    )
 
 
-def _stored(made: Label, task: tasktypes.TaskType) -> str:
+def _describe_stored(made: Label, task: tasktypes.TaskType) -> str:
     if made.stage == "blind":
         return "Your first look is stored. Now see what was changed, and decide."
     extra = "" if made.counted else " It came after the item went to somebody else: kept as extra."
     return f"{made.item.key} is labelled: {task.title_of(made.choice)}.{extra}"
 
 
-def _checked(form: ShownForm) -> ShownForm:
+def _validate_form(form: SubmissionForm) -> SubmissionForm:
     """The form, if its values can be used at all; else `Refused` in the form's words."""
     if form.is_valid():
         return form
@@ -168,39 +172,43 @@ def _checked(form: ShownForm) -> ShownForm:
     raise Refused("What the page sent cannot be used. " + " ".join(lines))
 
 
-def _explain(
-    request: HtmxRequest, member: Membership, problem: Refused, form: ShownForm
+def _render_problem(
+    request: HtmxRequest, member: Membership, problem: Refused, form: SubmissionForm
 ) -> HttpResponse:
     """The item as it is now, with what went wrong above it and what was written in it again."""
     stale = isinstance(problem, Stale)
     title = "The item changed while you looked at it." if stale else "This was not stored."
-    kept = drafting.keep_sent(member, request.POST)
+    kept = drafting.save_refused_form(member, request.POST)
     written = request.POST.get("text") or request.POST.get("comment", "")
     offer = queue.next_offer(member)
-    return painting.page(
+    return painting.render_page(
         request,
         member,
-        Shown(
+        ScreenState(
             offer,
-            notice=Notice(title, str(problem), "" if kept and _is_of(offer, form) else written),
+            notice=Notice(
+                title, str(problem), "" if kept and _is_same_item(offer, form) else written
+            ),
             status=409 if stale else 422,
         ),
     )
 
 
-def _is_of(offer: object, form: ShownForm) -> bool:
+def _is_same_item(offer: object, form: SubmissionForm) -> bool:
     """Whether the item that is painted now is the one that the form was about."""
     return isinstance(offer, Offer) and offer.name == form.data.get("item")
 
 
-def _go_on(
+def _render_next(
     request: HtmxRequest, member: Membership, said: str, offer: Offer | None = None
 ) -> HttpResponse:
     """What comes next; for a page that has the next item already only what was done."""
     if request.htmx and request.headers.get("Vet-Next") == "here":
         return HttpResponse(said, content_type="text/plain; charset=utf-8")
     if request.htmx:
-        return painting.page(request, member, Shown(offer or queue.next_offer(member), said=said))
+        return painting.render_page(
+            request, member, ScreenState(offer or queue.next_offer(member), said=said)
+        )
     messages.success(request, said)
     address = reverse("vet", args=[member.project.slug])
     if offer is None or offer.slot.state == Slot.State.HELD:

@@ -35,9 +35,9 @@ class Kept:
 def project(items: int, *, words: int) -> Project:
     """A project with so many items, of so many words a side, that were decided elsewhere."""
     made = importing.create_project("bench")
-    task = tasktypes.from_definition(made.task_type.definition)
-    report = importing.store(
-        made, importing.check(_rows(items, words), task, accept=True), accept=True
+    task = tasktypes.parse_definition(made.task_type.definition)
+    report = importing.store_items(
+        made, importing.parse_items(_rows(items, words), task, accept=True), accept=True
     )
     assert report.new == items, report
     tidy()
@@ -80,9 +80,9 @@ def start(
         per_minute=per_minute,
         timeout=30,
     )
-    version = selecting.strategy_version(GENERATOR if generating else STRATEGY)
-    return runs.start(
-        made, strategy=version, endpoint=endpoint, options=runs.Options(seed=1, limit=limit)
+    version = selecting.get_strategy_version(GENERATOR if generating else STRATEGY)
+    return runs.start_run(
+        made, strategy=version, endpoint=endpoint, options=runs.RunOptions(seed=1, limit=limit)
     )
 
 

@@ -29,7 +29,7 @@ from annotation.models import (
     Slot,
     Stage,
 )
-from annotation.submissions import Said
+from annotation.submissions import SubmittedAnswers
 from formats.rows import Row
 
 ORIGINALS = 64
@@ -58,10 +58,10 @@ def project(items: int, *, people: int, overlap: int) -> Project:
     """A project with so many items of about 2 KB a side, their diffs stored, all slots open."""
     assert items >= ORIGINALS
     made = importing.create_project("bench", overlap=overlap)
-    task = tasktypes.from_definition(made.task_type.definition)
-    importing.store(made, importing.check(_rows(), task))
+    task = tasktypes.parse_definition(made.task_type.definition)
+    importing.store_items(made, importing.parse_items(_rows(), task))
     for revision in Revision.objects.filter(item__project=made):
-        diffs.of(revision)
+        diffs.load_difference(revision)
     for number in range(people):
         account = Account.objects.create(username=f"person-{number}")
         Membership.objects.create(
@@ -84,7 +84,7 @@ def label_half(made: Project, member: Membership) -> int:
     """The member has labelled the first half of the items, one after the other; how many."""
     offer = queue.next_offer(member)
     assert isinstance(offer, queue.Offer)
-    queue.label(member, offer.shown, Said(open_to(made).answers))
+    queue.store_label(member, offer.shown, SubmittedAnswers(open_to(made).answers))
     half = made.items.count() // 2
     _copy_labels(half)
     tidy()

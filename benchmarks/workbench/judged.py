@@ -141,9 +141,9 @@ def _run(project: Project, number: int, strategy: str) -> Run:
         model=f"judge-{number}",
         address="https://judge.invalid/v1",
     )
-    version = selecting.strategy_version(strategy)
-    run = pinning.draft(project, version, endpoint, seed=number, state=Run.State.FINISHED)
-    return pinning.pin(run, pinning.Drawn([]))
+    version = selecting.get_strategy_version(strategy)
+    run = pinning.draft_run(project, version, endpoint, seed=number, state=Run.State.FINISHED)
+    return pinning.store_run(run, pinning.DrawnItems([]))
 
 
 def _of_item(kind: str) -> dict[str, str]:

@@ -17,12 +17,12 @@ from annotation import auditing, inviting, writing
 from annotation.errors import Refused
 from annotation.models import Account, Invitation
 from config.openid import troubles
-from config.openid.protocol import PROVIDER, Provider
+from config.openid.protocol import PROVIDER, OpenIDProvider
 
-LINKED = "sign-in by another service"
+LINK_AUDIT_NAME = "sign-in by another service"
 
 
-class Gate(DefaultSocialAccountAdapter):
+class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
     """An account is found by its link alone, never by an address: who controls addresses at the
     service could have others' accounts. An address that it verified opens an invitation."""
 
@@ -36,9 +36,11 @@ class Gate(DefaultSocialAccountAdapter):
         app.name, app.client_id, app.secret = openid.name, openid.client, openid.secret
         return [app]
 
-    def get_provider(self, request: HttpRequest, provider: str, client_id: Any = None) -> Provider:
+    def get_provider(
+        self, request: HttpRequest, provider: str, client_id: Any = None
+    ) -> OpenIDProvider:
         for app in self.list_apps(request):
-            return Provider(request, app=app)
+            return OpenIDProvider(request, app=app)
         raise Http404
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
@@ -47,7 +49,7 @@ class Gate(DefaultSocialAccountAdapter):
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
         if not _invitations(sociallogin):
-            troubles.stop(request, troubles.NOT_INVITED)
+            troubles.stop_with_page(request, troubles.NOT_INVITED)
         return True
 
     def save_user(
@@ -63,7 +65,7 @@ class Gate(DefaultSocialAccountAdapter):
                 account = inviting.accept_from_service(found, name, email, now=timezone.now())
                 _link(sociallogin, account)
         except Refused as refused:
-            troubles.stop(request, troubles.NOT_INVITED, str(refused))
+            troubles.stop_with_page(request, troubles.NOT_INVITED, str(refused))
         for member in account.memberships.select_related("project"):
             messages.success(request, f"Welcome. You are {member.alias} in {member.project.name}.")
         places = [member.project.slug for member in account.memberships.select_related("project")]
@@ -80,11 +82,11 @@ class Gate(DefaultSocialAccountAdapter):
         extra_context: Any = None,
     ) -> None:
         if error == AuthError.CANCELLED:
-            troubles.stop(request, troubles.CANCELLED)
+            troubles.stop_with_page(request, troubles.CANCELLED)
         if exception is not None:
-            troubles.stop(request, troubles.AWAY)
+            troubles.stop_with_page(request, troubles.SERVICE_AWAY)
         begun = (extra_context or {}).get("state") is not None
-        troubles.stop(request, troubles.CANCELLED if begun else troubles.NOT_BEGUN)
+        troubles.stop_with_page(request, troubles.CANCELLED if begun else troubles.SIGN_IN_UNKNOWN)
 
     def get_connect_redirect_url(self, request: HttpRequest, socialaccount: SocialAccount) -> str:
         return reverse("openid")
@@ -93,13 +95,15 @@ class Gate(DefaultSocialAccountAdapter):
 def _invitations(sociallogin: SocialLogin) -> list[Invitation]:
     """That whose link led here; else all that were sent to the address that is verified."""
     now = timezone.now()
-    followed = inviting.find(_key(sociallogin.state.get("next") or ""), now=now)
+    followed = inviting.find_invitation(
+        _invitation_key(sociallogin.state.get("next") or ""), now=now
+    )
     if followed:
         return [followed]
-    return inviting.sent_to(user_email(sociallogin.user), now=now)
+    return inviting.find_by_email(user_email(sociallogin.user), now=now)
 
 
-def _key(address: str) -> str:
+def _invitation_key(address: str) -> str:
     """The key of an invitation's own address; "" for all others."""
     try:
         match = resolve(address.partition("?")[0])
@@ -111,4 +115,4 @@ def _key(address: str) -> str:
 def _link(sociallogin: SocialLogin, account: Account) -> None:
     sociallogin.user = sociallogin.account.user = account
     sociallogin.account.save()
-    auditing.note_account(account, account, new={LINKED: "linked"})
+    auditing.record_account_change(account, account, new={LINK_AUDIT_NAME: "linked"})

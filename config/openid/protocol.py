@@ -23,52 +23,52 @@ logger = logging.getLogger(__name__)
 PROVIDER = "openid"
 # Those with a public key: none by which who only knows the client's secret could sign.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
-REQUIRED = ["iss", "sub", "aud", "exp", "iat", "nonce"]
+REQUIRED_CLAIMS = ["iss", "sub", "aud", "exp", "iat", "nonce"]
 # Seconds that clocks may differ.
-LEEWAY = 60
-ADDRESS = 254
+LEEWAY_SECONDS = 60
+MAX_EMAIL_LENGTH = 254
 
 
-class NotProved(ValueError):
+class TokenError(ValueError):
     """A token that does not show who somebody is; the message says why, to the log alone."""
 
 
-def service() -> OpenID:
+def get_service() -> OpenID:
     """The service of the settings; a page that needs one is there only where one is set."""
     assert settings.OPENID
     return settings.OPENID
 
 
-def nonce_of(verifier: str) -> str:
+def derive_nonce(verifier: str) -> str:
     """The nonce of a sign-in, from the secret that PKCE keeps of it in the session."""
     return hashlib.sha256(f"nonce {verifier}".encode()).hexdigest()
 
 
-def proved(token: str, keys: dict[str, Any], nonce: str) -> dict[str, Any]:
+def verify_token(token: str, keys: dict[str, Any], nonce: str) -> dict[str, Any]:
     """What a token says of somebody, if it is signed, for us, in time and of this sign-in."""
-    us = service()
+    us = get_service()
     try:
         head = jwt.get_unverified_header(token)
         if head.get("alg") not in ALGORITHMS:
-            raise NotProved("It is signed by no method that proves anything.")
-        key = jwt.PyJWK(_key(keys, head.get("kid")), algorithm=head["alg"])
-        options: Any = {"require": REQUIRED}
+            raise TokenError("It is signed by no method that proves anything.")
+        key = jwt.PyJWK(_find_key(keys, head.get("kid")), algorithm=head["alg"])
+        options: Any = {"require": REQUIRED_CLAIMS}
         said: dict[str, Any] = jwt.decode(
             token, key, [head["alg"]], options,
-            audience=us.client, issuer=us.issuer, leeway=LEEWAY,
+            audience=us.client, issuer=us.issuer, leeway=LEEWAY_SECONDS,
         )  # fmt: skip
     except (jwt.PyJWTError, TypeError, ValueError) as error:
-        raise NotProved(f"{type(error).__name__}: {error}") from error
+        raise TokenError(f"{type(error).__name__}: {error}") from error
     if said["nonce"] != nonce:
-        raise NotProved("It carries another nonce.")
+        raise TokenError("It carries another nonce.")
     if said.get("azp", us.client) != us.client:
-        raise NotProved("It was made for another site.")
+        raise TokenError("It was made for another site.")
     if not isinstance(said["sub"], str) or not said["sub"]:
-        raise NotProved("It names nobody.")
+        raise TokenError("It names nobody.")
     return said
 
 
-def _key(keys: dict[str, Any], kid: str | None) -> dict[str, Any]:
+def _find_key(keys: dict[str, Any], kid: str | None) -> dict[str, Any]:
     """The key that a token names; the only one, if it names none."""
     listed = keys.get("keys")
     found = [
@@ -79,11 +79,11 @@ def _key(keys: dict[str, Any], kid: str | None) -> dict[str, Any]:
         and kid in (None, key.get("kid"))
     ]
     if len(found) != 1:
-        raise NotProved("It names no key of the service.")
+        raise TokenError("It names no key of the service.")
     return found[0]
 
 
-class Adapter(OpenIDConnectOAuth2Adapter):
+class OpenIDAdapter(OpenIDConnectOAuth2Adapter):
     """One sign-in, from what the service says of itself to what it says of a person."""
 
     nonce = ""
@@ -91,13 +91,13 @@ class Adapter(OpenIDConnectOAuth2Adapter):
     @property
     def openid_config(self) -> dict[str, Any]:
         if not hasattr(self, "_openid_config"):
-            self._openid_config = self._asked(identity.discover, service().issuer)
+            self._openid_config = self._asked(identity.discover, get_service().issuer)
         return self._openid_config
 
     def get_access_token_data(
         self, request: HttpRequest, app: Any, client: Any, pkce_code_verifier: str = ""
     ) -> Any:
-        self.nonce = nonce_of(pkce_code_verifier)
+        self.nonce = derive_nonce(pkce_code_verifier)
         return super().get_access_token_data(request, app, client, pkce_code_verifier)
 
     def parse_token(self, data: dict[str, Any]) -> SocialToken:
@@ -106,12 +106,12 @@ class Adapter(OpenIDConnectOAuth2Adapter):
     def complete_login(
         self, request: HttpRequest, app: Any, token: SocialToken, **more: Any
     ) -> SocialLogin:
-        keys = self._asked(identity.fetch, self.openid_config["jwks_uri"])
+        keys = self._asked(identity.fetch_json, self.openid_config["jwks_uri"])
         try:
-            said = proved(str(more["response"].get("id_token", "")), keys, self.nonce)
-        except NotProved as error:
+            said = verify_token(str(more["response"].get("id_token", "")), keys, self.nonce)
+        except TokenError as error:
             logger.warning("A sign-in was refused, since its token proves nothing: %s", error)
-            troubles.stop(request, troubles.NOT_PROVED)
+            troubles.stop_with_page(request, troubles.TOKEN_INVALID)
         if "email" not in said:
             said = self._told_more(said, token.token) | said
         return self.get_provider().sociallogin_from_response(request, said)
@@ -121,26 +121,26 @@ class Adapter(OpenIDConnectOAuth2Adapter):
         place = self.openid_config.get("userinfo_endpoint")
         if not place:
             return {}
-        more = self._asked(identity.fetch, place, Authorization=f"Bearer {token}")
+        more = self._asked(identity.fetch_json, place, Authorization=f"Bearer {token}")
         return more if more.get("sub") == said["sub"] else {}
 
     def _asked(self, ask: Any, *args: Any, **more: Any) -> dict[str, Any]:
         try:
             answer: dict[str, Any] = ask(*args, **more)
-        except identity.Unusable as error:
+        except identity.DiscoveryError as error:
             logger.warning("The service that people sign in by cannot be used: %s", error)
-            troubles.stop(self.request, troubles.AWAY)
+            troubles.stop_with_page(self.request, troubles.SERVICE_AWAY)
         return answer
 
 
-class Provider(OpenIDConnectProvider):
+class OpenIDProvider(OpenIDConnectProvider):
     """The service of the settings. Nothing that it says of a person is kept but who they are."""
 
-    oauth2_adapter_class = Adapter
+    oauth2_adapter_class = OpenIDAdapter
 
     def get_pkce_params(self) -> dict[str, str]:
         given: dict[str, str] = super().get_pkce_params()
-        return given | {"nonce": nonce_of(given["code_verifier"])}
+        return given | {"nonce": derive_nonce(given["code_verifier"])}
 
     def get_redirect_from_request_kwargs(self, request: HttpRequest) -> dict[str, Any]:
         """Who is signed in links their account; nothing else is for the asker to say."""
@@ -150,20 +150,20 @@ class Provider(OpenIDConnectProvider):
 
     def extract_uid(self, data: dict[str, Any]) -> str:
         """Of this service alone: a name means somebody else at another one."""
-        return hashlib.sha256(f"{service().issuer}\n{data['sub']}".encode()).hexdigest()
+        return hashlib.sha256(f"{get_service().issuer}\n{data['sub']}".encode()).hexdigest()
 
     def extract_extra_data(self, data: dict[str, Any]) -> dict[str, Any]:
         return {}
 
     def extract_common_fields(self, data: dict[str, Any]) -> dict[str, Any]:
         name = str(data.get("preferred_username") or "").partition("@")[0]
-        return {"username": name, "email": verified(data)}
+        return {"username": name, "email": verified_email(data)}
 
     def extract_email_addresses(self, data: dict[str, Any]) -> list[Any]:
         return []
 
 
-def verified(data: dict[str, Any]) -> str:
+def verified_email(data: dict[str, Any]) -> str:
     """The address that the service has verified as the person's; "" if it says of none.
 
     Beyond ASCII some letters are lowered to others (K to k), so such an address counts as none.
@@ -171,5 +171,7 @@ def verified(data: dict[str, Any]) -> str:
     email = data.get("email")
     if data.get("email_verified") not in (True, "true") or not isinstance(email, str):
         return ""
-    known = email.isascii() and email.isprintable() and "@" in email and len(email) <= ADDRESS
+    known = (
+        email.isascii() and email.isprintable() and "@" in email and len(email) <= MAX_EMAIL_LENGTH
+    )
     return email if known else ""

@@ -10,7 +10,7 @@ from django.shortcuts import render
 
 
 @dataclass(frozen=True)
-class Trouble:
+class OpenIDTrouble:
     """`{name}` in the words is what the other service is called."""
 
     heading: str
@@ -18,28 +18,28 @@ class Trouble:
     status: int = 422
 
 
-AWAY = Trouble(
+SERVICE_AWAY = OpenIDTrouble(
     "{name} does not answer",
     "So nobody can be signed in by it now. Try again in some minutes, or sign in with a password if"
     " you have one. If it goes on, tell whoever runs this site.",
     503,
 )
-NOT_BEGUN = Trouble(
+SIGN_IN_UNKNOWN = OpenIDTrouble(
     "This sign-in was not begun here",
     "What came back belongs to no sign-in of this browser, or to one of more than ten minutes ago."
     " Begin once more.",
 )
-NOT_PROVED = Trouble(
+TOKEN_INVALID = OpenIDTrouble(
     "{name} did not prove who you are",
     "Its answer is not signed as it should be, or was made for another sign-in. Begin once more; if"
     " it goes on, tell whoever runs this site.",
 )
-CANCELLED = Trouble(
+CANCELLED = OpenIDTrouble(
     "You are not signed in",
     "{name} let you go without saying who you are, or you cancelled there. Begin once more, or sign"
     " in with a password.",
 )
-NOT_INVITED = Trouble(
+NOT_INVITED = OpenIDTrouble(
     "No place here waits for you",
     "{name} knows you, but no account here is linked to it, and no invitation that still holds was"
     " sent to an address that it has verified as yours. Were you sent a link? Open it and sign in"
@@ -49,7 +49,7 @@ NOT_INVITED = Trouble(
 )
 
 
-def page(request: HttpRequest, trouble: Trouble, words: str = "") -> HttpResponse:
+def render_trouble(request: HttpRequest, trouble: OpenIDTrouble, words: str = "") -> HttpResponse:
     """The page that says so; `words` instead of its own."""
     name = settings.OPENID.name if settings.OPENID else ""
     context = {"heading": trouble.heading.format(name=name)}
@@ -57,6 +57,6 @@ def page(request: HttpRequest, trouble: Trouble, words: str = "") -> HttpRespons
     return render(request, "account/openid_trouble.html", context, status=trouble.status)
 
 
-def stop(request: HttpRequest, trouble: Trouble, words: str = "") -> NoReturn:
+def stop_with_page(request: HttpRequest, trouble: OpenIDTrouble, words: str = "") -> NoReturn:
     """End what is going on with that page, wherever in allauth's flow it is."""
-    raise ImmediateHttpResponse(page(request, trouble, words))
+    raise ImmediateHttpResponse(render_trouble(request, trouble, words))

@@ -16,12 +16,12 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from config.openid.protocol import Adapter
+from config.openid.protocol import OpenIDAdapter
 
 View = Callable[..., HttpResponseBase]
 
 
-def where_set(view: View) -> View:
+def require_openid(view: View) -> View:
     """Only where the settings name a service; elsewhere there is nothing at these addresses."""
 
     @never_cache
@@ -34,34 +34,34 @@ def where_set(view: View) -> View:
     return answer
 
 
-@where_set
+@require_openid
 @require_POST
 @rate_limit(action="login")
-def begin(request: HttpRequest, provider_id: str) -> HttpResponseBase:
+def begin_sign_in(request: HttpRequest, provider_id: str) -> HttpResponseBase:
     """Send the browser to the service, by a page that leads on by itself.
 
     The policy lets forms lead to this site alone, which browsers hold for every redirect that
     follows, and the service may have many of its own.
     """
-    begun = OAuth2LoginView.adapter_view(Adapter(request, provider_id))
+    begun = OAuth2LoginView.adapter_view(OpenIDAdapter(request, provider_id))
     answer: HttpResponse = begun(request)
     if answer.status_code != 302:
         return answer
     return render(request, "account/openid_going.html", {"address": answer.headers["Location"]})
 
 
-@where_set
+@require_openid
 @require_safe
-def callback(request: HttpRequest, provider_id: str) -> HttpResponseBase:
+def finish_sign_in(request: HttpRequest, provider_id: str) -> HttpResponseBase:
     """Where the service sends people back to."""
-    back: View = OAuth2CallbackView.adapter_view(Adapter(request, provider_id))
+    back: View = OAuth2CallbackView.adapter_view(OpenIDAdapter(request, provider_id))
     return back(request)
 
 
-@where_set
+@require_openid
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def linked(request: HttpRequest) -> HttpResponseBase:
+def linked_account(request: HttpRequest) -> HttpResponseBase:
     """Whether the account is linked; a POST unlinks it, once the password is said again."""
     if request.method == "POST":
         return _unlink(request)
@@ -86,6 +86,6 @@ def _page(request: HttpRequest, trouble: str = "") -> HttpResponse:
     return render(request, "account/openid.html", context, status=422 if trouble else 200)
 
 
-def offered(request: HttpRequest) -> dict[str, str]:
+def openid_context(request: HttpRequest) -> dict[str, str]:
     """For templates: what the service is called; "" where none is set."""
     return {"openid": settings.OPENID.name if settings.OPENID else ""}

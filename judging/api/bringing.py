@@ -15,14 +15,14 @@ from annotation.api.answering import (
     BroughtSerializer,
     SharedOutFields,
     Unprocessable,
-    checked,
+    validate_body,
 )
 from annotation.api.paging import CursorPages
-from annotation.api.repeating import KEY, once
+from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.errors import FieldError
 from annotation.models import Job, Membership
-from annotation.vetting import Vetting
-from judging.api.answering import DONE_ONCE, RUN, done, found
+from annotation.vetting import ReleasePolicy
+from judging.api.answering import IDEMPOTENT_RESPONSES, RUN_PATH, call_or_422, get_run_or_404
 from judging.making import bringing, choosing
 from judging.models import Run
 
@@ -38,7 +38,7 @@ class BringAskedSerializer(serializers.Serializer[Any]):
     accept = serializers.BooleanField(default=False)
     aside = serializers.ListField(
         child=serializers.ChoiceField(choices=[*choosing.FLAGS.items()]),
-        default=[*choosing.USUAL_FLAGS],
+        default=[*choosing.DEFAULT_FLAGS],
         max_length=len(choosing.FLAGS),
     )
 
@@ -63,33 +63,35 @@ class BringList(ListAPIView[Job]):
         if getattr(self, "swagger_fake_view", False):
             return Job.objects.none()
         lead = access.member_for(self.request, self.kwargs["slug"], right="manage")
-        return bringing.of_run(found(lead, self.kwargs["number"])).order_by("-pk")
+        return bringing.list_jobs(get_run_or_404(lead, self.kwargs["number"])).order_by("-pk")
 
     @extend_schema(
         operation_id="projects_runs_items_create",
-        parameters=[KEY],
+        parameters=[KEY_PARAMETER],
         request=BringAskedSerializer,
-        responses={201: BringSerializer, **DONE_ONCE},
+        responses={201: BringSerializer, **IDEMPOTENT_RESPONSES},
     )
-    @once("manage")
+    @make_idempotent("manage")
     def post(self, request: Request, slug: str, number: int) -> Response:
         """Have a worker make items of what a generator run made."""
         lead = access.member_for(request, slug, right="manage")
-        run = found(lead, number)
-        said = checked(BringAskedSerializer(data=request.data))
+        run = get_run_or_404(lead, number)
+        said = validate_body(BringAskedSerializer(data=request.data))
         try:
-            job = done(lambda: _wanted(lead, run, said))
+            job = call_or_422(lambda: _enqueue_bring_in(lead, run, said))
         except FieldError as problem:
             errors = {problem.field: [str(problem)]}
             raise Unprocessable("The body cannot be used.", errors) from problem
         return Response(BringSerializer(job).data, status=201)
 
 
-def _wanted(lead: Membership, run: Run, said: dict[str, Any]) -> Job:
-    into = said["into"] or choosing.usual_target(run, choosing.targets(run, lead.account))
-    share = choosing.usual_share(run) if said["share"] is None else said["share"]
-    wish = choosing.wish(run, lead.account, into, Vetting.of({**said, "share": share}))
-    return bringing.want(wish, access.seated(lead))
+def _enqueue_bring_in(lead: Membership, run: Run, said: dict[str, Any]) -> Job:
+    into = said["into"] or choosing.default_target(run, choosing.list_targets(run, lead.account))
+    share = choosing.default_share(run) if said["share"] is None else said["share"]
+    wish = choosing.build_request(
+        run, lead.account, into, ReleasePolicy.of({**said, "share": share})
+    )
+    return bringing.enqueue(wish, access.ensure_membership(lead))
 
 
-urlpatterns = [path(RUN + "items/", BringList.as_view(), name="api-run-items")]
+urlpatterns = [path(RUN_PATH + "items/", BringList.as_view(), name="api-run-items")]

@@ -10,12 +10,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import IF_MATCH, PROBLEMS, REFUSED, check_match, checked, steadily
+from annotation.api.answering import (
+    IF_MATCH_PARAMETER,
+    PROBLEM_RESPONSES,
+    REFUSED_RESPONSES,
+    check_if_match,
+    respond_with_etag,
+    validate_body,
+)
 from annotation.models import Project
 from judging.models import Run
 from judging.running import budgeting
-from judging.running.budgeting import Spending, Standing
-from judging.running.spending import PLACES
+from judging.running.budgeting import BudgetStatus, RunSpending
+from judging.running.spending import DECIMAL_PLACES
 
 
 def _cap_field(**options: Any) -> serializers.DecimalField:
@@ -23,7 +30,7 @@ def _cap_field(**options: Any) -> serializers.DecimalField:
 
 
 def _money(**options: Any) -> serializers.DecimalField:
-    return serializers.DecimalField(max_digits=20, decimal_places=PLACES, **options)
+    return serializers.DecimalField(max_digits=20, decimal_places=DECIMAL_PLACES, **options)
 
 
 class CapSerializer(serializers.Serializer[Any]):
@@ -32,7 +39,7 @@ class CapSerializer(serializers.Serializer[Any]):
     cap = _cap_field(min_value=0)
 
 
-class SpendingSerializer(serializers.Serializer[Spending]):
+class SpendingSerializer(serializers.Serializer[RunSpending]):
     """What a run cost: `unknown` of its `replies` came at an unknown price, and took so many
     `unknown_tokens`. `spent` is null where nothing is known; `counted` is what is held against caps
     all the same: where there are prices, what was reserved for a reply that tells no tokens."""
@@ -49,7 +56,7 @@ class SpendingSerializer(serializers.Serializer[Spending]):
     unknown_tokens = serializers.IntegerField(source="paid.tokens")
 
 
-class StandingSerializer(serializers.Serializer[Standing]):
+class StandingSerializer(serializers.Serializer[BudgetStatus]):
     """Money in the currency of the endpoints' prices. `counted` of what is spent is held against
     the cap, `left` may still be reserved. `unknown` of the `replies` came at an unknown price, and
     took so many `unknown_tokens`; `spent` is null where nothing is known."""
@@ -71,12 +78,12 @@ class BudgetSerializer(serializers.Serializer[Any]):
     runs = SpendingSerializer(many=True)
 
 
-@extend_schema(methods=["GET"], responses={200: BudgetSerializer, **PROBLEMS})
+@extend_schema(methods=["GET"], responses={200: BudgetSerializer, **PROBLEM_RESPONSES})
 @extend_schema(
     methods=["PUT"],
-    parameters=[IF_MATCH],
+    parameters=[IF_MATCH_PARAMETER],
     request=CapSerializer,
-    responses={200: BudgetSerializer, **REFUSED},
+    responses={200: BudgetSerializer, **REFUSED_RESPONSES},
 )
 @api_view(["GET", "PUT"])
 def budget(request: Request, slug: str) -> Response:
@@ -84,21 +91,21 @@ def budget(request: Request, slug: str) -> Response:
     sets = request.method == "PUT"
     member = access.member_for(request, slug, right="manage" if sets else "results")
     if sets:
-        check_match(request, _cap(member.project))
-        cap = checked(CapSerializer(data=request.data))["cap"]
-        budgeting.set_cap(member.project, cap, access.seated(member))
-    return steadily(_told(member.project), _cap(member.project))
+        check_if_match(request, _get_cap(member.project))
+        cap = validate_body(CapSerializer(data=request.data))["cap"]
+        budgeting.set_cap(member.project, cap, access.ensure_membership(member))
+    return respond_with_etag(_describe_budget(member.project), _get_cap(member.project))
 
 
-def _cap(project: Project) -> Any:
+def _get_cap(project: Project) -> Any:
     """What somebody sets; what is spent changes by itself."""
-    return StandingSerializer(budgeting.standing(project)).data["cap"]
+    return StandingSerializer(budgeting.load_status(project)).data["cap"]
 
 
-def _told(project: Project) -> dict[str, Any]:
+def _describe_budget(project: Project) -> dict[str, Any]:
     asked = Run.objects.in_project(project).filter(kind=Run.Kind.ASKED)
-    spendings = budgeting.spendings(list(asked.for_page().order_by("number")))
-    told = {"project": budgeting.standing(project), "runs": spendings}
+    spendings = budgeting.list_spending(list(asked.for_page().order_by("number")))
+    told = {"project": budgeting.load_status(project), "runs": spendings}
     return dict(BudgetSerializer(told).data)
 
 

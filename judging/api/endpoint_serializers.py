@@ -8,9 +8,9 @@ from rest_framework import serializers
 from annotation.api.formed import FormSerializer
 from judging.forms.endpoints import EndpointPageForm
 from judging.models import Endpoint
-from judging.preparing.trying import Tried
-from judging.providers import parameters_of
-from judging.providers.keys import is_set
+from judging.preparing.trying import TrialResult
+from judging.providers import merge_defaults
+from judging.providers.keys import is_key_set
 
 
 class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
@@ -52,10 +52,10 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
         read_only_fields = fields
 
     def get_sends(self, endpoint: Endpoint) -> dict[str, Any]:
-        return parameters_of(endpoint.pinned())
+        return merge_defaults(endpoint.pinned())
 
     def get_key_set(self, endpoint: Endpoint) -> bool:
-        return is_set(endpoint.key_variable)
+        return is_key_set(endpoint.key_variable)
 
 
 class NewEndpointSerializer(FormSerializer):
@@ -73,7 +73,7 @@ class ChangedEndpointSerializer(FormSerializer):
     leaves = frozenset({"name"})
 
 
-class TriedSerializer(serializers.Serializer[Tried]):
+class TriedSerializer(serializers.Serializer[TrialResult]):
     """What came of a test call; `problem` says why there is no answer. `cost` is null where a price
     or a count of tokens is unknown."""
 

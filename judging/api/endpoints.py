@@ -14,15 +14,15 @@ from rest_framework.response import Response
 
 from annotation import access, writing
 from annotation.api.answering import (
-    IF_MATCH,
-    PROBLEMS,
-    REFUSED,
-    Changed,
-    check_match,
-    checked,
-    steadily,
+    IF_MATCH_PARAMETER,
+    PROBLEM_RESPONSES,
+    REFUSED_RESPONSES,
+    PreconditionFailed,
+    check_if_match,
+    respond_with_etag,
+    validate_body,
 )
-from annotation.api.formed import refuse_wrong, wrong
+from annotation.api.formed import check_form, form_error
 from annotation.api.paging import CursorPages
 from judging.api.endpoint_serializers import (
     ChangedEndpointSerializer,
@@ -32,10 +32,10 @@ from judging.api.endpoint_serializers import (
 )
 from judging.forms.endpoints import EndpointPageForm
 from judging.models import Endpoint
-from judging.models.evaluators import SHAPES
+from judging.models.evaluators import REQUEST_FIELDS
 from judging.preparing import endpoints, trying
 
-RESTING = "Runs rest on this. Make a new endpoint."
+RUNS_DEPEND = "Runs rest on this. Make a new endpoint."
 
 
 class EndpointList(ListAPIView[Endpoint]):
@@ -48,63 +48,63 @@ class EndpointList(ListAPIView[Endpoint]):
     def get_queryset(self) -> QuerySet[Endpoint]:
         if getattr(self, "swagger_fake_view", False):
             return Endpoint.objects.none()
-        return endpoints.visible(self.request)
+        return endpoints.list_visible(self.request)
 
     @extend_schema(
         operation_id="endpoints_create",
         request=NewEndpointSerializer,
-        responses={201: EndpointSerializer, **REFUSED},
+        responses={201: EndpointSerializer, **REFUSED_RESPONSES},
     )
     def post(self, request: Request) -> Response:
         """Set up an evaluator, as a site admin. Its key stays in the environment of server and
         workers; say here the name of the variable that holds it."""
-        by = access.site_admin(request)
-        form = EndpointPageForm(checked(NewEndpointSerializer(data=request.data)))
-        refuse_wrong(form)
-        return Response(EndpointSerializer(endpoints.save(form, by)).data, status=201)
+        by = access.require_site_admin(request)
+        form = EndpointPageForm(validate_body(NewEndpointSerializer(data=request.data)))
+        check_form(form)
+        return Response(EndpointSerializer(endpoints.save_endpoint(form, by)).data, status=201)
 
 
-@extend_schema(methods=["GET"], responses={200: EndpointSerializer, **PROBLEMS})
+@extend_schema(methods=["GET"], responses={200: EndpointSerializer, **PROBLEM_RESPONSES})
 @extend_schema(
     methods=["PATCH"],
-    parameters=[IF_MATCH],
+    parameters=[IF_MATCH_PARAMETER],
     request=ChangedEndpointSerializer,
-    responses={200: EndpointSerializer, **REFUSED},
+    responses={200: EndpointSerializer, **REFUSED_RESPONSES},
 )
 @api_view(["GET", "PATCH"])
 def endpoint(request: Request, name: str) -> Response:
     """One endpoint; a site admin's PATCH changes what it names and nothing else."""
     if request.method == "PATCH":
-        _change(request, get_object_or_404(endpoints.changeable(request), name=name))
-    found = endpoints.named(request, name)
-    return steadily(EndpointSerializer(found).data, _steady(found))
+        _update_endpoint(request, get_object_or_404(endpoints.list_changeable(request), name=name))
+    found = endpoints.get_visible(request, name)
+    return respond_with_etag(EndpointSerializer(found).data, _get_settings(found))
 
 
-@extend_schema(request=None, responses={200: TriedSerializer, **PROBLEMS})
+@extend_schema(request=None, responses={200: TriedSerializer, **PROBLEM_RESPONSES})
 @api_view(["POST"])
-def tried(request: Request, name: str) -> Response:
+def try_endpoint(request: Request, name: str) -> Response:
     """Ask an endpoint once, outside of runs, which may cost money. No reply is stored."""
-    found = endpoints.named(request, name)
-    return Response(TriedSerializer(trying.ask(found, timezone.now())).data)
+    found = endpoints.get_visible(request, name)
+    return Response(TriedSerializer(trying.run_trial(found, timezone.now())).data)
 
 
-def _change(request: Request, found: Endpoint) -> None:
-    shown = _steady(found)
-    check_match(request, shown)
-    asked = checked(ChangedEndpointSerializer(data=request.data, partial=True))
+def _update_endpoint(request: Request, found: Endpoint) -> None:
+    shown = _get_settings(found)
+    check_if_match(request, shown)
+    asked = validate_body(ChangedEndpointSerializer(data=request.data, partial=True))
     form = EndpointPageForm({**shown, **asked}, instance=found)
     if form.resting and (
-        stays := [one for one in SHAPES if asked.get(one, shown[one]) != shown[one]]
+        stays := [one for one in REQUEST_FIELDS if asked.get(one, shown[one]) != shown[one]]
     ):
-        raise wrong({one: [RESTING] for one in stays})
-    refuse_wrong(form)
+        raise form_error({one: [RUNS_DEPEND] for one in stays})
+    check_form(form)
     with writing.transact():
-        if _steady(Endpoint.objects.select_for_update().get(pk=found.pk)) != shown:
-            raise Changed
-        endpoints.save(form, access.site_admin(request))
+        if _get_settings(Endpoint.objects.select_for_update().get(pk=found.pk)) != shown:
+            raise PreconditionFailed
+        endpoints.save_endpoint(form, access.require_site_admin(request))
 
 
-def _steady(found: Endpoint) -> dict[str, Any]:
+def _get_settings(found: Endpoint) -> dict[str, Any]:
     """What people set; what is left and until when to wait changes by itself."""
     return {name: getattr(found, name) for name in EndpointPageForm.base_fields}
 
@@ -112,5 +112,5 @@ def _steady(found: Endpoint) -> dict[str, Any]:
 urlpatterns = [
     path("endpoints/", EndpointList.as_view(), name="api-endpoints"),
     path("endpoints/<str:name>/", endpoint, name="api-endpoint"),
-    path("endpoints/<str:name>/test/", tried, name="api-endpoint-test"),
+    path("endpoints/<str:name>/test/", try_endpoint, name="api-endpoint-test"),
 ]

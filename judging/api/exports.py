@@ -18,27 +18,31 @@ from rest_framework.response import Response
 
 from annotation import access, jobs
 from annotation.api.answering import (
-    PROBLEMS,
+    PROBLEM_RESPONSES,
     Conflict,
     JobFields,
     ProblemSerializer,
     Unprocessable,
-    checked,
+    validate_body,
 )
 from annotation.api.paging import CursorPages
-from annotation.api.repeating import KEY, once
+from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.errors import FieldError
 from annotation.filters import ItemFilter
 from annotation.models import Item, Job, Membership
-from formats.writers import FILES
+from formats.writers import FILE_FORMATS
 from judging import exporting
 from judging.cards import LICENCES, UNSTATED
-from judging.exported import Wish
-from judging.results.tables import EXPORTS
+from judging.exported import ExportRequest
+from judging.results.tables import EXPORT_TABLES
 
-REFUSED = PROBLEMS | {422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")}
-LATE = PROBLEMS | {409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")}
-EXPORT = "projects/<slug:slug>/exports/<int:number>/"
+REFUSAL_RESPONSES = PROBLEM_RESPONSES | {
+    422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")
+}
+CONFLICT_RESPONSES = PROBLEM_RESPONSES | {
+    409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")
+}
+EXPORT_PATH = "projects/<slug:slug>/exports/<int:number>/"
 
 
 class NamedChoice(serializers.ChoiceField):
@@ -57,8 +61,8 @@ class ExportAskedSerializer(serializers.Serializer[Any]):
     `licence` is what the data card of the format `hub` says. With `encrypt` the file is a zip under
     a password, which has an address of its own."""
 
-    table = NamedChoice(EXPORTS)
-    format = NamedChoice(FILES)
+    table = NamedChoice(EXPORT_TABLES)
+    format = NamedChoice(FILE_FORMATS)
     filters = serializers.DictField(child=serializers.CharField(max_length=2000), default=dict)
     canary = serializers.BooleanField(default=False)
     snapshot = serializers.CharField(default="", allow_blank=True, max_length=80)
@@ -87,7 +91,7 @@ class ExportSerializer(JobFields):
         return datetime.fromtimestamp(seconds, tz=UTC) if seconds else None
 
     def get_file(self, job: Job) -> bool:
-        return exporting.can_be_taken(job, timezone.now())
+        return exporting.can_download(job, timezone.now())
 
 
 class ExportList(ListAPIView[Job]):
@@ -101,58 +105,58 @@ class ExportList(ListAPIView[Job]):
         if getattr(self, "swagger_fake_view", False):
             return Job.objects.none()
         member = access.member_for(self.request, self.kwargs["slug"], right="results")
-        return exporting.of_member(member).order_by("-pk")
+        return exporting.list_exports(member).order_by("-pk")
 
     @extend_schema(
         operation_id="projects_exports_create",
-        parameters=[KEY],
+        parameters=[KEY_PARAMETER],
         request=ExportAskedSerializer,
-        responses={201: ExportSerializer, **REFUSED, **LATE},
+        responses={201: ExportSerializer, **REFUSAL_RESPONSES, **CONFLICT_RESPONSES},
     )
-    @once("results")
+    @make_idempotent("results")
     def post(self, request: Request, slug: str) -> Response:
         """Have a worker make a file of a table."""
         member = access.member_for(request, slug, right="results")
-        wish = _wish(member, checked(ExportAskedSerializer(data=request.data)))
+        wish = _parse_export_body(member, validate_body(ExportAskedSerializer(data=request.data)))
         try:
-            job = exporting.want(member.project, access.seated(member), wish)
+            job = exporting.enqueue(member.project, access.ensure_membership(member), wish)
         except FieldError as error:
-            raise Unprocessable(_CANNOT, {error.field: [str(error)]}) from error
+            raise Unprocessable(_INVALID_BODY, {error.field: [str(error)]}) from error
         return Response(ExportSerializer(job).data, status=201)
 
 
-@extend_schema(responses={200: ExportSerializer, **PROBLEMS})
+@extend_schema(responses={200: ExportSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def export(request: Request, slug: str, number: int) -> Response:
     """One export and how far it is."""
-    return Response(ExportSerializer(_found(request, slug, number)[1]).data)
+    return Response(ExportSerializer(_get_export_or_404(request, slug, number)[1]).data)
 
 
-@extend_schema(request=None, responses={200: ExportSerializer, **LATE})
+@extend_schema(request=None, responses={200: ExportSerializer, **CONFLICT_RESPONSES})
 @api_view(["POST"])
-def cancel(request: Request, slug: str, number: int) -> Response:
+def cancel_export(request: Request, slug: str, number: int) -> Response:
     """End an export that is not done."""
-    member, job = _found(request, slug, number)
-    if not jobs.cancel(job, member):
+    member, job = _get_export_or_404(request, slug, number)
+    if not jobs.cancel_job(job, member):
         raise Conflict(f"Export {number} was done before it could be cancelled.")
     job.refresh_from_db()
     return Response(ExportSerializer(job).data)
 
 
 @extend_schema(
-    responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **LATE},
+    responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **CONFLICT_RESPONSES},
 )
 @api_view(["GET"])
-def taken(request: Request, slug: str, number: int) -> FileResponse:
+def export_file(request: Request, slug: str, number: int) -> FileResponse:
     """The file of an export, once it is made and until its time is over."""
-    _, job = _found(request, slug, number)
-    if not exporting.can_be_taken(job, timezone.now()):
+    _, job = _get_export_or_404(request, slug, number)
+    if not exporting.can_download(job, timezone.now()):
         raise Conflict(
             f"Export {number} has no file (any more). See its state, or ask for it anew."
         )
-    name = f"{slug}-{job.result['table']}-{number}{exporting.path(job).suffix}"
+    name = f"{slug}-{job.result['table']}-{number}{exporting.get_path(job).suffix}"
     return FileResponse(
-        exporting.path(job).open("rb"),
+        exporting.get_path(job).open("rb"),
         as_attachment=True,
         filename=name,
         content_type="application/octet-stream",
@@ -163,12 +167,12 @@ class PasswordSerializer(serializers.Serializer[Any]):
     password = serializers.CharField()
 
 
-@extend_schema(responses={200: PasswordSerializer, **LATE})
+@extend_schema(responses={200: PasswordSerializer, **CONFLICT_RESPONSES})
 @api_view(["GET"])
-def password(request: Request, slug: str, number: int) -> Response:
+def export_password(request: Request, slug: str, number: int) -> Response:
     """The password of an encrypted export that you asked for, as long as its file is there."""
-    member, job = _found(request, slug, number)
-    found = exporting.password_for(job, member)
+    member, job = _get_export_or_404(request, slug, number)
+    found = exporting.get_password(job, member)
     if not found:
         raise Conflict(
             f"Export {number} has no password for you: it is not encrypted, not made, no longer"
@@ -177,38 +181,38 @@ def password(request: Request, slug: str, number: int) -> Response:
     return Response({"password": found}, headers={"Cache-Control": "no-store"})
 
 
-def _found(request: Request, slug: str, number: int) -> tuple[Membership, Job]:
+def _get_export_or_404(request: Request, slug: str, number: int) -> tuple[Membership, Job]:
     member = access.member_for(request, slug, right="results")
-    job = exporting.of_member(member).filter(result__number=number).first()
+    job = exporting.list_exports(member).filter(result__number=number).first()
     if job is None:
         raise Http404
     return member, job
 
 
-def _wish(member: Membership, said: dict[str, Any]) -> Wish:
+def _parse_export_body(member: Membership, said: dict[str, Any]) -> ExportRequest:
     """What is asked for; 422 for a table that the member may not have, or a filter that is none."""
     table, filters = said["table"], said["filters"]
-    if table not in exporting.offered(member):
-        named = ", ".join(exporting.offered(member))
-        raise Unprocessable(_CANNOT, {"table": [f"Your role may export {named}."]})
+    if table not in exporting.list_tables(member):
+        named = ", ".join(exporting.list_tables(member))
+        raise Unprocessable(_INVALID_BODY, {"table": [f"Your role may export {named}."]})
     narrowed = ItemFilter(filters, Item.objects.in_project(member.project))
     unknown = [] if table == "items" else list(filters)
     unknown += [name for name in filters if name not in narrowed.filters]
     if unknown:
         words = f"{table} cannot be narrowed by {', '.join(dict.fromkeys(unknown))}."
-        raise Unprocessable(_CANNOT, {"filters": [words]})
+        raise Unprocessable(_INVALID_BODY, {"filters": [words]})
     if not narrowed.form.is_valid():
-        raise Unprocessable(_CANNOT, {"filters": narrowed.form.errors.get_json_data()})
+        raise Unprocessable(_INVALID_BODY, {"filters": narrowed.form.errors.get_json_data()})
     of_items = {name: said[name] for name in ("snapshot", "licence", "encrypt")}
-    return Wish(table, said["format"], filters, said["canary"], **of_items)
+    return ExportRequest(table, said["format"], filters, said["canary"], **of_items)
 
 
-_CANNOT = "The body cannot be used."
+_INVALID_BODY = "The body cannot be used."
 
 urlpatterns = [
     path("projects/<slug:slug>/exports/", ExportList.as_view(), name="api-exports"),
-    path(EXPORT, export, name="api-export"),
-    path(EXPORT + "cancel/", cancel, name="api-export-cancel"),
-    path(EXPORT + "file/", taken, name="api-export-file"),
-    path(EXPORT + "password/", password, name="api-export-password"),
+    path(EXPORT_PATH, export, name="api-export"),
+    path(EXPORT_PATH + "cancel/", cancel_export, name="api-export-cancel"),
+    path(EXPORT_PATH + "file/", export_file, name="api-export-file"),
+    path(EXPORT_PATH + "password/", export_password, name="api-export-password"),
 ]

@@ -12,18 +12,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import PROBLEMS, Conflict, ProblemSerializer
+from annotation.api.answering import PROBLEM_RESPONSES, Conflict, ProblemSerializer
 from annotation.api.paging import CursorPages
 from annotation.models import Job
 from judging import working
-from judging.working import Entry
+from judging.working import JobListEntry
 
-LATE = PROBLEMS | {409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")}
-JOB = "projects/<slug:slug>/jobs/<slug:kind>/<int:number>/"
-ACTS = {"cancel": working.cancel, "again": working.again}
+CONFLICT_RESPONSES = PROBLEM_RESPONSES | {
+    409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")
+}
+JOB_PATH = "projects/<slug:slug>/jobs/<slug:kind>/<int:number>/"
+ACTIONS = {"cancel": working.cancel_job, "again": working.rerun_job}
 
 
-class JobSerializer(serializers.Serializer[Entry]):
+class JobSerializer(serializers.Serializer[JobListEntry]):
     """A job or a run: `done` of `total` so far, null where there is nothing to count. `kind` and
     `number` call it by; `can_cancel` and `can_again` say what can be done now."""
 
@@ -60,27 +62,27 @@ class JobList(ListAPIView[Any]):
         if getattr(self, "swagger_fake_view", False):
             return Job.objects.none()
         self.member = access.member_for(self.request, self.kwargs["slug"], right="results")
-        return working.listed(self.member)
+        return working.list_visible(self.member)
 
     def paginate_queryset(self, queryset: Any) -> Any:
-        return working.shown(super().paginate_queryset(queryset) or [], self.member)
+        return working.build_entries(super().paginate_queryset(queryset) or [], self.member)
 
 
-@extend_schema(request=None, responses={204: None, **LATE})
+@extend_schema(request=None, responses={204: None, **CONFLICT_RESPONSES})
 @api_view(["POST"])
-def steer(request: Request, slug: str, kind: str, number: int, step: str) -> Response:
+def change_job(request: Request, slug: str, kind: str, number: int, step: str) -> Response:
     """Cancel a job, or have one that failed done again; a run is steered by its own address."""
     member = access.member_for(request, slug, right="results")
-    job = working.called(member, kind, number)
+    job = working.find_job(member, kind, number)
     if job is None:
         raise Http404
-    if not ACTS[step](job, access.seated(member)):
+    if not ACTIONS[step](job, access.ensure_membership(member)):
         raise Conflict("There is nothing to do about this job any more. See its state.")
     return Response(status=204)
 
 
 urlpatterns = [
     path("projects/<slug:slug>/jobs/", JobList.as_view(), name="api-jobs"),
-    path(JOB + "cancel/", steer, {"step": "cancel"}, name="api-job-cancel"),
-    path(JOB + "again/", steer, {"step": "again"}, name="api-job-again"),
+    path(JOB_PATH + "cancel/", change_job, {"step": "cancel"}, name="api-job-cancel"),
+    path(JOB_PATH + "again/", change_job, {"step": "again"}, name="api-job-again"),
 ]

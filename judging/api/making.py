@@ -12,11 +12,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import checked
+from annotation.api.answering import validate_body
 from annotation.api.paging import CursorPages
-from annotation.api.repeating import KEY, once
+from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from judging import tasks
-from judging.api.answering import DONE_ONCE, REFUSED, RUN, done, found, wish_of
+from judging.api.answering import (
+    IDEMPOTENT_RESPONSES,
+    REFUSAL_RESPONSES,
+    RUN_PATH,
+    call_or_422,
+    get_run_or_404,
+    parse_run_body,
+)
 from judging.api.making_serializers import (
     AgainSerializer,
     AskingSerializer,
@@ -36,121 +43,139 @@ from judging.running import canaries, deriving, reparsing, runs, starting
 ITEM_PARAMETER = OpenApiParameter("item", OpenApiTypes.STR, description="The key of one item.")
 
 
-@extend_schema(request=StartSerializer, responses={200: AskingSerializer, **REFUSED})
+@extend_schema(request=StartSerializer, responses={200: AskingSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def estimate(request: Request, slug: str) -> Response:
     """What a run would ask and cost; nothing is started."""
     member = access.member_for(request, slug, right="run")
-    wish = wish_of(member, request.data)
-    [asking] = done(lambda: starting.foresee(member.project, wish))
+    wish = parse_run_body(member, request.data)
+    [asking] = call_or_422(lambda: starting.estimate_runs(member.project, wish))
     return Response(AskingSerializer(asking).data)
 
 
 @extend_schema(
-    parameters=[KEY], request=StartSerializer, responses={200: AskingSerializer, **DONE_ONCE}
+    parameters=[KEY_PARAMETER],
+    request=StartSerializer,
+    responses={200: AskingSerializer, **IDEMPOTENT_RESPONSES},
 )
 @api_view(["POST"])
-@once("run")
+@make_idempotent("run")
 def pilot(request: Request, slug: str) -> Response:
     """Ask some 30 calls of a run, unless that many are answered or on their way."""
     member = access.member_for(request, slug, right="run")
-    wish = wish_of(member, request.data)
-    for begun in done(lambda: starting.pilot(member.project, wish, access.seated(member))):
-        tasks.ring(begun.endpoint_id)
-    [asking] = starting.foresee(member.project, wish)
+    wish = parse_run_body(member, request.data)
+    for begun in call_or_422(
+        lambda: starting.start_pilots(member.project, wish, access.ensure_membership(member))
+    ):
+        tasks.notify_workers(begun.endpoint_id)
+    [asking] = starting.estimate_runs(member.project, wish)
     return Response(AskingSerializer(asking).data)
 
 
 @extend_schema(
-    parameters=[KEY], request=CloneSerializer, responses={201: WatchedRunSerializer, **DONE_ONCE}
+    parameters=[KEY_PARAMETER],
+    request=CloneSerializer,
+    responses={201: WatchedRunSerializer, **IDEMPOTENT_RESPONSES},
 )
 @api_view(["POST"])
-@once("run")
+@make_idempotent("run")
 def clone(request: Request, slug: str, number: int) -> Response:
     """Ask the same once more; what was answered is not asked again."""
     member = access.member_for(request, slug, right="run")
-    run = found(member, number)
-    said = checked(CloneSerializer(data=request.data))
+    run = get_run_or_404(member, number)
+    said = validate_body(CloneSerializer(data=request.data))
     name = said.pop("endpoint")
 
     def cloned() -> Run:
-        endpoint = offering.endpoint_of(name) if name else None
-        return runs.clone(run, access.seated(member), endpoint=endpoint, **said)
+        endpoint = offering.get_endpoint(name) if name else None
+        return runs.clone_run(run, access.ensure_membership(member), endpoint=endpoint, **said)
 
-    return begun(done(cloned))
+    return respond_created(call_or_422(cloned))
 
 
-@extend_schema(parameters=[KEY], request=None, responses={201: WatchedRunSerializer, **DONE_ONCE})
+@extend_schema(
+    parameters=[KEY_PARAMETER],
+    request=None,
+    responses={201: WatchedRunSerializer, **IDEMPOTENT_RESPONSES},
+)
 @api_view(["POST"])
-@once("run")
+@make_idempotent("run")
 def ask_without(request: Request, slug: str, number: int) -> Response:
     """Ask the same without the parameter that the evaluator refused, in a run that takes the place
     of this one."""
     member = access.member_for(request, slug, right="run")
-    run = found(member, number)
-    return begun(done(lambda: runs.ask_without(run, access.seated(member))))
+    run = get_run_or_404(member, number)
+    return respond_created(
+        call_or_422(lambda: runs.restart_without_parameter(run, access.ensure_membership(member)))
+    )
 
 
 @extend_schema(
-    parameters=[KEY], request=DeriveSerializer, responses={201: WatchedRunSerializer, **DONE_ONCE}
+    parameters=[KEY_PARAMETER],
+    request=DeriveSerializer,
+    responses={201: WatchedRunSerializer, **IDEMPOTENT_RESPONSES},
 )
 @api_view(["POST"])
-@once("run")
+@make_idempotent("run")
 def derive(request: Request, slug: str) -> Response:
     """Count the votes of runs, or average their scores, without asking anybody."""
     member = access.member_for(request, slug, right="run")
-    said = checked(DeriveSerializer(data=request.data))
-    sources = [found(member, number) for number in dict.fromkeys(said["runs"])]
+    said = validate_body(DeriveSerializer(data=request.data))
+    sources = [get_run_or_404(member, number) for number in dict.fromkeys(said["runs"])]
 
     def derived() -> Run:
-        strategy = offering.version_of(member.project, said["strategy"])
-        by = access.seated(member)
-        return deriving.derive(member.project, strategy=strategy, sources=sources, member=by)
+        strategy = offering.get_version(member.project, said["strategy"])
+        by = access.ensure_membership(member)
+        return deriving.derive_run(member.project, strategy=strategy, sources=sources, member=by)
 
-    return begun(done(derived))
+    return respond_created(call_or_422(derived))
 
 
-@extend_schema(request=ParserSerializer, responses={200: ReparsedSerializer, **REFUSED})
+@extend_schema(request=ParserSerializer, responses={200: ReparsedSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
-def preview(request: Request, slug: str, number: int) -> Response:
+def preview_reparse(request: Request, slug: str, number: int) -> Response:
     """What would change if a run's replies were read by another parser."""
     member = access.member_for(request, slug, right="run")
-    run = found(member, number)
-    said = checked(ParserSerializer(data=request.data))
-    return Response(ReparsedSerializer(done(lambda: reparsing.preview(run, **said))).data)
+    run = get_run_or_404(member, number)
+    said = validate_body(ParserSerializer(data=request.data))
+    return Response(
+        ReparsedSerializer(call_or_422(lambda: reparsing.build_preview(run, **said))).data
+    )
 
 
-@extend_schema(request=ParserSerializer, responses={200: WatchedRunSerializer, **REFUSED})
+@extend_schema(request=ParserSerializer, responses={200: WatchedRunSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def reparse(request: Request, slug: str, number: int) -> Response:
     """Read a run's replies by another parser; its outcomes and derived runs follow."""
     member = access.member_for(request, slug, right="run")
-    run = found(member, number)
-    said = checked(ParserSerializer(data=request.data))
-    done(lambda: reparsing.apply(run, access.seated(member), **said))
-    tasks.ring(run.endpoint_id)
-    return Response(WatchedRunSerializer(watching.watch(found(member, number))).data)
+    run = get_run_or_404(member, number)
+    said = validate_body(ParserSerializer(data=request.data))
+    call_or_422(lambda: reparsing.switch_parser(run, access.ensure_membership(member), **said))
+    tasks.notify_workers(run.endpoint_id)
+    return Response(WatchedRunSerializer(watching.load_status(get_run_or_404(member, number))).data)
 
 
-@extend_schema(methods=["GET"], responses={200: CanarySerializer, **REFUSED})
+@extend_schema(methods=["GET"], responses={200: CanarySerializer, **REFUSAL_RESPONSES})
 @extend_schema(
     methods=["POST"],
-    parameters=[KEY],
+    parameters=[KEY_PARAMETER],
     request=AgainSerializer,
-    responses={201: WatchedRunSerializer, **DONE_ONCE},
+    responses={201: WatchedRunSerializer, **IDEMPOTENT_RESPONSES},
 )
 @api_view(["GET", "POST"])
-@once("run")
+@make_idempotent("run")
 def canary(request: Request, slug: str, number: int) -> Response:
     """How far an evaluator drifted since a canary was first asked, and where to ask it again."""
     asks = request.method == "POST"
     member = access.member_for(request, slug, right="run" if asks else "results")
-    run = found(member, number)
+    run = get_run_or_404(member, number)
     if not asks:
-        done(lambda: canaries.check(run))
-        return Response(CanarySerializer(canaries.of(run)).data)
-    said = checked(AgainSerializer(data=request.data))
-    return begun(done(lambda: canaries.ask_again(run, access.seated(member), **said)))
+        call_or_422(lambda: canaries.check_canary(run))
+        return Response(CanarySerializer(canaries.load_canary(run)).data)
+    said = validate_body(AgainSerializer(data=request.data))
+    return respond_created(
+        call_or_422(lambda: canaries.repeat_canary(run, access.ensure_membership(member), **said))
+    )
 
 
 class CallList(ListAPIView[Call]):
@@ -165,7 +190,7 @@ class CallList(ListAPIView[Call]):
         if getattr(self, "swagger_fake_view", False):
             return Call.objects.none()
         member = access.member_for(self.request, self.kwargs["slug"], right="results")
-        run = found(member, self.kwargs["number"])
+        run = get_run_or_404(member, self.kwargs["number"])
         return run.calls.for_list(self.request.query_params.get("item"))
 
     @extend_schema(parameters=[ITEM_PARAMETER])
@@ -173,20 +198,20 @@ class CallList(ListAPIView[Call]):
         return super().get(request, *args, **kwargs)
 
 
-def begun(run: Run) -> Response:
+def respond_created(run: Run) -> Response:
     """The answer to a run that was just made."""
-    tasks.ring(run.endpoint_id)
-    return Response(WatchedRunSerializer(watching.watch(run)).data, status=201)
+    tasks.notify_workers(run.endpoint_id)
+    return Response(WatchedRunSerializer(watching.load_status(run)).data, status=201)
 
 
 urlpatterns = [
     path("projects/<slug:slug>/runs/estimate/", estimate, name="api-runs-estimate"),
     path("projects/<slug:slug>/runs/pilot/", pilot, name="api-runs-pilot"),
     path("projects/<slug:slug>/runs/derive/", derive, name="api-runs-derive"),
-    path(RUN + "clone/", clone, name="api-run-clone"),
-    path(RUN + "ask-without/", ask_without, name="api-run-ask-without"),
-    path(RUN + "canary/", canary, name="api-run-canary"),
-    path(RUN + "reparse/", reparse, name="api-run-reparse"),
-    path(RUN + "reparse/preview/", preview, name="api-run-reparse-preview"),
-    path(RUN + "calls/", CallList.as_view(), name="api-run-calls"),
+    path(RUN_PATH + "clone/", clone, name="api-run-clone"),
+    path(RUN_PATH + "ask-without/", ask_without, name="api-run-ask-without"),
+    path(RUN_PATH + "canary/", canary, name="api-run-canary"),
+    path(RUN_PATH + "reparse/", reparse, name="api-run-reparse"),
+    path(RUN_PATH + "reparse/preview/", preview_reparse, name="api-run-reparse-preview"),
+    path(RUN_PATH + "calls/", CallList.as_view(), name="api-run-calls"),
 ]

@@ -5,11 +5,11 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from judging.api.serializers import checked_cap
+from judging.api.serializers import check_cap
 from judging.models import Call, Reading, Reply
 from judging.running.canaries import Canary, Drift
-from judging.running.reparsing import Change, Preview
-from judging.running.starting import Asking
+from judging.running.reparsing import OutcomeChange, ReparsePreview
+from judging.running.starting import PlannedRun
 
 
 class AmountSerializer(serializers.Serializer[Any]):
@@ -38,7 +38,7 @@ class PilotSerializer(serializers.Serializer[Any]):
     cost = EstimateSerializer()
 
 
-class AskingSerializer(serializers.Serializer[Asking]):
+class AskingSerializer(serializers.Serializer[PlannedRun]):
     """What a run would ask: `stored` of its `requests` are answered already and cost nothing.
 
     `cost` is by the length of the prompts, null where a price is unknown; `by_pilot` has an
@@ -63,7 +63,7 @@ class AskingSerializer(serializers.Serializer[Asking]):
     labelling = serializers.IntegerField(source="foreseen.labelling")
     examples = serializers.ListField(source="foreseen.examples", child=serializers.CharField())
 
-    def get_pilots(self, asking: Asking) -> list[int]:
+    def get_pilots(self, asking: PlannedRun) -> list[int]:
         return [run.number for run in asking.pilots]
 
 
@@ -84,7 +84,7 @@ class CloneSerializer(AgainSerializer):
     )
 
     def validate_cap(self, cap: Any) -> Any:
-        return checked_cap(cap)
+        return check_cap(cap)
 
 
 class DeriveSerializer(serializers.Serializer[Any]):
@@ -102,7 +102,7 @@ class ParserSerializer(serializers.Serializer[Any]):
     parser = serializers.CharField(default=None, allow_null=True, allow_blank=True, max_length=80)
 
 
-class OutcomeChangeSerializer(serializers.Serializer[Change]):
+class OutcomeChangeSerializer(serializers.Serializer[OutcomeChange]):
     """An item, along one axis, and what it is held for now and would be."""
 
     item = serializers.CharField()
@@ -119,7 +119,7 @@ class CountedChangeSerializer(serializers.Serializer[Any]):
     n = serializers.IntegerField()
 
 
-class ReparsedSerializer(serializers.Serializer[Preview]):
+class ReparsedSerializer(serializers.Serializer[ReparsePreview]):
     """What another parser would change; `changes` are the first of them, `counts` are of all."""
 
     parser = serializers.CharField()
@@ -128,7 +128,7 @@ class ReparsedSerializer(serializers.Serializer[Preview]):
     counts = serializers.SerializerMethodField()
     changes = OutcomeChangeSerializer(many=True)
 
-    def get_counts(self, preview: Preview) -> list[dict[str, Any]]:
+    def get_counts(self, preview: ReparsePreview) -> list[dict[str, Any]]:
         return [
             {"before": before, "after": after, "n": n}
             for (before, after), n in preview.counts.most_common()

@@ -16,25 +16,25 @@ from rest_framework.response import Response
 
 from annotation import access
 from annotation.api.answering import (
-    PROBLEMS,
-    REFUSED,
+    PROBLEM_RESPONSES,
+    REFUSED_RESPONSES,
     Conflict,
     JobFields,
     ProblemSerializer,
-    checked,
+    validate_body,
 )
-from annotation.api.formed import wrong
+from annotation.api.formed import form_error
 from annotation.api.paging import CursorPages
-from annotation.api.repeating import KEY, once
+from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.models import Job, Membership
 from judging.api.results import RUN_PARAMETER
 from judging.paper import jobs, methods
 from judging.results import figures, run_marks
 
-LATE = {409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")}
+CONFLICT_RESPONSES = {409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")}
 
 
-class MethodsSerializer(serializers.Serializer[methods.Paragraph]):
+class MethodsSerializer(serializers.Serializer[methods.MethodsText]):
     """How figures came to be: paragraphs of data, people, each run and figures; and for LaTeX."""
 
     paragraphs = serializers.ListField(child=serializers.CharField())
@@ -42,16 +42,16 @@ class MethodsSerializer(serializers.Serializer[methods.Paragraph]):
     latex = serializers.CharField()
 
 
-@extend_schema(parameters=[RUN_PARAMETER], responses={200: MethodsSerializer, **PROBLEMS})
+@extend_schema(parameters=[RUN_PARAMETER], responses={200: MethodsSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
-def said(request: Request, slug: str) -> Response:
+def methods_paragraph(request: Request, slug: str) -> Response:
     """How the figures of the chosen runs came to be, in words; every number is counted anew."""
     member = access.member_for(request, slug, right="results")
     try:
-        runs = figures.chosen(member.project, request.query_params)
+        runs = figures.select_project_runs(member.project, request.query_params)
     except figures.UnknownRun as problem:
         raise Http404(str(problem)) from problem
-    return Response(MethodsSerializer(methods.paragraph(member.project, runs)).data)
+    return Response(MethodsSerializer(methods.write_methods(member.project, runs)).data)
 
 
 class ArchiveAskedSerializer(serializers.Serializer[Any]):
@@ -78,7 +78,7 @@ class ArchiveSerializer(JobFields):
     file = serializers.SerializerMethodField()
 
     def get_file(self, job: Job) -> bool:
-        return _is_there(job)
+        return _has_file(job)
 
 
 class ArchiveList(ListAPIView[Job]):
@@ -92,67 +92,69 @@ class ArchiveList(ListAPIView[Job]):
         if getattr(self, "swagger_fake_view", False):
             return Job.objects.none()
         lead = access.member_for(self.request, self.kwargs["slug"], right="manage")
-        return jobs.of_project(lead.project).order_by("-pk")
+        return jobs.list_archives(lead.project).order_by("-pk")
 
     @extend_schema(
-        parameters=[KEY],
+        parameters=[KEY_PARAMETER],
         request=ArchiveAskedSerializer,
-        responses={201: ArchiveSerializer, **REFUSED, **LATE},
+        responses={201: ArchiveSerializer, **REFUSED_RESPONSES, **CONFLICT_RESPONSES},
     )
-    @once("manage")
+    @make_idempotent("manage")
     def post(self, request: Request, slug: str) -> Response:
         """Have a worker make an archive. A job like others, it is cancelled among them."""
         lead = access.member_for(request, slug, right="manage")
-        wish = jobs.Wish(**checked(ArchiveAskedSerializer(data=request.data)))
-        runs = [run for run in run_marks.marked_runs(lead.project) if not run.archived_at]
+        wish = jobs.ArchiveRequest(**validate_body(ArchiveAskedSerializer(data=request.data)))
+        runs = [run for run in run_marks.load_marked_runs(lead.project) if not run.archived_at]
         if unknown := sorted(set(wish.runs) - {run.number for run in runs}):
-            raise wrong({"runs": [f"There is no run {number} to show." for number in unknown]})
+            raise form_error({"runs": [f"There is no run {number} to show." for number in unknown]})
         named = [run for run in runs if run.number in wish.runs]
-        chosen = [run.number for run in named or run_marks.usual(runs)]
-        job = jobs.want(lead.project, access.seated(lead), replace(wish, runs=chosen))
+        chosen = [run.number for run in named or run_marks.select_default(runs)]
+        job = jobs.enqueue(lead.project, access.ensure_membership(lead), replace(wish, runs=chosen))
         return Response(ArchiveSerializer(job).data, status=201)
 
 
-@extend_schema(responses={200: ArchiveSerializer, **PROBLEMS})
+@extend_schema(responses={200: ArchiveSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def archive(request: Request, slug: str, number: int) -> Response:
     """One archive and how far it is."""
     lead = access.member_for(request, slug, right="manage")
-    return Response(ArchiveSerializer(_numbered(lead, number)).data)
+    return Response(ArchiveSerializer(_get_archive_or_404(lead, number)).data)
 
 
-@extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **LATE})
+@extend_schema(
+    responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **CONFLICT_RESPONSES}
+)
 @api_view(["GET"])
 def archive_file(request: Request, slug: str, number: int) -> FileResponse:
     """The file of an archive, once it is made."""
     lead = access.member_for(request, slug, right="manage")
-    job = _numbered(lead, number)
-    if not _is_there(job):
+    job = _get_archive_or_404(lead, number)
+    if not _has_file(job):
         raise Conflict(f"Archive {number} has no file (any more). See its state, or ask anew.")
     return FileResponse(
-        jobs.path(job).open("rb"),
+        jobs.get_path(job).open("rb"),
         as_attachment=True,
         filename=f"{slug}-results-{number}.zip",
         content_type="application/octet-stream",
     )
 
 
-def _numbered(lead: Membership, number: int) -> Job:
-    found = jobs.of_project(lead.project).filter(result__number=number).first()
+def _get_archive_or_404(lead: Membership, number: int) -> Job:
+    found = jobs.list_archives(lead.project).filter(result__number=number).first()
     if found is None:
         raise Http404
     return found
 
 
-def _is_there(job: Job) -> bool:
-    return job.state == Job.State.FINISHED and jobs.path(job).exists()
+def _has_file(job: Job) -> bool:
+    return job.state == Job.State.FINISHED and jobs.get_path(job).exists()
 
 
-ARCHIVES = "projects/<slug:slug>/archives/"
+ARCHIVES_PATH = "projects/<slug:slug>/archives/"
 
 urlpatterns = [
-    path("projects/<slug:slug>/methods/", said, name="api-methods"),
-    path(ARCHIVES, ArchiveList.as_view(), name="api-archives"),
-    path(ARCHIVES + "<int:number>/", archive, name="api-archive"),
-    path(ARCHIVES + "<int:number>/file/", archive_file, name="api-archive-file"),
+    path("projects/<slug:slug>/methods/", methods_paragraph, name="api-methods"),
+    path(ARCHIVES_PATH, ArchiveList.as_view(), name="api-archives"),
+    path(ARCHIVES_PATH + "<int:number>/", archive, name="api-archive"),
+    path(ARCHIVES_PATH + "<int:number>/file/", archive_file, name="api-archive-file"),
 ]

@@ -14,10 +14,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import PROBLEMS, ProblemSerializer
+from annotation.api.answering import PROBLEM_RESPONSES, ProblemSerializer
 from judging import tasks
 from judging.results import figures, reports, tables
-from judging.results.figures import Made, Making
+from judging.results.figures import FigureTable, PendingTable
 
 RUN_PARAMETER = OpenApiParameter(
     "run",
@@ -28,14 +28,14 @@ RUN_PARAMETER = OpenApiParameter(
 )
 BY_PARAMETER = OpenApiParameter(
     "by",
-    description=f"Fields to group by, separated by commas. Of {figures.GROUPED}.",
-    default=figures.BY,
+    description=f"Fields to group by, separated by commas. Of {figures.GROUPING_HELP}.",
+    default=figures.DEFAULT_BY,
 )
 # Seconds after which to ask again for figures that are being made.
-AGAIN = 1
+RETRY_AFTER = 1
 
 
-class FiguresSerializer(serializers.Serializer[Made]):
+class FiguresSerializer(serializers.Serializer[FigureTable]):
     """A table of figures as the command prints it: rates are fractions of 1, unrounded."""
 
     table = serializers.CharField()
@@ -43,7 +43,7 @@ class FiguresSerializer(serializers.Serializer[Made]):
     rows = serializers.ListField(child=serializers.DictField())
 
 
-class MakingSerializer(serializers.Serializer[Making]):
+class MakingSerializer(serializers.Serializer[PendingTable]):
     """Figures that a worker makes: `done` of `total` of a `step` in words, empty before it begins.
 
     `failure` says why they could not be made; a worker tries again a minute later. `last` are the
@@ -66,7 +66,7 @@ class MakingSerializer(serializers.Serializer[Making]):
         200: FiguresSerializer,
         202: OpenApiResponse(MakingSerializer, "Being made; ask again after `Retry-After`."),
         400: ProblemSerializer,
-        **PROBLEMS,
+        **PROBLEM_RESPONSES,
     },
 )
 @api_view(["GET"])
@@ -78,24 +78,26 @@ def results(request: Request, slug: str, table: str) -> Response:
     gives the rows alone that have it.
     """
     member = access.member_for(request, slug, right="results")
-    if table not in tables.RESULTS:
-        raise Http404(f"There is no table {table[:80]}. There are {', '.join(tables.RESULTS)}.")
+    if table not in tables.RESULT_TABLES:
+        raise Http404(
+            f"There is no table {table[:80]}. There are {', '.join(tables.RESULT_TABLES)}."
+        )
     try:
-        asked = figures.ask(member.project, table, request.query_params)
+        asked = figures.request_table(member.project, table, request.query_params)
     except figures.UnknownRun as problem:
         raise Http404(str(problem)) from problem
     except reports.UnknownField as problem:
         raise ParseError(str(problem)) from problem
-    tasks.ring_for(asked)
-    return _told(asked)
+    tasks.notify_of_figure(asked)
+    return _respond(asked)
 
 
-def _told(asked: Made | Making) -> Response:
-    if isinstance(asked, Made):
+def _respond(asked: FigureTable | PendingTable) -> Response:
+    if isinstance(asked, FigureTable):
         headers = {"Last-Modified": http_date(asked.at.timestamp())} if asked.at else None
         return Response(FiguresSerializer(asked).data, headers=headers)
     said: Any = MakingSerializer(asked).data
-    return Response(said, status=202, headers={"Retry-After": str(AGAIN)})
+    return Response(said, status=202, headers={"Retry-After": str(RETRY_AFTER)})
 
 
 urlpatterns = [

@@ -13,11 +13,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import PROBLEMS, checked
+from annotation.api.answering import PROBLEM_RESPONSES, validate_body
 from annotation.api.paging import CursorPages
-from annotation.api.repeating import KEY, once
+from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from judging import tasks
-from judging.api.answering import DONE_ONCE, REFUSED, RUN, done, found, wish_of
+from judging.api.answering import (
+    IDEMPOTENT_RESPONSES,
+    REFUSAL_RESPONSES,
+    RUN_PATH,
+    call_or_422,
+    get_run_or_404,
+    parse_run_body,
+)
 from judging.api.serializers import (
     ListedRunSerializer,
     MoveSerializer,
@@ -49,64 +56,70 @@ class RunList(ListAPIView[Run]):
 
     def paginate_queryset(self, queryset: Any) -> list[Any] | None:
         page = super().paginate_queryset(queryset)
-        return None if page is None else tallies.with_items(page, timezone.now())
+        return None if page is None else tallies.with_item_counts(page, timezone.now())
 
     @extend_schema(
-        parameters=[KEY],
+        parameters=[KEY_PARAMETER],
         request=StartSerializer,
-        responses={201: WatchedRunSerializer, **DONE_ONCE},
+        responses={201: WatchedRunSerializer, **IDEMPOTENT_RESPONSES},
     )
-    @once("run")
+    @make_idempotent("run")
     def post(self, request: Request, slug: str) -> Response:
         """Put a strategy to the project's vetted items at an endpoint."""
         member = access.member_for(request, slug, right="run")
-        wish = wish_of(member, request.data)
-        [started] = done(lambda: starting.start(member.project, wish, access.seated(member)))
-        tasks.ring(started.endpoint_id)
-        return Response(WatchedRunSerializer(watching.watch(started)).data, status=201)
+        wish = parse_run_body(member, request.data)
+        [started] = call_or_422(
+            lambda: starting.start_runs(member.project, wish, access.ensure_membership(member))
+        )
+        tasks.notify_workers(started.endpoint_id)
+        return Response(WatchedRunSerializer(watching.load_status(started)).data, status=201)
 
 
-@extend_schema(responses={200: WatchedRunSerializer, **PROBLEMS})
+@extend_schema(responses={200: WatchedRunSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def run(request: Request, slug: str, number: int) -> Response:
     """One run: what it rests on and how far it is."""
     member = access.member_for(request, slug, right="results")
-    return Response(WatchedRunSerializer(watching.watch(found(member, number))).data)
+    return Response(WatchedRunSerializer(watching.load_status(get_run_or_404(member, number))).data)
 
 
-@extend_schema(request=None, responses={200: WatchedRunSerializer, **REFUSED})
+@extend_schema(request=None, responses={200: WatchedRunSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
-def steer(request: Request, slug: str, number: int, step: str) -> Response:
+def change_run(request: Request, slug: str, number: int, step: str) -> Response:
     """Pause or cancel a run, ask its failed requests again, put it away or take it back."""
     member = access.member_for(request, slug, right="run")
-    steered = found(member, number)
-    done(lambda: steering.STEPS[step](steered, access.seated(member)))
-    tasks.ring(steered.endpoint_id)
-    return Response(WatchedRunSerializer(watching.watch(steered)).data)
+    steered = get_run_or_404(member, number)
+    call_or_422(lambda: steering.STEPS[step](steered, access.ensure_membership(member)))
+    tasks.notify_workers(steered.endpoint_id)
+    return Response(WatchedRunSerializer(watching.load_status(steered)).data)
 
 
-@extend_schema(request=ResumeSerializer, responses={200: WatchedRunSerializer, **REFUSED})
+@extend_schema(request=ResumeSerializer, responses={200: WatchedRunSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def resume(request: Request, slug: str, number: int) -> Response:
     """Go on with a paused run; one that reached its cap needs a higher one."""
     member = access.member_for(request, slug, right="run")
-    paused = found(member, number)
-    said = checked(ResumeSerializer(data=request.data))
-    done(lambda: runs.resume(paused, access.seated(member), **said))
-    tasks.ring(paused.endpoint_id)
-    return Response(WatchedRunSerializer(watching.watch(paused)).data)
+    paused = get_run_or_404(member, number)
+    said = validate_body(ResumeSerializer(data=request.data))
+    call_or_422(lambda: runs.resume(paused, access.ensure_membership(member), **said))
+    tasks.notify_workers(paused.endpoint_id)
+    return Response(WatchedRunSerializer(watching.load_status(paused)).data)
 
 
-@extend_schema(request=MoveSerializer, responses={200: WatchedRunSerializer, **REFUSED})
+@extend_schema(request=MoveSerializer, responses={200: WatchedRunSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def move(request: Request, slug: str, number: int) -> Response:
     """Ask a run of which nothing was answered at another endpoint; it is planned again."""
     member = access.member_for(request, slug, right="run")
-    run = found(member, number)
-    name = checked(MoveSerializer(data=request.data))["endpoint"]
-    done(lambda: runs.move_to(run, offering.endpoint_of(name), access.seated(member)))
-    tasks.ring(run.endpoint_id)
-    return Response(WatchedRunSerializer(watching.watch(run)).data)
+    run = get_run_or_404(member, number)
+    name = validate_body(MoveSerializer(data=request.data))["endpoint"]
+    call_or_422(
+        lambda: runs.move_to_endpoint(
+            run, offering.get_endpoint(name), access.ensure_membership(member)
+        )
+    )
+    tasks.notify_workers(run.endpoint_id)
+    return Response(WatchedRunSerializer(watching.load_status(run)).data)
 
 
 class OutcomeList(ListAPIView[Outcome]):
@@ -121,18 +134,18 @@ class OutcomeList(ListAPIView[Outcome]):
         if getattr(self, "swagger_fake_view", False):
             return Outcome.objects.none()
         member = access.member_for(self.request, self.kwargs["slug"], right="results")
-        return found(member, self.kwargs["number"]).outcomes.for_list()
+        return get_run_or_404(member, self.kwargs["number"]).outcomes.for_list()
 
 
 urlpatterns = [
     path("projects/<slug:slug>/runs/", RunList.as_view(), name="api-runs"),
-    path(RUN, run, name="api-run"),
-    path(RUN + "pause/", steer, {"step": "pause"}, name="api-run-pause"),
-    path(RUN + "resume/", resume, name="api-run-resume"),
-    path(RUN + "move/", move, name="api-run-move"),
-    path(RUN + "cancel/", steer, {"step": "cancel"}, name="api-run-cancel"),
-    path(RUN + "retry/", steer, {"step": "retry"}, name="api-run-retry"),
-    path(RUN + "archive/", steer, {"step": "archive"}, name="api-run-archive"),
-    path(RUN + "unarchive/", steer, {"step": "unarchive"}, name="api-run-unarchive"),
-    path(RUN + "outcomes/", OutcomeList.as_view(), name="api-outcomes"),
+    path(RUN_PATH, run, name="api-run"),
+    path(RUN_PATH + "pause/", change_run, {"step": "pause"}, name="api-run-pause"),
+    path(RUN_PATH + "resume/", resume, name="api-run-resume"),
+    path(RUN_PATH + "move/", move, name="api-run-move"),
+    path(RUN_PATH + "cancel/", change_run, {"step": "cancel"}, name="api-run-cancel"),
+    path(RUN_PATH + "retry/", change_run, {"step": "retry"}, name="api-run-retry"),
+    path(RUN_PATH + "archive/", change_run, {"step": "archive"}, name="api-run-archive"),
+    path(RUN_PATH + "unarchive/", change_run, {"step": "unarchive"}, name="api-run-unarchive"),
+    path(RUN_PATH + "outcomes/", OutcomeList.as_view(), name="api-outcomes"),
 ]

@@ -5,14 +5,14 @@ from typing import Any
 from rest_framework import serializers
 
 from judging import strategies
-from judging.engine.watching import Pace, Progress, Watched
+from judging.engine.watching import Progress, RunPace, RunStatus
 from judging.forms.starting import MOST_KEYS
 from judging.models import Outcome, Run
 from judging.prompts.declaring import MAX_EXAMPLES, MAX_SAMPLES
-from judging.running.tallies import Paid
+from judging.running.tallies import PaidReplies
 
 
-class _Name(serializers.CharField):
+class _NameField(serializers.CharField):
     """A slug of ours, or what an import called a category."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -43,13 +43,13 @@ class StartSerializer(serializers.Serializer[Any]):
         default=None, allow_null=True, min_value=1, max_value=MAX_SAMPLES
     )
     votes = serializers.BooleanField(default=None, allow_null=True)
-    axes = serializers.ListField(child=_Name(), default=list, max_length=40)
+    axes = serializers.ListField(child=_NameField(), default=list, max_length=40)
     examples = serializers.IntegerField(
         default=None, allow_null=True, min_value=0, max_value=MAX_EXAMPLES
     )
     parameters = serializers.DictField(default=dict)
-    categories = serializers.ListField(child=_Name(), default=list, max_length=1000)
-    abilities = serializers.ListField(child=_Name(), default=list, max_length=1000)
+    categories = serializers.ListField(child=_NameField(), default=list, max_length=1000)
+    abilities = serializers.ListField(child=_NameField(), default=list, max_length=1000)
     keys = serializers.ListField(
         child=serializers.CharField(max_length=200), default=list, max_length=MOST_KEYS
     )
@@ -60,17 +60,17 @@ class StartSerializer(serializers.Serializer[Any]):
     while_labelling = serializers.BooleanField(default=False)
 
     def validate_cap(self, cap: Any) -> Any:
-        return checked_cap(cap)
+        return check_cap(cap)
 
     def validate_parameters(self, parameters: Any) -> Any:
         try:
-            strategies.digest(parameters)
+            strategies.compute_digest(parameters)
         except (TypeError, ValueError) as problem:
             raise serializers.ValidationError(f"No request can carry this: {problem}") from problem
         return parameters
 
 
-def checked_cap(cap: Any) -> Any:
+def check_cap(cap: Any) -> Any:
     """A cap that leaves something to ask for."""
     if cap == 0:
         raise serializers.ValidationError("Nothing can be asked for 0.")
@@ -163,7 +163,7 @@ class PinnedRunSerializer(RunSerializer):
         return list(run.sources.order_by("number").values_list("number", flat=True))
 
 
-class PaidSerializer(serializers.Serializer[Paid]):
+class PaidSerializer(serializers.Serializer[PaidReplies]):
     """Of a run's `replies`, whichever run asked for them: `unknown` came at an unknown price, and
     took so many `unknown_tokens`; `charged` cost something, the others nothing."""
 
@@ -173,14 +173,14 @@ class PaidSerializer(serializers.Serializer[Paid]):
     charged = serializers.IntegerField()
 
 
-class RunPaceSerializer(serializers.Serializer[Pace]):
+class RunPaceSerializer(serializers.Serializer[RunPace]):
     """What is answered a second now, and the seconds until the rest is; null if nothing comes."""
 
     per_second = serializers.FloatField(allow_null=True)
     seconds_left = serializers.FloatField(allow_null=True)
 
 
-class WatchedRunSerializer(serializers.Serializer[Watched]):
+class WatchedRunSerializer(serializers.Serializer[RunStatus]):
     """A run and where it stands: missing items by cause, what providers said of requests that
     failed and of those that wait for another try.
 

@@ -12,8 +12,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import PROBLEMS, ProblemSerializer, Unprocessable, checked
-from annotation.api.repeating import KEY, once
+from annotation.api.answering import (
+    PROBLEM_RESPONSES,
+    ProblemSerializer,
+    Unprocessable,
+    validate_body,
+)
+from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.models import Membership
 from judging import errors
 from judging.api.strategy_serializers import (
@@ -29,52 +34,71 @@ from judging.api.strategy_serializers import (
 )
 from judging.models import StrategyVersion
 from judging.preparing import authoring, catalogue, offering, previewing, retiring
-from judging.preparing.authoring import Draft
+from judging.preparing.authoring import StrategyDraft
 from judging.prompts import described
 
-REFUSED = PROBLEMS | {422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")}
-STALE = {409: OpenApiResponse(ProblemSerializer, "There is a later version; nothing was stored.")}
-TWICE = {409: OpenApiResponse(ProblemSerializer, "The same is being answered at this moment.")}
-VERSION = OpenApiParameter(
+REFUSAL_RESPONSES = PROBLEM_RESPONSES | {
+    422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")
+}
+STALE_RESPONSE = {
+    409: OpenApiResponse(ProblemSerializer, "There is a later version; nothing was stored.")
+}
+REPEATED_RESPONSE = {
+    409: OpenApiResponse(ProblemSerializer, "The same is being answered at this moment.")
+}
+VERSION_PARAMETER = OpenApiParameter(
     "version", OpenApiTypes.INT, description="An earlier version; by default the newest."
 )
 
 
-@extend_schema(methods=["GET"], responses={200: ListedStrategySerializer(many=True), **PROBLEMS})
+@extend_schema(
+    methods=["GET"], responses={200: ListedStrategySerializer(many=True), **PROBLEM_RESPONSES}
+)
 @extend_schema(
     methods=["POST"],
-    parameters=[KEY],
+    parameters=[KEY_PARAMETER],
     request=StrategyCopySerializer,
-    responses={201: StrategySerializer, **REFUSED, **TWICE},
+    responses={201: StrategySerializer, **REFUSAL_RESPONSES, **REPEATED_RESPONSE},
 )
 @api_view(["GET", "POST"])
-@once("run")
+@make_idempotent("run")
 def strategy_list(request: Request, slug: str) -> Response:
     """Every strategy that the project can use; a POST copies one, to be the project's own."""
     if request.method == "POST":
-        return _copy(request, slug)
+        return _copy_strategy(request, slug)
     member = access.member_for(request, slug, right="results")
-    return Response(ListedStrategySerializer(catalogue.every(member.project), many=True).data)
+    return Response(
+        ListedStrategySerializer(catalogue.list_strategies(member.project), many=True).data
+    )
 
 
-@extend_schema(parameters=[VERSION], responses={200: StrategySerializer, **PROBLEMS})
+@extend_schema(
+    parameters=[VERSION_PARAMETER], responses={200: StrategySerializer, **PROBLEM_RESPONSES}
+)
 @api_view(["GET"])
 def strategy(request: Request, slug: str, strategy: str) -> Response:
     """One strategy: its text, what that says, the calls that an item takes."""
     member = access.member_for(request, slug, right="results")
     number = request.query_params.get("version", "")
-    return Response(StrategySerializer(_version(member, strategy, number)).data)
+    return Response(StrategySerializer(_get_version_or_404(member, strategy, number)).data)
 
 
-@extend_schema(methods=["GET"], responses={200: StrategyVersionSerializer(many=True), **PROBLEMS})
+@extend_schema(
+    methods=["GET"], responses={200: StrategyVersionSerializer(many=True), **PROBLEM_RESPONSES}
+)
 @extend_schema(
     methods=["POST"],
-    parameters=[KEY],
+    parameters=[KEY_PARAMETER],
     request=StrategyTextSerializer,
-    responses={200: StrategySerializer, 201: StrategySerializer, **REFUSED, **STALE},
+    responses={
+        200: StrategySerializer,
+        201: StrategySerializer,
+        **REFUSAL_RESPONSES,
+        **STALE_RESPONSE,
+    },
 )
 @api_view(["GET", "POST"])
-@once("run")
+@make_idempotent("run")
 def versions(request: Request, slug: str, strategy: str) -> Response:
     """All versions, the newest first; a POST stores the next one.
 
@@ -82,34 +106,35 @@ def versions(request: Request, slug: str, strategy: str) -> Response:
     """
     right = "run" if request.method == "POST" else "results"
     member = access.member_for(request, slug, right=right)
-    newest = _found(member, strategy)
+    newest = _get_newest_or_404(member, strategy)
     if request.method == "POST":
-        return _save(request, member, newest)
-    rows = catalogue.versions(member.project, newest)
+        return _save_version(request, member, newest)
+    rows = catalogue.list_versions(member.project, newest)
     return Response(StrategyVersionSerializer(rows, many=True).data)
 
 
 @extend_schema(
-    request=StrategyPreviewAskedSerializer, responses={200: StrategyPreviewSerializer, **REFUSED}
+    request=StrategyPreviewAskedSerializer,
+    responses={200: StrategyPreviewSerializer, **REFUSAL_RESPONSES},
 )
 @api_view(["POST"])
-def preview(request: Request, slug: str, strategy: str) -> Response:
+def preview_strategy(request: Request, slug: str, strategy: str) -> Response:
     """What one call would send about an item, to the byte if an endpoint is named.
 
     Nothing is sent, and nothing is stored.
     """
     member = access.member_for(request, slug, right="run")
-    newest = _found(member, strategy)
-    body = checked(StrategyPreviewAskedSerializer(data=request.data))
-    version = _tried(newest, body)
-    item = previewing.item_of(member.project, body["item"], version)
+    newest = _get_newest_or_404(member, strategy)
+    body = validate_body(StrategyPreviewAskedSerializer(data=request.data))
+    version = _get_tried_version(newest, body)
+    item = previewing.find_item(member.project, body["item"], version)
     if item is None and body["item"]:
-        raise _wrong("item", f"The project has no item {body['item']!r}.")
+        raise _field_error("item", f"The project has no item {body['item']!r}.")
     try:
-        endpoint = offering.endpoint_of(body["endpoint"]) if body["endpoint"] else None
+        endpoint = offering.get_endpoint(body["endpoint"]) if body["endpoint"] else None
     except errors.Refused as problem:
-        raise _wrong("endpoint", str(problem)) from problem
-    made = previewing.preview(
+        raise _field_error("endpoint", str(problem)) from problem
+    made = previewing.build_preview(
         member.project,
         version,
         item=item,
@@ -117,24 +142,25 @@ def preview(request: Request, slug: str, strategy: str) -> Response:
         endpoint=endpoint,
         said=body["said"],
     )
-    previewing.note_seen(member, item, made, timezone.now())
+    previewing.record_seen_answers(member, item, made, timezone.now())
     if made.problem:
         raise Unprocessable(made.problem)
     return Response(StrategyPreviewSerializer(made).data)
 
 
 @extend_schema(
-    request=StrategyParseAskedSerializer, responses={200: StrategyReadingSerializer, **REFUSED}
+    request=StrategyParseAskedSerializer,
+    responses={200: StrategyReadingSerializer, **REFUSAL_RESPONSES},
 )
 @api_view(["POST"])
-def parse(request: Request, slug: str, strategy: str) -> Response:
+def parse_reply(request: Request, slug: str, strategy: str) -> Response:
     """What would be read in a reply, by which way, or why nothing counts."""
     member = access.member_for(request, slug, right="run")
-    newest = _found(member, strategy)
-    body = checked(StrategyParseAskedSerializer(data=request.data))
-    version = _tried(newest, body)
+    newest = _get_newest_or_404(member, strategy)
+    body = validate_body(StrategyParseAskedSerializer(data=request.data))
+    version = _get_tried_version(newest, body)
     try:
-        reading = previewing.read(
+        reading = previewing.parse_reply(
             member.project, version, text=body["text"], finish=body["finish"], call=body["call"]
         )
     except errors.Refused as problem:
@@ -142,85 +168,95 @@ def parse(request: Request, slug: str, strategy: str) -> Response:
     return Response(StrategyReadingSerializer(reading).data)
 
 
-@extend_schema(request=None, responses={204: None, **REFUSED})
+@extend_schema(request=None, responses={204: None, **REFUSAL_RESPONSES})
 @api_view(["POST"])
-def put_away(request: Request, slug: str, strategy: str, step: str) -> Response:
+def change_strategy(request: Request, slug: str, strategy: str, step: str) -> Response:
     """Retire one of the project's own strategies, delete one that no run rests on, or take either
     back."""
     member = access.member_for(request, slug, right="run")
-    retiring.STEPS[step](member.project, strategy, access.seated(member))
+    retiring.STEPS[step](member.project, strategy, access.ensure_membership(member))
     return Response(status=204)
 
 
-def _copy(request: Request, slug: str) -> Response:
+def _copy_strategy(request: Request, slug: str) -> Response:
     member = access.member_for(request, slug, right="run")
-    body = checked(StrategyCopySerializer(data=request.data))
+    body = validate_body(StrategyCopySerializer(data=request.data))
     parent, number = body.pop("strategy"), body.pop("version")
     try:
-        version = _version(member, parent, str(number or ""))
+        version = _get_version_or_404(member, parent, str(number or ""))
     except Http404 as problem:
-        raise _wrong("strategy", f"There is no strategy {parent!r} of this version.") from problem
-    made = authoring.copy(member.project, version, **body, member=access.seated(member))
+        raise _field_error(
+            "strategy", f"There is no strategy {parent!r} of this version."
+        ) from problem
+    made = authoring.copy_strategy(
+        member.project, version, **body, member=access.ensure_membership(member)
+    )
     return Response(StrategySerializer(made).data, status=201)
 
 
-def _save(request: Request, member: Membership, newest: StrategyVersion) -> Response:
-    body = checked(StrategyTextSerializer(data=request.data))
-    draft = _read(newest, body["toml"])
-    made = authoring.save(
+def _save_version(request: Request, member: Membership, newest: StrategyVersion) -> Response:
+    body = validate_body(StrategyTextSerializer(data=request.data))
+    draft = _parse_draft(newest, body["toml"])
+    made = authoring.save_version(
         member.project,
         draft,
         shown=body["base"],
         note=body["note"],
-        member=access.seated(member),
+        member=access.ensure_membership(member),
     )
     return Response(StrategySerializer(made or newest).data, status=201 if made else 200)
 
 
-def _found(member: Membership, slug: str) -> StrategyVersion:
-    found = catalogue.find(member.project, slug)
+def _get_newest_or_404(member: Membership, slug: str) -> StrategyVersion:
+    found = catalogue.find_version(member.project, slug)
     if found is None:
         raise Http404
     return found
 
 
-def _version(member: Membership, slug: str, number: str) -> StrategyVersion:
-    newest = _found(member, slug)
-    known = {str(one.number): one for one in catalogue.versions(member.project, newest)}
+def _get_version_or_404(member: Membership, slug: str, number: str) -> StrategyVersion:
+    newest = _get_newest_or_404(member, slug)
+    known = {str(one.number): one for one in catalogue.list_versions(member.project, newest)}
     if number and number not in known:
         raise Http404
     return known[number or str(newest.number)]
 
 
-def _tried(newest: StrategyVersion, body: dict[str, Any]) -> StrategyVersion:
+def _get_tried_version(newest: StrategyVersion, body: dict[str, Any]) -> StrategyVersion:
     """The text that was sent, or the newest version; 422 for a call that it does not make."""
     source = body["toml"]
-    version = newest if source is None else _read(newest, source).version()
-    if body["call"] and described.named(version.strategy(), body["call"]) is None:
-        raise _wrong("call", f"The strategy makes no call {body['call']!r}.")
+    version = newest if source is None else _parse_draft(newest, source).version()
+    if body["call"] and described.find_call(version.strategy(), body["call"]) is None:
+        raise _field_error("call", f"The strategy makes no call {body['call']!r}.")
     return version
 
 
-def _read(newest: StrategyVersion, source: str) -> Draft:
-    draft = authoring.read(source, newest.slug)
+def _parse_draft(newest: StrategyVersion, source: str) -> StrategyDraft:
+    draft = authoring.parse_source(source, newest.slug)
     if draft.strategy is None:
-        raise _wrong("toml", *(authoring.said(problem) for problem in draft.problems))
+        raise _field_error(
+            "toml", *(authoring.format_problem(problem) for problem in draft.problems)
+        )
     return draft
 
 
-def _wrong(field: str, *problems: str) -> Unprocessable:
+def _field_error(field: str, *problems: str) -> Unprocessable:
     return Unprocessable("The body cannot be used.", {field: list(problems)})
 
 
-STRATEGY = "projects/<slug:slug>/strategies/<slug:strategy>/"
+STRATEGY_PATH = "projects/<slug:slug>/strategies/<slug:strategy>/"
 
 urlpatterns = [
     path("projects/<slug:slug>/strategies/", strategy_list, name="api-strategies"),
-    path(STRATEGY, strategy, name="api-strategy"),
-    path(STRATEGY + "retire/", put_away, {"step": "retire"}, name="api-strategy-retire"),
-    path(STRATEGY + "delete/", put_away, {"step": "delete"}, name="api-strategy-delete"),
-    path(STRATEGY + "back/", put_away, {"step": "back"}, name="api-strategy-back"),
-    path(STRATEGY + "versions/", versions, name="api-strategy-versions"),
-    path(STRATEGY + "preview/", preview, name="api-strategy-preview"),
-    path(STRATEGY + "parse/", parse, name="api-strategy-parse"),
+    path(STRATEGY_PATH, strategy, name="api-strategy"),
+    path(
+        STRATEGY_PATH + "retire/", change_strategy, {"step": "retire"}, name="api-strategy-retire"
+    ),
+    path(
+        STRATEGY_PATH + "delete/", change_strategy, {"step": "delete"}, name="api-strategy-delete"
+    ),
+    path(STRATEGY_PATH + "back/", change_strategy, {"step": "back"}, name="api-strategy-back"),
+    path(STRATEGY_PATH + "versions/", versions, name="api-strategy-versions"),
+    path(STRATEGY_PATH + "preview/", preview_strategy, name="api-strategy-preview"),
+    path(STRATEGY_PATH + "parse/", parse_reply, name="api-strategy-parse"),
 ]

@@ -6,10 +6,10 @@ from rest_framework import serializers
 
 from judging.models import StrategyVersion
 from judging.preparing import catalogue
-from judging.preparing.authoring import LONGEST, LONGEST_NOTE, LONGEST_SLUG
-from judging.preparing.previewing import Preview
+from judging.preparing.authoring import MAX_NOTE_LENGTH, MAX_SLUG_LENGTH, MAX_SOURCE_LENGTH
+from judging.preparing.previewing import CallPreview
 from judging.prompts import described, frames
-from judging.replies.outputs import Reading
+from judging.replies.outputs import ParsedReply
 
 LONGEST_REPLY = 200_000
 LONGEST_TITLE = 120
@@ -77,39 +77,42 @@ class StrategySerializer(StrategyVersionSerializer):
         return version.strategy().study
 
     def get_toml(self, version: StrategyVersion) -> str:
-        return catalogue.source_of(version)
+        return catalogue.get_source(version)
 
     def get_offers(self, version: StrategyVersion) -> str:
-        return described.offers(version.strategy())
+        return described.describe_answers(version.strategy())
 
     def get_decides(self, version: StrategyVersion) -> list[str]:
-        return described.decides(version.strategy())
+        return described.describe_decision(version.strategy())
 
     def get_calls(self, version: StrategyVersion) -> list[dict[str, str]]:
         strategy = version.strategy()
         return [
-            {"name": described.name(spec), "title": described.title(strategy, spec)}
-            for spec in frames.all_calls(strategy)
+            {
+                "name": described.format_call_name(spec),
+                "title": described.format_call_title(strategy, spec),
+            }
+            for spec in frames.list_all_calls(strategy)
         ]
 
 
 class StrategyCopySerializer(serializers.Serializer[Any]):
     """A copy of a strategy (by default of its newest version) as the project's own."""
 
-    strategy = serializers.CharField(max_length=LONGEST_SLUG)
+    strategy = serializers.CharField(max_length=MAX_SLUG_LENGTH)
     version = serializers.IntegerField(default=None, allow_null=True, min_value=1)
-    slug = serializers.CharField(max_length=LONGEST_SLUG)
+    slug = serializers.CharField(max_length=MAX_SLUG_LENGTH)
     title = serializers.CharField(default="", allow_blank=True, max_length=LONGEST_TITLE)
-    note = serializers.CharField(default="", allow_blank=True, max_length=LONGEST_NOTE)
+    note = serializers.CharField(default="", allow_blank=True, max_length=MAX_NOTE_LENGTH)
 
 
 class StrategyTextSerializer(serializers.Serializer[Any]):
     """The next version of an own strategy. `base` is the number of the version that the text was
     made from: if there is a later one by now, nothing is stored."""
 
-    toml = serializers.CharField(max_length=LONGEST, trim_whitespace=False)
+    toml = serializers.CharField(max_length=MAX_SOURCE_LENGTH, trim_whitespace=False)
     base = serializers.IntegerField(min_value=1)
-    note = serializers.CharField(default="", allow_blank=True, max_length=LONGEST_NOTE)
+    note = serializers.CharField(default="", allow_blank=True, max_length=MAX_NOTE_LENGTH)
 
 
 class StrategyTriedSerializer(serializers.Serializer[Any]):
@@ -117,7 +120,7 @@ class StrategyTriedSerializer(serializers.Serializer[Any]):
     name that the strategy lists."""
 
     toml = serializers.CharField(
-        default=None, allow_null=True, max_length=LONGEST, trim_whitespace=False
+        default=None, allow_null=True, max_length=MAX_SOURCE_LENGTH, trim_whitespace=False
     )
     call = serializers.CharField(default="", allow_blank=True, max_length=200)
 
@@ -128,7 +131,9 @@ class StrategyPreviewAskedSerializer(StrategyTriedSerializer):
 
     item = serializers.CharField(default="", allow_blank=True, max_length=200)
     endpoint = serializers.CharField(default="", allow_blank=True, max_length=80)
-    said = serializers.DictField(child=serializers.CharField(max_length=LONGEST), default=dict)
+    said = serializers.DictField(
+        child=serializers.CharField(max_length=MAX_SOURCE_LENGTH), default=dict
+    )
 
 
 class StrategyPromptSerializer(serializers.Serializer[Any]):
@@ -143,7 +148,7 @@ class StrategySentSerializer(serializers.Serializer[Any]):
     answered = serializers.BooleanField()
 
 
-class StrategyPreviewSerializer(serializers.Serializer[Preview]):
+class StrategyPreviewSerializer(serializers.Serializer[CallPreview]):
     """What a call would send. `flags`: what the shown texts hold that speaks to the judge; they
     are passed as they are. `sent` is null without an endpoint, or where `refused` says why."""
 
@@ -162,10 +167,10 @@ class StrategyParseAskedSerializer(StrategyTriedSerializer):
     """A reply to be read as a run would read it, with how it ended."""
 
     text = serializers.CharField(allow_blank=True, max_length=LONGEST_REPLY, trim_whitespace=False)
-    finish = serializers.ChoiceField(choices=list(described.FINISHES), default="stop")
+    finish = serializers.ChoiceField(choices=list(described.FINISH_DESCRIPTIONS), default="stop")
 
 
-class StrategyReadingSerializer(serializers.Serializer[Reading]):
+class StrategyReadingSerializer(serializers.Serializer[ParsedReply]):
     """What was read: `value` is a number, a word, true or false, or one for each metric, with a
     cause in the place of what was not read; null says why in `cause`."""
 

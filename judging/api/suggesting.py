@@ -10,27 +10,29 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import access
-from annotation.api.answering import REFUSED
-from judging.api.answering import RUN, done, found
+from annotation.api.answering import REFUSED_RESPONSES
+from judging.api.answering import RUN_PATH, call_or_422, get_run_or_404
 from judging.making import suggesting
-from judging.making.suggesting import Taken
+from judging.making.suggesting import SuggestionCounts
 
 
-class TakenSerializer(serializers.Serializer[Taken]):
+class TakenSerializer(serializers.Serializer[SuggestionCounts]):
     """How many prompts the run suggests an ability for, and for how many that is new."""
 
     suggested = serializers.IntegerField()
     new = serializers.IntegerField()
 
 
-@extend_schema(request=None, responses={200: TakenSerializer, **REFUSED})
+@extend_schema(request=None, responses={200: TakenSerializer, **REFUSED_RESPONSES})
 @api_view(["POST"])
-def take(request: Request, slug: str, number: int) -> Response:
+def take_suggestions(request: Request, slug: str, number: int) -> Response:
     """Keep what a run suggests with its items. Nothing is sorted by it; again is nothing new."""
     lead = access.member_for(request, slug, right="manage")
-    run = found(lead, number)
-    taken: Any = done(lambda: suggesting.take(run, access.seated(lead)))
+    run = get_run_or_404(lead, number)
+    taken: Any = call_or_422(
+        lambda: suggesting.store_suggestions(run, access.ensure_membership(lead))
+    )
     return Response(TakenSerializer(taken).data)
 
 
-urlpatterns = [path(RUN + "suggestions/", take, name="api-run-suggestions")]
+urlpatterns = [path(RUN_PATH + "suggestions/", take_suggestions, name="api-run-suggestions")]

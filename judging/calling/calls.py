@@ -18,7 +18,7 @@ from judging.strategies import Strategy
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PlannedCall:
     """A call to make for a sample of an outcome: what it shows beside the item's texts, and the
     reading that this comes from."""
 
@@ -29,48 +29,51 @@ class Wanted:
     fed_by: int | None = None
 
 
-_Checked = dict[tuple[int, str], tuple[dict[str, str], int]]
-Refuse = Callable[[Outcome, str], None]
+_CheckedExplanations = dict[tuple[int, str], tuple[dict[str, str], int]]
+RefusalHandler = Callable[[Outcome, str], None]
 
 
-def first(
+def build_first_calls(
     run: Run, strategy: Strategy, batch: Sequence[Outcome], *, base: Run | None = None
-) -> list[Wanted]:
+) -> list[PlannedCall]:
     """The calls with which these outcomes of a run begin; an explanation check is over `base`,
     by default the run's source."""
-    checked: _Checked = {}
+    checked: _CheckedExplanations = {}
     if strategy.frame == "explanation":
-        checked = _checked(base or rendering.base_of(run), strategy, batch)
-    remarks = rendering.guided(run, {outcome.item_id for outcome in batch})
+        checked = _load_checked_explanations(
+            base or rendering.get_checked_run(run), strategy, batch
+        )
+    remarks = rendering.load_guidance(run, {outcome.item_id for outcome in batch})
     wanted = []
     for outcome in batch:
         more, fed_by = checked.get((outcome.item_id, outcome.axis), ({}, None))
         more = more | remarks.get(outcome.item_id, {})
         wanted += [
-            Wanted(outcome, spec, sample, more, fed_by)
-            for spec in specs(strategy, outcome)
+            PlannedCall(outcome, spec, sample, more, fed_by)
+            for spec in list_call_specs(strategy, outcome)
             for sample in range(run.samples)
         ]
     return wanted
 
 
-def specs(strategy: Strategy, outcome: Outcome, step: int = 0) -> tuple[CallSpec, ...]:
+def list_call_specs(strategy: Strategy, outcome: Outcome, step: int = 0) -> tuple[CallSpec, ...]:
     """The calls that one sample of an outcome needs at a step."""
     axis = outcome.axis if strategy.axes else ""
-    return frames.calls(strategy, axis=axis, step=step)
+    return frames.list_calls(strategy, axis=axis, step=step)
 
 
-def make(run: Run, strategy: Strategy, wanted: Iterable[Wanted]) -> list[int]:
+def create_calls(run: Run, strategy: Strategy, wanted: Iterable[PlannedCall]) -> list[int]:
     """Make these calls; the outcomes of them of which a reply is there already.
 
     Made twice they are there once. An outcome whose item makes no request (a text that cannot be
     sent, or is not there) is missing with the cause "rejected".
     """
     planned = [
-        (one, digest) for one, digest, _ in rendered(run, strategy, wanted, refused=Outcome.reject)
+        (one, digest)
+        for one, digest, _ in render_calls(run, strategy, wanted, refused=Outcome.reject)
     ]
     with writing.transact():
-        known = _requests(run, planned)
+        known = _get_or_create_requests(run, planned)
         Call.objects.bulk_create(
             (
                 Call(
@@ -94,46 +97,51 @@ def make(run: Run, strategy: Strategy, wanted: Iterable[Wanted]) -> list[int]:
     return list({one.outcome.pk for one, digest in planned if known[digest][0] in answered})
 
 
-def rendered(
+def render_calls(
     run: Run,
     strategy: Strategy,
-    wanted: Iterable[Wanted],
+    wanted: Iterable[PlannedCall],
     *,
-    refused: Refuse = lambda outcome, reason: None,
-) -> Iterator[tuple[Wanted, str, bytes]]:
+    refused: RefusalHandler = lambda outcome, reason: None,
+) -> Iterator[tuple[PlannedCall, str, bytes]]:
     """The calls with the digests and bodies of their requests, outcome by outcome.
 
     One whose item makes no request goes to `refused` with the reason, and none of its calls is
     among them.
     """
-    everywhere, digest_of = rendering.shown_to_all(run, strategy), rendering.digests_of(run)
+    everywhere, digest_of = (
+        rendering.load_shared_texts(run, strategy),
+        rendering.build_digest_function(run),
+    )
     for _, group in groupby(wanted, key=lambda one: (one.outcome.item_id, one.outcome.axis)):
         asked = list(group)
         try:
-            yield from _rendered(run, strategy, asked, everywhere, digest_of)
+            yield from _render_outcome_calls(run, strategy, asked, everywhere, digest_of)
         except ValueError as error:
             refused(asked[0].outcome, str(error))
 
 
-def _rendered(
+def _render_outcome_calls(
     run: Run,
     strategy: Strategy,
-    asked: Sequence[Wanted],
+    asked: Sequence[PlannedCall],
     everywhere: Mapping[str, str],
     digest_of: Callable[[bytes, int], str],
-) -> list[tuple[Wanted, str, bytes]]:
+) -> list[tuple[PlannedCall, str, bytes]]:
     """The calls of one outcome; what only the sample tells apart is rendered once."""
     bodies: dict[tuple[CallSpec, int | None], bytes] = {}
     for one in asked:
         if (one.spec, one.fed_by) not in bodies:
             texts, more = one.outcome.revision.texts, {**everywhere, **one.more}
-            body = rendering.body_of(run, texts, one.spec, strategy, more)
+            body = rendering.render_body(run, texts, one.spec, strategy, more)
             bodies[one.spec, one.fed_by] = body
     found = [(one, bodies[one.spec, one.fed_by]) for one in asked]
     return [(one, digest_of(body, one.sample), body) for one, body in found]
 
 
-def _requests(run: Run, planned: Sequence[tuple[Wanted, str]]) -> dict[str, tuple[int, str]]:
+def _get_or_create_requests(
+    run: Run, planned: Sequence[tuple[PlannedCall, str]]
+) -> dict[str, tuple[int, str]]:
     """Id and state of the request of each digest; what was not there is made.
 
     In one order, so that two runs that want the same requests do not wait for each other. They
@@ -148,7 +156,7 @@ def _requests(run: Run, planned: Sequence[tuple[Wanted, str]]) -> dict[str, tupl
                 endpoint_id=run.endpoint_id,
                 sample=samples[digest],
                 occasion=run.occasion,
-                place=planning.place(run.seed, digest),
+                place=planning.draw_place(run.seed, digest),
             )
             for digest in sorted(samples)
         ),
@@ -161,7 +169,9 @@ def _requests(run: Run, planned: Sequence[tuple[Wanted, str]]) -> dict[str, tupl
     return known
 
 
-def _checked(base: Run, strategy: Strategy, batch: Sequence[Outcome]) -> _Checked:
+def _load_checked_explanations(
+    base: Run, strategy: Strategy, batch: Sequence[Outcome]
+) -> _CheckedExplanations:
     """What an explanation check shows of items by id and axis, and the reading it is from.
 
     Items without an explanation are left out, so that their calls cannot be rendered.
@@ -174,7 +184,7 @@ def _checked(base: Run, strategy: Strategy, batch: Sequence[Outcome]) -> _Checke
     said = {reading.reply.request_id: reading for reading in readings.select_related("reply")}
     scale = base.asked().scale
     return {
-        place: (rendering.explained(reading.explanation, reading.value, scale), reading.pk)
+        place: (rendering.format_explanation(reading.explanation, reading.value, scale), reading.pk)
         for place, request in asked.items()
         if (reading := said.get(request)) and reading.explanation
     }

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from judging.calling import calls, rendering
-from judging.calling.calls import Wanted
+from judging.calling.calls import PlannedCall
 from judging.models import Outcome
 from judging.prompts.frames import CallSpec
-from judging.replies.outputs import Reading
+from judging.replies.outputs import ParsedReply
 from judging.strategies import Strategy
 
 
-class Asked(NamedTuple):
+class CallRow(NamedTuple):
     """A call with what came of its request; the reply's columns are None without a reply.
 
     `shown` is the value of the reading that the call shows.
@@ -44,7 +44,7 @@ class Asked(NamedTuple):
 
 
 # Plain columns: whole rows of three tables took three times as long.
-COLUMNS = (
+CALL_COLUMNS = (
     "outcome", "role", "order", "axis", "step", "sample", "fed_by__value", "request",
     "request__state", "request__cause", "request__reply", "request__reply__text",
     "request__reply__finish",
@@ -52,12 +52,12 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Standing:
+class ChainState:
     """`said` is what the last step of every sample says, and `further` the calls to make next,
     each with the reply that feeds it; `is_over` when nothing is open and nothing to be made."""
 
-    said: dict[tuple[CallSpec, int], Reading] = field(default_factory=dict)
-    further: list[tuple[Wanted, int]] = field(default_factory=list)
+    said: dict[tuple[CallSpec, int], ParsedReply] = field(default_factory=dict)
+    further: list[tuple[PlannedCall, int]] = field(default_factory=list)
     is_open: bool = False
 
     @property
@@ -65,15 +65,15 @@ class Standing:
         return bool(self.said) and not self.further and not self.is_open
 
 
-def stand(
+def build_chain_state(
     strategy: Strategy,
     outcome: Outcome,
-    asked: Sequence[Asked],
-    readings: Mapping[int, Reading],
-) -> Standing:
+    asked: Sequence[CallRow],
+    readings: Mapping[int, ParsedReply],
+) -> ChainState:
     """Where an outcome stands with the readings, by request, of those of its calls that ended."""
-    standing = Standing()
-    by_sample: dict[int, list[Asked]] = defaultdict(list)
+    standing = ChainState()
+    by_sample: dict[int, list[CallRow]] = defaultdict(list)
     for call in asked:
         by_sample[call.sample].append(call)
     for sample, chain in by_sample.items():
@@ -86,26 +86,26 @@ def stand(
         elif step == strategy.last_step:
             standing.said.update({(spec, sample): said for spec, said in known.items()})
         elif broken := next((said for said in known.values() if said.value is None), None):
-            standing.said.update(_broken(strategy, outcome, sample, broken))
+            standing.said.update(_end_unreadable_chain(strategy, outcome, sample, broken))
         else:
-            standing.further.extend(_next(strategy, outcome, chain, known))
+            standing.further.extend(_build_next_calls(strategy, outcome, chain, known))
     return standing
 
 
-def _broken(
-    strategy: Strategy, outcome: Outcome, sample: int, said: Reading
-) -> dict[tuple[CallSpec, int], Reading]:
+def _end_unreadable_chain(
+    strategy: Strategy, outcome: Outcome, sample: int, said: ParsedReply
+) -> dict[tuple[CallSpec, int], ParsedReply]:
     """A step that could not be read stands for the last one, which is never asked."""
-    last = calls.specs(strategy, outcome, strategy.last_step)
-    return {(spec, sample): Reading(None, cause=said.cause) for spec in last}
+    last = calls.list_call_specs(strategy, outcome, strategy.last_step)
+    return {(spec, sample): ParsedReply(None, cause=said.cause) for spec in last}
 
 
-def _next(
+def _build_next_calls(
     strategy: Strategy,
     outcome: Outcome,
-    chain: Sequence[Asked],
-    known: Mapping[CallSpec, Reading],
-) -> list[tuple[Wanted, int]]:
+    chain: Sequence[CallRow],
+    known: Mapping[CallSpec, ParsedReply],
+) -> list[tuple[PlannedCall, int]]:
     """The calls of the next step of a chain, and the replies whose readings feed them."""
     made = []
     for call in chain:
@@ -113,11 +113,11 @@ def _next(
             continue
         before = [one for one in chain if (one.role, one.order) == (call.role, call.order)]
         more = {
-            strategy.step(one.step - 1).name: rendering.as_text(one.shown)
+            strategy.step(one.step - 1).name: rendering.format_value(one.shown)
             for one in before
             if one.step > 0
         }
-        more[strategy.step(call.step).name] = rendering.as_text(known[call.spec].value)
+        more[strategy.step(call.step).name] = rendering.format_value(known[call.spec].value)
         spec = replace(call.spec, step=call.step + 1)
-        made.append((Wanted(outcome, spec, call.sample, more), call.reply_id))
+        made.append((PlannedCall(outcome, spec, call.sample, more), call.reply_id))
     return made

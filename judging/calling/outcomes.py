@@ -12,14 +12,14 @@ from django.utils import timezone
 from annotation import bulk, writing
 from annotation.models import Revision
 from judging.calling import calls, chains
-from judging.calling.calls import Wanted
-from judging.calling.chains import Asked, Standing
+from judging.calling.calls import PlannedCall
+from judging.calling.chains import CallRow, ChainState
 from judging.models import Call, Outcome, Reading, Run
 from judging.querysets import OutcomeQuerySet
 from judging.replies import decisions, outputs
 from judging.strategies import Strategy
 
-_DECIDED = {
+_OUTCOME_COLUMNS = {
     "result": "text",
     "detail": "text",
     "cause": "text",
@@ -37,9 +37,9 @@ _READING = {
 }
 
 
-def begin(run: Run, strategy: Strategy, batch: Sequence[Outcome]) -> None:
+def start_outcomes(run: Run, strategy: Strategy, batch: Sequence[Outcome]) -> None:
     """Make the first calls of these outcomes, and decide those whose replies are there already."""
-    settle(calls.make(run, strategy, calls.first(run, strategy, batch)))
+    settle(calls.create_calls(run, strategy, calls.build_first_calls(run, strategy, batch)))
 
 
 def settle(outcome_ids: Iterable[int]) -> int:
@@ -53,7 +53,9 @@ def settle(outcome_ids: Iterable[int]) -> int:
         settled = _settle(Outcome.objects.pending().filter(pk__among=list(outcome_ids)))
     decided = sum(one.decided for one in settled)
     ahead = (one for one in settled if one.further)
-    answered = [pk for one in ahead for pk in calls.make(one.run, one.strategy, one.further)]
+    answered = [
+        pk for one in ahead for pk in calls.create_calls(one.run, one.strategy, one.further)
+    ]
     return decided + settle(answered) if answered else decided
 
 
@@ -67,28 +69,30 @@ def decide_again(outcome_ids: Iterable[int]) -> int:
     return sum(one.decided for one in settled)
 
 
-def decisions_of(run: Run, found: Sequence[Outcome]) -> list[tuple[Outcome, decisions.Decision]]:
+def compute_decisions(
+    run: Run, found: Sequence[Outcome]
+) -> list[tuple[Outcome, decisions.Decision]]:
     """What the run's parser, which need not be the stored one, makes of outcomes that are over.
 
     Its readings are stored if they were not there, and no outcome is changed.
     """
     strategy = run.asked()
     with writing.transact():
-        standings = _standings(run, strategy, found)
-    return _decided(strategy, found, standings)
+        standings = _load_chain_states(run, strategy, found)
+    return _decide_finished(strategy, found, standings)
 
 
 @dataclass(frozen=True)
-class _Settled:
+class _SettledRun:
     """How many outcomes of a run were decided, and the calls that its chains want next."""
 
     run: Run
     strategy: Strategy
     decided: int
-    further: list[Wanted]
+    further: list[PlannedCall]
 
 
-def _settle(found: OutcomeQuerySet) -> list[_Settled]:
+def _settle(found: OutcomeQuerySet) -> list[_SettledRun]:
     by_run: dict[int, list[Outcome]] = defaultdict(list)
     # Locked, so that what is read here is not older than a retry that begins now.
     for outcome in found.order_by("pk").select_for_update(no_key=True):
@@ -97,21 +101,21 @@ def _settle(found: OutcomeQuerySet) -> list[_Settled]:
     return [_settle_run(runs[run_id], outcomes) for run_id, outcomes in by_run.items()]
 
 
-def _settle_run(run: Run, found: list[Outcome]) -> _Settled:
+def _settle_run(run: Run, found: list[Outcome]) -> _SettledRun:
     strategy = run.asked()
-    standings = _standings(run, strategy, found)
-    decided = _decided(strategy, found, standings)
+    standings = _load_chain_states(run, strategy, found)
+    decided = _decide_finished(strategy, found, standings)
     for outcome, decision in decided:
-        apply(outcome, decision, strategy)
-    write([outcome for outcome, _ in decided])
+        apply_decision(outcome, decision, strategy)
+    store_decisions([outcome for outcome, _ in decided])
     further = [one for standing in standings.values() for one in standing.further]
     # Nobody asks for a cancelled run any more.
-    wanted = _fed(run, further) if run.state != Run.State.CANCELLED else []
-    return _Settled(run, strategy, len(decided), wanted)
+    wanted = _attach_readings(run, further) if run.state != Run.State.CANCELLED else []
+    return _SettledRun(run, strategy, len(decided), wanted)
 
 
-def _decided(
-    strategy: Strategy, found: Sequence[Outcome], standings: Mapping[int, Standing]
+def _decide_finished(
+    strategy: Strategy, found: Sequence[Outcome], standings: Mapping[int, ChainState]
 ) -> list[tuple[Outcome, decisions.Decision]]:
     """The outcomes that are over, each with what its replies come to."""
     over = [outcome for outcome in found if standings[outcome.pk].is_over]
@@ -126,20 +130,22 @@ def _decided(
     ]
 
 
-def _standings(run: Run, strategy: Strategy, found: Sequence[Outcome]) -> dict[int, Standing]:
+def _load_chain_states(
+    run: Run, strategy: Strategy, found: Sequence[Outcome]
+) -> dict[int, ChainState]:
     made = Call.objects.filter(outcome__among=[outcome.pk for outcome in found]).order_by("pk")
-    asked = [Asked(*columns) for columns in made.values_list(*chains.COLUMNS)]
+    asked = [CallRow(*columns) for columns in made.values_list(*chains.CALL_COLUMNS)]
     readings = _readings(run, strategy, asked)
-    by_outcome: dict[int, list[Asked]] = defaultdict(list)
+    by_outcome: dict[int, list[CallRow]] = defaultdict(list)
     for call in asked:
         by_outcome[call.outcome_id].append(call)
     return {
-        outcome.pk: chains.stand(strategy, outcome, by_outcome[outcome.pk], readings)
+        outcome.pk: chains.build_chain_state(strategy, outcome, by_outcome[outcome.pk], readings)
         for outcome in found
     }
 
 
-def _fed(run: Run, further: Sequence[tuple[Wanted, int]]) -> list[Wanted]:
+def _attach_readings(run: Run, further: Sequence[tuple[PlannedCall, int]]) -> list[PlannedCall]:
     """The calls with the readings that feed them."""
     if not further:
         return []
@@ -149,7 +155,7 @@ def _fed(run: Run, further: Sequence[tuple[Wanted, int]]) -> list[Wanted]:
     return [replace(one, fed_by=reading_of[reply]) for one, reply in further]
 
 
-def apply(outcome: Outcome, decision: decisions.Decision, strategy: Strategy) -> None:
+def apply_decision(outcome: Outcome, decision: decisions.Decision, strategy: Strategy) -> None:
     """Put a decision on an outcome, which is not stored by that.
 
     The share counts for repeats alone: a vote is one verdict, however narrow.
@@ -159,19 +165,21 @@ def apply(outcome: Outcome, decision: decisions.Decision, strategy: Strategy) ->
     outcome.share = None if strategy.votes or strategy.fold else decision.share
 
 
-def write(decided: Sequence[Outcome]) -> None:
+def store_decisions(decided: Sequence[Outcome]) -> None:
     """Store what was decided, inside the caller's transaction."""
     rows = [
         (row.result, row.detail, row.cause, row.share, json.dumps(row.values), row.pk)
         for row in decided
     ]
-    bulk.update(Outcome._meta.db_table, _DECIDED, rows)
+    bulk.update(Outcome._meta.db_table, _OUTCOME_COLUMNS, rows)
 
 
-def _readings(run: Run, strategy: Strategy, asked: Sequence[Asked]) -> dict[int, outputs.Reading]:
+def _readings(
+    run: Run, strategy: Strategy, asked: Sequence[CallRow]
+) -> dict[int, outputs.ParsedReply]:
     """What each terminal request of the calls says, by request; a failed one says its cause."""
     said = {
-        call.request_id: outputs.Reading(None, path="", cause=call.cause)
+        call.request_id: outputs.ParsedReply(None, path="", cause=call.cause)
         for call in asked
         if call.state == "failed"
     }
@@ -179,13 +187,19 @@ def _readings(run: Run, strategy: Strategy, asked: Sequence[Asked]) -> dict[int,
     replies = [call.reply_id for call in answered.values()]
     stored = Reading.objects.filter(reply__among=replies, parser=run.parser)
     known = {row.reply_id: _from_row(row) for row in stored}
-    known |= _read(run, strategy, [one for one in answered.values() if one.reply_id not in known])
+    known |= _parse_replies(
+        run, strategy, [one for one in answered.values() if one.reply_id not in known]
+    )
     return said | {pk: known[call.reply_id] for pk, call in answered.items() if call.reply_id}
 
 
-def _read(run: Run, strategy: Strategy, asked: Iterable[Asked]) -> dict[int, outputs.Reading]:
+def _parse_replies(
+    run: Run, strategy: Strategy, asked: Iterable[CallRow]
+) -> dict[int, outputs.ParsedReply]:
     made = {
-        call.reply_id: outputs.read(strategy, call.text or "", call.finish or "", spec=call.spec)
+        call.reply_id: outputs.parse_reply(
+            strategy, call.text or "", call.finish or "", spec=call.spec
+        )
         for call in asked
         if call.reply_id
     }
@@ -193,7 +207,7 @@ def _read(run: Run, strategy: Strategy, asked: Iterable[Asked]) -> dict[int, out
     return made
 
 
-def _store_readings(parser: str, made: Mapping[int, outputs.Reading]) -> None:
+def _store_readings(parser: str, made: Mapping[int, outputs.ParsedReply]) -> None:
     """Keep what a parser made of replies, by their ids; one that is there already stays."""
     now = connection.ops.adapt_datetimefield_value(timezone.now())
     rows = [
@@ -207,5 +221,5 @@ def _as_json(value: Any) -> str | None:
     return None if value is None else json.dumps(value)
 
 
-def _from_row(row: Reading) -> outputs.Reading:
-    return outputs.Reading(row.value, row.path, row.cause, row.explanation)
+def _from_row(row: Reading) -> outputs.ParsedReply:
+    return outputs.ParsedReply(row.value, row.path, row.cause, row.explanation)

@@ -4,11 +4,11 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from judging.strategies import canonical, digest
-from stats.lots import lot
+from judging.strategies import compute_digest, dump_canonical
+from stats.lots import draw_number
 
 
-def request_digests(
+def build_request_hasher(
     *,
     provider: str,
     address: str,
@@ -32,7 +32,7 @@ def request_digests(
     }
     # Keys are sorted: only an address, whose quotes are escaped, stands before the first place,
     # and nothing behind the last.
-    text = canonical(common | {"body": "", "sample": ""})
+    text = dump_canonical(common | {"body": "", "sample": ""})
     head, rest = text.split('"body":""', 1)
     middle, tail = rest.rsplit('"sample":""', 1)
 
@@ -44,7 +44,7 @@ def request_digests(
     return digest_of
 
 
-def run_digest(
+def compute_run_digest(
     *,
     strategy: str,
     renderer: str,
@@ -79,26 +79,26 @@ def run_digest(
         pinned["sources"] = runs
     if occasion:
         pinned["occasion"] = occasion
-    return digest(pinned)
+    return compute_digest(pinned)
 
 
-def shuffled(seed: int, keys: Iterable[str]) -> list[str]:
+def shuffle_keys(seed: int, keys: Iterable[str]) -> list[str]:
     """`keys` in an order that only the seed and the keys decide, on every Python alike.
 
     A key's place against another does not depend on which others are there, so a part of the
     items is asked in the same order as the whole. Equal keys stand together.
     """
-    return sorted(keys, key=lambda key: (place(seed, key), key))
+    return sorted(keys, key=lambda key: (draw_place(seed, key), key))
 
 
-def place(seed: int, key: str) -> int:
+def draw_place(seed: int, key: str) -> int:
     """A random place of `key` in the order of asking, 0 to 2^63 - 1: it fits a signed bigint."""
-    return lot(f"{seed}:{key}", bits=63)
+    return draw_number(f"{seed}:{key}", bits=63)
 
 
 def _digest_of_all(items: Iterable[tuple[str, str]]) -> str:
     """One item at a time: a run may hold a million, and one JSON text of them would be large."""
     total = hashlib.sha256()
     for item in items:
-        total.update(digest(item).encode("ascii"))
+        total.update(compute_digest(item).encode("ascii"))
     return total.hexdigest()

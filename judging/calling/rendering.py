@@ -15,31 +15,31 @@ from judging.prompts import criteria, frames
 from judging.prompts.frames import CallSpec
 from judging.strategies import Scale, Strategy
 
-NOTHING: Mapping[str, str] = {}
+NO_EXTRA_TEXTS: Mapping[str, str] = {}
 
 
-def body_of(
+def render_body(
     run: Run,
     texts: Mapping[str, Any],
     spec: CallSpec,
     strategy: Strategy,
-    more: Mapping[str, str] = NOTHING,
+    more: Mapping[str, str] = NO_EXTRA_TEXTS,
 ) -> bytes:
     """The exact body of a call, rendered from what the run pins."""
-    prompt = frames.render(strategy, texts, spec, more=more)
+    prompt = frames.render_prompt(strategy, texts, spec, more=more)
     # Only a JSON mode sends it, and making it takes as long as rendering the prompt.
-    schema = frames.schema(strategy, spec) if run.pinned.get("json_mode") else None
-    return providers.body_of(run.pinned, prompt, schema=schema)
+    schema = frames.build_schema(strategy, spec) if run.pinned.get("json_mode") else None
+    return providers.build_body(run.pinned, prompt, schema=schema)
 
 
-def digest_of(run: Run, body: bytes, sample: int = 0) -> str:
+def compute_request_digest(run: Run, body: bytes, sample: int = 0) -> str:
     """The digest of the request that a body makes under what the run pins."""
-    return digests_of(run)(body, sample)
+    return build_digest_function(run)(body, sample)
 
 
-def digests_of(run: Run) -> Callable[[bytes, int], str]:
+def build_digest_function(run: Run) -> Callable[[bytes, int], str]:
     """The same for many bodies and samples of a run."""
-    return planning.request_digests(
+    return planning.build_request_hasher(
         provider=run.pinned["provider"],
         address=run.pinned["address"],
         model=run.pinned["model"],
@@ -48,7 +48,7 @@ def digests_of(run: Run) -> Callable[[bytes, int], str]:
     )
 
 
-def shown_to_all(run: Run, strategy: Strategy) -> dict[str, str]:
+def load_shared_texts(run: Run, strategy: Strategy) -> dict[str, str]:
     """What every prompt of a run shows: its examples, in the texts and with the answers pinned."""
     if not run.few_shot:
         return {}
@@ -59,28 +59,30 @@ def shown_to_all(run: Run, strategy: Strategy) -> dict[str, str]:
     texts = {(one.item.key, one.digest): one.texts for one in found}
     shown = [texts[key, digest] for key, digest in run.few_shot]
     pairs = list(zip(shown, run.pinned["answers"], strict=True))
-    return {"examples": frames.examples(strategy, pairs)}
+    return {"examples": frames.render_examples(strategy, pairs)}
 
 
-def guided(run: Run, items: Iterable[int]) -> dict[int, dict[str, str]]:
+def load_guidance(run: Run, items: Iterable[int]) -> dict[int, dict[str, str]]:
     """What prompts of a run show of what people said against items, by the ids of these."""
-    said = pins.own(run.pinned).guidance
+    said = pins.load_overrides(run.pinned).guidance
     if not said:
         return {}
     keys = Item.objects.filter(pk__among=list(items)).values_list("pk", "key")
-    return {pk: {"guidance": criteria.guidance(said[key])} for pk, key in keys if key in said}
-
-
-def bodies(run: Run, requests: Collection[int]) -> dict[int, bytes]:
-    """The exact bodies of requests of a run by their ids, rendered again from what it pins."""
-    strategy = run.asked()
     return {
-        pk: body_of(run, one.texts, one.spec, strategy, one.more)
-        for pk, one in shown(run, strategy, requests).items()
+        pk: {"guidance": criteria.render_guidance(said[key])} for pk, key in keys if key in said
     }
 
 
-class Shown(NamedTuple):
+def render_bodies(run: Run, requests: Collection[int]) -> dict[int, bytes]:
+    """The exact bodies of requests of a run by their ids, rendered again from what it pins."""
+    strategy = run.asked()
+    return {
+        pk: render_body(run, one.texts, one.spec, strategy, one.more)
+        for pk, one in load_prompt_inputs(run, strategy, requests).items()
+    }
+
+
+class PromptInputs(NamedTuple):
     """What the prompt of a request is rendered from."""
 
     spec: CallSpec
@@ -88,24 +90,26 @@ class Shown(NamedTuple):
     more: Mapping[str, str]
 
 
-def shown(run: Run, strategy: Strategy, requests: Collection[int]) -> dict[int, Shown]:
+def load_prompt_inputs(
+    run: Run, strategy: Strategy, requests: Collection[int]
+) -> dict[int, PromptInputs]:
     """What requests of a run show by their ids, each from one call that it answers."""
     made = Call.objects.filter(run=run, request__among=requests).values_list(*_COLUMNS)
-    asked = [_Made(*row) for row in made]
-    everywhere, said = shown_to_all(run, strategy), _said_before(strategy, asked)
-    remarks = guided(run, {call.item_id for call in asked})
+    asked = [_RenderedCallRow(*row) for row in made]
+    everywhere, said = load_shared_texts(run, strategy), _load_earlier_replies(strategy, asked)
+    remarks = load_guidance(run, {call.item_id for call in asked})
     checks = strategy.frame == "explanation"
-    scale = base_of(run).asked().scale if checks else None
+    scale = get_checked_run(run).asked().scale if checks else None
     found = {}
     for call in asked:
         more = everywhere | said.get(call.chain, {}) | remarks.get(call.item_id, {})
         if checks:
-            more |= explained(call.explanation or "", call.value, scale)
-        found[call.request_id] = Shown(call.spec, call.texts, more)
+            more |= format_explanation(call.explanation or "", call.value, scale)
+        found[call.request_id] = PromptInputs(call.spec, call.texts, more)
     return found
 
 
-class _Made(NamedTuple):
+class _RenderedCallRow(NamedTuple):
     """Columns of a call, and of the reading that it shows."""
 
     request_id: int
@@ -136,8 +140,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _said_before(
-    strategy: Strategy, asked: Sequence[_Made]
+def _load_earlier_replies(
+    strategy: Strategy, asked: Sequence[_RenderedCallRow]
 ) -> dict[tuple[int, str, int, int, int], dict[str, str]]:
     """What the steps before a call said, by the chain it belongs to: each call of a chain shows
     the reading it was fed by, and what the one before it showed."""
@@ -149,22 +153,22 @@ def _said_before(
     said: dict[tuple[int, str, int, int, int], dict[str, str]] = {}
     for *chain, step, value in fed.values_list(*columns):
         before = said.get((*chain, step - 1), {})
-        said[*chain, step] = {**before, strategy.step(step - 1).name: as_text(value)}
+        said[*chain, step] = {**before, strategy.step(step - 1).name: format_value(value)}
     return said
 
 
-def explained(explanation: str, value: Any, scale: Scale | None) -> dict[str, str]:
+def format_explanation(explanation: str, value: Any, scale: Scale | None) -> dict[str, str]:
     """What the prompt of an explanation check shows of a reading, a score with its scale."""
     ends = f" ({scale.low:g} to {scale.high:g})" if scale else ""
-    return {"explanation": explanation, "score": f"{as_text(value)}{ends}"}
+    return {"explanation": explanation, "score": f"{format_value(value)}{ends}"}
 
 
-def base_of(run: Run) -> Run:
+def get_checked_run(run: Run) -> Run:
     """The run whose explanations this one checks."""
     return run.sources.select_related("strategy").get()
 
 
-def as_text(value: Any) -> str:
+def format_value(value: Any) -> str:
     """What a reading says, as a later prompt shows it."""
     if isinstance(value, float):
         return f"{value:g}"

@@ -7,26 +7,26 @@ from annotation import writing
 from judging.calling import outcomes
 from judging.models import Run
 
-MARK = "rereading"
+PROGRESS_KEY = "rereading"
 BATCH = 200
 
 
-def go_on(run: Run) -> None:
+def decide_remaining(run: Run) -> None:
     """Decide the outcomes that the new parser has not decided yet, batch by batch."""
-    while _one_batch(run):
+    while _decide_next_batch(run):
         pass
 
 
-def _one_batch(run: Run) -> bool:
+def _decide_next_batch(run: Run) -> bool:
     """Whether there may be more."""
     with writing.transact():
         held = Run.objects.select_for_update(no_key=True).only("pk", "pinned").get(pk=run.pk)
-        if MARK not in held.pinned:
+        if PROGRESS_KEY not in held.pinned:
             return False
-        settled = run.outcomes.settled().filter(pk__gt=held.pinned[MARK]).order_by("pk")
+        settled = run.outcomes.settled().filter(pk__gt=held.pinned[PROGRESS_KEY]).order_by("pk")
         batch = list(settled.values_list("pk", flat=True)[:BATCH])
         outcomes.decide_again(batch)
-        pinned = {name: value for name, value in held.pinned.items() if name != MARK}
-        run.pinned = {**pinned, MARK: batch[-1]} if batch else pinned
+        pinned = {name: value for name, value in held.pinned.items() if name != PROGRESS_KEY}
+        run.pinned = {**pinned, PROGRESS_KEY: batch[-1]} if batch else pinned
         Run.objects.filter(pk=run.pk).update(pinned=run.pinned)
     return bool(batch)

@@ -28,39 +28,42 @@ from django.db import close_old_connections, connections
 
 from judging import clock
 from judging.engine import leasing, storing, watching
-from judging.engine.leasing import Leased
-from judging.engine.slices import LOOK_EVERY, Slice, database_thread
+from judging.engine.leasing import LeasedRequest
+from judging.engine.slices import LOOK_EVERY, TimeSlice, database_thread
 from judging.engine.slices import STOP as STOP
-from judging.engine.storing import Result
+from judging.engine.storing import CallResult
 from judging.models import Endpoint, Run
 from judging.providers import PROVIDERS, Target, connect, shared_limits
 from judging.providers.errors import EvaluatorError, Halting, Rejected, Unauthorised
-from judging.providers.keys import key_from
-from judging.providers.limits import Ledger, Limiter, Limits, Place, ledger_for
+from judging.providers.keys import read_key
+from judging.providers.limits import CallSlot, Ledger, Limiter, Limits, get_ledger
 from judging.running import runs
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-SLICE = 30.0
+SLICE_SECONDS = 30.0
 WRITE_EVERY = 0.1
 # Of what is leased, a part is in flight, a part waits to be written, and the rest must last until
 # the next lease is there.
-AHEAD = 8
+LEASED_AHEAD = 8
 # Not for every single reply: a lease of many costs little more than one of few.
-AT_ONCE = 2
+MIN_LEASE_FACTOR = 2
 DECIDE_EVERY = 0.5
 RENEW_EVERY = 3.0
 # How soon a call in flight ends once somebody stopped the run that made it.
-HANG_UP_EVERY = 0.5
+CANCEL_EVERY = 0.5
 # How long calls in flight may still take when the process is asked to stop.
-LAST_CALLS = 4.0
+LAST_CALLS_SECONDS = 4.0
 # Threads of `work_overlapping` that have not ended.
 _slices: set[threading.Thread] = set()
 
 
-def work(
-    endpoint_id: int, *, seconds: float = SLICE, last_calls: Callable[[], object] = lambda: None
+def run_slice(
+    endpoint_id: int,
+    *,
+    seconds: float = SLICE_SECONDS,
+    last_calls: Callable[[], object] = lambda: None,
 ) -> bool:
     """Ask one endpoint for up to `seconds`, and wait for the calls in flight; False if another
     worker is at it already and the limits are kept in memory, where only one can keep them.
@@ -70,26 +73,26 @@ def work(
     may begin: calls in flight may take as long as the endpoint lets them.
     """
     holder = secrets.token_hex(8)
-    if STOP.is_set() or not leasing.attend(endpoint_id, holder, clock.now()):
+    if STOP.is_set() or not leasing.acquire_endpoint(endpoint_id, holder, clock.now()):
         return False
     try:
         endpoint = Endpoint.objects.get(pk=endpoint_id)
-        _plan(endpoint, holder, seconds)
+        _plan_runs(endpoint, holder, seconds)
         if not endpoint.is_paused(clock.now()):
-            _ask(endpoint, holder, seconds, last_calls)
+            _run_event_loop(endpoint, holder, seconds, last_calls)
         # The slice had a connection of its own; this one may have been cut meanwhile.
         close_old_connections()
         for run in Run.objects.running().filter(endpoint=endpoint):
             runs.finish_if_done(run)
-            watching.leave(run)
+            watching.release_counts(run)
     finally:
         # The lease is given back also where the connection was lost.
         close_old_connections()
-        leasing.leave(endpoint_id, holder, clock.now())
+        leasing.release_endpoint(endpoint_id, holder, clock.now())
     return True
 
 
-def work_overlapping(endpoint_id: int, *, seconds: float = SLICE) -> None:
+def run_overlapping_slice(endpoint_id: int, *, seconds: float = SLICE_SECONDS) -> None:
     """`work`, in a thread of its own, until the next slice may begin: then no more is left of this
     one than calls in flight, for which `wait_for_last_calls` waits.
 
@@ -101,7 +104,7 @@ def work_overlapping(endpoint_id: int, *, seconds: float = SLICE) -> None:
     def whole() -> None:
         _slices.add(threading.current_thread())
         try:
-            work(endpoint_id, seconds=seconds, last_calls=free.set)
+            run_slice(endpoint_id, seconds=seconds, last_calls=free.set)
         except Exception as problem:
             if free.is_set():
                 log.exception("Waiting for the last calls to endpoint %s failed.", endpoint_id)
@@ -124,53 +127,55 @@ def wait_for_last_calls() -> None:
         thread.join()
 
 
-def work_on_due(*, seconds: float = SLICE) -> int:
+def run_due_slices(*, seconds: float = SLICE_SECONDS) -> int:
     """Work on every endpoint that is due and that nobody else works on; how many there were."""
-    return sum(work(pk, seconds=seconds) for pk in leasing.due_endpoints(clock.now()))
+    return sum(run_slice(pk, seconds=seconds) for pk in leasing.find_due_endpoints(clock.now()))
 
 
-def _plan(endpoint: Endpoint, holder: str, seconds: float) -> None:
+def _plan_runs(endpoint: Endpoint, holder: str, seconds: float) -> None:
     """One worker alone plans; what others would plan beside it, it plans as well."""
-    if not leasing.take_planning(endpoint.pk, holder, clock.now()):
+    if not leasing.acquire_planning(endpoint.pk, holder, clock.now()):
         return
     ends = time.monotonic() + seconds
 
     def keep_on() -> bool:
         in_time = time.monotonic() < ends and not STOP.is_set()
-        return in_time and leasing.renew(endpoint.pk, holder, clock.now(), planning=True)
+        return in_time and leasing.renew_leases(endpoint.pk, holder, clock.now(), planning=True)
 
     try:
         for run in Run.objects.planning().filter(endpoint=endpoint):
-            runs.plan(run, keep_on=_counting(run, keep_on))
+            runs.plan_calls(run, keep_on=_with_progress_counts(run, keep_on))
     finally:
         close_old_connections()
-        leasing.leave_planning(endpoint.pk, holder, clock.now())
+        leasing.release_planning(endpoint.pk, holder, clock.now())
 
 
-def _counting(run: Run, keep_on: Callable[[], bool]) -> Callable[[], bool]:
+def _with_progress_counts(run: Run, keep_on: Callable[[], bool]) -> Callable[[], bool]:
     """`keep_on`, which counts now and then how far the run is, once for all who look at it."""
     due = 0.0
 
     def keep_on_counting() -> bool:
         nonlocal due
         if time.monotonic() >= due:
-            due = watching.note([run.pk], clock.now()) + time.monotonic()
+            due = watching.update_counts([run.pk], clock.now()) + time.monotonic()
         return keep_on()
 
     return keep_on_counting
 
 
-def _ask(endpoint: Endpoint, holder: str, seconds: float, last_calls: Callable[[], object]) -> None:
+def _run_event_loop(
+    endpoint: Endpoint, holder: str, seconds: float, last_calls: Callable[[], object]
+) -> None:
     try:
-        target = Target(endpoint.address, key_from(endpoint.key_variable), endpoint.timeout)
+        target = Target(endpoint.address, read_key(endpoint.key_variable), endpoint.timeout)
     except Halting as error:
-        leasing.halt(endpoint, str(error))
+        leasing.pause_endpoint_runs(endpoint, str(error))
         return
     with (
         database_thread("records") as records,
         database_thread("leases and decisions") as background,
     ):
-        work = Slice(
+        work = TimeSlice(
             endpoint=endpoint,
             provider=PROVIDERS[endpoint.provider],
             target=target,
@@ -180,15 +185,15 @@ def _ask(endpoint: Endpoint, holder: str, seconds: float, last_calls: Callable[[
             background=background,
             last_calls=last_calls,
         )
-        asyncio.run(_slice(work))
+        asyncio.run(_run_tasks(work))
 
 
 @asynccontextmanager
-async def _ledger(endpoint: Endpoint) -> AsyncIterator[Ledger]:
+async def _open_ledger(endpoint: Endpoint) -> AsyncIterator[Ledger]:
     """What all who call the endpoint share: in Redis if there is one, else in this process."""
     limits = Limits(endpoint.in_flight, endpoint.per_minute, endpoint.tokens_per_minute)
     if not settings.REDIS_URL or PROVIDERS[endpoint.provider].offline:
-        yield ledger_for(endpoint.name, limits)
+        yield get_ledger(endpoint.name, limits)
         return
     async with shared_limits.connect(settings.REDIS_URL) as client:
         key = f"{settings.REDIS_PREFIX}:limits:{endpoint.name}"
@@ -199,36 +204,43 @@ async def _ledger(endpoint: Endpoint) -> AsyncIterator[Ledger]:
             await ledger.settle()
 
 
-async def _slice(work: Slice) -> None:
+async def _run_tasks(work: TimeSlice) -> None:
     async with (
-        _ledger(work.endpoint) as ledger,
+        _open_ledger(work.endpoint) as ledger,
         connect(settings.EVALUATOR_HOSTS) as session,
         asyncio.TaskGroup() as group,
     ):
         work.limiter, work.session = Limiter(ledger), session
         attendants = [
             group.create_task(attend(work))
-            for attend in (_write, _decide, _renew, _keep, _count, _hang_up)
+            for attend in (
+                _write_results,
+                _decide_outcomes,
+                _renew_leases,
+                _keep_slots,
+                _count_progress,
+                _cancel_unwanted_calls,
+            )
         ]
-        callers = [group.create_task(_call(work)) for _ in range(work.endpoint.in_flight)]
-        await _lease(work)
+        callers = [group.create_task(_ask_requests(work)) for _ in range(work.endpoint.in_flight)]
+        await _keep_leased(work)
         work.over = True
-        await _end_calls(work, callers)
+        await _finish_calls(work, callers)
         work.all_stored.set()
         await work.ended.join()
         for attendant in attendants:
             attendant.cancel()
 
 
-async def _lease(work: Slice) -> None:
+async def _keep_leased(work: TimeSlice) -> None:
     """Keep AHEAD times as many requests leased as may be in flight, until time or work is over."""
     in_flight, looked = work.endpoint.in_flight, 0.0
     while not work.closing():
-        room = AHEAD * in_flight - work.open
-        count = room if room >= AT_ONCE * in_flight else 0
+        room = LEASED_AHEAD * in_flight - work.open
+        count = room if room >= MIN_LEASE_FACTOR * in_flight else 0
         # Without room the runs are looked at all the same: one may have been paused.
         if count or time.monotonic() - looked >= LOOK_EVERY:
-            batch = await work.in_database(partial(_lease_now, work, count), work.background)
+            batch = await work.in_database(partial(_lease_batch, work, count), work.background)
             looked, work.runs = time.monotonic(), batch.runs
             work.open += len(batch.leased)
             for leased in batch.leased:
@@ -238,11 +250,11 @@ async def _lease(work: Slice) -> None:
         await work.any_stored()
 
 
-def _lease_now(work: Slice, count: int) -> leasing.Batch:
-    return leasing.lease(work.endpoint, work.holder, count, clock.now())
+def _lease_batch(work: TimeSlice, count: int) -> leasing.LeasedBatch:
+    return leasing.lease_requests(work.endpoint, work.holder, count, clock.now())
 
 
-async def _call(work: Slice) -> None:
+async def _ask_requests(work: TimeSlice) -> None:
     """Ask one request after the other; every leased one ends in exactly one result."""
     while True:
         leased = await work.todo.get()
@@ -250,7 +262,7 @@ async def _call(work: Slice) -> None:
         try:
             if work.wants(leased) and work.limiter:
                 async with work.limiter.slot(leased.tokens) as place:
-                    result = await _asked(work, leased, place)
+                    result = await _ask_request(work, leased, place)
                     # At once: until the ledger has heard of it, it may be long.
                     work.done.put_nowait(result)
         except asyncio.CancelledError:
@@ -267,14 +279,14 @@ async def _call(work: Slice) -> None:
             failed = EvaluatorError(f"{type(error).__name__} in this program")
         finally:
             if result is None:
-                work.done.put_nowait(Result(leased, error=failed))
+                work.done.put_nowait(CallResult(leased, error=failed))
 
 
-async def _asked(work: Slice, leased: Leased, place: Place) -> Result:
+async def _ask_request(work: TimeSlice, leased: LeasedRequest, place: CallSlot) -> CallResult:
     """What came of a request whose turn it is, which may no longer be wanted."""
     if not work.wants(leased):
         place.used = 0
-        return Result(leased)
+        return CallResult(leased)
     call = asyncio.create_task(work.provider.ask(work.session, work.target, leased.body))
     work.begun[call] = leased
     try:
@@ -283,29 +295,29 @@ async def _asked(work: Slice, leased: Leased, place: Place) -> Result:
         del work.begun[call]
     if answer.tokens_in is not None and answer.tokens_out is not None:
         place.used = answer.tokens_in + answer.tokens_out
-    return Result(leased, answer)
+    return CallResult(leased, answer)
 
 
-async def _write(work: Slice) -> None:
+async def _write_results(work: TimeSlice) -> None:
     """Commit results in groups; a failure that needs a person pauses the endpoint's runs."""
     while True:
         group = [await work.done.get()]
         await asyncio.sleep(WRITE_EVERY * 0.7)
-        group += _all_in(work.done)
-        await work.in_database(partial(_store, work, group), work.records)
+        group += _drain(work.done)
+        await work.in_database(partial(_store_group, work, group), work.records)
         work.open -= len(group)
         work.stored.set()
         work.ended.put_nowait(group)
 
 
-def _store(work: Slice, group: Sequence[Result]) -> None:
-    storing.store(work.endpoint, work.holder, group)
+def _store_group(work: TimeSlice, group: Sequence[CallResult]) -> None:
+    storing.store_results(work.endpoint, work.holder, group)
     halting = next((one.error for one in group if isinstance(one.error, Halting)), None)
     if halting:
-        leasing.halt(work.endpoint, f"{halting}{_remedy(work.endpoint, halting)}")
+        leasing.pause_endpoint_runs(work.endpoint, f"{halting}{_remedy(work.endpoint, halting)}")
     rejected = [(one.leased, str(one.error)) for one in group if isinstance(one.error, Rejected)]
     if rejected:
-        work.runs -= leasing.heed_refusals(rejected)
+        work.runs -= leasing.pause_refused_runs(rejected)
 
 
 def _remedy(endpoint: Endpoint, problem: Halting) -> str:
@@ -320,7 +332,7 @@ def _remedy(endpoint: Endpoint, problem: Halting) -> str:
     )
 
 
-async def _decide(work: Slice) -> None:
+async def _decide_outcomes(work: TimeSlice) -> None:
     """Make outcomes of what is on record: nobody waits for them, and many at once cost less.
 
     A part at a time, so that a lease waits for one part alone.
@@ -329,35 +341,35 @@ async def _decide(work: Slice) -> None:
         first = await work.ended.get()
         with suppress(TimeoutError):
             await asyncio.wait_for(work.all_stored.wait(), DECIDE_EVERY)
-        groups = [first, *_all_in(work.ended)]
+        groups = [first, *_drain(work.ended)]
         ended = [one for group in groups for one in group]
-        for at in range(0, len(ended), storing.PART):
-            part = ended[at : at + storing.PART]
-            await work.in_database(partial(storing.decide, part), work.background)
+        for at in range(0, len(ended), storing.DECIDE_BATCH):
+            part = ended[at : at + storing.DECIDE_BATCH]
+            await work.in_database(partial(storing.decide_outcomes, part), work.background)
         for _ in groups:
             work.ended.task_done()
 
 
-def _all_in(queue: asyncio.Queue[T]) -> list[T]:
+def _drain(queue: asyncio.Queue[T]) -> list[T]:
     return [queue.get_nowait() for _ in range(queue.qsize())]
 
 
-async def _renew(work: Slice) -> None:
+async def _renew_leases(work: TimeSlice) -> None:
     """Keep the leases; a worker that was taken for dead stops asking."""
     while True:
         await asyncio.sleep(RENEW_EVERY)
-        renewed = partial(_renewed, work)
+        renewed = partial(_renew_once, work)
         if not await work.in_database(renewed, work.background):
             log.warning("Another worker took over endpoint %s.", work.endpoint.name)
             work.over = True
             return
 
 
-def _renewed(work: Slice) -> bool:
-    return leasing.renew(work.endpoint.pk, work.holder, clock.now())
+def _renew_once(work: TimeSlice) -> bool:
+    return leasing.renew_leases(work.endpoint.pk, work.holder, clock.now())
 
 
-async def _keep(work: Slice) -> None:
+async def _keep_slots(work: TimeSlice) -> None:
     """Keep the places in flight, apart from the leases: a ledger that hangs must not cost them."""
     while True:
         await asyncio.sleep(RENEW_EVERY)
@@ -365,49 +377,49 @@ async def _keep(work: Slice) -> None:
             await work.limiter.ledger.keep()
 
 
-async def _hang_up(work: Slice) -> None:
+async def _cancel_unwanted_calls(work: TimeSlice) -> None:
     """End calls that nobody waits for any more, so that a server of one's own stops working on
     them. What they asked waits again, as if it had not been tried."""
     while True:
-        await asyncio.sleep(HANG_UP_EVERY)
+        await asyncio.sleep(CANCEL_EVERY)
         if asked := [leased.request_id for leased in work.begun.values()]:
-            find = partial(leasing.unwanted, asked)
+            find = partial(leasing.find_unwanted, asked)
             unwanted = await work.in_database(find, work.background)
             for call, leased in work.begun.items():
                 if leased.request_id in unwanted:
                     call.cancel()
 
 
-async def _count(work: Slice) -> None:
+async def _count_progress(work: TimeSlice) -> None:
     """Count how far the runs are, once for all who look at them."""
     rest = watching.COUNT_EVERY
     while True:
         await asyncio.sleep(rest)
         if work.runs:
-            rest = await work.in_database(partial(_counted, work), work.background)
+            rest = await work.in_database(partial(_count_once, work), work.background)
 
 
-def _counted(work: Slice) -> float:
-    return watching.note(work.runs, clock.now())
+def _count_once(work: TimeSlice) -> float:
+    return watching.update_counts(work.runs, clock.now())
 
 
-async def _end_calls(work: Slice, callers: Sequence[asyncio.Task[None]]) -> None:
+async def _finish_calls(work: TimeSlice, callers: Sequence[asyncio.Task[None]]) -> None:
     """Give back what was not begun, let calls in flight end, and see everything stored. Once all
     but the calls in flight is stored, their places alone are taken, and the next slice may begin.
     """
-    for leased in _all_in(work.todo):
-        work.done.put_nowait(Result(leased))
+    for leased in _drain(work.todo):
+        work.done.put_nowait(CallResult(leased))
     first_in_line = work.limiter.dismiss() if work.limiter else 0
     last: float | None = None
     while work.begun and (last is None or time.monotonic() < last):
         if STOP.is_set() and last is None:
-            last = time.monotonic() + LAST_CALLS
+            last = time.monotonic() + LAST_CALLS_SECONDS
         elif work.open <= len(work.begun) + first_in_line:
-            leasing.hand_over(work.endpoint.pk, work.holder)
+            leasing.hand_over_endpoint(work.endpoint.pk, work.holder)
             work.last_calls()
         await work.any_stored()
     # A second time for those who are telling a ledger that does not listen.
-    for patience in (LAST_CALLS, None):
+    for patience in (LAST_CALLS_SECONDS, None):
         for caller in callers:
             caller.cancel()
         await asyncio.wait(callers, timeout=patience)

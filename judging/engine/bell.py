@@ -25,16 +25,16 @@ from judging.results import figures
 log = logging.getLogger(__name__)
 
 # Seconds between two looks. Each is one query a kind.
-EVERY = 2.0
+LOOK_EVERY = 2.0
 # So many slices run side by side.
-SLICES = 4
+MAX_SLICES = 4
 # How many objects more than were dropped are made before young ones are looked through for
 # cycles, and how often that is done before those that stayed, and the oldest, are.
-YOUNG, OLDER = 20_000, (20, 50)
+YOUNG_OBJECTS, OLDER_THRESHOLDS = 20_000, (20, 50)
 
 
 @dataclass(frozen=True)
-class Kind:
+class WorkKind:
     """A kind of work: how what is due is found, by its ids, and how one is worked on for a slice.
 
     What another worker is at is left to it by `work`.
@@ -46,63 +46,63 @@ class Kind:
 
 
 KINDS = (
-    Kind(
+    WorkKind(
         "endpoint",
-        lambda now: leasing.due_endpoints(now),
-        lambda pk: asking.work_overlapping(pk),
+        lambda now: leasing.find_due_endpoints(now),
+        lambda pk: asking.run_overlapping_slice(pk),
     ),
-    Kind(
+    WorkKind(
         "job of settings",
-        lambda now: settings.due(now),
-        lambda pk: settings.work(pk, stopped=asking.STOP.is_set),
+        lambda now: settings.due_job_ids(now),
+        lambda pk: settings.run_job(pk, stopped=asking.STOP.is_set),
     ),
-    Kind("table of figures", lambda now: figures.due(now), lambda pk: figures.work(pk)),
-    Kind(
+    WorkKind("table of figures", lambda now: figures.list_due(now), lambda pk: figures.run_job(pk)),
+    WorkKind(
         "import",
-        lambda now: imports.due(now),
-        lambda pk: imports.work(pk, stopped=asking.STOP.is_set),
+        lambda now: imports.due_job_ids(now),
+        lambda pk: imports.run_job(pk, stopped=asking.STOP.is_set),
     ),
-    Kind(
+    WorkKind(
         "snapshot",
-        lambda now: snapshots.due(now),
-        lambda pk: snapshots.work(pk, stopped=asking.STOP.is_set),
+        lambda now: snapshots.due_job_ids(now),
+        lambda pk: snapshots.run_job(pk, stopped=asking.STOP.is_set),
     ),
-    Kind(
+    WorkKind(
         "export",
-        lambda now: exporting.due(now),
-        lambda pk: exporting.work(pk, stopped=asking.STOP.is_set),
+        lambda now: exporting.list_due(now),
+        lambda pk: exporting.run_job(pk, stopped=asking.STOP.is_set),
     ),
-    Kind(
+    WorkKind(
         "generation",
-        lambda now: generations.due(now),
-        lambda pk: generations.work(pk, stopped=asking.STOP.is_set),
+        lambda now: generations.due_job_ids(now),
+        lambda pk: generations.run_job(pk, stopped=asking.STOP.is_set),
     ),
-    Kind(
+    WorkKind(
         "items of a run",
-        lambda now: bringing.due(now),
-        lambda pk: bringing.work(pk, stopped=asking.STOP.is_set),
+        lambda now: bringing.find_due(now),
+        lambda pk: bringing.run_job(pk, stopped=asking.STOP.is_set),
     ),
-    Kind(
+    WorkKind(
         "archive of results",
-        lambda now: jobs.due(now),
-        lambda pk: jobs.work(pk, stopped=asking.STOP.is_set),
+        lambda now: jobs.list_due(now),
+        lambda pk: jobs.run_job(pk, stopped=asking.STOP.is_set),
     ),
 )
 
 
-class Bell:
+class WorkLoop:
     """A thread that looks for what is due and has it worked on, whether a broker is there or not.
 
     Stopping asks running slices to end, also those that messages started, and waits for them.
     """
 
-    def __init__(self, every: float = EVERY) -> None:
+    def __init__(self, every: float = LOOK_EVERY) -> None:
         self.every = every
-        self.life = living.Life()
-        self._busy: set[tuple[Kind, int]] = set()
+        self.life = living.WorkerStatus()
+        self._busy: set[tuple[WorkKind, int]] = set()
         self._stopped = threading.Event()
         self._again = threading.Event()
-        self._slices = ThreadPoolExecutor(SLICES, thread_name_prefix="bell-slice")
+        self._slices = ThreadPoolExecutor(MAX_SLICES, thread_name_prefix="bell-slice")
         self._thread = threading.Thread(target=self._look, name="bell", daemon=True)
 
     def start(self) -> None:
@@ -112,7 +112,7 @@ class Bell:
         gc.freeze()
         # Of what calls and rows leave behind, hardly anything is a cycle, yet looking for cycles
         # among some thousand young objects took a tenth of a worker's time.
-        gc.set_threshold(YOUNG, *OLDER)
+        gc.set_threshold(YOUNG_OBJECTS, *OLDER_THRESHOLDS)
         self._thread.start()
 
     def stop(self) -> None:
@@ -131,7 +131,7 @@ class Bell:
             self.life.idle = self.life.looked and not any(due)
             self._say(self._alive)
             close_old_connections()
-        self._say(lambda: living.end(self.life))
+        self._say(lambda: living.record_stop(self.life))
         connections.close_all()
 
     def _wait(self) -> bool:
@@ -141,7 +141,7 @@ class Bell:
         return self._stopped.is_set()
 
     def _alive(self) -> None:
-        living.beat(self.life, clock.now())
+        living.record(self.life, clock.now())
 
     def _say(self, what: Callable[[], None]) -> None:
         """Tell the pages whether this worker is alive; a database that is away hears it later."""
@@ -150,7 +150,7 @@ class Bell:
         except Exception:
             log.exception("Saying whether this worker is alive failed.")
 
-    def _begin(self, kind: Kind) -> int | None:
+    def _begin(self, kind: WorkKind) -> int | None:
         """Have what is due of a kind worked on; how much that is, None if it cannot be said."""
         try:
             due = {(kind, pk) for pk in kind.due(clock.now())}
@@ -163,7 +163,7 @@ class Bell:
             self._slices.submit(self._work, *one)
         return len(due)
 
-    def _work(self, kind: Kind, pk: int) -> None:
+    def _work(self, kind: WorkKind, pk: int) -> None:
         begun = time.monotonic()
         try:
             kind.work(pk)
@@ -179,14 +179,14 @@ class Bell:
                 self._again.set()
 
 
-class BellStep(bootsteps.StartStopStep):
+class WorkLoopStep(bootsteps.StartStopStep):
     """Starts the bell once the worker has a pool, and stops it before the pool waits for tasks."""
 
     requires = ("celery.worker.components:Pool",)
 
     def __init__(self, parent: Any, **options: Any) -> None:
         super().__init__(parent, **options)
-        self.bell = Bell()
+        self.bell = WorkLoop()
 
     def start(self, parent: Any) -> None:
         self.bell.start()

@@ -8,11 +8,11 @@ from celery import Celery, current_app
 
 # Slices of so many endpoints run side by side.
 CONCURRENCY = 4
-PATIENCE = 10.0
+STOP_TIMEOUT = 10.0
 
 
 @contextmanager
-def worker(app: Celery | None = None) -> Iterator[None]:
+def running_worker(app: Celery | None = None) -> Iterator[None]:
     """Work on messages while the block runs; leave it once running slices have ended."""
     ready = threading.Event()
     controller = (app or current_app).WorkController(
@@ -25,10 +25,10 @@ def worker(app: Celery | None = None) -> Iterator[None]:
     )
     thread = threading.Thread(target=controller.start, name="embedded-worker", daemon=True)
     thread.start()
-    if not ready.wait(PATIENCE):
+    if not ready.wait(STOP_TIMEOUT):
         raise RuntimeError("The embedded worker did not start.")
     try:
         yield
     finally:
         controller.stop()
-        thread.join(PATIENCE)
+        thread.join(STOP_TIMEOUT)

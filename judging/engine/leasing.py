@@ -18,26 +18,26 @@ from django.db.models import Q
 from annotation import bulk, writing
 from judging.calling import rendering
 from judging.models import Dispatcher, Endpoint, Request, Run
-from judging.providers.parameters import refused
-from judging.providers.prices import tokens
-from judging.querysets import over
-from judging.replies.outputs import storable
+from judging.providers.parameters import find_refused
+from judging.providers.prices import estimate_tokens
+from judging.querysets import lease_expired
+from judging.replies.outputs import strip_unstorable
 from judging.running import runs, spending
-from judging.running.moving import paused_for
+from judging.running.moving import list_pause_reasons
 
 # A worker that was killed is noticed after this long, so it is also how long its requests rest.
-LEASE = timedelta(seconds=12)
-_REQUESTS = Request._meta.db_table
+LEASE_DURATION = timedelta(seconds=12)
+_REQUEST_TABLE = Request._meta.db_table
 # Who works in this process now: what they hold is held, whatever a clock that jumped says.
-_here: set[str] = set()
+_local_holders: set[str] = set()
 # Those of them who only wait for calls in flight, each with its endpoint: the next slice of this
 # process may begin beside them.
-_ending: dict[str, int] = {}
-_handing_over = threading.Lock()
+_ending_slices: dict[str, int] = {}
+_handover_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Leased:
+class LeasedRequest:
     """A request that this worker asks now, with its exact body and the tokens it may take."""
 
     request_id: int
@@ -49,64 +49,64 @@ class Leased:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class LeasedBatch:
     """What was leased, and the runs that are being worked on now."""
 
     runs: frozenset[int]
-    leased: list[Leased]
+    leased: list[LeasedRequest]
 
 
-def attend(endpoint_id: int, holder: str, now: datetime) -> bool:
+def acquire_endpoint(endpoint_id: int, holder: str, now: datetime) -> bool:
     """Whether `holder` may ask this endpoint until `now` + LEASE.
 
     Where limits are kept in memory one holder at a time keeps them true, however many workers
     there are; where Redis keeps them, each may ask, and the row only says that somebody does.
     """
-    taken = _take(_asking(endpoint_id), holder, now, alone=not settings.REDIS_URL)
+    taken = _acquire_row(_asking(endpoint_id), holder, now, alone=not settings.REDIS_URL)
     if taken:
-        _here.add(holder)
+        _local_holders.add(holder)
     return taken
 
 
-def hand_over(endpoint_id: int, holder: str) -> None:
+def hand_over_endpoint(endpoint_id: int, holder: str) -> None:
     """`holder` asks nothing more and waits for its calls in flight: the next slice of this process
     may ask beside it, as they share the limits that are kept in memory."""
-    _ending[holder] = endpoint_id
+    _ending_slices[holder] = endpoint_id
 
 
 def is_ending(endpoint_id: int) -> bool:
     """Whether a slice of this process still waits for calls to the endpoint, and asks no more."""
-    return endpoint_id in list(_ending.values())
+    return endpoint_id in list(_ending_slices.values())
 
 
-def leave(endpoint_id: int, holder: str, now: datetime) -> None:
+def release_endpoint(endpoint_id: int, holder: str, now: datetime) -> None:
     """`holder` has ended. While another slice of this process waits for calls, that has the row:
     no other process may ask where it cannot know of them."""
-    with _handing_over:
-        _here.discard(holder)
-        _ending.pop(holder, None)
-        heir = next((one for one, pk in list(_ending.items()) if pk == endpoint_id), "")
-        _leave(_asking(endpoint_id), holder, now, heir)
+    with _handover_lock:
+        _local_holders.discard(holder)
+        _ending_slices.pop(holder, None)
+        heir = next((one for one, pk in list(_ending_slices.items()) if pk == endpoint_id), "")
+        _release_row(_asking(endpoint_id), holder, now, heir)
 
 
-def take_planning(endpoint_id: int, holder: str, now: datetime) -> bool:
+def acquire_planning(endpoint_id: int, holder: str, now: datetime) -> bool:
     """Whether `holder` alone plans the endpoint's runs until `now` + LEASE."""
-    return _take(_planning(endpoint_id), holder, now, alone=True)
+    return _acquire_row(_planning(endpoint_id), holder, now, alone=True)
 
 
-def leave_planning(endpoint_id: int, holder: str, now: datetime) -> None:
-    _leave(_planning(endpoint_id), holder, now)
+def release_planning(endpoint_id: int, holder: str, now: datetime) -> None:
+    _release_row(_planning(endpoint_id), holder, now)
 
 
-def renew(endpoint_id: int, holder: str, now: datetime, *, planning: bool = False) -> bool:
+def renew_leases(endpoint_id: int, holder: str, now: datetime, *, planning: bool = False) -> bool:
     """Keep the dispatcher rows and all leases; False if another worker took over meanwhile."""
     rows = [_asking(endpoint_id)] if not settings.REDIS_URL else []
     rows += [_planning(endpoint_id)] if planning else []
-    until = now + LEASE
+    until = now + LEASE_DURATION
     with writing.transact():
         kept = Dispatcher.objects.filter(name__in=rows, holder=holder).update(held_until=until)
         # The next slice of this process has the row of one that is ending.
-        if kept < len(rows) and holder not in _ending:
+        if kept < len(rows) and holder not in _ending_slices:
             return False
         if settings.REDIS_URL:
             Dispatcher.objects.filter(name=_asking(endpoint_id)).update(held_until=until)
@@ -114,19 +114,21 @@ def renew(endpoint_id: int, holder: str, now: datetime, *, planning: bool = Fals
     return True
 
 
-def _take(name: str, holder: str, now: datetime, *, alone: bool) -> bool:
-    given_up = over("held_until", now) & ~Q(holder__in=_here)
-    handed_over = Q(holder__in=list(_ending))
+def _acquire_row(name: str, holder: str, now: datetime, *, alone: bool) -> bool:
+    given_up = lease_expired("held_until", now) & ~Q(holder__in=_local_holders)
+    handed_over = Q(holder__in=list(_ending_slices))
     free = Q(holder=holder) | handed_over | given_up if alone else Q()
     with writing.transact():
         Dispatcher.objects.get_or_create(name=name, defaults={"held_until": now})
         return bool(
-            Dispatcher.objects.filter(free, name=name).update(holder=holder, held_until=now + LEASE)
+            Dispatcher.objects.filter(free, name=name).update(
+                holder=holder, held_until=now + LEASE_DURATION
+            )
         )
 
 
-def _leave(name: str, holder: str, now: datetime, heir: str = "") -> None:
-    until = now + LEASE if heir else now
+def _release_row(name: str, holder: str, now: datetime, heir: str = "") -> None:
+    until = now + LEASE_DURATION if heir else now
     with writing.transact():
         Dispatcher.objects.filter(name=name, holder=holder).update(holder=heir, held_until=until)
 
@@ -139,7 +141,7 @@ def _planning(endpoint_id: int) -> str:
     return f"planning {endpoint_id}"
 
 
-def lease(endpoint: Endpoint, holder: str, count: int, now: datetime) -> Batch:
+def lease_requests(endpoint: Endpoint, holder: str, count: int, now: datetime) -> LeasedBatch:
     """Up to `count` due requests of the endpoint's running runs, shared out among the runs.
 
     A count of 0 leases nothing and only says which runs are running.
@@ -147,28 +149,28 @@ def lease(endpoint: Endpoint, holder: str, count: int, now: datetime) -> Batch:
     running = list(Run.objects.running().filter(endpoint=endpoint).order_by("pk"))
     if count > 0:
         _free_expired(now)
-    leased: list[Leased] = []
+    leased: list[LeasedRequest] = []
     for left, run in zip(range(len(running), 0, -1), running, strict=True):
         share = -(-(count - len(leased)) // left)
         if share > 0:
-            leased += _lease_for(run, endpoint, holder, share, now)
-    return Batch(frozenset(run.pk for run in running), leased)
+            leased += _lease_run_requests(run, endpoint, holder, share, now)
+    return LeasedBatch(frozenset(run.pk for run in running), leased)
 
 
-def unwanted(ids: Iterable[int]) -> set[int]:
+def find_unwanted(ids: Iterable[int]) -> set[int]:
     """Those of these requests that nobody waits for any more: a person stopped the run that asks
     them, and no other run that goes on wants them."""
     stopped = Request.objects.filter(pk__among=ids, leased_for__in=Run.objects.stopped())
     return set(stopped.wanted_by_none(Run.objects.going_on()).values_list("pk", flat=True))
 
 
-def halt(endpoint: Endpoint, reason: str) -> None:
+def pause_endpoint_runs(endpoint: Endpoint, reason: str) -> None:
     """Pause every running run of the endpoint, in the provider's words."""
     for run in Run.objects.running().filter(endpoint=endpoint):
-        pause(run, reason)
+        pause_run(run, reason)
 
 
-def heed_refusals(rejected: Iterable[tuple[Leased, str]]) -> set[int]:
+def pause_refused_runs(rejected: Iterable[tuple[LeasedRequest, str]]) -> set[int]:
     """Pause each run of whose parameters one is refused in the words of a rejected request, since
     all of its requests have it; which runs. Who resumes it then is not asked a second time."""
     words: dict[int, list[str]] = {}
@@ -177,15 +179,17 @@ def heed_refusals(rejected: Iterable[tuple[Leased, str]]) -> set[int]:
     paused = set()
     for run in Run.objects.running().filter(pk__in=words):
         sent = run.sends()
-        said = next((said for said in words[run.pk] if refused(said, sent)), "")
-        name = refused(said, sent)
-        if name and not any(refused(reason, [name]) for reason in paused_for(run)):
-            pause(run, f"{said} Every request of this run has {name} = {json.dumps(sent[name])}.")
+        said = next((said for said in words[run.pk] if find_refused(said, sent)), "")
+        name = find_refused(said, sent)
+        if name and not any(find_refused(reason, [name]) for reason in list_pause_reasons(run)):
+            pause_run(
+                run, f"{said} Every request of this run has {name} = {json.dumps(sent[name])}."
+            )
             paused.add(run.pk)
     return paused
 
 
-def due_endpoints(now: datetime) -> list[int]:
+def find_due_endpoints(now: datetime) -> list[int]:
     """Endpoints with something to do, in one query.
 
     That is: a run to plan or to finish, a request to ask, or one to take from a dead worker.
@@ -196,40 +200,40 @@ def due_endpoints(now: datetime) -> list[int]:
 def _free_expired(now: datetime) -> None:
     """Requests of a worker that was killed wait again; what was reserved for them is freed."""
     with writing.transact():
-        elsewhere = Request.objects.expired(now).exclude(leased_by__in=_here)
+        elsewhere = Request.objects.expired(now).exclude(leased_by__in=_local_holders)
         expired = elsewhere.held(skip_locked=True)
         if expired:
             spending.settle(expired, ())
             Request.objects.filter(pk__in=[request.pk for request in expired]).give_back()
 
 
-def _lease_for(
+def _lease_run_requests(
     run: Run, endpoint: Endpoint, holder: str, count: int, now: datetime
-) -> list[Leased]:
+) -> list[LeasedRequest]:
     if (run.pinned["provider"], run.pinned["address"]) != (endpoint.provider, endpoint.address):
-        pause(run, f"The address of {endpoint.name} was changed. Change it back to go on.")
+        pause_run(run, f"The address of {endpoint.name} was changed. Change it back to go on.")
         return []
-    found = _due(run, endpoint, count, now)
+    found = _find_due_requests(run, endpoint, count, now)
     if not found:
         return []
     try:
-        prepared = _prepared(run, found)
+        prepared = _render_requests(run, found)
     except runs.Refused as error:
-        pause(run, str(error))
+        pause_run(run, str(error))
         return []
     # Rendered before, so that replies need not wait long for the write lock.
     with writing.transact():
-        prepared, stuck = _reserved(run, endpoint, _still_due(prepared, now))
+        prepared, stuck = _reserve_money(run, endpoint, _lock_still_due(prepared, now))
         ids = [leased.request_id for leased in prepared]
         Request.objects.filter(pk__among=ids).update(
-            state="leased", leased_by=holder, leased_until=now + LEASE, leased_for=run
+            state="leased", leased_by=holder, leased_until=now + LEASE_DURATION, leased_for=run
         )
     if stuck:
-        pause(run, stuck)
+        pause_run(run, stuck)
     return prepared
 
 
-class _Due(NamedTuple):
+class _DueRequest(NamedTuple):
     """Columns of a request: an object for each would cost more than finding it."""
 
     pk: int
@@ -239,13 +243,17 @@ class _Due(NamedTuple):
     tried: Mapping[str, int]
 
 
-def _due(run: Run, endpoint: Endpoint, count: int, now: datetime) -> list[_Due]:
+def _find_due_requests(
+    run: Run, endpoint: Endpoint, count: int, now: datetime
+) -> list[_DueRequest]:
     alike = list(Endpoint.objects.alike(endpoint).values_list("pk", flat=True))
     due = Request.objects.filter(endpoint__in=alike).due(now).wanted_by(run)
-    return [_Due(*row) for row in due.order_by("place").values_list(*_Due._fields)[:count]]
+    return [
+        _DueRequest(*row) for row in due.order_by("place").values_list(*_DueRequest._fields)[:count]
+    ]
 
 
-def _still_due(prepared: Sequence[Leased], now: datetime) -> list[Leased]:
+def _lock_still_due(prepared: Sequence[LeasedRequest], now: datetime) -> list[LeasedRequest]:
     """Those of the requests that nobody asked meanwhile, locked for this transaction."""
     ids = [leased.request_id for leased in prepared]
     held = Request.objects.filter(pk__among=ids).due(now).held(skip_locked=True)
@@ -253,10 +261,10 @@ def _still_due(prepared: Sequence[Leased], now: datetime) -> list[Leased]:
     return [leased for leased in prepared if leased.request_id in free]
 
 
-def _prepared(run: Run, found: Sequence[_Due]) -> list[Leased]:
+def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedRequest]:
     """The requests with their bodies, rendered again from one call each of the run."""
-    bodies = rendering.bodies(run, [request.pk for request in found])
-    digest_of = rendering.digests_of(run)
+    bodies = rendering.render_bodies(run, [request.pk for request in found])
+    digest_of = rendering.build_digest_function(run)
     prepared = []
     for request in found:
         body = bodies[request.pk]
@@ -265,26 +273,30 @@ def _prepared(run: Run, found: Sequence[_Due]) -> list[Leased]:
                 "The prompts of this run can no longer be made as they were planned, by another"
                 " version of this program. Start a new run."
             )
-        taken = tokens(body, run.pinned["parameters"])
-        prepared.append(Leased(request.pk, run.pk, request.attempts, body, taken, request.tried))
+        taken = estimate_tokens(body, run.pinned["parameters"])
+        prepared.append(
+            LeasedRequest(request.pk, run.pk, request.attempts, body, taken, request.tried)
+        )
     return prepared
 
 
-def _reserved(run: Run, endpoint: Endpoint, prepared: list[Leased]) -> tuple[list[Leased], str]:
+def _reserve_money(
+    run: Run, endpoint: Endpoint, prepared: list[LeasedRequest]
+) -> tuple[list[LeasedRequest], str]:
     """Those of the requests that can be paid for, and why none can if a person has to act."""
     if not prepared:
         return [], ""
-    prices = [spending.foreseen(endpoint, run, leased.body) for leased in prepared]
+    prices = [spending.estimate_request(endpoint, run, leased.body) for leased in prepared]
     reserved = spending.reserve(run, prices)
     paid = list(zip(prices, prepared, strict=True))[: reserved.count]
     rows = [(price, leased.request_id) for price, leased in paid if price]
     if rows:
-        bulk.update(_REQUESTS, {"reserved": "numeric"}, rows)
+        bulk.update(_REQUEST_TABLE, {"reserved": "numeric"}, rows)
     return prepared[: reserved.count], reserved.stuck
 
 
-def pause(run: Run, reason: str) -> None:
+def pause_run(run: Run, reason: str) -> None:
     """Pause a run for what a person has to mend; calls in flight end and are kept."""
     # A person may have paused or cancelled it meanwhile, which serves as well.
     with suppress(runs.Refused):
-        runs.pause(run, None, reason=storable(reason))
+        runs.pause(run, None, reason=strip_unstorable(reason))

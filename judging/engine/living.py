@@ -16,13 +16,13 @@ from annotation import writing
 from judging.models import Dispatcher, Worker
 
 # A worker that says nothing for so long is dead; it looks for work every two seconds.
-ALIVE = timedelta(seconds=8)
+ALIVE_FOR = timedelta(seconds=8)
 # Rows of workers that were killed are kept no longer.
-FORGOTTEN = timedelta(days=1)
+FORGET_AFTER = timedelta(days=1)
 
 
 @dataclass
-class Life:
+class WorkerStatus:
     """What a worker says of itself: whether it could find out all that is due, whether nothing
     was, and how many slices ended well or failed."""
 
@@ -41,10 +41,10 @@ class Life:
             self.failures += not well
 
 
-def beat(life: Life, now: datetime) -> None:
+def record(life: WorkerStatus, now: datetime) -> None:
     """Say that a worker is alive, and how it got on since it last said so."""
     worked = life.slices
-    values = {"alive_until": now + ALIVE, "slices": worked, "failures": life.failures}
+    values = {"alive_until": now + ALIVE_FOR, "slices": worked, "failures": life.failures}
     values |= {"looked_at": now} if life.looked else {}
     values |= {"progressed_at": now} if worked > life.told or life.idle else {}
     with writing.transact():
@@ -53,17 +53,17 @@ def beat(life: Life, now: datetime) -> None:
             Worker.objects.create(
                 name=life.name, host=host, process=os.getpid(), started_at=now, **values
             )
-            Worker.objects.filter(alive_until__lt=now - FORGOTTEN).delete()
+            Worker.objects.filter(alive_until__lt=now - FORGET_AFTER).delete()
     life.told = worked
 
 
-def end(life: Life) -> None:
+def record_stop(life: WorkerStatus) -> None:
     """Say that a worker stops."""
     with writing.transact():
         Worker.objects.filter(name=life.name).delete()
 
 
-def works(endpoint_id: int, now: datetime) -> bool:
+def has_worker(endpoint_id: int, now: datetime) -> bool:
     """Whether a worker is alive, or somebody is at this endpoint without being one, such as a
     command that waits for its run."""
     at_it = Q(name__in=[f"endpoint {endpoint_id}", f"planning {endpoint_id}"])

@@ -15,8 +15,8 @@ from django.db import Error as DatabaseError
 from django.db import connections
 
 from judging.engine import leasing
-from judging.engine.leasing import Leased
-from judging.engine.storing import Result
+from judging.engine.leasing import LeasedRequest
+from judging.engine.storing import CallResult
 from judging.models import Endpoint
 from judging.providers import Answer, Provider, Target
 from judging.providers.limits import Limiter
@@ -27,14 +27,14 @@ T = TypeVar("T")
 LOOK_EVERY = 0.2
 # Waits between tries to reach a database that is away, in seconds; what came back meanwhile was
 # paid for and waits with them.
-DATABASE_WAITS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+DATABASE_RETRY_WAITS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 
 # Set when the process stops: slices then end within LAST_CALLS.
 STOP = threading.Event()
 
 
 @dataclass
-class Slice:
+class TimeSlice:
     """What the coroutines of one slice share.
 
     `open` counts what is leased and not yet stored, `begun` has the calls in flight, each with what
@@ -52,12 +52,12 @@ class Slice:
     last_calls: Callable[[], object]
     limiter: Limiter | None = None
     session: aiohttp.ClientSession | None = None
-    todo: asyncio.Queue[Leased] = field(default_factory=asyncio.Queue)
-    done: asyncio.Queue[Result] = field(default_factory=asyncio.Queue)
-    ended: asyncio.Queue[Sequence[Result]] = field(default_factory=asyncio.Queue)
+    todo: asyncio.Queue[LeasedRequest] = field(default_factory=asyncio.Queue)
+    done: asyncio.Queue[CallResult] = field(default_factory=asyncio.Queue)
+    ended: asyncio.Queue[Sequence[CallResult]] = field(default_factory=asyncio.Queue)
     stored: asyncio.Event = field(default_factory=asyncio.Event)
     all_stored: asyncio.Event = field(default_factory=asyncio.Event)
-    begun: dict[asyncio.Task[Answer], Leased] = field(default_factory=dict)
+    begun: dict[asyncio.Task[Answer], LeasedRequest] = field(default_factory=dict)
     runs: frozenset[int] = frozenset()
     open: int = 0
     over: bool = False
@@ -69,7 +69,7 @@ class Slice:
             return True
         return time.monotonic() > self.ends and not leasing.is_ending(self.endpoint.pk)
 
-    def wants(self, leased: Leased) -> bool:
+    def wants(self, leased: LeasedRequest) -> bool:
         """Whether to ask it now: its run may have been paused since it was leased."""
         return leased.run_id in self.runs and not self.closing()
 
@@ -82,7 +82,7 @@ class Slice:
     async def in_database(self, query: Callable[[], T], thread: ThreadPoolExecutor) -> T:
         """Run a query in a thread; try again for some seconds if the database is away."""
         loop = asyncio.get_running_loop()
-        for wait in DATABASE_WAITS:
+        for wait in DATABASE_RETRY_WAITS:
             try:
                 return await loop.run_in_executor(thread, query)
             except DatabaseError:

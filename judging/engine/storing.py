@@ -13,22 +13,22 @@ from annotation import bulk, writing
 from judging import clock
 from judging.calling import calls, outcomes
 from judging.engine import leasing
-from judging.engine.leasing import Leased
+from judging.engine.leasing import LeasedRequest
 from judging.models import Call, Endpoint, Outcome, Reply, Request, Run
 from judging.providers import Answer
-from judging.providers.errors import EvaluatorError, Halting, Rejected, TimedOut, opening
-from judging.providers.prices import cost
-from judging.providers.retries import next_try
-from judging.querysets import Held, RequestQuerySet
-from judging.replies.outputs import storable
+from judging.providers.errors import EvaluatorError, Halting, Rejected, TimedOut, format_status
+from judging.providers.prices import compute_cost
+from judging.providers.retries import compute_wait
+from judging.querysets import RequestLease, RequestQuerySet
+from judging.replies.outputs import strip_unstorable
 from judging.running import runs, spending
-from judging.running.moving import paused_for
+from judging.running.moving import list_pause_reasons
 
 # Results, and outcomes, that are decided at a time: many at once cost less each, and replies wait
 # for the write lock some 40 ms.
-PART = 250
+DECIDE_BATCH = 250
 # Where so many first requests of a run are rejected alike, the others would be, too.
-FIRST = 20
+FUTILE_AFTER = 20
 _REPLY = {
     "request_id": "bigint",
     "text": "text",
@@ -44,18 +44,18 @@ _REPLY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CallResult:
     """What came of one leased request: an answer, an error, or neither (it was not asked)."""
 
-    leased: Leased
+    leased: LeasedRequest
     answer: Answer | None = None
     error: EvaluatorError | None = None
 
 
-_Answered = tuple[Leased, Answer]
+_AnsweredRequest = tuple[LeasedRequest, Answer]
 
 
-def store(endpoint: Endpoint, holder: str, results: Sequence[Result]) -> None:
+def store_results(endpoint: Endpoint, holder: str, results: Sequence[CallResult]) -> None:
     """Put what came of requests on record, in one transaction.
 
     Storing the same results twice changes nothing, so it is safe to try again after a connection
@@ -67,29 +67,32 @@ def store(endpoint: Endpoint, holder: str, results: Sequence[Result]) -> None:
     with writing.transact():
         unanswered = Request.objects.filter(pk__among=ids).unanswered()
         rows = {row.pk: row for row in unanswered.held()}
-        kept = [result for result in results if _counts(result, rows, holder)]
+        kept = [result for result in results if _is_current(result, rows, holder)]
         answered = [(one.leased, one.answer) for one in kept if one.answer]
         prices = endpoint.prices()
-        paid = [cost(prices, answer.tokens_in, answer.tokens_out) for _, answer in answered]
-        doubtful = _doubtful(kept, rows)
+        paid = [compute_cost(prices, answer.tokens_in, answer.tokens_out) for _, answer in answered]
+        doubtful = _lock_doubtful_runs(kept, rows)
         _settle_money(rows, kept, zip(answered, paid, strict=True))
         _store_replies(endpoint, answered, paid, now)
         _store_failures([one for one in kept if not one.answer], now)
         _note_pause(endpoint, kept, now)
         _note_remaining(endpoint, kept, now)
         for run in doubtful:
-            if reason := _futile(run, endpoint, kept):
-                leasing.pause(run, reason)
+            if reason := _explain_futile(run, endpoint, kept):
+                leasing.pause_run(run, reason)
 
 
-def decide(results: Sequence[Result]) -> int:
+def decide_outcomes(results: Sequence[CallResult]) -> int:
     """Decide the outcomes that these results were the last to be waited for; how many."""
     ids = [result.leased.request_id for result in results]
     waiting = list(Outcome.objects.of_requests(ids).pending().values_list("pk", flat=True))
-    return sum(outcomes.settle(waiting[at : at + PART]) for at in range(0, len(waiting), PART))
+    return sum(
+        outcomes.settle(waiting[at : at + DECIDE_BATCH])
+        for at in range(0, len(waiting), DECIDE_BATCH)
+    )
 
 
-def _counts(result: Result, rows: Mapping[int, Held], holder: str) -> bool:
+def _is_current(result: CallResult, rows: Mapping[int, RequestLease], holder: str) -> bool:
     row = rows.get(result.leased.request_id)
     if row is None:
         return False
@@ -97,9 +100,9 @@ def _counts(result: Result, rows: Mapping[int, Held], holder: str) -> bool:
 
 
 def _settle_money(
-    rows: Mapping[int, Held],
-    kept: Sequence[Result],
-    replies: Iterable[tuple[_Answered, Decimal | None]],
+    rows: Mapping[int, RequestLease],
+    kept: Sequence[CallResult],
+    replies: Iterable[tuple[_AnsweredRequest, Decimal | None]],
 ) -> None:
     """What was reserved becomes what was spent; an unknown cost counts as what was reserved."""
     paid = [
@@ -111,7 +114,7 @@ def _settle_money(
 
 def _store_replies(
     endpoint: Endpoint,
-    replies: Sequence[_Answered],
+    replies: Sequence[_AnsweredRequest],
     paid: Sequence[Decimal | None],
     now: datetime,
 ) -> None:
@@ -123,11 +126,11 @@ def _store_replies(
     rows = [
         (
             leased.request_id,
-            storable(answer.text),
+            strip_unstorable(answer.text),
             answer.finish,
-            storable(answer.model)[:200],
-            _countable(answer.tokens_in),
-            _countable(answer.tokens_out),
+            strip_unstorable(answer.model)[:200],
+            _valid_count(answer.tokens_in),
+            _valid_count(answer.tokens_out),
             price,
             as_time(answer.started),
             answer.seconds,
@@ -142,12 +145,12 @@ def _store_replies(
         calls.note_first_replies(ids, now)
 
 
-def _countable(tokens: int | None) -> int | None:
+def _valid_count(tokens: int | None) -> int | None:
     """A number that a column holds; a provider that reports more does not count tokens."""
     return tokens if tokens is None or tokens < 2**31 else None
 
 
-def _store_failures(failures: Sequence[Result], now: datetime) -> None:
+def _store_failures(failures: Sequence[CallResult], now: datetime) -> None:
     """The requests wait again, those with an error for their next try, or have failed for good."""
     ids = [failure.leased.request_id for failure in failures]
     if ids:
@@ -157,26 +160,26 @@ def _store_failures(failures: Sequence[Result], now: datetime) -> None:
             _count_try(failure.leased, failure.error, now)
 
 
-def _note_pause(endpoint: Endpoint, kept: Sequence[Result], now: datetime) -> None:
+def _note_pause(endpoint: Endpoint, kept: Sequence[CallResult], now: datetime) -> None:
     """The wait that the provider asked for holds for every worker, and the page can say it."""
     waits = [one.error.retry_after or 0.0 for one in kept if one.error]
     if longest := max(waits, default=0.0):
         Endpoint.objects.filter(pk=endpoint.pk).pause(now + timedelta(seconds=longest))
 
 
-def _note_remaining(endpoint: Endpoint, kept: Sequence[Result], now: datetime) -> None:
+def _note_remaining(endpoint: Endpoint, kept: Sequence[CallResult], now: datetime) -> None:
     """What the last answers' headers say is left, for the endpoint's page."""
     said = (one.answer.remaining for one in reversed(kept) if one.answer)
     endpoint.note_remaining(next(filter(None, said), {}), now)
 
 
-def _count_try(leased: Leased, error: EvaluatorError, now: datetime) -> None:
+def _count_try(leased: LeasedRequest, error: EvaluatorError, now: datetime) -> None:
     failed = leased.tried.get(error.cause, 0) + 1
-    wait = next_try(failed, error, random.Random())
+    wait = compute_wait(failed, error, random.Random())
     said = {
         "attempts": leased.attempts + 1,
         "tried": {**leased.tried, error.cause: failed},
-        "message": storable(str(error)),
+        "message": strip_unstorable(str(error)),
     }
     request = Request.objects.filter(pk=leased.request_id)
     if wait is None:
@@ -185,7 +188,7 @@ def _count_try(leased: Leased, error: EvaluatorError, now: datetime) -> None:
         request.update(**said, next_try=now + timedelta(seconds=wait))
 
 
-def _doubtful(kept: Sequence[Result], rows: Mapping[int, Held]) -> list[Run]:
+def _lock_doubtful_runs(kept: Sequence[CallResult], rows: Mapping[int, RequestLease]) -> list[Run]:
     """The running runs that want a request which was rejected or timed out just now.
 
     Locked, so that two workers who store at once do not both miss the one that was too many; with
@@ -202,16 +205,18 @@ def _doubtful(kept: Sequence[Result], rows: Mapping[int, Held]) -> list[Run]:
     return [run for run in locked if run.state == Run.State.RUNNING and run.pk in wanted_by]
 
 
-def _futile(run: Run, endpoint: Endpoint, kept: Sequence[Result]) -> str:
+def _explain_futile(run: Run, endpoint: Endpoint, kept: Sequence[CallResult]) -> str:
     """Why a run had better not go on: nothing that it asked was answered, and all failed alike.
     "" where it may."""
     if run.was_answered():
         return ""
     wanted = Request.objects.wanted_by(run)
-    return _all_rejected(run, wanted, kept) or _all_timed_out(run, wanted, endpoint, kept)
+    return _explain_all_rejected(run, wanted, kept) or _explain_all_timed_out(
+        run, wanted, endpoint, kept
+    )
 
 
-def _all_rejected(run: Run, wanted: RequestQuerySet, kept: Sequence[Result]) -> str:
+def _explain_all_rejected(run: Run, wanted: RequestQuerySet, kept: Sequence[CallResult]) -> str:
     """Once, when the first FIRST requests, or all if they are fewer, were rejected with one status:
     whoever resumes the run has seen that."""
     errors = {one.leased.request_id: one.error for one in kept if isinstance(one.error, Rejected)}
@@ -219,23 +224,24 @@ def _all_rejected(run: Run, wanted: RequestQuerySet, kept: Sequence[Result]) -> 
     if last is None or last.status is None:
         return ""
     failed = wanted.filter(state="failed")
-    alike = failed.filter(cause=last.cause, message__startswith=opening(last.status))
+    alike = failed.filter(cause=last.cause, message__startswith=format_status(last.status))
     n, before = failed.count(), failed.exclude(pk__among=list(errors)).count()
-    is_first = before < FIRST <= n or (n < FIRST and not wanted.still_open().exists())
+    is_first = before < FUTILE_AFTER <= n or (n < FUTILE_AFTER and not wanted.still_open().exists())
     if not is_first or alike.count() < n:
         return ""
     remedy = "Clone this run with another endpoint"
     if runs.is_unanswered(run):
         remedy = "Move this run to a corrected endpoint"
     return (
-        f"{_first(n, 'request', n < FIRST)} rejected. {str(last).rstrip('.')}. Check address,"
+        f"{_describe_first(n, 'request', n < FUTILE_AFTER)} rejected. {str(last).rstrip('.')}. "
+        "Check address,"
         f" model, key and parameters of the endpoint. {remedy}, or ask the failed ones again once"
         " it is mended there. Resume goes on without them."
     )
 
 
-def _all_timed_out(
-    run: Run, wanted: RequestQuerySet, endpoint: Endpoint, kept: Sequence[Result]
+def _explain_all_timed_out(
+    run: Run, wanted: RequestQuerySet, endpoint: Endpoint, kept: Sequence[CallResult]
 ) -> str:
     """When as many requests timed out as calls may be in flight, or all if they are fewer; once
     for the numbers that decide it, since whoever resumes the run with the same has seen that."""
@@ -256,13 +262,13 @@ def _all_timed_out(
         f"Two numbers of endpoint {now.name} decide that: seconds for one call ({now.timeout}) and"
         f" calls in flight ({now.in_flight}). Raise the first or lower the second, then resume."
     )
-    if any(numbers in reason for reason in paused_for(run)):
+    if any(numbers in reason for reason in list_pause_reasons(run)):
         return ""
-    first = _first(n, "call", all_of_them)
+    first = _describe_first(n, "call", all_of_them)
     return f"{first} broken off after {now.timeout} s without a reply. {numbers}"
 
 
-def _first(n: int, what: str, every: bool) -> str:
+def _describe_first(n: int, what: str, every: bool) -> str:
     if n == 1:
         return f"The {'only' if every else 'first'} {what} was"
     return f"All {n} {what}s were" if every else f"The first {n} {what}s were all"

@@ -18,17 +18,17 @@ from django.utils import timezone
 from judging.engine import living
 from judging.models import Outcome, Reading, Reply, Request, Run
 from judging.prompts import frames
-from judging.providers.prices import LIMITS
+from judging.providers.prices import TOKEN_LIMIT_NAMES
 from judging.running import runs, steering, tallies
-from judging.running.runs import MOST_WORDS
+from judging.running.runs import MAX_MESSAGES
 
 # Seconds between two counts of a worker, or so many times what counting took if that is more. What
 # it counted is shown until well after it should have counted again.
-COUNT_EVERY, REST, GRACE = 1.0, 20, 2.5
+COUNT_EVERY, REST_FACTOR, GRACE_FACTOR = 1.0, 20, 2.5
 # What is answered a second is counted over so many seconds.
-WINDOW = 10.0
+PACE_WINDOW = 10.0
 # No more of the last replies are looked at for that.
-LOOKED = 5_000
+MAX_RECENT_REPLIES = 5_000
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Counted:
+class RunCounts:
     """What takes long to count of a run, see `Watched`.
 
     `per_second` is what a worker saw answered a second, at a time `at` in seconds.
@@ -72,7 +72,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Pace:
+class RunPace:
     """How fast the run's requests are answered now, and the seconds until the rest is at that pace;
     None where nothing came in the last WINDOW seconds, or the run is not asking."""
 
@@ -81,7 +81,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Watched:
+class RunStatus:
     """A run with its progress.
 
     `missing` counts items by cause. `failed` and `tried` are what providers said of requests
@@ -99,14 +99,14 @@ class Watched:
     unattended: bool
     paused_until: datetime | None
     steps: list[str]
-    pace: Pace = Pace()
+    pace: RunPace = RunPace()
     refused: str = ""
     instead: str = ""
 
     @property
     def leaves_no_limit(self) -> bool:
         """Whether answers could be as long as the provider lets them without what is refused."""
-        return self.refused in LIMITS and not self.instead
+        return self.refused in TOKEN_LIMIT_NAMES and not self.instead
 
     @property
     def mended(self) -> str:
@@ -115,16 +115,16 @@ class Watched:
         return json.dumps({self.refused: None, **kept})
 
 
-def watch(run: Run) -> Watched:
+def load_status(run: Run) -> RunStatus:
     """Where the run stands now, and `counted`; of a run that is being asked as of a moment ago."""
     now = timezone.now()
-    tallies.with_items([run], now)
+    tallies.with_item_counts([run], now)
     paused = run.state == Run.State.RUNNING and run.endpoint.is_paused(now)
     paused_until = run.endpoint.paused_until if paused else None
-    counted = _counted(run, now)
-    unattended = paused_until is None and _unattended(run, now)
-    refused, instead = runs.refused_parameter(run, counted.failed)
-    return Watched(
+    counted = _load_counts(run, now)
+    unattended = paused_until is None and _is_unattended(run, now)
+    refused, instead = runs.find_refused_parameter(run, counted.failed)
+    return RunStatus(
         run=run,
         progress=counted.progress,
         missing=counted.missing,
@@ -132,64 +132,66 @@ def watch(run: Run) -> Watched:
         tried=counted.tried,
         unattended=unattended,
         paused_until=paused_until,
-        steps=steering.open_steps(
+        steps=steering.list_open_steps(
             run, counted.progress.failed, answered=counted.progress.answered, refused=refused
         ),
-        pace=Pace() if unattended else _pace(run, counted, now),
+        pace=RunPace() if unattended else _pace(run, counted, now),
         refused=refused,
         instead=instead,
     )
 
 
-def note(runs: Iterable[int], now: datetime) -> float:
+def update_counts(runs: Iterable[int], now: datetime) -> float:
     """Count these runs for all who look at them; the seconds until they should be counted again."""
     begun = time.monotonic()
     listed = list(Run.objects.filter(pk__in=runs).select_related("strategy"))
-    states = tallies.states(listed)
+    states = tallies.load_states(listed)
     counted = {
-        run.pk: asdict(replace(count(run), per_second=_per_second(run, now), at=now.timestamp()))
+        run.pk: asdict(
+            replace(count_run(run), per_second=_per_second(run, now), at=now.timestamp())
+        )
         for run in listed
     }
     items = tallies.count_items(list(states))
-    rest = max(COUNT_EVERY, REST * (time.monotonic() - begun))
-    until = now + timedelta(seconds=rest * GRACE)
-    tallies.keep(tallies.Kind.PROGRESS, states, counted, until)
-    tallies.keep(tallies.Kind.ITEMS, states, items, until)
+    rest = max(COUNT_EVERY, REST_FACTOR * (time.monotonic() - begun))
+    until = now + timedelta(seconds=rest * GRACE_FACTOR)
+    tallies.store_counts(tallies.Kind.PROGRESS, states, counted, until)
+    tallies.store_counts(tallies.Kind.ITEMS, states, items, until)
     return rest
 
 
-def leave(run: Run) -> None:
+def release_counts(run: Run) -> None:
     """Nobody counts this run again and again any more: what is shown of it is what there is.
 
     One that is finished is counted now, so that nobody waits who looks at it.
     """
-    tallies.let_go(run)
+    tallies.release_counts(run)
     if run.state == Run.State.FINISHED:
-        _counted(run, timezone.now())
-        tallies.with_items([run], timezone.now())
+        _load_counts(run, timezone.now())
+        tallies.with_item_counts([run], timezone.now())
 
 
-def _counted(run: Run, now: datetime) -> Counted:
-    states = tallies.states([run])
-    kept = tallies.kept(tallies.Kind.PROGRESS, states, now)
+def _load_counts(run: Run, now: datetime) -> RunCounts:
+    states = tallies.load_states([run])
+    kept = tallies.load_counts(tallies.Kind.PROGRESS, states, now)
     if run.pk in kept:
-        return _as_counted(kept[run.pk])
-    counted = count(run)
-    tallies.keep(tallies.Kind.PROGRESS, states, {run.pk: asdict(counted)})
+        return _build_counts(kept[run.pk])
+    counted = count_run(run)
+    tallies.store_counts(tallies.Kind.PROGRESS, states, {run.pk: asdict(counted)})
     return counted
 
 
-def _as_counted(kept: tallies.Counts) -> Counted:
-    return Counted(**{**kept, "progress": Progress(**kept["progress"])})
+def _build_counts(kept: tallies.Counts) -> RunCounts:
+    return RunCounts(**{**kept, "progress": Progress(**kept["progress"])})
 
 
-def count(run: Run) -> Counted:
+def count_run(run: Run) -> RunCounts:
     """All that there is to count of a run, in a few queries over its requests and outcomes."""
-    done = progress(run)
+    done = count_progress(run)
     wanted = Request.objects.wanted_by(run)
-    failed = wanted.filter(state="failed").words()[:MOST_WORDS] if done.failed else []
-    tried = wanted.filter(state="waiting").words()[:MOST_WORDS] if done.waiting else []
-    return Counted(
+    failed = wanted.filter(state="failed").words()[:MAX_MESSAGES] if done.failed else []
+    tried = wanted.filter(state="waiting").words()[:MAX_MESSAGES] if done.waiting else []
+    return RunCounts(
         progress=done,
         missing={row["cause"]: row["n"] for row in run.outcomes.missing_by_cause()},
         failed=list(failed),
@@ -197,23 +199,23 @@ def count(run: Run) -> Counted:
     )
 
 
-def _unattended(run: Run, now: datetime) -> bool:
+def _is_unattended(run: Run, now: datetime) -> bool:
     if run.state not in {Run.State.PLANNING, Run.State.RUNNING}:
         return False
-    if living.works(run.endpoint_id, now):
+    if living.has_worker(run.endpoint_id, now):
         return False
     return run.state == Run.State.PLANNING or Request.objects.wanted_by(run).idle(now).exists()
 
 
-def _pace(run: Run, counted: Counted, now: datetime) -> Pace:
+def _pace(run: Run, counted: RunCounts, now: datetime) -> RunPace:
     done = counted.progress
     left = done.waiting + done.to_come
     if run.state != Run.State.RUNNING or not left:
-        return Pace()
+        return RunPace()
     # A run that no worker counts keeps its counts, but not its pace.
-    old = now.timestamp() - counted.at > WINDOW / 2
+    old = now.timestamp() - counted.at > PACE_WINDOW / 2
     per_second = _per_second(run, now) if old else counted.per_second
-    return Pace(per_second, left / per_second) if per_second else Pace()
+    return RunPace(per_second, left / per_second) if per_second else RunPace()
 
 
 def _per_second(run: Run, now: datetime) -> float | None:
@@ -221,15 +223,15 @@ def _per_second(run: Run, now: datetime) -> float | None:
     if run.state != Run.State.RUNNING:
         return None
     last = Reply.objects.aggregate(last=Max("pk"))["last"] or 0
-    since = now - timedelta(seconds=WINDOW)
+    since = now - timedelta(seconds=PACE_WINDOW)
     # Only the newest rows, so that it costs the same after a million replies.
-    recent = Reply.objects.filter(pk__gt=last - LOOKED, created_at__gt=since)
+    recent = Reply.objects.filter(pk__gt=last - MAX_RECENT_REPLIES, created_at__gt=since)
     answered = recent.filter(Exists(run.calls.filter(request=OuterRef("request")))).count()
     running = (now - run.created_at).total_seconds()
-    return answered / min(WINDOW, max(1.0, running)) or None
+    return answered / min(PACE_WINDOW, max(1.0, running)) or None
 
 
-def progress(run: Run) -> Progress:
+def count_progress(run: Run) -> Progress:
     """How far a run has come, in requests and in items."""
     wanted = Request.objects.filter(pk__in=run.calls.values("request"))
     counted = wanted.values("state").annotate(n=Count("pk")).order_by()
@@ -245,16 +247,16 @@ def progress(run: Run) -> Progress:
         failures=_failures(run),
         items=items["all"],
         settled=items["all"] - items["pending"],
-        to_come=_to_come(run) if items["pending"] else 0,
+        to_come=_count_calls_to_come(run) if items["pending"] else 0,
     )
 
 
-def _to_come(run: Run) -> int:
+def _count_calls_to_come(run: Run) -> int:
     """Calls that the pending outcomes of a run may still need, beside those that are made."""
     strategy = run.asked()
     if run.state != Run.State.PLANNING and not strategy.last_step:
         return 0
-    a_sample = sum(len(frames.calls(strategy, step=n)) for n in range(strategy.last_step + 1))
+    a_sample = sum(len(frames.list_calls(strategy, step=n)) for n in range(strategy.last_step + 1))
     # By the calls' own outcomes: looked for among the run's, each may be looked for among all, as
     # PostgreSQL has not counted them yet while they are planned.
     made = run.calls.filter(outcome__result=Outcome.Result.PENDING).count()

@@ -8,17 +8,17 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 
 from judging.models import Endpoint
-from judging.models.evaluators import PROVIDER_CHOICES, SHAPES
+from judging.models.evaluators import PROVIDER_CHOICES, REQUEST_FIELDS
 from judging.providers import PROVIDERS
-from judging.providers.addresses import check
+from judging.providers.addresses import check_address
 from judging.providers.errors import ForbiddenAddress
-from judging.providers.parameters import limited
-from judging.providers.prices import LONGEST_ANSWER
+from judging.providers.parameters import with_token_limit
+from judging.providers.prices import DEFAULT_MAX_TOKENS
 
 # What can be set up by hand; the others come with imports and with Blindspot itself.
-ASKED = ("openai_compatible", "anthropic", "gemini")
-TAKEN_NAMES = frozenset({"new"})
-GROUPS = {
+CALLABLE_PROVIDERS = ("openai_compatible", "anthropic", "gemini")
+RESERVED_NAMES = frozenset({"new"})
+FIELDSETS = {
     "Who is asked": ("name", "provider", "address", "key_variable", "model"),
     "How": ("api", "template", "json_mode", "parameters"),
     "Limits": ("in_flight", "per_minute", "tokens_per_minute", "timeout"),
@@ -35,7 +35,7 @@ class EndpointForm(forms.ModelForm):
             # Nothing to mend here; every call is held against what may be called anyway.
             return address
         try:
-            return check(address, settings.EVALUATOR_HOSTS) if address else ""
+            return check_address(address, settings.EVALUATOR_HOSTS) if address else ""
         except ForbiddenAddress as error:
             # The model would not see an address that was refused, and ask for one as well.
             self.instance.address = address
@@ -46,10 +46,10 @@ class EndpointForm(forms.ModelForm):
         go on to the end of the context. One that is there keeps what it sends."""
         cleaned: dict[str, Any] = super().clean() or {}
         provider, parameters = str(cleaned.get("provider")), cleaned.get("parameters")
-        is_chat = provider in ASKED and cleaned.get("api") == "chat"
+        is_chat = provider in CALLABLE_PROVIDERS and cleaned.get("api") == "chat"
         if self.instance.pk is None and is_chat and isinstance(parameters, dict):
             model, defaults = cleaned.get("model", ""), PROVIDERS[provider].default_parameters
-            cleaned["parameters"] = limited(provider, model, defaults, parameters)
+            cleaned["parameters"] = with_token_limit(provider, model, defaults, parameters)
         return cleaned
 
     def clean_parameters(self) -> Any:
@@ -70,7 +70,7 @@ class EndpointPageForm(EndpointForm):
 
     class Meta:
         model = Endpoint
-        fields = [name for names in GROUPS.values() for name in names]
+        fields = [name for names in FIELDSETS.values() for name in names]
         labels = {
             "key_variable": "Variable that holds the key",
             "model": "Model",
@@ -96,7 +96,8 @@ class EndpointPageForm(EndpointForm):
             "JSON. Anthropic gives JSON by schema.",
             "parameters": "A JSON object that goes over the defaults, for example "
             '{"max_tokens": 500}. null takes a default away: {"temperature": null}. A new endpoint'
-            f" gets a limit of {LONGEST_ANSWER:,} tokens for an answer, more for models that are"
+            f" gets a limit of {DEFAULT_MAX_TOKENS:,} tokens for an answer, more for models that "
+            "are"
             ' known to think first; {"max_tokens": null} means none.',
             "in_flight": "At the same time, by all workers together.",
             "per_minute": "Empty: no such limit.",
@@ -119,13 +120,13 @@ class EndpointPageForm(EndpointForm):
             del self.fields["name"]
         else:
             provider = cast(forms.ChoiceField, self.fields["provider"])
-            provider.choices = [(name, PROVIDER_CHOICES[name]) for name in ASKED]
-        for name in SHAPES if self.resting else ():
+            provider.choices = [(name, PROVIDER_CHOICES[name]) for name in CALLABLE_PROVIDERS]
+        for name in REQUEST_FIELDS if self.resting else ():
             self.fields[name].disabled = True
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
-        if name in TAKEN_NAMES:
+        if name in RESERVED_NAMES:
             raise ValidationError("This name is an address of ours: choose another one.")
         return name
 
@@ -134,7 +135,7 @@ class EndpointPageForm(EndpointForm):
         changed = {name for name, field in self.fields.items() if not field.disabled}
         groups = (
             (title, [self[name] for name in names if name in changed])
-            for title, names in GROUPS.items()
+            for title, names in FIELDSETS.items()
         )
         return [(title, fields) for title, fields in groups if fields]
 

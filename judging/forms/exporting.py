@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 
 # What a name stands for, where it does not say so itself; a name that is not here stands alone.
-TABLES = {
+TABLE_HINTS = {
     "items": "with their texts and what is held true",
     "labels": "all that were ever given",
     "revisions": "every state of the texts",
@@ -18,7 +18,7 @@ TABLES = {
     "calls": "what evaluators were asked, and replied",
     "outcomes": "what runs say of each item",
 }
-FORMATS = {
+FORMAT_HINTS = {
     "fbi": "the archive of study 000",
     "hub": "a folder for the Hugging Face hub",
 }
@@ -68,8 +68,8 @@ class ExportForm(forms.Form):
         super().__init__(*args, **values)
         tables = list(tables)
         offered = {
-            "table": [(one, _told(one, TABLES)) for one in tables],
-            "format": [(one, _told(one, FORMATS)) for one in formats],
+            "table": [(one, _label_with_hint(one, TABLE_HINTS)) for one in tables],
+            "format": [(one, _label_with_hint(one, FORMAT_HINTS)) for one in formats],
             "snapshot": [("", "now"), *((name, name) for name in snapshots)],
             "licence": list(licences),
         }
@@ -81,5 +81,5 @@ class ExportForm(forms.Form):
             del self.fields["snapshot"], self.fields["licence"]
 
 
-def _told(name: str, words: Mapping[str, str]) -> str:
+def _label_with_hint(name: str, words: Mapping[str, str]) -> str:
     return f"{name}: {words[name]}" if name in words else name

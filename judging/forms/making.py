@@ -5,10 +5,10 @@ from typing import Any
 
 from django import forms
 
-from annotation.vetting import Vetting
+from annotation.vetting import ReleasePolicy
 
 WAIT, ACCEPT = "wait", "accept"
-RESTS = {
+REMAINDER_CHOICES = {
     WAIT: "It waits until you give it to people",
     ACCEPT: "It is accepted unseen",
 }
@@ -24,7 +24,9 @@ class BringForm(forms.Form):
         max_value=100,
         help_text="A random share of each category, one item at least unless it is 0.",
     )
-    rest = forms.ChoiceField(label="The rest", choices=RESTS.items(), widget=forms.RadioSelect)
+    rest = forms.ChoiceField(
+        label="The rest", choices=REMAINDER_CHOICES.items(), widget=forms.RadioSelect
+    )
     aside = forms.MultipleChoiceField(
         label="Keep aside, whatever the rest does",
         required=False,
@@ -48,11 +50,11 @@ class BringForm(forms.Form):
         if not may_accept:
             del self.fields["rest"]
 
-    def vetting(self) -> Vetting:
+    def vetting(self) -> ReleasePolicy:
         """What was chosen, after the form was checked."""
         said = self.cleaned_data
         accept = said.get("rest") == ACCEPT
-        return Vetting(share=said["share"], accept=accept, aside=frozenset(said["aside"]))
+        return ReleasePolicy(share=said["share"], accept=accept, aside=frozenset(said["aside"]))
 
     def _offer(self, name: str, offered: list[tuple[str, str]]) -> None:
         field = self.fields[name]
@@ -60,7 +62,7 @@ class BringForm(forms.Form):
         field.choices = offered
 
 
-class AgainForm(forms.Form):
+class RegenerateForm(forms.Form):
     """Who makes again what was turned down, and what of it."""
 
     strategy = forms.ChoiceField(label="By which instruction")

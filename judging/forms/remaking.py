@@ -8,10 +8,10 @@ from django.db.models import QuerySet
 
 from judging.models import Endpoint, StrategyVersion
 
-ALONE = "The one there is, as it is now"
+ONLY_PARSER = "The one there is, as it is now"
 
 
-class AgainForm(forms.Form):
+class RepeatRunForm(forms.Form):
     """Something is asked again; only a lead may allow it while people label the items."""
 
     while_labelling = forms.BooleanField(
@@ -27,7 +27,7 @@ class AgainForm(forms.Form):
             self.fields["while_labelling"].disabled = True
 
 
-class CloneForm(AgainForm):
+class CloneForm(RepeatRunForm):
     """How far a clone is the same."""
 
     as_pinned = forms.ChoiceField(
@@ -59,7 +59,7 @@ class CloneForm(AgainForm):
         self, data: Any = None, *, is_lead: bool, same: Endpoint, others: QuerySet[Endpoint]
     ) -> None:
         super().__init__(data, is_lead=is_lead)
-        _offer(self.fields["endpoint"], others, f"The same: {same.name}")
+        _set_choices(self.fields["endpoint"], others, f"The same: {same.name}")
 
     def clean_as_pinned(self) -> bool:
         return bool(self.cleaned_data["as_pinned"])
@@ -84,10 +84,10 @@ class MoveForm(forms.Form):
 
     def __init__(self, data: Any = None, *, others: QuerySet[Endpoint]) -> None:
         super().__init__(data)
-        _offer(self.fields["endpoint"], others, "Choose one")
+        _set_choices(self.fields["endpoint"], others, "Choose one")
 
 
-def _offer(field: forms.Field, endpoints: QuerySet[Endpoint], empty: str) -> None:
+def _set_choices(field: forms.Field, endpoints: QuerySet[Endpoint], empty: str) -> None:
     assert isinstance(field, forms.ModelChoiceField)
     field.queryset, field.empty_label = endpoints, empty
 
@@ -119,4 +119,4 @@ class ReparseForm(forms.Form):
         super().__init__(data, initial={"parser": now})
         field = self.fields["parser"]
         assert isinstance(field, forms.ChoiceField)
-        field.choices = [(name, name or ALONE) for name in parsers]
+        field.choices = [(name, name or ONLY_PARSER) for name in parsers]

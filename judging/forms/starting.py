@@ -11,14 +11,14 @@ from django.db.models import QuerySet
 
 from annotation import taxonomy
 from judging.models import Endpoint, Run, StrategyVersion
-from judging.pins import MAIN, Own
+from judging.pins import MAIN_AXIS, RunOverrides
 from judging.prompts.declaring import MAX_EXAMPLES, MAX_SAMPLES
-from judging.prompts.described import FRAMES
+from judging.prompts.described import FRAME_DESCRIPTIONS
 from judging.strategies import Strategy
 
-OFFLINE = "Baselines"
-VOTES = {"": "As the strategy says", "repeats": "Repeats", "votes": "Votes"}
-SEEDS = 2**48 - 1
+OFFLINE_GROUP = "Baselines"
+VOTE_CHOICES = {"": "As the strategy says", "repeats": "Repeats", "votes": "Votes"}
+SEED_LIMIT = 2**48 - 1
 MOST_KEYS = 100_000
 
 
@@ -71,7 +71,7 @@ class StartForm(forms.Form):
     seed = forms.IntegerField(
         label="Seed",
         min_value=0,
-        max_value=SEEDS,
+        max_value=SEED_LIMIT,
         help_text="The same seed chooses the same items, and asks in the same order.",
     )
     with_duplicates = forms.BooleanField(
@@ -88,7 +88,7 @@ class StartForm(forms.Form):
     )
     votes = forms.ChoiceField(
         label="What several samples are",
-        choices=[*VOTES.items()],
+        choices=[*VOTE_CHOICES.items()],
         required=False,
         help_text="Of repeats an item's value is their share, of votes their majority"
         " (self-consistency).",
@@ -146,12 +146,12 @@ class StartForm(forms.Form):
         self.counts = {"ability": dict(abilities), "category": dict(categories)}
         known = {version.slug: version.strategy() for version in self.strategies.values()}
         self.known = {slug: one for slug, one in known.items() if one.frame != "fold"}
-        _offer(self.fields["strategy"], self.known)
-        _offer(self.fields["ability"], dict(abilities))
-        _offer(self.fields["category"], dict(categories))
-        _offer(self.fields["axes"], _axes(self.known.values()))
-        _choose_of(self.fields["endpoint"], endpoints)
-        _choose_of(self.fields["over"], explained)
+        _set_choices(self.fields["strategy"], self.known)
+        _set_choices(self.fields["ability"], dict(abilities))
+        _set_choices(self.fields["category"], dict(categories))
+        _set_choices(self.fields["axes"], _axes(self.known.values()))
+        _set_queryset(self.fields["endpoint"], endpoints)
+        _set_queryset(self.fields["over"], explained)
         if not explained.exists():
             del self.fields["over"]
         if not is_lead:
@@ -170,12 +170,12 @@ class StartForm(forms.Form):
         return tuple(key for key in keys if key)
 
     def clean_parameters(self) -> dict[str, Any]:
-        return parameters_of(self.cleaned_data["parameters"])
+        return parse_parameters(self.cleaned_data["parameters"])
 
-    def own(self) -> Own:
+    def own(self) -> RunOverrides:
         """What the runs are to have of their own, after the form was checked."""
         said = self.cleaned_data
-        return Own(
+        return RunOverrides(
             parameters=said["parameters"],
             axes=tuple(said["axes"]),
             votes={"repeats": False, "votes": True}.get(said["votes"]),
@@ -184,13 +184,15 @@ class StartForm(forms.Form):
 
     def strategy_groups(self) -> list[tuple[str, bool, list[Option]]]:
         """The strategies by frame, each group with whether something of it is chosen."""
-        titles = {frame: words.title for frame, words in FRAMES.items()}
-        grouped: dict[str, list[Option]] = {title: [] for title in [*titles.values(), OFFLINE]}
+        titles = {frame: words.title for frame, words in FRAME_DESCRIPTIONS.items()}
+        grouped: dict[str, list[Option]] = {
+            title: [] for title in [*titles.values(), OFFLINE_GROUP]
+        }
         chosen = self._chosen("strategy")
         for slug, one in self.known.items():
             note = "the project's own" if self.strategies[slug].project_id else one.study
             option = Option("strategy", slug, one.title, note, slug in chosen)
-            grouped[OFFLINE if one.metric else titles[one.frame]].append(option)
+            grouped[OFFLINE_GROUP if one.metric else titles[one.frame]].append(option)
         return [
             (title, any(one.checked for one in options), options)
             for title, options in grouped.items()
@@ -202,7 +204,7 @@ class StartForm(forms.Form):
         field = self.fields["endpoint"]
         assert isinstance(field, forms.ModelMultipleChoiceField)
         return [
-            Option("endpoint", one.name, one.name, _of_endpoint(one), one.name in chosen)
+            Option("endpoint", one.name, one.name, _endpoint_label(one), one.name in chosen)
             for one in field.queryset or ()
         ]
 
@@ -228,12 +230,12 @@ class StartForm(forms.Form):
         return {str(value) for value in self[name].value() or ()}
 
 
-def parameters_of(text: str) -> dict[str, Any]:
+def parse_parameters(text: str) -> dict[str, Any]:
     """A JSON object of parameters; ValidationError for anything else, {} for nothing."""
     if not text.strip():
         return {}
     try:
-        found = json.loads(text, parse_constant=_refuse)
+        found = json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:
         raise ValidationError(f"This is not JSON: {error}") from error
     if not isinstance(found, dict):
@@ -241,26 +243,26 @@ def parameters_of(text: str) -> dict[str, Any]:
     return found
 
 
-def _refuse(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number that a request can carry")
 
 
-def _offer(field: forms.Field, values: Iterable[str] | Mapping[str, Any]) -> None:
+def _set_choices(field: forms.Field, values: Iterable[str] | Mapping[str, Any]) -> None:
     assert isinstance(field, forms.MultipleChoiceField)
     field.choices = [(value, value) for value in values]
 
 
-def _choose_of(field: forms.Field, rows: QuerySet[Any]) -> None:
+def _set_queryset(field: forms.Field, rows: QuerySet[Any]) -> None:
     assert isinstance(field, forms.ModelChoiceField)
     field.queryset = rows
 
 
 def _axes(strategies: Iterable[Strategy]) -> dict[str, str]:
     named = {axis.slug: axis.title for one in strategies for axis in one.axes}
-    return {MAIN: "That of each item's ability"} | named if named else {}
+    return {MAIN_AXIS: "That of each item's ability"} | named if named else {}
 
 
-def _of_endpoint(endpoint: Endpoint) -> str:
+def _endpoint_label(endpoint: Endpoint) -> str:
     if endpoint.is_offline:
         return "offline, costs nothing"
     prices = endpoint.prices()

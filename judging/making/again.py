@@ -11,68 +11,68 @@ from annotation.querysets import counting
 from judging import pins
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
-from judging.pins import Own
+from judging.pins import RunOverrides
 from judging.preparing import catalogue
 from judging.replies.judged import MISSING
 from judging.running import runs
-from judging.running.runs import Options
+from judging.running.runs import RunOptions
 
 
 @dataclass(frozen=True)
-class Rejected:
+class RejectedItem:
     """An item that was turned down, and what was said of it; "" if nothing but that."""
 
     item: Item
     said: str
 
 
-def rejected(
+def load_rejected(
     project: Project,
     category: str,
     *,
     items: Collection[int] | None = None,
     most: int | None = None,
-) -> list[Rejected]:
+) -> list[RejectedItem]:
     """What was turned down of a category and not made again since, in the order of the items; of
     those of these ids, and so many at most."""
-    every = remarks.rejected(project).filter(category=category)
+    every = remarks.rejected_items(project).filter(category=category)
     found = every if items is None else every.filter(pk__among=list(items))
-    return _with_remarks(project, list(found[:most]))
+    return _with_feedback(project, list(found[:most]))
 
 
-def counts(project: Project) -> dict[str, int]:
+def count_rejected(project: Project) -> dict[str, int]:
     """How many of each category that is."""
-    return counting.counts(remarks.rejected(project), "category")
+    return counting.count_by(remarks.rejected_items(project), "category")
 
 
-def strategies(project: Project, category: str) -> list[StrategyVersion]:
+def list_strategies(project: Project, category: str) -> list[StrategyVersion]:
     """The newest versions of the strategies that make a category, the project's own ones first."""
-    offered = [one for one in catalogue.offered(project) if one.strategy.generates]
+    offered = [one for one in catalogue.list_offered(project) if one.strategy.generates]
     fit = [one for one in offered if one.strategy.category == category]
     return [one.version for one in sorted(fit, key=lambda one: not one.is_own)]
 
 
-def ask_anew(run: Run, member: Membership | None) -> Run:
+def retry_missing(run: Run, member: Membership | None) -> Run:
     """A run that asks once more about the items of which an ended generator run made nothing.
 
     Its requests are of an occasion of their own, so that the replies which were of no use are not
-    found again; they stay, with their causes. Raises `Refused` like `runs.start`.
+    found again; they stay, with their causes. Raises `Refused` like `runs.start_run`.
     """
     if not run.generates or run.finished_at is None:
         raise Refused(f"Run {run.number} makes nothing, or goes on.")
     items = set(run.outcomes.filter(result=MISSING).values_list("item", flat=True))
     if not items:
         raise Refused(f"Run {run.number} made something of every item.")
-    options = Options(
+    options = RunOptions(
         seed=run.seed,
         samples=run.samples,
         items=items,
         with_duplicates=True,
-        own=pins.own(run.pinned),
+        own=pins.load_overrides(run.pinned),
         occasion=f"again after run {run.number}",
         cap=run.cap,
     )
-    return runs.start(
+    return runs.start_run(
         run.project,
         strategy=run.strategy,
         endpoint=run.endpoint,
@@ -91,26 +91,28 @@ def start(
     member: Membership | None,
     cap: Decimal | None = None,
 ) -> Run:
-    """A run that makes items of these ids again. Raises `Refused` like `runs.start`, for a
+    """A run that makes items of these ids again. Raises `Refused` like `runs.start_run`, for a
     strategy of another category, and where one of them was made again or taken out meanwhile."""
     if strategy.strategy().category != category:
         raise Refused(f"Strategy {strategy.slug} does not make {category}. Choose another.")
-    found = rejected(project, category, items=items)
+    found = load_rejected(project, category, items=items)
     if len(found) < len(set(items)):
         raise Refused("Some of these items were made again or decided anew since. Look again.")
     if unsaid := [one.item.key for one in found if not one.said]:
         # What they would be answered is what was turned down.
         raise Refused(f"Nobody said why {unsaid[0]} was turned down. Leave such items out.")
     guidance = {one.item.key: one.said for one in found}
-    return runs.start(
+    return runs.start_run(
         project,
-        strategy=catalogue.stored(strategy),
+        strategy=catalogue.store_version(strategy),
         endpoint=endpoint,
         member=member,
-        options=Options(items={one.item.pk for one in found}, own=Own(guidance=guidance), cap=cap),
+        options=RunOptions(
+            items={one.item.pk for one in found}, own=RunOverrides(guidance=guidance), cap=cap
+        ),
     )
 
 
-def _with_remarks(project: Project, items: list[Item]) -> list[Rejected]:
-    said = remarks.of(project, {item.pk for item in items})
-    return [Rejected(item, said.get(item.pk, "")) for item in items]
+def _with_feedback(project: Project, items: list[Item]) -> list[RejectedItem]:
+    said = remarks.collect_feedback(project, {item.pk for item in items})
+    return [RejectedItem(item, said.get(item.pk, "")) for item in items]

@@ -8,9 +8,9 @@ from django.db.models import QuerySet
 
 from annotation import jobs, making, seals
 from annotation.errors import FieldError
-from annotation.making import Brought
+from annotation.making import GenerationResult
 from annotation.models import Job, Membership, Project
-from annotation.vetting import Vetting
+from annotation.vetting import ReleasePolicy
 from judging.errors import Refused
 from judging.making import rows
 from judging.models import Run
@@ -19,29 +19,29 @@ KIND = "bring-in"
 
 
 @dataclass(frozen=True)
-class Wish:
+class BringInRequest:
     """Which run's replies are to become items, of which project, and who gets these."""
 
     run: Run
     target: Project
-    vetting: Vetting
+    vetting: ReleasePolicy
 
 
-def check(wish: Wish) -> None:
+def check(wish: BringInRequest) -> None:
     """Raise `Refused` for a run whose replies cannot come in there, or not yet, and `FieldError`
     for who cannot get them so."""
     rows.check(wish.run, wish.target)
-    if problem := rows.goes_on(wish.run):
+    if problem := rows.explain_unfinished(wish.run):
         raise Refused(problem)
-    if wish.vetting.accept and not rows.may_accept(wish.run):
+    if wish.vetting.accept and not rows.can_skip_review(wish.run):
         raise FieldError("Only what should cost nothing is accepted unseen.", "accept")
     wish.vetting.check()
 
 
-def want(wish: Wish, member: Membership | None) -> Job:
+def enqueue(wish: BringInRequest, member: Membership | None) -> Job:
     """Have the replies of a run brought in by the next worker. Raises like `check`."""
     check(wish)
-    return jobs.want(
+    return jobs.enqueue(
         wish.run.project,
         member,
         KIND,
@@ -51,49 +51,53 @@ def want(wish: Wish, member: Membership | None) -> Job:
     )
 
 
-def of_run(run: Run) -> QuerySet[Job]:
+def list_jobs(run: Run) -> QuerySet[Job]:
     """The times that the replies of a run were brought in, the last first."""
-    return jobs.of_project(run.project, KIND).filter(result__run=run.number)
+    return jobs.list_jobs(run.project, KIND).filter(result__run=run.number)
 
 
-def due(now: datetime) -> list[int]:
+def find_due(now: datetime) -> list[int]:
     """The ids of jobs that wait for a worker, or whose worker is gone."""
-    return jobs.due(KIND, now)
+    return jobs.due_job_ids(KIND, now)
 
 
-def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
+def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     """Bring in what a job asks for, unless another worker is at it; whether that was done. One
     that is `stopped` waits for the next worker: what was stored is then found unchanged."""
-    return jobs.by_command(job_id, KIND, "bring_in", "brought", stopped)
+    return jobs.run_job_command(job_id, KIND, "bring_in", "brought", stopped)
 
 
-def asked(job: Job) -> Wish:
+def load_request(job: Job) -> BringInRequest:
     """What a job asks for."""
     said = job.result
     run = Run.objects.in_project(job.project).for_page().get(number=said["run"])
     target = Project.objects.select_related("task_type").get(slug=said["into"])
-    return Wish(run, target, Vetting.of(said))
+    return BringInRequest(run, target, ReleasePolicy.of(said))
 
 
-def bring(wish: Wish, by: Membership | None) -> Brought:
+def bring_in_replies(wish: BringInRequest, by: Membership | None) -> GenerationResult:
     """Bring in the replies of a run, while one waits. Raises like `check`, and where somebody who
     asked for it may not do so any more: a job may wait for long. The texts of a sealed project stay
     sealed where they come in."""
     check(wish)
-    if by and not may(by, wish.run.project, wish.target):
+    if by and not can_bring_in(by, wish.run.project, wish.target):
         raise Refused(
             f"{by.alias} is no longer lead both of {wish.run.project.slug} and of"
             f" {wish.target.slug}. Have a lead of both bring it in."
         )
-    member = _of(wish.target, by) if by else None
+    member = _find_membership(wish.target, by) if by else None
     if wish.run.project.sealed and not wish.target.sealed:
-        seals.seal(wish.target, member.pk if member else None)
-    if rows.in_place(wish.run, wish.target):
-        return making.answer(wish.target, rows.answers(wish.run), wish.vetting, member=member)
-    return making.bring(wish.target, rows.rows(wish.run, wish.target), wish.vetting, member=member)
+        seals.seal_project(wish.target, member.pk if member else None)
+    if rows.fills_own_items(wish.run, wish.target):
+        return making.store_texts(
+            wish.target, rows.build_answers(wish.run), wish.vetting, member=member
+        )
+    return making.store_items(
+        wish.target, rows.build_rows(wish.run, wish.target), wish.vetting, member=member
+    )
 
 
-def may(by: Membership, *projects: Project) -> bool:
+def can_bring_in(by: Membership, *projects: Project) -> bool:
     """Whether somebody's account is lead of all of these projects, none of them archived."""
     if by.account is None:
         return False
@@ -101,13 +105,13 @@ def may(by: Membership, *projects: Project) -> bool:
     return {one.pk for one in projects} <= set(led.values_list("pk", flat=True))
 
 
-def may_again(job: Job, by: Membership) -> bool:
+def can_rerun(job: Job, by: Membership) -> bool:
     """Whether somebody may have a job done again that another one asked for."""
     target = Project.objects.filter(slug=job.result["into"]).first()
-    return target is not None and may(by, target)
+    return target is not None and can_bring_in(by, target)
 
 
-def _of(target: Project, by: Membership) -> Membership | None:
+def _find_membership(target: Project, by: Membership) -> Membership | None:
     """The place that somebody has in the project which the items come into."""
     if by.project_id == target.pk:
         return by

@@ -10,26 +10,26 @@ from annotation import diffing, tasktypes
 from annotation.diffing import Difference
 from annotation.errors import FieldError
 from annotation.importing import flagging
-from annotation.making import Answer
+from annotation.making import GeneratedText
 from annotation.models import Account, Item, Job, Project
-from annotation.vetting import Vetting
+from annotation.vetting import ReleasePolicy
 from judging.errors import Refused
 from judging.making import bringing, rows
-from judging.making.bringing import Wish
+from judging.making.bringing import BringInRequest
 from judging.models import Outcome, Run
 
 # So many people see at once, in percent: of gold answers a sample, as study 000 had verified.
-OF_GOLD, OF_OTHERS = 25, 100
-FLAGS = flagging.TITLES
+GOLD_SHARE, DEFAULT_SHARE = 25, 100
+FLAGS = flagging.FLAG_TITLES
 # The first three leave nothing to vet; of the others a lead should see some before people do.
-USUAL_FLAGS = ("identical", "white-space-only", "empty", "claim", "bound")
-SHOWN = 3
+DEFAULT_FLAGS = ("identical", "white-space-only", "empty", "claim", "bound")
+PREVIEW_ROWS = 3
 # Characters of a text that are shown; a longer one is cut.
-LONG = 6_000
+MAX_TEXT_LENGTH = 6_000
 
 
 @dataclass(frozen=True)
-class Shown:
+class PreviewRow:
     """A row to come: the key, the difference to the text it was made from if the task shows one,
     and other texts by their titles."""
 
@@ -38,17 +38,17 @@ class Shown:
     texts: Mapping[str, str]
 
 
-def why_not(run: Run) -> str:
+def explain_unavailable(run: Run) -> str:
     """Why nothing of a run can come in now, in words; "" if something can."""
-    if not run.generates or run.asked().frame not in rows.PARTS:
+    if not run.generates or run.asked().frame not in rows.REPLY_TEXTS:
         return f"Run {run.number} makes no texts of items."
-    if problem := rows.goes_on(run):
+    if problem := rows.explain_unfinished(run):
         return problem
     made = run.outcomes.filter(result=Outcome.Result.MADE).exists()
     return "" if made else f"Run {run.number} made nothing. Its page says by what causes."
 
 
-def targets(run: Run, account: Account | None) -> list[Project]:
+def list_targets(run: Run, account: Account | None) -> list[Project]:
     """The projects that what a run made can come into, of those where the account is lead; its own
     first. An answer that a prompt waits for may be a response elsewhere, which people look through
     for errors."""
@@ -59,7 +59,7 @@ def targets(run: Run, account: Account | None) -> list[Project]:
     return [one for one in found if _fits(run, one)]
 
 
-def usual_target(run: Run, offered: list[Project]) -> str:
+def default_target(run: Run, offered: list[Project]) -> str:
     """The slug of the project that is chosen unless a person says otherwise: the one that the last
     replies of the run's project came into, else its own or the only one; "" if none is."""
     slugs = [one.slug for one in offered]
@@ -69,37 +69,42 @@ def usual_target(run: Run, offered: list[Project]) -> str:
     return slugs[0] if len(slugs) == 1 or run.project.slug in slugs else ""
 
 
-def usual_share(run: Run) -> int:
-    return OF_GOLD if rows.in_place(run, run.project) else OF_OTHERS
+def default_share(run: Run) -> int:
+    return GOLD_SHARE if rows.fills_own_items(run, run.project) else DEFAULT_SHARE
 
 
-def wish(run: Run, account: Account | None, into: str, vetting: Vetting) -> Wish:
+def build_request(
+    run: Run, account: Account | None, into: str, vetting: ReleasePolicy
+) -> BringInRequest:
     """What a lead wants. Raises `Refused`, or `FieldError` by what was chosen, for what cannot be
     had."""
-    if problem := why_not(run):
+    if problem := explain_unavailable(run):
         raise Refused(problem)
-    offered = {one.slug: one for one in targets(run, account)}
+    offered = {one.slug: one for one in list_targets(run, account)}
     if into not in offered:
         named = ", ".join(offered) or "none where you are lead"
         raise FieldError(f"Choose a project that takes these: {named}.", "into")
-    return Wish(run, offered[into], vetting)
+    return BringInRequest(run, offered[into], vetting)
 
 
-def preview(run: Run, target: Project) -> list[Shown]:
+def build_preview(run: Run, target: Project) -> list[PreviewRow]:
     """The first rows as they would come in."""
-    if rows.in_place(run, target):
-        return list(_answered(target, list(islice(rows.answers(run), SHOWN))))
-    return [_shown(target, one.values) for one in islice(rows.rows(run, target), SHOWN)]
+    if rows.fills_own_items(run, target):
+        return list(_preview_answers(target, list(islice(rows.build_answers(run), PREVIEW_ROWS))))
+    return [
+        _preview_row(target, one.values)
+        for one in islice(rows.build_rows(run, target), PREVIEW_ROWS)
+    ]
 
 
-def _answered(target: Project, answers: list[Answer]) -> Iterator[Shown]:
+def _preview_answers(target: Project, answers: list[GeneratedText]) -> Iterator[PreviewRow]:
     """Answers beneath the texts that they are to."""
-    task = tasktypes.of_project(target)
+    task = tasktypes.load_task_type(target)
     items = Item.objects.filter(pk__in=[one.item for one in answers]).with_current_texts()
     asked = {item.pk: item.current_revisions[0].texts for item in items}
     for one in answers:
         values = asked.get(one.item, {}) | {task.awaits: one.text}
-        yield Shown(one.key, None, dict(_texts(task.texts, values)))
+        yield PreviewRow(one.key, None, dict(_texts(task.texts, values)))
 
 
 def _fits(run: Run, target: Project) -> bool:
@@ -110,14 +115,14 @@ def _fits(run: Run, target: Project) -> bool:
     return True
 
 
-def _shown(target: Project, values: Mapping[str, Any]) -> Shown:
-    task = tasktypes.of_project(target)
+def _preview_row(target: Project, values: Mapping[str, Any]) -> PreviewRow:
+    task = tasktypes.load_task_type(target)
     compared = task.diff or ()
     pair = [str(values.get(name) or "") for name in compared]
-    if pair and max(map(len, pair)) <= LONG:
+    if pair and max(map(len, pair)) <= MAX_TEXT_LENGTH:
         rest = [text for text in task.texts if text.name not in compared]
-        return Shown(values["key"], diffing.compare(*pair), dict(_texts(rest, values)))
-    return Shown(values["key"], None, dict(_texts(task.texts, values)))
+        return PreviewRow(values["key"], diffing.compare(*pair), dict(_texts(rest, values)))
+    return PreviewRow(values["key"], None, dict(_texts(task.texts, values)))
 
 
 def _texts(texts: Any, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -129,4 +134,4 @@ def _texts(texts: Any, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONG else f"{text[:LONG]}…"
+    return text if len(text) <= MAX_TEXT_LENGTH else f"{text[:MAX_TEXT_LENGTH]}…"

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from annotation import tasktypes, taxonomy
-from annotation.importing.returned import Made
-from annotation.making import Answer
+from annotation.importing.returned import DerivedRow
+from annotation.making import GeneratedText
 from annotation.models import Project
 from annotation.tasktypes import TaskType
 from judging.errors import Refused
@@ -15,18 +15,18 @@ from judging.replies import unfit
 
 ORIGIN = "generated"
 # What one task calls its prompt another calls its input.
-SAME = {"input": "prompt", "prompt": "input"}
+TEXT_SYNONYMS = {"input": "prompt", "prompt": "input"}
 # The texts that replies of a frame hold; an answer is called as the task calls it.
-PARTS = {
+REPLY_TEXTS = {
     "perturbation": ("perturbed", "claim", "rationale"),
     "input": ("input", "context", "rationale"),
     "answer": ("response",),
 }
 # Facts of this kind are of the gold answer, and go on to what is made of it.
-GOLD = "gold_"
+GOLD_PREFIX = "gold_"
 
 
-class Said(NamedTuple):
+class GeneratedReply(NamedTuple):
     """A reply that makes something, the item that it was asked about, and where it comes from."""
 
     item: int
@@ -47,64 +47,68 @@ class Said(NamedTuple):
 
 def check(run: Run, target: Project) -> None:
     """Raise `Refused` if what a run makes cannot become items of a project."""
-    if not run.generates or run.asked().frame not in PARTS:
+    if not run.generates or run.asked().frame not in REPLY_TEXTS:
         raise Refused(f"Run {run.number} judges items and makes none.")
-    task = tasktypes.of_project(target)
-    if in_place(run, target):
+    task = tasktypes.load_task_type(target)
+    if fills_own_items(run, target):
         return
-    there = {*PARTS[run.asked().frame]}
-    if not _asks_anew(run):
-        there |= {text.name for text in tasktypes.of_project(run.project).texts}
-    there |= {SAME[name] for name in there & SAME.keys()}
+    there = {*REPLY_TEXTS[run.asked().frame]}
+    if not _makes_prompts(run):
+        there |= {text.name for text in tasktypes.load_task_type(run.project).texts}
+    there |= {TEXT_SYNONYMS[name] for name in there & TEXT_SYNONYMS.keys()}
     lacking = [text.title for text in task.texts if text.required and text.name not in there]
-    if lacking or not _made(run, task):
+    if lacking or not _list_made_texts(run, task):
         raise Refused(
             f"{target.slug} cannot take what run {run.number} made: its task is {task.title},"
             f" whose items need {', '.join(lacking) or 'other texts'}. Choose another project."
         )
 
 
-def goes_on(run: Run) -> str:
+def explain_unfinished(run: Run) -> str:
     """Why nothing of a run can be used yet, in words; "" once it ended or is paused."""
     if run.state in {Run.State.PLANNING, Run.State.RUNNING}:
         return f"Run {run.number} goes on. Let it end, or pause it."
     return ""
 
 
-def may_accept(run: Run) -> bool:
+def can_skip_review(run: Run) -> bool:
     """Whether what people do not see may be taken for what it was made for: only where the change
     should cost nothing, so that a wrong one makes no evaluator look blind."""
     return run.asked().category in {one.slug for one in taxonomy.load().score_invariant()}
 
 
-def in_place(run: Run, target: Project) -> bool:
+def fills_own_items(run: Run, target: Project) -> bool:
     """Whether the replies are the text that the very items of the run wait for."""
-    waits = bool(tasktypes.of_project(target).awaits)
+    waits = bool(tasktypes.load_task_type(target).awaits)
     return waits and target.pk == run.project_id and run.asked().frame == "answer"
 
 
-def answers(run: Run) -> Iterator[Answer]:
+def build_answers(run: Run) -> Iterator[GeneratedText]:
     """What the items of a run are answered, the first sample of each that made something."""
-    name = tasktypes.of_project(run.project).awaits
+    name = tasktypes.load_task_type(run.project).awaits
     seen = set[int]()
-    for said in every(run):
+    for said in iterate_replies(run):
         if said.item not in seen:
             seen.add(said.item)
             note = f"The {name} answer by {_generator(run)}, {said.model}, run {run.number}."
-            facts = {f"{name}_{fact}": value for fact, value in _facts(run, said).items()}
-            yield Answer(said.item, said.key, said.revision, str(said.value), note, facts)
+            facts = {
+                f"{name}_{fact}": value for fact, value in _build_origin_fields(run, said).items()
+            }
+            yield GeneratedText(said.item, said.key, said.revision, str(said.value), note, facts)
 
 
-def rows(run: Run, target: Project) -> Iterator[Made]:
+def build_rows(run: Run, target: Project) -> Iterator[DerivedRow]:
     """Each reply as a row of the target, in the order of the items."""
-    task, strategy = tasktypes.of_project(target), run.asked()
+    task, strategy = tasktypes.load_task_type(target), run.asked()
     here = target.pk == run.project_id
-    for line, said in enumerate(every(run), start=1):
-        kept = said._replace(texts={}, fields={}) if _asks_anew(run) else said
-        values = {name: value for name, value in kept.fields.items() if name.startswith(GOLD)}
-        values |= _texts(task, kept, _parts(run, said)) | _facts(run, said)
+    for line, said in enumerate(iterate_replies(run), start=1):
+        kept = said._replace(texts={}, fields={}) if _makes_prompts(run) else said
+        values = {
+            name: value for name, value in kept.fields.items() if name.startswith(GOLD_PREFIX)
+        }
+        values |= _texts(task, kept, _parts(run, said)) | _build_origin_fields(run, said)
         values |= {
-            "key": f"{said.key}{mark(run)}{said.sample + 1}",
+            "key": f"{said.key}{build_key_infix(run)}{said.sample + 1}",
             "category": strategy.category or said.category,
             "source_ability": said.source_ability or said.ability,
             "origin": ORIGIN,
@@ -115,16 +119,16 @@ def rows(run: Run, target: Project) -> Iterator[Made]:
         if not here:
             values["source_item"] = said.key
             values["source_project"] = run.project.slug
-        yield Made(f"run {run.number}", line, values, said.key if here else "")
+        yield DerivedRow(f"run {run.number}", line, values, said.key if here else "")
 
 
-def mark(run: Run) -> str:
+def build_key_infix(run: Run) -> str:
     """What the keys of all rows of a run have between the source's key and the sample's number."""
     strategy = run.asked()
     return f"+{strategy.category or strategy.slug.removeprefix('generate-')}.{run.number}."
 
 
-def every(run: Run) -> Iterator[Said]:
+def iterate_replies(run: Run) -> Iterator[GeneratedReply]:
     """The replies that make something, in the order of the items and samples."""
     # In one filter: of a request that runs share, what another one held of it says nothing here.
     found = Reading.objects.filter(
@@ -136,7 +140,7 @@ def every(run: Run) -> Iterator[Said]:
     call, item = "reply__request__calls", "reply__request__calls__outcome__item"
     columns = (
         item,
-        *(f"{item}__{name}" for name in Said._fields[1:7]),
+        *(f"{item}__{name}" for name in GeneratedReply._fields[1:7]),
         f"{call}__outcome__revision__number",
         f"{call}__outcome__revision__texts",
         f"{call}__sample",
@@ -147,47 +151,49 @@ def every(run: Run) -> Iterator[Said]:
     )
     ordered = found.order_by(f"{item}__position", f"{call}__sample")
     strategy = run.asked()
-    for said in map(Said._make, ordered.values_list(*columns).iterator(chunk_size=200)):
+    for said in map(GeneratedReply._make, ordered.values_list(*columns).iterator(chunk_size=200)):
         # Of several samples some may be of use where others are not.
-        if not unfit.cause(strategy, said.value, said.texts):
+        if not unfit.find_cause(strategy, said.value, said.texts):
             yield said
 
 
-def _asks_anew(run: Run) -> bool:
+def _makes_prompts(run: Run) -> bool:
     """Whether what a run makes is to be answered itself: then no answer to what it was made from,
     nor who wrote that, goes on with it."""
     return run.asked().frame == "input"
 
 
-def _made(run: Run, task: TaskType) -> set[str]:
+def _list_made_texts(run: Run, task: TaskType) -> set[str]:
     """The texts of a task that replies of the run are, or hold."""
-    parts = {*PARTS[run.asked().frame]}
-    parts |= {SAME[name] for name in parts & SAME.keys()}
+    parts = {*REPLY_TEXTS[run.asked().frame]}
+    parts |= {TEXT_SYNONYMS[name] for name in parts & TEXT_SYNONYMS.keys()}
     return {text.name for text in task.texts} & (parts - {"claim", "rationale", "context"})
 
 
-def _parts(run: Run, said: Said) -> dict[str, str]:
-    names = PARTS[run.asked().frame]
+def _parts(run: Run, said: GeneratedReply) -> dict[str, str]:
+    names = REPLY_TEXTS[run.asked().frame]
     return said.value if isinstance(said.value, dict) else {names[0]: str(said.value)}
 
 
-def _texts(task: TaskType, said: Said, parts: Mapping[str, str]) -> dict[str, Any]:
+def _texts(task: TaskType, said: GeneratedReply, parts: Mapping[str, str]) -> dict[str, Any]:
     """The texts that the task's items have, and what else was made as fields of their own."""
     names = {text.name for text in task.texts}
-    rest = {name: part for name, part in parts.items() if not {name, SAME.get(name)} & names}
+    rest = {
+        name: part for name, part in parts.items() if not {name, TEXT_SYNONYMS.get(name)} & names
+    }
     texts: dict[str, Any] = {}
     for text in task.texts:
-        value = _text(text.name, parts) or _text(text.name, said.texts)
+        value = _find_text(text.name, parts) or _find_text(text.name, said.texts)
         # Of several references each is right by itself.
         texts[text.name] = value[0] if isinstance(value, list) and not text.many else value
     return rest | texts
 
 
-def _text(name: str, there: Mapping[str, Any]) -> Any:
-    return there.get(name) or there.get(SAME.get(name, name)) or ""
+def _find_text(name: str, there: Mapping[str, Any]) -> Any:
+    return there.get(name) or there.get(TEXT_SYNONYMS.get(name, name)) or ""
 
 
-def _facts(run: Run, said: Said) -> dict[str, str]:
+def _build_origin_fields(run: Run, said: GeneratedReply) -> dict[str, str]:
     """Where a text comes from, for the fields of its item."""
     return {
         "generator": _generator(run),

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from annotation.leads import making as board
-from annotation.leads.making import Made, Row
+from annotation.leads.making import GenerationCounts, GenerationRow
 from annotation.models import Project
 from judging.making import again
 from judging.preparing import catalogue, offering, selecting
 
 # The parts of a bar: what of the counts of made items each is, and in which words.
-PARTS = {
+PART_TITLES = {
     "held": "as meant",
     "turned_down": "turned down",
     "unseen": "accepted unseen",
@@ -20,7 +20,7 @@ PARTS = {
 
 
 @dataclass(frozen=True)
-class Stretch:
+class BarSegment:
     """A part of a bar: so many items, from `begin` on, in hundredths of all."""
 
     kind: str
@@ -31,32 +31,32 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Line:
+class BoardRow:
     """A category of the board: `strategy` is the slug of the one whose instruction made it, "" if
     no model did; so many were `rejected` and not made again yet."""
 
-    row: Row
-    bar: tuple[Stretch, ...]
+    row: GenerationRow
+    bar: tuple[BarSegment, ...]
     strategy: str
     rejected: int
 
 
-def lines(project: Project) -> list[Line]:
+def load_board(project: Project) -> list[BoardRow]:
     """The board; nothing if nothing was made here."""
-    rows = board.measure(project)
+    rows = board.measure_generation(project)
     if not rows:
         return []
-    every = [one for one in catalogue.every(project) if one.strategy.generates]
+    every = [one for one in catalogue.list_strategies(project) if one.strategy.generates]
     slugs = {one.strategy.slug for one in every}
     offered = sorted((one for one in every if one.is_offered), key=lambda one: one.is_own)
     of_category = {one.strategy.category: one.strategy.slug for one in offered}
     of_category.pop("", None)
-    rejected = again.counts(project)
+    rejected = again.count_rejected(project)
 
-    def line(row: Row) -> Line:
+    def line(row: GenerationRow) -> BoardRow:
         makers = [part.maker.partition(" ")[0] for part in row.parts]
         made_by = next((slug for slug in reversed(makers) if slug in slugs), "")
-        return Line(
+        return BoardRow(
             row=row,
             bar=tuple(_bar(row.whole)),
             strategy=of_category.get(row.category, made_by) if made_by else "",
@@ -66,16 +66,16 @@ def lines(project: Project) -> list[Line]:
     return [line(row) for row in rows]
 
 
-def who_writes() -> list[str]:
+def list_generator_endpoints() -> list[str]:
     """The names of the endpoints that a generator can be put to: baselines write nothing."""
-    models = offering.endpoints().exclude(provider=selecting.BASELINE)
+    models = offering.list_endpoints().exclude(provider=selecting.BASELINE)
     return list(models.values_list("name", flat=True))
 
 
-def _bar(made: Made) -> Iterator[Stretch]:
+def _bar(made: GenerationCounts) -> Iterator[BarSegment]:
     begin = 0.0
-    for kind, title in PARTS.items():
+    for kind, title in PART_TITLES.items():
         if n := getattr(made, kind):
             width = round(100 * n / made.items, 2)
-            yield Stretch(kind, title, n, round(begin, 2), width)
+            yield BarSegment(kind, title, n, round(begin, 2), width)
             begin += width

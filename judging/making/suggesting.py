@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from annotation import errors, sorting
 from annotation.models import Membership
-from annotation.sorting import Suggestion
+from annotation.sorting import AbilitySuggestion
 from judging.errors import Refused
 from judging.making import rows
 from judging.models import Outcome, Run
@@ -15,48 +15,50 @@ FRAME = "sorting"
 
 
 @dataclass(frozen=True)
-class Taken:
+class SuggestionCounts:
     """How many prompts a run suggests an ability for, and for how many that is new."""
 
     suggested: int
     new: int
 
 
-def is_for(run: Run) -> bool:
+def suggests_abilities(run: Run) -> bool:
     """Whether it is a run that suggests abilities."""
     return run.asked().frame == FRAME
 
 
-def why_not(run: Run) -> str:
+def explain_unavailable(run: Run) -> str:
     """Why nothing of a run can be taken now, in words; "" if something can."""
-    if not is_for(run):
+    if not suggests_abilities(run):
         return f"Run {run.number} suggests no abilities. Ask for them by suggest-ability."
-    if problem := rows.goes_on(run):
+    if problem := rows.explain_unfinished(run):
         return problem
     try:
-        sorting.check(run.project)
+        sorting.check_sortable(run.project)
     except errors.Refused as refused:
         return str(refused)
     made = run.outcomes.filter(result=Outcome.Result.MADE).exists()
     return "" if made else f"Run {run.number} suggested nothing. Its page says by what causes."
 
 
-def take(run: Run, member: Membership | None = None) -> Taken:
+def store_suggestions(run: Run, member: Membership | None = None) -> SuggestionCounts:
     """Keep what a run suggests with its items, for people to take or not; again is nothing new.
 
     Raises `Refused` with what `why_not` says.
     """
-    if problem := why_not(run):
+    if problem := explain_unavailable(run):
         raise Refused(problem)
     found = list(_suggestions(run))
     by = f"{run.strategy.slug} v{run.strategy.number}, {run.pinned['model']}, run {run.number}"
-    return Taken(len(found), sorting.suggest(run.project, found, by=by, member=member))
+    return SuggestionCounts(
+        len(found), sorting.store_suggestions(run.project, found, by=by, member=member)
+    )
 
 
-def _suggestions(run: Run) -> Iterator[Suggestion]:
+def _suggestions(run: Run) -> Iterator[AbilitySuggestion]:
     """One for each item: what most of its samples say, of several the one that was said first."""
     said: dict[int, list[str]] = {}
-    for one in rows.every(run):
+    for one in rows.iterate_replies(run):
         said.setdefault(one.item, []).append(str(one.value[ABILITY]))
     for item, abilities in said.items():
-        yield Suggestion(item, max(abilities, key=abilities.count))
+        yield AbilitySuggestion(item, max(abilities, key=abilities.count))

@@ -19,10 +19,10 @@ from judging.models import Run
 T = TypeVar("T")
 
 LOOK_EVERY = 0.2
-WAIT = "work on it here, until it ends"
+WAIT_HELP = "work on it here, until it ends"
 
 
-def project(slug: str) -> Project:
+def get_project(slug: str) -> Project:
     """The project of this name."""
     found = Project.objects.filter(slug=slug).first()
     if found is None:
@@ -32,7 +32,7 @@ def project(slug: str) -> Project:
     return found
 
 
-def runs(project: Project, numbers: list[int]) -> list[Run]:
+def get_runs(project: Project, numbers: list[int]) -> list[Run]:
     """The runs of these numbers."""
     found = {run.number: run for run in Run.objects.in_project(project).numbered(numbers)}
     if unknown := [str(number) for number in numbers if number not in found]:
@@ -40,12 +40,12 @@ def runs(project: Project, numbers: list[int]) -> list[Run]:
     return list(found.values())
 
 
-def run(slug: str, number: int) -> Run:
+def get_run(slug: str, number: int) -> Run:
     """A run by the name of its project and its number."""
-    return runs(project(slug), [number])[0]
+    return get_runs(get_project(slug), [number])[0]
 
 
-def amount(text: str | None) -> Decimal | None:
+def parse_cap(text: str | None) -> Decimal | None:
     """A cap; None for none."""
     try:
         amount = None if text is None else Decimal(text)
@@ -59,7 +59,7 @@ def amount(text: str | None) -> Decimal | None:
         raise CommandError(f"--cap {text}: {' '.join(error.messages)}", returncode=2) from error
 
 
-def done(what: Callable[[], T]) -> T:
+def call_service(what: Callable[[], T]) -> T:
     """What a service made; its refusal as the end of the command."""
     try:
         return what()
@@ -69,24 +69,24 @@ def done(what: Callable[[], T]) -> T:
         raise CommandError(str(error), returncode=2) from error
 
 
-def go_on(run: Run, terminal: OutputWrapper, *, wait: bool) -> None:
+def continue_run(run: Run, terminal: OutputWrapper, *, wait: bool) -> None:
     """Leave a run to the workers, or be one of them until it ends."""
     if wait:
-        _work(run, terminal)
+        _work_until_ended(run, terminal)
     elif run.kind == Run.Kind.ASKED:
-        tasks.ring(run.endpoint_id)
+        tasks.notify_workers(run.endpoint_id)
 
 
-def _work(run: Run, terminal: OutputWrapper) -> None:
+def _work_until_ended(run: Run, terminal: OutputWrapper) -> None:
     """Work as one of the workers until the run ends; progress on a terminal."""
     said = ""
     try:
         while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
-            asking.work_overlapping(run.endpoint_id, seconds=5)
+            asking.run_overlapping_slice(run.endpoint_id, seconds=5)
             # Another worker may be at it, or nothing be due before a provider's wait is over.
             time.sleep(LOOK_EVERY)
             run.refresh_from_db()
-            said = _tell(run, said, terminal)
+            said = _print_progress(run, said, terminal)
     except KeyboardInterrupt:
         asking.STOP.set()
         raise
@@ -98,9 +98,9 @@ def _work(run: Run, terminal: OutputWrapper) -> None:
         raise CommandError(f"Run {run.number} is paused: {run.reason}")
 
 
-def _tell(run: Run, said: str, terminal: OutputWrapper) -> str:
+def _print_progress(run: Run, said: str, terminal: OutputWrapper) -> str:
     """Say how far the run is, unless that was `said` already; what was said."""
-    done = watching.progress(run)
+    done = watching.count_progress(run)
     causes = ", ".join(f"{count} {cause}" for cause, count in done.failures.items())
     words = (
         f"{run.state}: {done.answered} of {done.requests} requests answered,"

@@ -7,7 +7,7 @@ from django.utils import timezone
 from judging.querysets import RequestQuerySet, WorkerQuerySet
 
 # Of a request that was never tried: before any time that a clock says, be it set back meanwhile.
-AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
+DUE_NOW = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Request(models.Model):
@@ -33,7 +33,7 @@ class Request(models.Model):
     tried = models.JSONField(
         default=dict, help_text="How many attempts failed by each cause; each has its own budget."
     )
-    next_try = models.DateTimeField(default=AT_ONCE)
+    next_try = models.DateTimeField(default=DUE_NOW)
     leased_by = models.CharField(max_length=64, blank=True)
     leased_until = models.DateTimeField(null=True, blank=True)
     leased_for = models.ForeignKey("Run", models.PROTECT, null=True, blank=True)

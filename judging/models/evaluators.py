@@ -9,9 +9,9 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.utils import timezone
 
-from judging.prompts.declaring import SECRET
-from judging.providers import PROVIDERS, body_of
-from judging.providers.parameters import laid_over
+from judging.prompts.declaring import SECRET_NAME
+from judging.providers import PROVIDERS, build_body
+from judging.providers.parameters import merge_parameters
 from judging.providers.prices import Prices
 from judging.querysets import EndpointQuerySet, StrategyVersionQuerySet
 from judging.strategies import Strategy, from_definition
@@ -30,12 +30,12 @@ API_CHOICES = {"chat": "Chat", "completions": "Completions with a template"}
 JSON_CHOICES = {"": "As text", "json_object": "JSON object", "json_schema": "JSON by schema"}
 
 # What shapes a request. Once runs rest on an endpoint it stays, since what they asked stays.
-SHAPES = ("provider", "address", "model", "parameters", "api", "template", "json_mode")
+REQUEST_FIELDS = ("provider", "address", "model", "parameters", "api", "template", "json_mode")
 REMAINING_EVERY = timedelta(seconds=5)
 
 
 @dataclass(frozen=True)
-class _Blank:
+class _EmptyPrompt:
     """A prompt with hardly anything in it, to see whether a body can be made at all."""
 
     system: str = "System"
@@ -125,7 +125,7 @@ class Endpoint(models.Model):
             raise ValidationError({"address": "Give the base URL of the evaluator."})
         if not isinstance(self.parameters, dict):
             raise ValidationError({"parameters": "Give a JSON object, for example {}."})
-        if secret := next(filter(SECRET.search, self.parameters), None):
+        if secret := next(filter(SECRET_NAME.search, self.parameters), None):
             raise ValidationError(
                 {
                     "parameters": f"{secret!r} looks like a key. Parameters are stored and shown;"
@@ -151,7 +151,7 @@ class Endpoint(models.Model):
         for part, value in parts.items():
             tried |= value
             try:
-                body_of(tried, _Blank(), schema={})
+                build_body(tried, _EmptyPrompt(), schema={})
             except ValueError as error:
                 shaped_by_template = part == "model" and (self.template or self.api != "chat")
                 raise ValidationError(
@@ -168,7 +168,7 @@ class Endpoint(models.Model):
         if not (self.pk and self.runs.exists()):
             return False
         stored = Endpoint.objects.get(pk=self.pk)
-        return any(getattr(stored, name) != getattr(self, name) for name in SHAPES)
+        return any(getattr(stored, name) != getattr(self, name) for name in REQUEST_FIELDS)
 
     def is_paused(self, now: datetime) -> bool:
         """Whether its provider asked not to be called yet."""
@@ -187,10 +187,10 @@ class Endpoint(models.Model):
     def pinned(self, *over: Mapping[str, Any]) -> dict[str, Any]:
         """What a run keeps of the endpoint: all that shapes a request, and no key. Parameters of
         its own and those `over` them are as the model's family takes them."""
-        shapes = {name: getattr(self, name) for name in SHAPES}
+        shapes = {name: getattr(self, name) for name in REQUEST_FIELDS}
         defaults = PROVIDERS[self.provider].default_parameters
         layers = (self.parameters, *over)
-        shapes["parameters"] = laid_over(self.provider, self.model, defaults, *layers)
+        shapes["parameters"] = merge_parameters(self.provider, self.model, defaults, *layers)
         return {"name": self.name} | shapes
 
     def remaining_at(self) -> datetime | None:

@@ -5,15 +5,15 @@ from django.db.models import Q
 from django.utils import timezone
 
 from judging import pins
-from judging.providers import parameters_of
+from judging.providers import merge_defaults
 from judging.querysets import CallQuerySet, OutcomeQuerySet, RunQuerySet
 from judging.strategies import Strategy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judging.results.run_marks import Mark
-    from judging.running.tallies import Items
+    from judging.results.run_marks import RunMark
+    from judging.running.tallies import ItemCounts
 
 
 class Budget(models.Model):
@@ -91,10 +91,10 @@ class Run(models.Model):
     archived_at = models.DateTimeField(null=True, blank=True)
 
     objects = RunQuerySet.as_manager()
-    # Put there by `tallies.with_items`.
-    counted: "Items"
+    # Put there by `tallies.with_item_counts`.
+    counted: "ItemCounts"
     # Put there by `results.run_marks`: why it stands beside no other run unless it is named.
-    marks: "Sequence[Mark]" = ()
+    marks: "Sequence[RunMark]" = ()
 
     class Meta:
         ordering = ["project_id", "number"]
@@ -114,13 +114,13 @@ class Run(models.Model):
 
     def asked(self) -> Strategy:
         """The strategy as this run pins it."""
-        return pins.strategy(self.strategy.strategy(), self.pinned)
+        return pins.build_strategy(self.strategy.strategy(), self.pinned)
 
     def sends(self) -> dict[str, Any]:
         """The parameters of each request, our defaults among them. Of a run that asked nobody
         those that it pins, since what else was sent is not known."""
         if self.kind == self.Kind.ASKED:
-            return parameters_of(self.pinned)
+            return merge_defaults(self.pinned)
         return {
             name: value for name, value in self.pinned["parameters"].items() if value is not None
         }

@@ -13,7 +13,7 @@ from formats.sealed import Opener
 from formats.writers import write_table
 from judging.models import Run
 from judging.paper import freezing, thawing, versions
-from judging.paper.thawing import Thawed
+from judging.paper.thawing import LoadedProject
 from judging.results import figures, tables
 
 # A table as it is written: its columns, and its rows as objects.
@@ -22,7 +22,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Compared:
+class TableComparison:
     """A table, and whether it is now what the archive has, but for what a method makes that has
     changed since."""
 
@@ -31,47 +31,51 @@ class Compared:
     said: str
 
 
-def compare(archive: Path, thawed: Thawed) -> Iterator[Compared]:
+def compare_archive(archive: Path, thawed: LoadedProject) -> Iterator[TableComparison]:
     """Make each table of the archive anew, and compare it with what is in it."""
     runs = list(Run.objects.in_project(thawed.project).for_results().numbered(thawed.facts["runs"]))
-    with sealed.opened(archive, thawing.LIMITS) as (facts, members):
+    with sealed.open_sealed(archive, thawing.LIMITS) as (facts, members):
         for name in facts["tables"]:
             path = f"figures/{name}.json"
-            if name not in tables.RESULTS or path not in members:
+            if name not in tables.RESULT_TABLES or path not in members:
                 raise FormatError(f"{archive}: {name!r} is no table of this program.")
-            now, then = _now(name, thawed, runs), _then(path, members[path])
-            yield compared(name, now, then, facts.get("methods", {}))
+            now, then = _compute_table(name, thawed, runs), _read_table(path, members[path])
+            yield compare_table(name, now, then, facts.get("methods", {}))
 
 
-def compared(table: str, now: Table, then: Table, made_by: Mapping[str, int]) -> Compared:
+def compare_table(
+    table: str, now: Table, then: Table, made_by: Mapping[str, int]
+) -> TableComparison:
     """A table that was made now beside an archive's, whose methods had the versions `made_by`.
 
     Columns that the archive does not have are not compared. Of those that a method makes which had
     another version it is told which differ; all others must be the same, row by row, or by what
     names a row where the method decides which rows there are.
     """
-    changed = list(versions.changed(table, made_by))
+    changed = list(versions.changed_methods(table, made_by))
     makes = {column for name in changed for column in versions.METHODS[name].columns[table]}
     stays = [column for column in then["columns"] if column not in makes]
-    pairs = _pairs(_named(table, changed), now["rows"], then["rows"])
+    pairs = _pair_rows(_row_key_columns(table, changed), now["rows"], then["rows"])
     both = [(one, other) for one, other in pairs if one is not None and other is not None]
     alone = [pair for pair in pairs if None in pair]
-    differ = sum(not _alike(stays, one, other) for one, other in both)
-    by_method = bool(alone) and bool(_named(table, changed))
+    differ = sum(not _equal_in(stays, one, other) for one, other in both)
+    by_method = bool(alone) and bool(_row_key_columns(table, changed))
     if differ or (alone and not by_method):
         said = f"differs in {differ + len(alone):,} of {len(then['rows']):,} rows"
-        return Compared(table, False, f"{said}, and has {len(now['rows']):,} now")
+        return TableComparison(table, False, f"{said}, and has {len(now['rows']):,} now")
     otherwise = [
         column
         for column in then["columns"]
-        if column in makes and not all(_alike([column], one, other) for one, other in both)
+        if column in makes and not all(_equal_in([column], one, other) for one, other in both)
     ]
     if not otherwise and not alone:
-        return Compared(table, True, f"the same, {len(now['rows']):,} rows")
-    return Compared(table, True, _otherwise(changed, made_by, otherwise, len(alone), len(both)))
+        return TableComparison(table, True, f"the same, {len(now['rows']):,} rows")
+    return TableComparison(
+        table, True, _describe_method_changes(changed, made_by, otherwise, len(alone), len(both))
+    )
 
 
-def _otherwise(
+def _describe_method_changes(
     changed: Sequence[str],
     made_by: Mapping[str, int],
     columns: Sequence[str],
@@ -80,7 +84,7 @@ def _otherwise(
 ) -> str:
     """What a changed method makes otherwise, in words."""
     methods = ", ".join(
-        f"{name}, version {made_by.get(name, versions.FIRST)} then and"
+        f"{name}, version {made_by.get(name, versions.FIRST_VERSION)} then and"
         f" {versions.METHODS[name].version} now"
         for name in changed
     )
@@ -91,12 +95,12 @@ def _otherwise(
     return f"{'; '.join(parts)}, by another method ({methods}); all else is the same, {both:,} rows"
 
 
-def _named(table: str, changed: Sequence[str]) -> tuple[str, ...]:
+def _row_key_columns(table: str, changed: Sequence[str]) -> tuple[str, ...]:
     """The columns that name a row of a table whose rows a changed method decides, else ()."""
     return next((versions.METHODS[name].rows.get(table, ()) for name in changed), ())
 
 
-def _pairs(
+def _pair_rows(
     named: Sequence[str], now: Sequence[Row], then: Sequence[Row]
 ) -> list[tuple[Row | None, Row | None]]:
     """Each row of now with its like of then, None where there is none: by the columns that name
@@ -109,23 +113,23 @@ def _pairs(
         for rows in (now, then)
     )
     if (len(ours), len(theirs)) != (len(now), len(then)):
-        return _pairs((), now, then)
+        return _pair_rows((), now, then)
     return [(ours.get(key), theirs.get(key)) for key in {**theirs, **ours}]
 
 
-def _alike(columns: Sequence[str], one: Row, other: Row) -> bool:
+def _equal_in(columns: Sequence[str], one: Row, other: Row) -> bool:
     missing = object()
     return all(one.get(column, missing) == other.get(column) for column in columns)
 
 
-def _now(name: str, thawed: Thawed, runs: list[Run]) -> Any:
+def _compute_table(name: str, thawed: LoadedProject, runs: list[Run]) -> Any:
     stream = io.StringIO()
-    columns = tables.columns(name, figures.fields(figures.BY))
-    write_table(name, freezing.rows(name, thawed.project, runs), columns, stream)
+    columns = tables.list_columns(name, figures.parse_fields(figures.DEFAULT_BY))
+    write_table(name, freezing.compute_rows(name, thawed.project, runs), columns, stream)
     return json.loads(stream.getvalue())
 
 
-def _then(path: str, opener: Opener) -> Any:
+def _read_table(path: str, opener: Opener) -> Any:
     with opener() as stream:
         said = json.load(stream)
     parts = (said.get("columns"), said.get("rows")) if isinstance(said, dict) else (None, None)

@@ -20,15 +20,15 @@ from formats import sealed
 from judging.paper import thawing
 
 # What says where this installation keeps what it knows.
-_OWN = frozenset({"DATABASE_URL", "REDIS_URL", "SITE_URL", "SECRET_KEY", "VAR_DIR"})
+_OWN_SETTINGS = frozenset({"DATABASE_URL", "REDIS_URL", "SITE_URL", "SECRET_KEY", "VAR_DIR"})
 
 
-class NotThawed(Exception):
+class ReproductionFailed(Exception):
     """An archive of which no figures can be made; the message says why."""
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class LoadedArchive:
     """An archive that was loaded, what was said of it, and how commands are run over it."""
 
     facts: dict[str, Any]
@@ -37,31 +37,31 @@ class Elsewhere:
 
     def run(self, *command: str) -> str:
         """What a command prints there. Raises `NotThawed` with what it says if it fails."""
-        return _run(command, self.environment)
+        return _run_command(command, self.environment)
 
 
 @contextmanager
-def opened(archive: Path, *, compare: bool = False) -> Iterator[Elsewhere]:
+def load_archive(archive: Path, *, compare: bool = False) -> Iterator[LoadedArchive]:
     """An archive in a database of its own; `compare` has all its figures made anew.
 
     Raises FormatError for one that was changed since it was made.
     """
-    with sealed.opened(archive, thawing.LIMITS) as (facts, _):
-        thawing.check(archive, facts)
+    with sealed.open_sealed(archive, thawing.LIMITS) as (facts, _):
+        thawing.check_manifest(archive, facts)
     with TemporaryDirectory(prefix="blindspot-") as folder:
         own = {"DATABASE_URL": f"sqlite:///{folder}/results.sqlite3", "VAR_DIR": folder}
         own["PYTHONIOENCODING"] = "utf-8"
-        held = {name: value for name, value in os.environ.items() if name not in _OWN}
+        held = {name: value for name, value in os.environ.items() if name not in _OWN_SETTINGS}
         command = ["thaw_results", str(archive.resolve()), *(["--compare"] if compare else [])]
-        yield Elsewhere(facts, _run(command, held | own), held | own)
+        yield LoadedArchive(facts, _run_command(command, held | own), held | own)
 
 
-def _run(command: Sequence[str], environment: dict[str, str]) -> str:
+def _run_command(command: Sequence[str], environment: dict[str, str]) -> str:
     whole = [sys.executable, str(settings.BASE_DIR / "manage.py"), *command]
     made = subprocess.run(whole, env=environment, capture_output=True)
     # As it was printed: CSV has line ends of its own.
     printed = made.stdout.decode()
     if made.returncode:
         said = made.stderr.decode(errors="replace").strip().splitlines() or ["it was ended"]
-        raise NotThawed("\n".join([*printed.splitlines(), said[-1]]))
+        raise ReproductionFailed("\n".join([*printed.splitlines(), said[-1]]))
     return printed

@@ -18,24 +18,24 @@ from django.template.loader import render_to_string
 from annotation import diffs, instants, programs, seals
 from annotation.models import Project
 from charts import files
-from formats.sealed import Sealing
+from formats.sealed import ArchiveWriter
 from formats.writers import write_figures
 from judging.models import Run
 from judging.paper import methods, versions
-from judging.paper.masking import Scope
-from judging.paper.parts import PARTS, Part, judged, paths
+from judging.paper.masking import ArchiveScope
+from judging.paper.parts import PARTS, ArchivePart, judged_revisions, lookup_paths
 from judging.results import explaining, figures, progress, tables
 
 FORMAT = "blindspot-results"
 VERSION = 1
 AT_A_TIME = 2_000
 # What they say depends on the day on which one asks.
-OF_TODAY = frozenset({"pace", "forecast"})
-FORMS = ("csv", "json")
+DATE_DEPENDENT_TABLES = frozenset({"pace", "forecast"})
+TABLE_FORMATS = ("csv", "json")
 
-Tell = Callable[[str, int], None]
+ProgressCallback = Callable[[str, int], None]
 # The charts of runs, by name: Vega-Lite specifications.
-Draw = Callable[[Project, Sequence[Run]], Iterable[tuple[str, dict[str, Any]]]]
+ChartSource = Callable[[Project, Sequence[Run]], Iterable[tuple[str, dict[str, Any]]]]
 
 
 def _no_charts(project: Project, runs: Sequence[Run]) -> Iterable[tuple[str, dict[str, Any]]]:
@@ -43,64 +43,68 @@ def _no_charts(project: Project, runs: Sequence[Run]) -> Iterable[tuple[str, dic
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ArchiveOptions:
     """What an archive holds beside data without texts: texts, replies, the licence of the data,
     and charts."""
 
     texts: bool = False
     replies: bool = False
     licence: str = ""
-    draw: Draw = _no_charts
+    draw: ChartSource = _no_charts
 
 
-def freeze(
-    project: Project, runs: Sequence[Run], wanted: Wanted, stream: BinaryIO, tell: Tell
+def write_archive(
+    project: Project,
+    runs: Sequence[Run],
+    wanted: ArchiveOptions,
+    stream: BinaryIO,
+    tell: ProgressCallback,
 ) -> None:
     """Write the archive of these runs, and of those that their figures rest on.
 
     The same state of the database is the same bytes. `tell` hears of each file how many rows it
     has. Without texts a text is as many words "x" of as many characters as it has, and what people
     wrote is left out.
-    Raises `files.NotMade` for a chart that cannot be drawn.
+    Raises `files.ConversionFailed` for a chart that cannot be drawn.
     """
-    check(project, texts=wanted.texts, replies=wanted.replies)
+    check_sealed(project, texts=wanted.texts, replies=wanted.replies)
     # Within the moment nothing can be stored.
-    for done in diffs.complete(judged(_scope(project, runs, wanted).runs)):
+    for done in diffs.store_missing(judged_revisions(_build_scope(project, runs, wanted).runs)):
         tell("diffs made", done)
-        programs.alive()
+        programs.send_heartbeat()
     with (
-        instants.held(),
-        progress.heard(lambda *_: programs.alive()),
-        closing(Sealing(stream, alive=programs.alive)) as sealing,
+        instants.consistent_reads(),
+        progress.with_progress_callback(lambda *_: programs.send_heartbeat()),
+        closing(ArchiveWriter(stream, alive=programs.send_heartbeat)) as sealing,
     ):
-        scope = _scope(project, runs, wanted)
+        scope = _build_scope(project, runs, wanted)
         for part in PARTS:
             tell(part.path, _write_part(part, scope, sealing))
-        made = [name for name in tables.RESULTS if _write_figures(name, scope, sealing, tell)]
+        made = [name for name in tables.RESULT_TABLES if _write_figures(name, scope, sealing, tell)]
         charts = {}
         for name, spec in wanted.draw(project, runs):
             charts[name] = spec
-            programs.alive()
-        drawn = files.write_all([*charts.values()], "svg")
+            programs.send_heartbeat()
+        drawn = files.render_all([*charts.values()], "svg")
         for name, chart in zip(charts, drawn, strict=True):
             sealing.put(f"charts/{name}.svg", chart)
-        _write_words(scope, wanted, made, sealing)
-        sealing.seal(_facts(scope, made))
+        _write_texts(scope, wanted, made, sealing)
+        sealing.seal(_manifest_facts(scope, made))
 
 
-def check(project: Project, *, texts: bool, replies: bool) -> None:
+def check_sealed(project: Project, *, texts: bool, replies: bool) -> None:
     """Raises FieldError for an archive in which words of a sealed project would lie open."""
     if texts or replies:
-        seals.check(project, "Leave texts and replies out.", "texts")
+        seals.check_not_sealed(project, "Leave texts and replies out.", "texts")
 
 
-def rows(table: str, project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
+def compute_rows(table: str, project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
     """A table as an archive has it: by ability and category where it has groups."""
-    by = figures.fields(figures.BY)
-    return list(tables.RESULTS[table].rows(project, runs, by))
+    by = figures.parse_fields(figures.DEFAULT_BY)
+    return list(tables.RESULT_TABLES[table].rows(project, runs, by))
 
 
-def _scope(project: Project, runs: Sequence[Run], wanted: Wanted) -> Scope:
+def _build_scope(project: Project, runs: Sequence[Run], wanted: ArchiveOptions) -> ArchiveScope:
     """With the runs that these vote over or check, and those that check them."""
     over = Run.sources.through.objects
     found = {run.pk for run in runs}
@@ -108,16 +112,16 @@ def _scope(project: Project, runs: Sequence[Run], wanted: Wanted) -> Scope:
     found |= {
         one.from_run_id
         for one in checks
-        if one.from_run.strategy.strategy().frame == explaining.FRAME
+        if one.from_run.strategy.strategy().frame == explaining.EXPLANATION_FRAME
     }
     while more := set(over.filter(from_run__in=found).values_list("to_run", flat=True)) - found:
         found |= more
-    return Scope(project, tuple(runs), tuple(sorted(found)), wanted.texts, wanted.replies)
+    return ArchiveScope(project, tuple(runs), tuple(sorted(found)), wanted.texts, wanted.replies)
 
 
-def _write_part(part: Part, scope: Scope, sealing: Sealing) -> int:
+def _write_part(part: ArchivePart, scope: ArchiveScope, sealing: ArchiveWriter) -> int:
     """One JSON object a line, in the order in which the rows were made; no file without rows."""
-    lines = _lines(part, scope)
+    lines = _part_lines(part, scope)
     first = next(lines, None)
     if first is None:
         return 0
@@ -129,26 +133,26 @@ def _write_part(part: Part, scope: Scope, sealing: Sealing) -> int:
     return count
 
 
-def _lines(part: Part, scope: Scope) -> Iterator[str]:
-    named = [list(paths(part.model, column)) for column in part.columns]
+def _part_lines(part: ArchivePart, scope: ArchiveScope) -> Iterator[str]:
+    named = [list(lookup_paths(part.model, column)) for column in part.columns]
     masks = part.masked(scope)
     found = part.rows(scope).order_by("pk").values_list(*chain.from_iterable(named))
     for values in found.iterator(chunk_size=AT_A_TIME):
         row, place = {}, 0
         for column, names in zip(part.columns, named, strict=True):
             key = values[place : place + len(names)]
-            value = key[0] if len(names) == 1 else _named(key)
+            value = key[0] if len(names) == 1 else _compact_key(key)
             place += len(names)
             row[column] = masks[column](scope, value) if column in masks else value
-        yield json.dumps(row, ensure_ascii=False, sort_keys=True, default=_plain)
+        yield json.dumps(row, ensure_ascii=False, sort_keys=True, default=_json_default)
 
 
-def _named(key: Sequence[Any]) -> list[Any] | None:
+def _compact_key(key: Sequence[Any]) -> list[Any] | None:
     """The key of another row; None where there is none."""
     return None if key[-1] is None else list(key)
 
 
-def _plain(value: Any) -> str:
+def _json_default(value: Any) -> str:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, Decimal):
@@ -156,22 +160,26 @@ def _plain(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} has no form in an archive")
 
 
-def _write_figures(name: str, scope: Scope, sealing: Sealing, tell: Tell) -> bool:
+def _write_figures(
+    name: str, scope: ArchiveScope, sealing: ArchiveWriter, tell: ProgressCallback
+) -> bool:
     """A table as CSV and JSON; whether it has rows."""
-    if name in OF_TODAY:
+    if name in DATE_DEPENDENT_TABLES:
         return False
-    programs.alive()
-    found = rows(name, scope.project, scope.chosen)
-    columns = tables.columns(name, figures.fields(figures.BY))
-    for form in FORMS if found else ():
+    programs.send_heartbeat()
+    found = compute_rows(name, scope.project, scope.chosen)
+    columns = tables.list_columns(name, figures.parse_fields(figures.DEFAULT_BY))
+    for form in TABLE_FORMATS if found else ():
         with sealing.member(f"figures/{name}.{form}") as member:
             write_figures(form, name, found, columns, cast(TextIO, member))
     tell(f"figures/{name}", len(found))
     return bool(found)
 
 
-def _write_words(scope: Scope, wanted: Wanted, made: Sequence[str], sealing: Sealing) -> None:
-    said = methods.paragraph(scope.project, scope.chosen)
+def _write_texts(
+    scope: ArchiveScope, wanted: ArchiveOptions, made: Sequence[str], sealing: ArchiveWriter
+) -> None:
+    said = methods.write_methods(scope.project, scope.chosen)
     sealing.put("methods.txt", said.text)
     sealing.put("methods.tex", said.latex)
     context = {"scope": scope, "tables": made, "licence": wanted.licence}
@@ -180,7 +188,7 @@ def _write_words(scope: Scope, wanted: Wanted, made: Sequence[str], sealing: Sea
         sealing.put("LICENSE", wanted.licence)
 
 
-def _facts(scope: Scope, made: Sequence[str]) -> dict[str, Any]:
+def _manifest_facts(scope: ArchiveScope, made: Sequence[str]) -> dict[str, Any]:
     rest = Run.objects.filter(pk__in=scope.runs).exclude(pk__in=[run.pk for run in scope.chosen])
     return {
         "format": FORMAT,
@@ -191,10 +199,10 @@ def _facts(scope: Scope, made: Sequence[str]) -> dict[str, Any]:
         "texts": scope.texts,
         "replies": scope.replies,
         "tables": list(made),
-        "by": figures.BY,
-        "program": versions.program(),
+        "by": figures.DEFAULT_BY,
+        "program": versions.program_version(),
         "python": platform.python_version(),
-        "libraries": versions.libraries(),
-        "methods": versions.methods(),
-        "schema": versions.schema(),
+        "libraries": versions.library_versions(),
+        "methods": versions.method_versions(),
+        "schema": versions.last_migrations(),
     }

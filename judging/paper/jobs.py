@@ -19,7 +19,7 @@ KIND = "freeze-results"
 
 
 @dataclass(frozen=True)
-class Wish:
+class ArchiveRequest:
     """What is to be frozen: runs by their numbers, with texts and replies or without."""
 
     runs: Sequence[int]
@@ -27,44 +27,44 @@ class Wish:
     replies: bool = False
 
 
-def want(project: Project, member: Membership, wish: Wish) -> Job:
+def enqueue(project: Project, member: Membership, wish: ArchiveRequest) -> Job:
     """Have an archive made by the next worker; its number is one of the project's archives."""
     asked = {"runs": [*wish.runs], "texts": wish.texts, "replies": wish.replies}
-    return jobs.want(project, member, KIND, **asked)
+    return jobs.enqueue(project, member, KIND, **asked)
 
 
-def of_project(project: Project) -> QuerySet[Job]:
+def list_archives(project: Project) -> QuerySet[Job]:
     """The archives that were asked for, the last first."""
-    return jobs.of_project(project, KIND)
+    return jobs.list_jobs(project, KIND)
 
 
-def path(job: Job) -> Path:
+def get_path(job: Job) -> Path:
     """Where the file of a job is, once it is finished; nothing that a person wrote names it."""
     return settings.VAR_DIR / "archives" / f"results-{job.pk}.zip"
 
 
-def due(now: datetime) -> list[int]:
+def list_due(now: datetime) -> list[int]:
     """The ids of archives that wait for a worker, or whose worker is gone."""
-    return jobs.due(KIND, now)
+    return jobs.due_job_ids(KIND, now)
 
 
-def work(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
+def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     """Make an archive, unless another worker is at it; whether it was made.
 
     One that is `stopped` waits for the next worker, which begins anew.
     """
-    with jobs.taken(job_id, KIND, stopped) as job:
+    with jobs.hold_lease(job_id, KIND, stopped) as job:
         if job is None:
             return False
-        path(job).parent.mkdir(parents=True, exist_ok=True)
-        ended = jobs.run(job, _command(job), stopped)
-        size = {"bytes": path(job).stat().st_size} if ended.code == 0 else {}
-        return jobs.leave(job, ended, **size) and ended.code == 0
+        get_path(job).parent.mkdir(parents=True, exist_ok=True)
+        ended = jobs.run_leased(job, _build_command(job), stopped)
+        size = {"bytes": get_path(job).stat().st_size} if ended.code == 0 else {}
+        return jobs.store_outcome(job, ended, **size) and ended.code == 0
 
 
-def _command(job: Job) -> list[str]:
-    command = jobs.manage("freeze_results", "-v", "0")
-    command += ["--project", job.project.slug, "--output", str(path(job))]
+def _build_command(job: Job) -> list[str]:
+    command = jobs.manage_command("freeze_results", "-v", "0")
+    command += ["--project", job.project.slug, "--output", str(get_path(job))]
     command += [f"--member={job.member.alias}"] if job.member else []
     command += ["--run", *map(str, job.result["runs"])] if job.result["runs"] else []
     command += ["--with-texts"] if job.result["texts"] else []

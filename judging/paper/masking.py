@@ -15,7 +15,7 @@ FREE_TEXT = frozenset({"text", "edit"})
 
 
 @dataclass(frozen=True)
-class Scope:
+class ArchiveScope:
     """What is frozen: the runs that figures are of, all that these rest on, and whether the texts
     of items and people, and the replies of evaluators, are kept."""
 
@@ -28,31 +28,31 @@ class Scope:
     @cached_property
     def written(self) -> frozenset[str]:
         """The fields of the project's task type that people answer in their own words."""
-        tasks = trails.versions(self.project)
+        tasks = trails.label_task_types(self.project)
         named = [field for task in tasks for field in task.fields]
         blind = [field for task in tasks if task.blind for field in task.blind.fields]
         return frozenset(one.name for one in (*named, *blind) if one.kind in FREE_TEXT)
 
 
-Mask = Callable[[Scope, Any], Any]
+Mask = Callable[[ArchiveScope, Any], Any]
 
 
-def nothing(scope: Scope, value: Any) -> str:
+def drop(scope: ArchiveScope, value: Any) -> str:
     return ""
 
 
-def as_long(scope: Scope, texts: Any) -> Any:
+def mask_text(scope: ArchiveScope, texts: Any) -> Any:
     """As many words and characters as there were, none of which can be read: lengths stay."""
     if isinstance(texts, dict):
-        return {name: as_long(scope, text) for name, text in texts.items()}
+        return {name: mask_text(scope, text) for name, text in texts.items()}
     if isinstance(texts, list):
-        return [as_long(scope, text) for text in texts]
+        return [mask_text(scope, text) for text in texts]
     text = str(texts)
     words = " ".join("x" for _ in unicode_words(text))
     return words + ("x" if words else ".") * (len(text) - len(words))
 
 
-def changed_alike(scope: Scope, difference: Any) -> Any:
+def mask_diff(scope: ArchiveScope, difference: Any) -> Any:
     """A stored diff that cannot be read: as many characters changed in the same places."""
 
     def hidden(packed: Any) -> Any:
@@ -63,17 +63,20 @@ def changed_alike(scope: Scope, difference: Any) -> Any:
     return difference | {"segments": hidden(difference["segments"])}
 
 
-def without_words(scope: Scope, answers: Any) -> Any:
+def drop_free_text(scope: ArchiveScope, answers: Any) -> Any:
     """Answers without those in people's own words."""
     return {name: said for name, said in answers.items() if name not in scope.written}
 
 
-def public(scope: Scope, address: Any) -> str:
+def public_address(scope: ArchiveScope, address: Any) -> str:
     """An address without what may let one in: a user's name, a password, what is behind a "?"."""
     parts = urlsplit(str(address))
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
-def pinned_public(scope: Scope, pinned: Any) -> Any:
-    return {name: public(scope, one) if name == "address" else one for name, one in pinned.items()}
+def redact_pinned(scope: ArchiveScope, pinned: Any) -> Any:
+    return {
+        name: public_address(scope, one) if name == "address" else one
+        for name, one in pinned.items()
+    }

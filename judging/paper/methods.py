@@ -15,7 +15,7 @@ from django.db.models import Count, Max, Min
 
 from annotation.leads import agreeing, agreement
 from annotation.models import Item, Label, Project, Resolution, Stage
-from formats.typeset import latex_text
+from formats.typeset import escape_latex
 from judging.models import Outcome, Reply, Run
 from judging.models.evaluators import JSON_CHOICES, PROVIDER_CHOICES
 from judging.paper import versions
@@ -24,7 +24,7 @@ from judging.results import counting, gathering, reports
 from stats import bootstrap, paired
 
 SENTENCES = Path(__file__).with_suffix(".toml")
-NOBODY = ""
+NO_MODEL = ""
 CLASSES = {
     "valid": "with an error (valid)",
     "score-invariant": "score-invariant",
@@ -43,7 +43,7 @@ Sentences = Iterator[str]
 
 
 @dataclass(frozen=True)
-class Paragraph:
+class MethodsText:
     """The paragraphs: the data, the people, each run, the figures."""
 
     paragraphs: tuple[str, ...]
@@ -55,116 +55,133 @@ class Paragraph:
     @property
     def latex(self) -> str:
         """The same for LaTeX; the preamble needs textcomp and the font encoding T1."""
-        return "\n\n".join(map(latex_text, self.paragraphs)) + "\n"
+        return "\n\n".join(map(escape_latex, self.paragraphs)) + "\n"
 
 
-def paragraph(project: Project, runs: Sequence[Run]) -> Paragraph:
+def write_methods(project: Project, runs: Sequence[Run]) -> MethodsText:
     """How the figures of these runs came to be."""
-    parts = [_data(project), _people(project), *(_run(run) for run in runs), _figures(runs)]
-    return Paragraph(tuple(" ".join(sentences) for sentences in parts))
+    parts = [
+        _data_sentences(project),
+        _people_sentences(project),
+        *(_run_sentences(run) for run in runs),
+        _figure_sentences(runs),
+    ]
+    return MethodsText(tuple(" ".join(sentences) for sentences in parts))
 
 
-def say(kind: str, name: str, **values: Any) -> str:
+def format_sentence(kind: str, name: str, **values: Any) -> str:
     """A sentence of `methods.toml`, filled in; whole numbers have commas at thousands."""
-    return _sentences()[kind][name].format(
+    return _load_sentences()[kind][name].format(
         **{key: f"{one:,}" if type(one) is int else one for key, one in values.items()}
     )
 
 
 @cache
-def _sentences() -> Mapping[str, Mapping[str, str]]:
+def _load_sentences() -> Mapping[str, Mapping[str, str]]:
     return tomllib.loads(SENTENCES.read_text(encoding="utf-8"))
 
 
-def _data(project: Project) -> Sentences:
+def _data_sentences(project: Project) -> Sentences:
     every = Item.objects.filter(project=project)
     items = every.live().originals().of_tests()
     task = project.task_type
     sizes = items.aggregate(items=Count("pk"), clusters=Count("cluster", distinct=True))
-    yield say("data", "items", project=project.name, task=task.slug, version=task.number, **sizes)
+    yield format_sentence(
+        "data", "items", project=project.name, task=task.slug, version=task.number, **sizes
+    )
     out = {
         "deleted": every.filter(deleted_at__isnull=False).count(),
         "repeating another one": every.live().exclude(duplicate_of=None).count(),
         "for practice or checks": every.live().originals().exclude(purpose="test").count(),
     }
     if any(out.values()):
-        yield say("data", "left_out", number=sum(out.values()), reasons=_listed(out))
+        yield format_sentence(
+            "data", "left_out", number=sum(out.values()), reasons=_format_counts(out)
+        )
     held = Resolution.objects.current().filter(item__in=items).order_by()
     sources = _tally(held, "source")
     resolved = sum(sources.values())
     if resolved:
         values = _tally(held, "value")
         told = {SOURCES[name]: number for name, number in sources.items()}
-        yield say(
-            "data", "resolved", number=resolved, sources=_listed(told), values=_listed(values)
+        yield format_sentence(
+            "data",
+            "resolved",
+            number=resolved,
+            sources=_format_counts(told),
+            values=_format_counts(values),
         )
     if resolved < sizes["items"]:
-        yield say("data", "unresolved", number=sizes["items"] - resolved)
+        yield format_sentence("data", "unresolved", number=sizes["items"] - resolved)
 
 
-def _people(project: Project) -> Sentences:
+def _people_sentences(project: Project) -> Sentences:
     labels = Label.objects.in_project(project).of_tests().at_stage(Stage.WORK).counted()
     sizes = labels.aggregate(labels=Count("pk"), people=Count("member", distinct=True))
     if not sizes["labels"]:
-        yield say("people", "none")
+        yield format_sentence("people", "none")
         return
-    yield say("people", "labels", overlap=project.overlap, **sizes)
+    yield format_sentence("people", "labels", overlap=project.overlap, **sizes)
     if project.share_percent:
-        yield say("people", "share", percent=project.share_percent, overlap=project.share_overlap)
+        yield format_sentence(
+            "people", "share", percent=project.share_percent, overlap=project.share_overlap
+        )
     if project.verify:
-        yield say("people", "second")
+        yield format_sentence("people", "second")
     if project.blind_first:
-        yield say("people", "blind")
+        yield format_sentence("people", "blind")
     if sizes["people"] > 1:
-        yield _agreement(project)
+        yield _agreement_sentence(project)
     if seen := labels.filter(evaluator_seen=True).count():
-        yield say("people", "seen", number=seen)
+        yield format_sentence("people", "seen", number=seen)
 
 
-def _agreement(project: Project) -> str:
+def _agreement_sentence(project: Project) -> str:
     """Krippendorff's alpha of the deciding question, at its level."""
-    question = agreeing.questions(project)[0]
+    question = agreeing.list_questions(project)[0]
     level = {"ordinal": "alpha-ordinal", "interval": "alpha-interval"}.get(
         question.level, "alpha-nominal"
     )
-    rows = agreement.measure(project, question).of(level, "alpha-nominal", people=0)
+    rows = agreement.measure_agreement(project, question).of(level, "alpha-nominal", people=0)
     found = next((row for row in rows if row.measure == level), rows[-1])
     field, measure = question.title, agreement.MEASURES[found.measure].title
     if found.value is None:
-        return say("people", "agreement_undefined", field=field, reason=found.reason)
+        return format_sentence("people", "agreement_undefined", field=field, reason=found.reason)
     told = {"field": field, "measure": measure, "value": _decimal(found.value), "n": found.n_items}
     if found.low is None or found.high is None:
-        return say("people", "agreement_point", reason=found.reason, **told)
+        return format_sentence("people", "agreement_point", reason=found.reason, **told)
     low, high = _decimal(found.low), _decimal(found.high)
-    return say("people", "agreement", low=low, high=high, **told)
+    return format_sentence("people", "agreement", low=low, high=high, **told)
 
 
-def _run(run: Run) -> Sentences:
-    yield _asked(run)
+def _run_sentences(run: Run) -> Sentences:
+    yield _prompt_sentence(run)
     if run.kind == Run.Kind.ASKED and (sources := _sources(run)):
-        yield say("run", "over", sources=sources)
+        yield format_sentence("run", "over", sources=sources)
     if run.kind != Run.Kind.DERIVED and not _is_offline(run):
-        yield from _replies(run)
+        yield from _reply_sentences(run)
     if run.samples > 1:
-        yield say("run", "votes" if run.asked().votes else "repeats", samples=run.samples)
+        yield format_sentence(
+            "run", "votes" if run.asked().votes else "repeats", samples=run.samples
+        )
     if run.few_shot:
-        yield say("run", "few_shot", number=len(run.few_shot))
+        yield format_sentence("run", "few_shot", number=len(run.few_shot))
     if run.occasion:
-        yield say("run", "canary", occasion=run.occasion)
+        yield format_sentence("run", "canary", occasion=run.occasion)
     if run.while_labelling:
-        yield say("run", "while_labelling")
-    yield from _judged(run)
+        yield format_sentence("run", "while_labelling")
+    yield from _item_sentences(run)
 
 
-def _asked(run: Run) -> str:
+def _prompt_sentence(run: Run) -> str:
     strategy = run.asked()
     told = {"number": run.number, "strategy": run.strategy.slug, "version": run.strategy.number}
     if run.kind == Run.Kind.DERIVED:
-        return say("run", "derived", sources=_sources(run), **told)
+        return format_sentence("run", "derived", sources=_sources(run), **told)
     if _is_offline(run) and run.kind == Run.Kind.ASKED:
-        return say("run", "offline", **told)
+        return format_sentence("run", "offline", **told)
     scale = strategy.scale
-    return say(
+    return format_sentence(
         "run",
         str(run.kind),
         endpoint=run.pinned["name"],
@@ -176,76 +193,82 @@ def _asked(run: Run) -> str:
     )
 
 
-def _replies(run: Run) -> Sentences:
+def _reply_sentences(run: Run) -> Sentences:
     replies = Reply.objects.filter(request__calls__run=run)
-    names = sorted({*replies.order_by().values_list("model", flat=True).distinct()} - {NOBODY})
+    names = sorted({*replies.order_by().values_list("model", flat=True).distinct()} - {NO_MODEL})
     times = replies.aggregate(first=Min("asked_at"), last=Max("asked_at"))
     if times["first"]:
-        yield say("run", "model", models=_joined(names)) if names else say("run", "no_model")
-    yield from _sent(run)
+        yield (
+            format_sentence("run", "model", models=_join_with_and(names))
+            if names
+            else format_sentence("run", "no_model")
+        )
+    yield from _parameter_sentences(run)
     if times["first"]:
         first, last = (times[name].strftime("%Y-%m-%d") for name in ("first", "last"))
-        yield say("run", "day" if first == last else "dates", first=first, last=last)
-    yield say("run", "parser", parser=run.parser)
+        yield format_sentence("run", "day" if first == last else "dates", first=first, last=last)
+    yield format_sentence("run", "parser", parser=run.parser)
 
 
-def _sent(run: Run) -> Sentences:
+def _parameter_sentences(run: Run) -> Sentences:
     """What was sent beside the prompts, by us or by whoever recorded the replies."""
     sent = run.sends()
     said = json.dumps(sent, sort_keys=True, ensure_ascii=False)
     if run.kind != Run.Kind.ASKED:
         if sent:
-            yield say("run", "parameters", parameters=said)
+            yield format_sentence("run", "parameters", parameters=said)
         return
-    yield say("run", "sent" if sent else "sent_without", parameters=said)
+    yield format_sentence("run", "sent" if sent else "sent_without", parameters=said)
     if left := [name for name, value in run.pinned["parameters"].items() if value is None]:
-        yield say("run", "left_to_provider", names=_joined(sorted(left)))
+        yield format_sentence("run", "left_to_provider", names=_join_with_and(sorted(left)))
     if run.pinned.get("json_mode") and run.asked().schema is not None:
-        yield say("run", "json", form=JSON_CHOICES[run.pinned["json_mode"]])
+        yield format_sentence("run", "json", form=JSON_CHOICES[run.pinned["json_mode"]])
     if run.pinned.get("template"):
-        yield say("run", "template")
+        yield format_sentence("run", "template")
 
 
-def _judged(run: Run) -> Sentences:
+def _item_sentences(run: Run) -> Sentences:
     counted = _counted(run)
     sizes = counted.aggregate(
         items=Count("item", distinct=True), clusters=Count("cluster", distinct=True)
     )
     if sizes["items"]:
         classes = _classes(counted)
-        yield say("run", "judged", classes=_listed(classes), **sizes)
+        yield format_sentence("run", "judged", classes=_format_counts(classes), **sizes)
         causes = {row["cause"]: row["n"] for row in counted.missing_by_cause()}
         if causes:
             number = sum(causes.values())
-            yield say("run", "missing", number=number, causes=_listed(causes))
+            yield format_sentence("run", "missing", number=number, causes=_format_counts(causes))
         else:
-            yield say("run", "none_missing")
+            yield format_sentence("run", "none_missing")
     else:
-        yield say("run", "nothing")
-    [left] = reports.left_out([run])
+        yield format_sentence("run", "nothing")
+    [left] = reports.tabulate_left_out([run])
     for reason in ("pending", "other_revision"):
         if left[reason]:
-            yield say("run", reason, number=left[reason])
+            yield format_sentence("run", reason, number=left[reason])
 
 
-def _figures(runs: Sequence[Run]) -> Sentences:
-    asked = counting.asked(runs)
-    rated = [run for run in runs if asked[run.pk].frame in gathering.FRAMES]
+def _figure_sentences(runs: Sequence[Run]) -> Sentences:
+    asked = counting.load_strategies(runs)
+    rated = [run for run in runs if asked[run.pk].frame in gathering.JUDGING_FRAMES]
     truths = _truths(runs)
     if rated:
-        yield say("figures", "rates")
+        yield format_sentence("figures", "rates")
     if rated and "score-invariant" in truths:
-        yield say("figures", "invariant")
+        yield format_sentence("figures", "invariant")
     if truths & _VERDICTS:
-        yield say("figures", "verdicts")
+        yield format_sentence("figures", "verdicts")
     if Outcome.objects.filter(run__in=runs, result=Outcome.Result.SCORED).exists():
-        yield say("figures", "values")
+        yield format_sentence("figures", "values")
     if rated or truths & _VERDICTS:
-        yield say("figures", "wilson")
+        yield format_sentence("figures", "wilson")
     if rated and "score-invariant" in truths:
-        yield say("figures", "j")
+        yield format_sentence("figures", "j")
     if runs:
-        yield say("figures", "bootstrap", draws=bootstrap.DRAWS, fewest=bootstrap.FEWEST_CLUSTERS)
+        yield format_sentence(
+            "figures", "bootstrap", draws=bootstrap.DRAWS, fewest=bootstrap.FEWEST_CLUSTERS
+        )
     if len(rated) > 1:
         pairs = len(rated) * (len(rated) - 1) // 2
         limits = {
@@ -253,10 +276,10 @@ def _figures(runs: Sequence[Run]) -> Sentences:
             "draws": paired.DRAWS,
             "many": paired.MANY_CLUSTERS,
         }
-        yield say("figures", "holm", runs=len(rated), pairs=pairs, **limits)
+        yield format_sentence("figures", "holm", runs=len(rated), pairs=pairs, **limits)
     if rated:
-        yield say("figures", "exploratory")
-    yield say("figures", "program", program=versions.program())
+        yield format_sentence("figures", "exploratory")
+    yield format_sentence("figures", "program", program=versions.program_version())
 
 
 def _counted(run: Run) -> OutcomeQuerySet:
@@ -281,7 +304,7 @@ def _is_offline(run: Run) -> bool:
 
 def _sources(run: Run) -> str:
     numbers = run.sources.order_by("number").values_list("number", flat=True)
-    return _joined(map(str, numbers))
+    return _join_with_and(map(str, numbers))
 
 
 def _tally(rows: Any, column: str) -> dict[str, int]:
@@ -290,12 +313,12 @@ def _tally(rows: Any, column: str) -> dict[str, int]:
     return {row[column]: row["n"] for row in counted}
 
 
-def _listed(counts: Mapping[str, int]) -> str:
+def _format_counts(counts: Mapping[str, int]) -> str:
     """Names with their counts behind, which reads alike for one and for many."""
-    return _joined(f"{name} {number:,}" for name, number in counts.items() if number)
+    return _join_with_and(f"{name} {number:,}" for name, number in counts.items() if number)
 
 
-def _joined(parts: Iterable[str]) -> str:
+def _join_with_and(parts: Iterable[str]) -> str:
     return ", ".join(parts)
 
 

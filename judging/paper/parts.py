@@ -34,11 +34,11 @@ from judging.models import (
     StrategyVersion,
 )
 from judging.paper import masking
-from judging.paper.masking import Mask, Scope
+from judging.paper.masking import ArchiveScope, Mask
 
 
 @dataclass(frozen=True)
-class Part:
+class ArchivePart:
     """One table of an archive.
 
     `key` names a row among the project's; columns may be foreign keys, which are written as the
@@ -51,7 +51,7 @@ class Part:
     model: type[Model]
     key: tuple[str, ...]
     columns: tuple[str, ...]
-    rows: Callable[[Scope], QuerySet[Any]]
+    rows: Callable[[ArchiveScope], QuerySet[Any]]
     texts: Mapping[str, Mask] = field(default_factory=dict)
     replies: Mapping[str, Mask] = field(default_factory=dict)
     always: Mapping[str, Mask] = field(default_factory=dict)
@@ -67,76 +67,78 @@ class Part:
         names = {one.name for one in self.model._meta.fields}
         return "project" in names and "project" not in self.columns
 
-    def masked(self, scope: Scope) -> dict[str, Mask]:
+    def masked(self, scope: ArchiveScope) -> dict[str, Mask]:
         """What hides something, by column."""
         texts = {} if scope.texts else self.texts
         replies = {} if scope.replies else self.replies
         return {**texts, **replies, **self.always}
 
 
-def target(model: type[Model], column: str) -> type[Model] | None:
+def related_model(model: type[Model], column: str) -> type[Model] | None:
     """The model that a column points at, if it does."""
     found = model._meta.get_field(column)
     return found.related_model if isinstance(found, ForeignKey) else None
 
 
-def paths(model: type[Model], column: str) -> Iterator[str]:
+def lookup_paths(model: type[Model], column: str) -> Iterator[str]:
     """How a query names a column's value, or the key of the row that it points at."""
-    pointed = target(model, column)
+    pointed = related_model(model, column)
     if pointed is None:
         yield column
         return
-    for inner in KEYS[pointed]:
-        yield from (f"{column}__{path}" for path in paths(pointed, inner))
+    for inner in KEY_COLUMNS[pointed]:
+        yield from (f"{column}__{path}" for path in lookup_paths(pointed, inner))
 
 
-def _of_project(model: type[Model]) -> Callable[[Scope], QuerySet[Any]]:
+def _select_in_project(model: type[Model]) -> Callable[[ArchiveScope], QuerySet[Any]]:
     return lambda scope: model._default_manager.filter(project=scope.project)
 
 
-def _of_items(model: type[Model]) -> Callable[[Scope], QuerySet[Any]]:
+def _select_by_item(model: type[Model]) -> Callable[[ArchiveScope], QuerySet[Any]]:
     return lambda scope: model._default_manager.filter(item__project=scope.project)
 
 
-def _of_runs(model: type[Model]) -> Callable[[Scope], QuerySet[Any]]:
+def _select_by_run(model: type[Model]) -> Callable[[ArchiveScope], QuerySet[Any]]:
     return lambda scope: model._default_manager.filter(run__in=scope.runs)
 
 
-def _task_types(scope: Scope) -> QuerySet[Any]:
+def _task_types(scope: ArchiveScope) -> QuerySet[Any]:
     mine = TaskTypeVersion.objects.filter(pk=scope.project.task_type_id)
     labels = Label.objects.filter(project=scope.project).order_by().values("task_type")
     return mine | TaskTypeVersion.objects.filter(pk__in=labels)
 
 
-def _of_run(scope: Scope, column: str) -> QuerySet[Any]:
+def _select_used_by_runs(scope: ArchiveScope, column: str) -> QuerySet[Any]:
     return Run.objects.filter(pk__in=scope.runs).order_by().values(column)
 
 
-def _endpoints(scope: Scope) -> QuerySet[Any]:
+def _endpoints(scope: ArchiveScope) -> QuerySet[Any]:
     """Those of the runs, and those that were first to ask what the runs shared."""
-    asked = Request.objects.filter(_asked(scope, "pk")).order_by().values("endpoint").distinct()
-    return Endpoint.objects.filter(pk__in=_of_run(scope, "endpoint")) | Endpoint.objects.filter(
-        pk__in=asked
+    asked = (
+        Request.objects.filter(_exists_call(scope, "pk")).order_by().values("endpoint").distinct()
     )
+    return Endpoint.objects.filter(
+        pk__in=_select_used_by_runs(scope, "endpoint")
+    ) | Endpoint.objects.filter(pk__in=asked)
 
 
-def judged(runs: Collection[int]) -> QuerySet[Revision]:
+def judged_revisions(runs: Collection[int]) -> QuerySet[Revision]:
     """The revisions that these runs are of."""
     return Revision.objects.filter(
         Exists(Outcome.objects.filter(revision=OuterRef("pk"), run__in=runs))
     )
 
 
-def _asked(scope: Scope, request: str) -> Exists:
+def _exists_call(scope: ArchiveScope, request: str) -> Exists:
     return Exists(Call.objects.filter(run__in=scope.runs, request=OuterRef(request)))
 
 
-PARTS: tuple[Part, ...] = (
-    Part(
+PARTS: tuple[ArchivePart, ...] = (
+    ArchivePart(
         "task_types", TaskTypeVersion, ("slug", "number"),
         ("slug", "number", "digest", "definition", "source"), _task_types,
     ),
-    Part(
+    ArchivePart(
         "project", Project, ("slug",),
         (
             "slug", "name", "description", "task_type", "overlap", "hold_minutes",
@@ -146,73 +148,75 @@ PARTS: tuple[Part, ...] = (
         ),
         lambda scope: Project.objects.filter(pk=scope.project.pk),
     ),
-    Part(
+    ArchivePart(
         "guidelines", GuidelinesVersion, ("number",),
-        ("number", "text", "variants", "note", "created_at"), _of_project(GuidelinesVersion),
+        ("number", "text", "variants", "note", "created_at"), _select_in_project(GuidelinesVersion),
     ),
-    Part(
+    ArchivePart(
         "members", Membership, ("alias",), ("alias", "role", "active", "created_at"),
-        _of_project(Membership),
+        _select_in_project(Membership),
     ),
-    Part(
+    ArchivePart(
         "items", Item, ("key",),
         (
             "key", "position", "category", "ability", "source_ability", "cluster", "origin",
             "parent", "duplicate_of", "dose", "purpose", "fields", "flags", "revision_number",
             "first_reply_at", "deleted_at", "created_at",
         ),
-        _of_project(Item), later=("parent", "duplicate_of"),
+        _select_in_project(Item), later=("parent", "duplicate_of"),
     ),
-    Part(
+    ArchivePart(
         "revisions", Revision, ("item", "number"),
         ("item", "number", "digest", "texts", "author", "note", "created_at"),
-        _of_items(Revision), texts={"texts": masking.as_long, "note": masking.nothing},
+        _select_by_item(Revision), texts={"texts": masking.mask_text, "note": masking.drop},
     ),
-    Part(
+    ArchivePart(
         "diffs", Diff, ("revision", "algorithm"),
         ("revision", "algorithm", "segments", "edit_size", "place"),
         lambda scope: Diff.objects.filter(
-            algorithm=diffing.ALGORITHM, revision__in=judged(scope.runs)
+            algorithm=diffing.ALGORITHM, revision__in=judged_revisions(scope.runs)
         ),
-        texts={"segments": masking.changed_alike},
+        texts={"segments": masking.mask_diff},
     ),
-    Part(
+    ArchivePart(
         "slots", Slot, ("item", "stage", "number"),
         (
             "item", "stage", "number", "priority", "position", "state", "member", "held_until",
             "returned", "ahead", "reserved_for", "reason",
         ),
-        _of_project(Slot),
+        _select_in_project(Slot),
     ),
-    Part(
+    ArchivePart(
         "labels", Label, ("submission",),
         (
             "submission", "item", "revision", "slot", "stage", "member", "choice", "answers",
             "missing", "comment", "task_type", "guidelines", "supersedes", "current", "counted",
             "withdrawn_at", "seconds", "evaluator_seen", "informed", "created_at",
         ),
-        _of_project(Label), texts={"comment": masking.nothing, "answers": masking.without_words},
-        later=("supersedes",),
+        _select_in_project(Label), texts={"comment": masking.drop, "answers":
+        masking.drop_free_text}, later=("supersedes",),
     ),
-    Part(
+    ArchivePart(
         "resolutions", Resolution, (),
         (
             "item", "revision", "value", "values", "reason", "comment", "rule", "source",
             "member", "current", "created_at", "ended_at",
         ),
-        _of_items(Resolution), texts={"comment": masking.nothing, "values": masking.without_words},
+        _select_by_item(Resolution), texts={"comment": masking.drop, "values":
+        masking.drop_free_text},
     ),
-    Part(
+    ArchivePart(
         "strategies", StrategyVersion, ("project", "slug", "number"),
         ("project", "slug", "number", "digest", "definition", "source", "note", "created_at"),
-        lambda scope: StrategyVersion.objects.filter(pk__in=_of_run(scope, "strategy")),
+        lambda scope: StrategyVersion.objects.filter(pk__in=_select_used_by_runs(scope,
+        "strategy")),
     ),
-    Part(
+    ArchivePart(
         "endpoints", Endpoint, ("name",),
         ("name", "provider", "address", "model", "parameters", "api", "template", "json_mode"),
-        _endpoints, always={"address": masking.public},
+        _endpoints, always={"address": masking.public_address},
     ),
-    Part(
+    ArchivePart(
         "runs", Run, ("number",),
         (
             "number", "kind", "strategy", "endpoint", "pinned", "parser", "renderer", "digest",
@@ -220,46 +224,46 @@ PARTS: tuple[Part, ...] = (
             "reason", "cap", "spent", "created_at", "finished_at", "archived_at",
         ),
         lambda scope: Run.objects.filter(pk__in=scope.runs),
-        always={"pinned": masking.pinned_public},
+        always={"pinned": masking.redact_pinned},
     ),
-    Part(
+    ArchivePart(
         "sources", Run.sources.through, (), ("from_run", "to_run"),
         lambda scope: Run.sources.through.objects.filter(from_run__in=scope.runs),
     ),
-    Part(
+    ArchivePart(
         "outcomes", Outcome, ("run", "item", "axis"),
         (
             "run", "item", "revision", "category", "ability", "source_ability", "cluster",
             "invariant", "truth", "axis", "main", "result", "detail", "share", "cause", "values",
         ),
-        _of_runs(Outcome),
+        _select_by_run(Outcome),
     ),
-    Part(
+    ArchivePart(
         "requests", Request, ("digest",),
         ("digest", "endpoint", "sample", "occasion", "place", "state", "attempts", "cause",
          "message"),
-        lambda scope: Request.objects.filter(_asked(scope, "pk")),
-        replies={"message": masking.nothing},
+        lambda scope: Request.objects.filter(_exists_call(scope, "pk")),
+        replies={"message": masking.drop},
     ),
-    Part(
+    ArchivePart(
         "replies", Reply, ("request",),
         (
             "request", "text", "finish", "model", "tokens_in", "tokens_out", "cost", "asked_at",
             "seconds",
         ),
-        lambda scope: Reply.objects.filter(_asked(scope, "request")),
-        replies={"text": masking.nothing},
+        lambda scope: Reply.objects.filter(_exists_call(scope, "request")),
+        replies={"text": masking.drop},
     ),
-    Part(
+    ArchivePart(
         "readings", Reading, ("reply", "parser"),
         ("reply", "parser", "value", "path", "cause", "explanation"),
-        lambda scope: Reading.objects.filter(_asked(scope, "reply__request")),
-        replies={"explanation": masking.nothing},
+        lambda scope: Reading.objects.filter(_exists_call(scope, "reply__request")),
+        replies={"explanation": masking.drop},
     ),
-    Part(
+    ArchivePart(
         "calls", Call, ("outcome", "role", "order", "step", "axis", "sample"),
         ("run", "outcome", "role", "order", "step", "axis", "sample", "request", "fed_by"),
-        _of_runs(Call),
+        _select_by_run(Call),
     ),
 )  # fmt: skip
-KEYS: dict[type[Model], tuple[str, ...]] = {part.model: part.key for part in PARTS}
+KEY_COLUMNS: dict[type[Model], tuple[str, ...]] = {part.model: part.key for part in PARTS}

@@ -19,7 +19,7 @@ from formats.rows import BadRow, FormatError, Limits
 from formats.sealed import Opener
 from judging.errors import Refused
 from judging.paper.freezing import FORMAT, VERSION
-from judging.paper.parts import KEYS, PARTS, Part, target
+from judging.paper.parts import KEY_COLUMNS, PARTS, ArchivePart, related_model
 
 AT_A_TIME = 2_000
 LIMITS = Limits(
@@ -28,11 +28,11 @@ LIMITS = Limits(
 _FAULTS = (DatabaseError, ValidationError, OverflowError, TypeError, ValueError, KeyError)
 
 # What a statement takes for a value, one or several.
-Taker = Callable[[Any], tuple[Any, ...]]
+Converter = Callable[[Any], tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
-class Thawed:
+class LoadedProject:
     """An archive in the database: its project, and the facts of its manifest."""
 
     project: Project
@@ -40,17 +40,17 @@ class Thawed:
 
 
 @dataclass(frozen=True)
-class _Into:
+class _ColumnLoader:
     """A column that is loaded: what stands for its value in SQL, what that takes, and which value
     a row has that does not name it."""
 
     name: str
     sql: str
-    take: Taker
+    take: Converter
     absent: Any = None
 
 
-def thaw(path: Path) -> Thawed:
+def load_archive(path: Path) -> LoadedProject:
     """Load an archive into a SQLite database that holds no project.
 
     Raises `Refused` for another database, FormatError for an archive that was changed since it
@@ -60,19 +60,19 @@ def thaw(path: Path) -> Thawed:
         raise Refused("An archive is loaded into SQLite. Name a new file in DATABASE_URL.")
     if Project.objects.exists():
         raise Refused("This database holds projects. An archive is loaded into an empty one.")
-    with sealed.opened(path, LIMITS) as (facts, members):
-        check(path, facts)
+    with sealed.open_sealed(path, LIMITS) as (facts, members):
+        check_manifest(path, facts)
         with transaction.atomic():
             for part in PARTS:
                 if part.path in members:
-                    _load(path, part, members)
+                    _load_part(path, part, members)
             project = Project.objects.filter(slug=str(facts.get("project"))).first()
             if project is None:
                 raise FormatError(f"{path}: holds no project. Give an archive of results.")
-    return Thawed(project, facts)
+    return LoadedProject(project, facts)
 
 
-def check(path: Path, facts: Mapping[str, Any]) -> None:
+def check_manifest(path: Path, facts: Mapping[str, Any]) -> None:
     """Raise FormatError unless the manifest is that of an archive that this program knows."""
     numbers = facts.get("runs")
     if facts.get("format") != FORMAT or not isinstance(numbers, list):
@@ -87,18 +87,18 @@ def check(path: Path, facts: Mapping[str, Any]) -> None:
         raise FormatError(f"{path}: does not say which methods made it. Take another copy of it.")
 
 
-def _load(path: Path, part: Part, members: Mapping[str, Opener]) -> None:
+def _load_part(path: Path, part: ArchivePart, members: Mapping[str, Opener]) -> None:
     try:
-        _insert(part, lambda: _rows(part, members))
+        _insert(part, lambda: _read_rows(part, members))
         for column in part.later:
-            _point(part, column, lambda: _rows(part, members))
+            _set_self_references(part, column, lambda: _read_rows(part, members))
     except _FAULTS as error:
         raise FormatError(f"{path}, {part.path}: does not fit ({error}).") from error
 
 
-def _rows(part: Part, members: Mapping[str, Opener]) -> Iterator[dict[str, Any]]:
+def _read_rows(part: ArchivePart, members: Mapping[str, Opener]) -> Iterator[dict[str, Any]]:
     with members[part.path]() as stream:
-        for row in jsonlines.rows(stream, part.path, LIMITS):
+        for row in jsonlines.read_rows(stream, part.path, LIMITS):
             if isinstance(row, BadRow):
                 raise FormatError(f"{row.file}, line {row.line}: {row.reason}")
             if unknown := row.values.keys() - {*part.columns}:
@@ -109,48 +109,56 @@ def _rows(part: Part, members: Mapping[str, Opener]) -> Iterator[dict[str, Any]]
             yield row.values
 
 
-def _insert(part: Part, rows: Callable[[], Iterator[dict[str, Any]]]) -> None:
+def _insert(part: ArchivePart, rows: Callable[[], Iterator[dict[str, Any]]]) -> None:
     fields = [one for one in part.model._meta.concrete_fields if not one.primary_key]
-    into = [_into(part, field) for field in fields]
+    into = [_column_loader(part, field) for field in fields]
     table = part.model._meta.db_table
     names = ", ".join(f'"{field.column}"' for field in fields)
     statement = f'INSERT INTO "{table}" ({names}) VALUES ({", ".join(one.sql for one in into)})'
-    pointing = [name for name in part.columns if target(part.model, name)]
+    pointing = [name for name in part.columns if related_model(part.model, name)]
     told = dict.fromkeys((name for name in pointing if name not in part.later), 0)
-    _run(statement, (_values(into, row) for row in _counted(rows(), told)))
-    _check_found(part, told)
+    _execute_many(
+        statement, (_sql_parameters(into, row) for row in _count_references(rows(), told))
+    )
+    _check_references(part, told)
 
 
-def _point(part: Part, column: str, rows: Callable[[], Iterator[dict[str, Any]]]) -> None:
+def _set_self_references(
+    part: ArchivePart, column: str, rows: Callable[[], Iterator[dict[str, Any]]]
+) -> None:
     """Let rows point at rows of their own table, now that all are there."""
     field: Any = part.model._meta.get_field(column)
-    own, other = _lookup(part.model), _reference(field)
+    own, other = _lookup(part.model), _reference_loader(field)
     statement = (
         f'UPDATE "{part.model._meta.db_table}" SET "{field.column}" = {other.sql}'
         f" WHERE id = {own.sql}"
     )
     told = {column: 0}
-    some = (row for row in _counted(rows(), told) if row.get(column) is not None)
-    _run(statement, ((*other.take(row[column]), *own.take(_key(part, row))) for row in some))
-    _check_found(part, told)
+    some = (row for row in _count_references(rows(), told) if row.get(column) is not None)
+    _execute_many(
+        statement, ((*other.take(row[column]), *own.take(_key(part, row))) for row in some)
+    )
+    _check_references(part, told)
 
 
-def _key(part: Part, row: Mapping[str, Any]) -> Any:
+def _key(part: ArchivePart, row: Mapping[str, Any]) -> Any:
     named = [row[name] for name in part.key]
     return named if len(named) > 1 else named[0]
 
 
-def _run(statement: str, rows: Iterator[tuple[Any, ...]]) -> None:
+def _execute_many(statement: str, rows: Iterator[tuple[Any, ...]]) -> None:
     with connection.cursor() as cursor:
         while several := list(islice(rows, AT_A_TIME)):
             cursor.executemany(statement, several)
 
 
-def _values(into: list[_Into], row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _sql_parameters(into: list[_ColumnLoader], row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(value for one in into for value in one.take(row.get(one.name, one.absent)))
 
 
-def _counted(rows: Iterator[dict[str, Any]], told: dict[str, int]) -> Iterator[dict[str, Any]]:
+def _count_references(
+    rows: Iterator[dict[str, Any]], told: dict[str, int]
+) -> Iterator[dict[str, Any]]:
     """The rows, while it is counted how many point at another one by these columns."""
     for row in rows:
         for name in told:
@@ -158,7 +166,7 @@ def _counted(rows: Iterator[dict[str, Any]], told: dict[str, int]) -> Iterator[d
         yield row
 
 
-def _check_found(part: Part, told: Mapping[str, int]) -> None:
+def _check_references(part: ArchivePart, told: Mapping[str, int]) -> None:
     """Whether all that rows point at is there: what is not found is null."""
     for name, number in told.items():
         held = part.model._default_manager.exclude(**{name: None}).count()
@@ -166,15 +174,21 @@ def _check_found(part: Part, told: Mapping[str, int]) -> None:
             raise ValueError(f"{number - held} rows name a {name} that is not in the archive")
 
 
-def _into(part: Part, field: Any) -> _Into:
+def _column_loader(part: ArchivePart, field: Any) -> _ColumnLoader:
     if field.name == "project" and part.of_project:
-        return _Into(field.name, f'(SELECT MIN(id) FROM "{Project._meta.db_table}")', _none)
+        return _ColumnLoader(
+            field.name, f'(SELECT MIN(id) FROM "{Project._meta.db_table}")', _no_parameters
+        )
     if field.name in part.columns and field.name not in part.later:
-        return _reference(field) if target(part.model, field.name) else _plain(field)
-    return replace(_plain(field), name="")
+        return (
+            _reference_loader(field)
+            if related_model(part.model, field.name)
+            else _plain_loader(field)
+        )
+    return replace(_plain_loader(field), name="")
 
 
-def _plain(field: Any) -> _Into:
+def _plain_loader(field: Any) -> _ColumnLoader:
     def take(value: Any) -> tuple[Any, ...]:
         if isinstance(field, models.CharField | models.TextField):
             if not isinstance(value, str | None):
@@ -182,18 +196,18 @@ def _plain(field: Any) -> _Into:
             return (value,)
         return (field.get_db_prep_save(field.to_python(value), connection),)
 
-    return _Into(field.name, "%s", take, field.get_default())
+    return _ColumnLoader(field.name, "%s", take, field.get_default())
 
 
-def _reference(field: Any) -> _Into:
+def _reference_loader(field: Any) -> _ColumnLoader:
     found = _lookup(field.related_model)
-    return _Into(field.name, found.sql, found.take)
+    return _ColumnLoader(field.name, found.sql, found.take)
 
 
-def _lookup(model: type[models.Model]) -> _Into:
+def _lookup(model: type[models.Model]) -> _ColumnLoader:
     """The id of the row that a key names, as it is written in the archive."""
-    key, own = KEYS[model], "project" in {one.name for one in model._meta.fields}
-    parts = [_component(model, name) for name in key]
+    key, own = KEY_COLUMNS[model], "project" in {one.name for one in model._meta.fields}
+    parts = [_key_component_loader(model, name) for name in key]
     conditions = [f'"{one.name}" IS {one.sql}' for one in parts]
     if own and "project" not in key:
         # The unique index begins with the project.
@@ -201,23 +215,23 @@ def _lookup(model: type[models.Model]) -> _Into:
     sql = f'(SELECT id FROM "{model._meta.db_table}" WHERE {" AND ".join(conditions)})'
 
     def take(named: Any) -> tuple[Any, ...]:
-        given = _widened(named, [len(one.take(None)) for one in parts])
+        given = _flatten_key(named, [len(one.take(None)) for one in parts])
         return tuple(
             value for one, said in zip(parts, given, strict=True) for value in one.take(said)
         )
 
-    return _Into(model.__name__, sql, take)
+    return _ColumnLoader(model.__name__, sql, take)
 
 
-def _component(model: type[models.Model], name: str) -> _Into:
+def _key_component_loader(model: type[models.Model], name: str) -> _ColumnLoader:
     field: Any = model._meta.get_field(name)
-    if target(model, name):
+    if related_model(model, name):
         found = _lookup(field.related_model)
-        return _Into(field.column, found.sql, found.take)
-    return _Into(field.column, "%s", _plain(field).take)
+        return _ColumnLoader(field.column, found.sql, found.take)
+    return _ColumnLoader(field.column, "%s", _plain_loader(field).take)
 
 
-def _widened(named: Any, widths: list[int]) -> list[Any]:
+def _flatten_key(named: Any, widths: list[int]) -> list[Any]:
     """A key as it is written, flat, by its components."""
     total = sum(widths)
     flat = [None] * total if named is None else named if isinstance(named, list) else [named]
@@ -230,5 +244,5 @@ def _widened(named: Any, widths: list[int]) -> list[Any]:
     return found
 
 
-def _none(value: Any) -> tuple[Any, ...]:
+def _no_parameters(value: Any) -> tuple[Any, ...]:
     return ()

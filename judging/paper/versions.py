@@ -9,9 +9,9 @@ from django.conf import settings
 from django.db.migrations.loader import MigrationLoader
 
 LIBRARIES = ("Django", "numpy", "scipy", "altair", "vl-convert-python")
-HALVES = frozenset({"annotation", "judging"})
+APPS = frozenset({"annotation", "judging"})
 
-FIRST = 1
+FIRST_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Method:
     rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def _ends(*figures: str) -> tuple[str, ...]:
+def _interval_columns(*figures: str) -> tuple[str, ...]:
     return tuple(f"{figure}_{end}" for figure in figures for end in ("low", "high", "reason"))
 
 
@@ -52,7 +52,7 @@ METHODS: dict[str, Method] = {
         2,
         {
             "agreement": ("low", "high", "reason"),
-            "alignment": _ends(
+            "alignment": _interval_columns(
                 "rho", "pearson", "tau", "rmse", "mae", "bias", "accuracy002", "mean_people",
                 "mean_evaluator",
             ),
@@ -62,9 +62,9 @@ METHODS: dict[str, Method] = {
             ),
             "changes": ("low", "high", "reason"),
             "detector_ranges": ("low", "high", "reason"),
-            "doses": _ends("penalty"),
-            "penalties": _ends("penalty"),
-            "sensitivity": _ends("j", "d_prime"),
+            "doses": _interval_columns("penalty"),
+            "penalties": _interval_columns("penalty"),
+            "sensitivity": _interval_columns("j", "d_prime"),
         },
     ),
     "alternative annotator test": Method(
@@ -80,31 +80,31 @@ METHODS: dict[str, Method] = {
 }  # fmt: skip
 
 
-def methods() -> dict[str, int]:
+def method_versions() -> dict[str, int]:
     """The version of each method."""
     return {name: method.version for name, method in METHODS.items()}
 
 
-def changed(table: str, then: Mapping[str, int]) -> Iterator[str]:
+def changed_methods(table: str, then: Mapping[str, int]) -> Iterator[str]:
     """The methods of a table that had another version then; an archive that names none of a method
     was made by its first."""
     for name, method in METHODS.items():
-        if table in method.columns and then.get(name, FIRST) != method.version:
+        if table in method.columns and then.get(name, FIRST_VERSION) != method.version:
             yield name
 
 
-def program() -> str:
+def program_version() -> str:
     """This program's version."""
     text = (settings.BASE_DIR / "pyproject.toml").read_text(encoding="utf-8")
     return str(tomllib.loads(text)["project"]["version"])
 
 
-def libraries() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
     """The versions of what figures and charts rest on."""
     return {name: metadata.version(name) for name in LIBRARIES}
 
 
-def schema() -> dict[str, str]:
+def last_migrations() -> dict[str, str]:
     """The last migration of each half."""
     found = MigrationLoader(None).graph.leaf_nodes()
-    return {app: name for app, name in found if app in HALVES}
+    return {app: name for app, name in found if app in APPS}

@@ -9,14 +9,14 @@ from judging import providers
 from judging.errors import Refused
 from judging.models import Budget, Endpoint, Run
 from judging.prompts import frames
-from judging.providers.parameters import OWN_VALUE, family_of
+from judging.providers.parameters import API_DEFAULT, find_family
 from judging.strategies import Strategy
 
 # Providers that nobody calls, since their replies were made elsewhere or follow from others.
-UNASKED = frozenset({"recorded", "derived"})
+NEVER_CALLED_PROVIDERS = frozenset({"recorded", "derived"})
 
 
-def check(
+def check_endpoint(
     strategy: Strategy,
     endpoint: Endpoint,
     cap: Decimal | None = None,
@@ -32,27 +32,27 @@ def check(
     if bool(strategy.metric) != (endpoint.provider == "baseline"):
         wanted = "the offline baseline endpoint" if strategy.metric else "an evaluator LLM"
         raise Refused(f"Strategy {strategy.slug} needs {wanted}; {endpoint.name} is not one.")
-    if endpoint.provider in UNASKED:
+    if endpoint.provider in NEVER_CALLED_PROVIDERS:
         raise Refused(f"{endpoint.name} stands for replies that are there; nobody can ask it.")
     if cap is not None:
         check_prices(endpoint)
     pinned = endpoint.pinned(strategy.parameters)
     if parameters is not None:
         pinned["parameters"] = parameters
-    _check_taken(strategy, pinned)
-    for prompt in frames.blanks(strategy):
+    _check_parameters(strategy, pinned)
+    for prompt in frames.render_blank_prompts(strategy):
         try:
-            providers.body_of(pinned, prompt, schema=strategy.schema)
+            providers.build_body(pinned, prompt, schema=strategy.schema)
         except ValueError as error:
             raise Refused(f"{endpoint.name} cannot be asked: {error}") from error
 
 
-def _check_taken(strategy: Strategy, pinned: Mapping[str, Any]) -> None:
+def _check_parameters(strategy: Strategy, pinned: Mapping[str, Any]) -> None:
     """Raise `Refused` where the strategy sets what the model is known to refuse. What somebody
     set for the endpoint or the run is theirs to know: a gateway may take it."""
-    for name in family_of(pinned["model"]).refuses:
+    for name in find_family(pinned["model"]).refuses:
         value = strategy.parameters.get(name)
-        if value in (None, OWN_VALUE) or pinned["parameters"].get(name) != value:
+        if value in (None, API_DEFAULT) or pinned["parameters"].get(name) != value:
             continue
         raise Refused(
             f"{pinned['model']} does not take {name} = {value}, with which strategy"
@@ -68,7 +68,7 @@ def check_budget(project: Project, endpoint: Endpoint) -> None:
         check_prices(endpoint)
 
 
-def being_labelled(run: Run, items: Collection[int]) -> int:
+def count_being_labelled(run: Run, items: Collection[int]) -> int:
     """How many of the items people are still labelling, if the run's replies could reach them: a
     baseline measures and a generator writes, and neither says what anybody could repeat."""
     if run.generates or not run.endpoint.is_evaluator():

@@ -9,36 +9,36 @@ from typing import Any
 from annotation import tomltext, writing
 from annotation.errors import Refused, Stale
 from annotation.models import Event, Membership, Project
-from annotation.tomltext import Place, Problem
+from annotation.tomltext import Place, TomlProblem
 from judging import strategies
 from judging.models import StrategyVersion
 from judging.preparing import catalogue
 from judging.strategies import Strategy, StrategyError
 
-LONGEST = 200_000
-LONGEST_SLUG = 80
-LONGEST_NOTE = 2_000
+MAX_SOURCE_LENGTH = 200_000
+MAX_SLUG_LENGTH = 80
+MAX_NOTE_LENGTH = 2_000
 
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_UNKNOWN = re.compile(r"unknown placeholder (\{\{\w*(?:\}\})?)")
+_UNKNOWN_PLACEHOLDER = re.compile(r"unknown placeholder (\{\{\w*(?:\}\})?)")
 # Their entries are counted in the keys of errors: steps.0.prompt.
-_LISTS = ("axes", "metrics", "steps", "verdicts")
+_LIST_KEYS = ("axes", "metrics", "steps", "verdicts")
 
 
 @dataclass(frozen=True)
-class Draft:
+class StrategyDraft:
     """A text as a strategy, or what keeps it from being one."""
 
     source: str
     definition: dict[str, Any]
     strategy: Strategy | None
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[TomlProblem, ...] = ()
 
     def version(self) -> StrategyVersion:
         """The draft as a version that is not stored; ValueError while it has problems."""
         if self.strategy is None:
             raise ValueError("A text with problems is no version.")
-        digest = strategies.digest(self.strategy.definition)
+        digest = strategies.compute_digest(self.strategy.definition)
         return StrategyVersion(
             slug=self.strategy.slug,
             digest=digest,
@@ -47,26 +47,31 @@ class Draft:
         )
 
 
-def read(source: str, slug: str) -> Draft:
+def parse_source(source: str, slug: str) -> StrategyDraft:
     """What a text says; its slug is this one, whatever stands there. Never raises."""
     source = source.replace("\r\n", "\n")
-    if len(source) > LONGEST:
-        return Draft(source, {}, None, (Problem(None, f"Shorten it to {LONGEST:,} characters."),))
-    source = tomltext.named(source, slug)
+    if len(source) > MAX_SOURCE_LENGTH:
+        return StrategyDraft(
+            source,
+            {},
+            None,
+            (TomlProblem(None, f"Shorten it to {MAX_SOURCE_LENGTH:,} characters."),),
+        )
+    source = tomltext.set_slug(source, slug)
     try:
-        return _read(source)
+        return _parse_toml(source)
     except tomllib.TOMLDecodeError as error:
-        problem = tomltext.unreadable(error, source)
+        problem = tomltext.describe_parse_error(error, source)
     except StrategyError as error:
-        problem = Problem(_line(source, error), f"{error.key}: {error.remedy}.")
+        problem = TomlProblem(_line(source, error), f"{error.key}: {error.remedy}.")
     except RecursionError:
-        problem = Problem(None, "Brackets are nested too deep to be read. Nest them less.")
+        problem = TomlProblem(None, "Brackets are nested too deep to be read. Nest them less.")
     except (OverflowError, ValueError):
-        problem = Problem(None, "A number is too large to be used. Make it smaller.")
-    return Draft(source, {}, None, (problem,))
+        problem = TomlProblem(None, "A number is too large to be used. Make it smaller.")
+    return StrategyDraft(source, {}, None, (problem,))
 
 
-def copy(
+def copy_strategy(
     project: Project,
     parent: StrategyVersion,
     *,
@@ -80,13 +85,13 @@ def copy(
     Raises `Refused` for a slug that cannot be taken.
     """
     _check_slug(slug)
-    source = catalogue.source_of(parent)
+    source = catalogue.get_source(parent)
     if title:
-        source = tomltext.put(source, "title", title)
-    draft = read(source, slug)
+        source = tomltext.set_value(source, "title", title)
+    draft = parse_source(source, slug)
     if draft.strategy is None:
         raise Refused(f"The copy cannot be used: {draft.problems[0].text}")
-    parent = catalogue.stored(parent)
+    parent = catalogue.store_version(parent)
     with writing.transact():
         _lock(project)
         if StrategyVersion.objects.own(project).named(slug).exists():
@@ -96,8 +101,8 @@ def copy(
         return _store(project, draft, parent, 1, member, note)
 
 
-def save(
-    project: Project, draft: Draft, *, shown: int, note: str = "", member: Membership
+def save_version(
+    project: Project, draft: StrategyDraft, *, shown: int, note: str = "", member: Membership
 ) -> StrategyVersion | None:
     """Store the text as the next version of the project's strategy; None if nothing changed.
 
@@ -105,7 +110,7 @@ def save(
     a later one by now, and `Refused` for a text with problems. Runs keep the version they pin.
     """
     if draft.strategy is None:
-        raise Refused(" ".join(said(problem) for problem in draft.problems))
+        raise Refused(" ".join(format_problem(problem) for problem in draft.problems))
     with writing.transact():
         _lock(project)
         newest = StrategyVersion.objects.own(project).named(draft.strategy.slug).first()
@@ -115,67 +120,70 @@ def save(
             raise Refused(f"{newest.slug} is retired. Take it back to change it.")
         if newest.number != shown:
             raise Stale(f"{newest} was saved since you began.")
-        if catalogue.source_of(newest) == draft.source:
+        if catalogue.get_source(newest) == draft.source:
             return None
         return _store(project, draft, newest, newest.number + 1, member, note)
 
 
-def said(problem: Problem) -> str:
+def format_problem(problem: TomlProblem) -> str:
     """A problem in one sentence, with its line."""
     return f"Line {problem.line}: {problem.text}" if problem.line else problem.text
 
 
-def _read(source: str) -> Draft:
+def _parse_toml(source: str) -> StrategyDraft:
     definition = tomllib.loads(source)
     strategy = strategies.from_definition(definition)
-    for place, text in _texts(strategy.definition, ()):
+    for place, text in _iterate_texts(strategy.definition, ()):
         if "\0" in text:
-            line = tomltext.line_of(source, place)
+            line = tomltext.find_line(source, place)
             remedy = "holds the character U+0000, which no database keeps. Take it out."
-            return Draft(source, {}, None, (Problem(line, f"{_words(place)}: {remedy}"),))
-    return Draft(source, definition, strategy)
+            return StrategyDraft(
+                source, {}, None, (TomlProblem(line, f"{_format_place(place)}: {remedy}"),)
+            )
+    return StrategyDraft(source, definition, strategy)
 
 
-def _texts(value: Any, place: Place) -> Iterator[tuple[Place, str]]:
+def _iterate_texts(value: Any, place: Place) -> Iterator[tuple[Place, str]]:
     """Every text of a definition, keys too, with its place."""
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield place, key
-            yield from _texts(inner, (*place, key))
+            yield from _iterate_texts(inner, (*place, key))
     elif isinstance(value, list):
         for number, inner in enumerate(value):
-            yield from _texts(inner, (*place, number))
+            yield from _iterate_texts(inner, (*place, number))
 
 
-def _words(place: Place) -> str:
+def _format_place(place: Place) -> str:
     return ".".join(str(part) for part in place)
 
 
 def _line(source: str, error: StrategyError) -> int | None:
     """Where an error stands; a placeholder that is unknown stands in a line of the prompt."""
-    line = tomltext.line_of(source, _place(error.key))
-    unknown = _UNKNOWN.match(error.remedy)
+    line = tomltext.find_line(source, _parse_key(error.key))
+    unknown = _UNKNOWN_PLACEHOLDER.match(error.remedy)
     if line is None or unknown is None:
         return line
     behind = source.split("\n")[line - 1 :]
     return next((at for at, text in enumerate(behind, start=line) if unknown[1] in text), line)
 
 
-def _place(key: str) -> Place:
+def _parse_key(key: str) -> Place:
     """Where the key of an error leads: steps.0.prompt, metrics.1.points.0.5, scale.low."""
     first, *rest = key.split(".", 1)
-    if not rest or first not in _LISTS:
+    if not rest or first not in _LIST_KEYS:
         return (first, *rest)
     number, *inner = rest[0].split(".", 2)
     return (first, int(number) if number.isdecimal() else number, *inner)
 
 
 def _check_slug(slug: str) -> None:
-    if len(slug) > LONGEST_SLUG or not _SLUG.fullmatch(slug):
+    if len(slug) > MAX_SLUG_LENGTH or not _SLUG.fullmatch(slug):
         raise Refused(
-            f"Write the name in small letters, digits and single hyphens, {LONGEST_SLUG} at most."
+            f"Write the name in small letters, digits and single hyphens, {MAX_SLUG_LENGTH} at "
+            "most."
         )
     if slug in strategies.load_all():
         raise Refused(f"{slug} is the name of a strategy that is shipped. Take another name.")
@@ -188,7 +196,7 @@ def _lock(project: Project) -> None:
 
 def _store(
     project: Project,
-    draft: Draft,
+    draft: StrategyDraft,
     parent: StrategyVersion,
     number: int,
     member: Membership,

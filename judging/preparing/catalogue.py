@@ -16,7 +16,7 @@ from judging.strategies import Strategy
 
 
 @dataclass(frozen=True)
-class Listed:
+class CatalogueEntry:
     """One strategy in its newest version; `runs` of the project pin any version of it."""
 
     version: StrategyVersion
@@ -34,41 +34,43 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Group:
+class FrameGroup:
     """The strategies of one frame."""
 
     frame: str
     title: str
-    listed: tuple[Listed, ...]
+    listed: tuple[CatalogueEntry, ...]
 
 
-def every(project: Project) -> list[Listed]:
+def list_strategies(project: Project) -> list[CatalogueEntry]:
     """Every strategy by its slug; the project's own one goes before a shipped one of its name."""
     used = _runs(project)
     own = StrategyVersion.objects.own(project).newest()
-    found = {one.slug: one for one in [*_shipped(), *own]}
+    found = {one.slug: one for one in [*_list_shipped(), *own]}
     return [
-        Listed(one, one.strategy(), used[one.slug, one.project_id is not None])
+        CatalogueEntry(one, one.strategy(), used[one.slug, one.project_id is not None])
         for _, one in sorted(found.items())
     ]
 
 
-def grouped(project: Project) -> list[Group]:
+def group_by_frame(project: Project) -> list[FrameGroup]:
     """The same by frame, and in a frame by study; the project's own ones come first."""
-    listed = sorted(every(project), key=lambda one: (not one.is_own, one.strategy.study[:3]))
+    listed = sorted(
+        list_strategies(project), key=lambda one: (not one.is_own, one.strategy.study[:3])
+    )
     groups = (
-        Group(frame, words.title, tuple(one for one in listed if one.strategy.frame == frame))
-        for frame, words in described.FRAMES.items()
+        FrameGroup(frame, words.title, tuple(one for one in listed if one.strategy.frame == frame))
+        for frame, words in described.FRAME_DESCRIPTIONS.items()
     )
     return [group for group in groups if group.listed]
 
 
-def offered(project: Project) -> list[Listed]:
+def list_offered(project: Project) -> list[CatalogueEntry]:
     """Every strategy that a new run can use."""
-    return [listed for listed in every(project) if listed.is_offered]
+    return [listed for listed in list_strategies(project) if listed.is_offered]
 
 
-def find(project: Project, slug: str) -> StrategyVersion | None:
+def find_version(project: Project, slug: str) -> StrategyVersion | None:
     """The newest version of a strategy; None if there is none of this name.
 
     One that is shipped and was never used is not stored; `stored` stores it.
@@ -76,15 +78,15 @@ def find(project: Project, slug: str) -> StrategyVersion | None:
     own = StrategyVersion.objects.own(project).named(slug).first()
     if own or slug not in strategies.load_all():
         return own
-    return _as_shipped(strategies.load_all()[slug])
+    return _build_shipped(strategies.load_all()[slug])
 
 
-def stored(version: StrategyVersion) -> StrategyVersion:
+def store_version(version: StrategyVersion) -> StrategyVersion:
     """The version as a row, which runs and copies can point at."""
-    return version if version.pk else selecting.strategy_version(version.slug)
+    return version if version.pk else selecting.get_strategy_version(version.slug)
 
 
-def versions(project: Project, newest: StrategyVersion) -> list[StrategyVersion]:
+def list_versions(project: Project, newest: StrategyVersion) -> list[StrategyVersion]:
     """All versions of a strategy, the last one first, with how many runs of the project `used`
     each."""
     if newest.project_id is not None:
@@ -95,48 +97,48 @@ def versions(project: Project, newest: StrategyVersion) -> list[StrategyVersion]
     return rows if newest.pk else [newest, *rows]
 
 
-def deleted(project: Project) -> list[StrategyVersion]:
+def list_deleted(project: Project) -> list[StrategyVersion]:
     """The project's own strategies that were deleted, in their newest versions."""
     return list(StrategyVersion.objects.deleted(project).newest().order_by("slug"))
 
 
-def runs_of(project: Project, newest: StrategyVersion) -> list[Run]:
+def list_runs(project: Project, newest: StrategyVersion) -> list[Run]:
     """The project's runs with any version of a strategy, the last one first."""
     return list(Run.objects.in_project(project).with_strategy(newest).for_page())
 
 
-def source_of(version: StrategyVersion) -> str:
+def get_source(version: StrategyVersion) -> str:
     """The TOML of a version; written out for those whose own text was not kept."""
     if version.source:
         return version.source
     shipped = strategies.load_all().get(version.slug) if version.project_id is None else None
-    if shipped and strategies.digest(shipped.definition) == version.digest:
-        return strategies.source_of(version.slug)
-    return tomltext.written(version.definition)
+    if shipped and strategies.compute_digest(shipped.definition) == version.digest:
+        return strategies.read_source(version.slug)
+    return tomltext.write_definition(version.definition)
 
 
-def _shipped() -> Iterator[StrategyVersion]:
+def _list_shipped() -> Iterator[StrategyVersion]:
     known: dict[str, list[StrategyVersion]] = {}
     for version in StrategyVersion.objects.shipped().order_by("slug", "number"):
         known.setdefault(version.slug, []).append(version)
     for slug, strategy in strategies.load_all().items():
-        yield _among(strategy, known.get(slug, []))
+        yield _find_stored(strategy, known.get(slug, []))
 
 
-def _as_shipped(strategy: Strategy) -> StrategyVersion:
-    return _among(strategy, list(StrategyVersion.objects.shipped().named(strategy.slug)))
+def _build_shipped(strategy: Strategy) -> StrategyVersion:
+    return _find_stored(strategy, list(StrategyVersion.objects.shipped().named(strategy.slug)))
 
 
-def _among(strategy: Strategy, known: list[StrategyVersion]) -> StrategyVersion:
+def _find_stored(strategy: Strategy, known: list[StrategyVersion]) -> StrategyVersion:
     """The stored version of a file as it is now, or the one that its first use will store."""
-    digest = strategies.digest(strategy.definition)
+    digest = strategies.compute_digest(strategy.definition)
     stored = next((version for version in known if version.digest == digest), None)
     return stored or StrategyVersion(
         slug=strategy.slug,
         number=max((version.number for version in known), default=0) + 1,
         digest=digest,
         definition=strategy.definition,
-        source=strategies.source_of(strategy.slug),
+        source=strategies.read_source(strategy.slug),
     )
 
 

@@ -15,7 +15,7 @@ from judging.preparing import selecting
 from judging.querysets import EndpointQuerySet
 
 
-def visible(request: HttpRequest) -> EndpointQuerySet:
+def list_visible(request: HttpRequest) -> EndpointQuerySet:
     """All endpoints, to site admins and to whoever may start runs in some project.
 
     404 for whoever has no place in any project, 403 for other members.
@@ -23,35 +23,35 @@ def visible(request: HttpRequest) -> EndpointQuerySet:
     roles = _roles(request)
     if roles is not None and not roles & RIGHTS["run"]:
         raise PermissionDenied("Endpoints are for people who may start runs.")
-    return selecting.endpoints()
+    return selecting.list_all_endpoints()
 
 
-def named(request: HttpRequest, name: str) -> Endpoint:
+def get_visible(request: HttpRequest, name: str) -> Endpoint:
     """One endpoint, to the same people."""
-    return _named(visible(request), name)
+    return _named(list_visible(request), name)
 
 
-def changeable(request: HttpRequest) -> EndpointQuerySet:
+def list_changeable(request: HttpRequest) -> EndpointQuerySet:
     """All endpoints, to site admins alone: an address is called from inside the network."""
     if _roles(request) is not None:
         raise PermissionDenied("Only a site admin adds and changes endpoints.")
-    return selecting.endpoints()
+    return selecting.list_all_endpoints()
 
 
-def changed(request: HttpRequest, name: str) -> Endpoint:
+def get_changeable(request: HttpRequest, name: str) -> Endpoint:
     """One endpoint, to be changed."""
-    return _named(changeable(request), name)
+    return _named(list_changeable(request), name)
 
 
-def save(form: EndpointForm, by: Account) -> Endpoint:
+def save_endpoint(form: EndpointForm, by: Account) -> Endpoint:
     """Store an endpoint whose form is valid, with what was changed in the audit."""
     new_one = form.instance.pk is None
     # What a new one was given is on record, too, since nobody typed it.
     changed = [*dict.fromkeys([*form.changed_data, *(["parameters"] if new_one else [])])]
     with writing.transact():
         saved: Endpoint = form.save()
-        old = {name: _plain(form.initial.get(name)) for name in changed if not new_one}
-        new = {name: _plain(getattr(saved, name)) for name in changed}
+        old = {name: _to_json(form.initial.get(name)) for name in changed if not new_one}
+        new = {name: _to_json(getattr(saved, name)) for name in changed}
         if changed:
             Event.of_site("endpoint", saved.name, by.pk, old=old, new=new)
     return saved
@@ -64,7 +64,7 @@ def _named(endpoints: EndpointQuerySet, name: str) -> Endpoint:
     return found
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """As JSON takes it: a price is its text."""
     return str(value) if isinstance(value, Decimal) else value
 

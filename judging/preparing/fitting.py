@@ -5,18 +5,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from judging.errors import Refused
-from judging.pins import MAIN, Own
+from judging.pins import MAIN_AXIS, RunOverrides
 from judging.prompts import placeholders
-from judging.prompts.declaring import MAX_EXAMPLES, SECRET
+from judging.prompts.declaring import MAX_EXAMPLES, SECRET_NAME
 from judging.strategies import Strategy
 
 
-def check(strategy: Strategy, own: Own, samples: int) -> None:
+def check_overrides(strategy: Strategy, own: RunOverrides, samples: int) -> None:
     """Raise `Refused` for what does not fit, with what to do instead."""
     _check_axes(strategy, own.axes)
     if own.votes and samples < 2:
         raise Refused("A vote needs samples: ask each call twice or more.")
-    if own.guidance and "guidance" not in _shown(strategy):
+    if own.guidance and "guidance" not in _list_placeholders(strategy):
         raise Refused(f"The prompt of strategy {strategy.slug} has no place for guidance.")
     if own.examples is not None:
         _check_examples(strategy, own.examples)
@@ -24,7 +24,7 @@ def check(strategy: Strategy, own: Own, samples: int) -> None:
         raise Refused("Guidance holds a character that no request can carry. Leave it out.")
     if not is_storable(own.parameters):
         raise Refused("Parameters hold a character that no request can carry. Leave it out.")
-    if secret := next(filter(SECRET.search, own.parameters), None):
+    if secret := next(filter(SECRET_NAME.search, own.parameters), None):
         raise Refused(
             f"{secret!r} looks like a key, and parameters are stored and shown. Keys belong into"
             " the environment variable that the endpoint names."
@@ -41,18 +41,18 @@ def is_storable(parameters: Mapping[str, Any]) -> bool:
     return "\\u0000" not in text
 
 
-def _shown(strategy: Strategy) -> set[str]:
-    return placeholders.used(strategy.step(strategy.last_step).prompt)
+def _list_placeholders(strategy: Strategy) -> set[str]:
+    return placeholders.find_names(strategy.step(strategy.last_step).prompt)
 
 
 def _check_axes(strategy: Strategy, axes: tuple[str, ...]) -> None:
     known = [axis.slug for axis in strategy.axes]
     if axes and not known:
         raise Refused(f"Strategy {strategy.slug} has no axes. Leave the choice of axes out.")
-    if unknown := [axis for axis in axes if axis not in {*known, MAIN}]:
+    if unknown := [axis for axis in axes if axis not in {*known, MAIN_AXIS}]:
         raise Refused(
             f"Strategy {strategy.slug} has no axis {unknown[0]!r}. Choose of"
-            f" {', '.join(known)}, or {MAIN} for the axis of each item's ability."
+            f" {', '.join(known)}, or {MAIN_AXIS} for the axis of each item's ability."
         )
 
 

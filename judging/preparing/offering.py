@@ -9,15 +9,15 @@ from annotation.models import Item, Project
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.preparing import catalogue, selecting
-from judging.preparing.allowing import UNASKED
+from judging.preparing.allowing import NEVER_CALLED_PROVIDERS
 from judging.querysets import EndpointQuerySet
 
 # Of many keys that are not there, so many are named.
-NAMED = 5
+MAX_NAMED_KEYS = 5
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ItemSelection:
     """Which items a run is to be over: those of any of the categories, of any of the abilities,
     and among the keys; nothing said means all."""
 
@@ -26,39 +26,39 @@ class Chosen:
     keys: tuple[str, ...] = ()
 
 
-def version_of(project: Project, name: str) -> StrategyVersion:
+def get_version(project: Project, name: str) -> StrategyVersion:
     """The newest version of a strategy by its name; `Refused` if there is none."""
-    found = catalogue.find(project, name)
+    found = catalogue.find_version(project, name)
     if found is None:
-        known = ", ".join(listed.version.slug for listed in catalogue.offered(project))
+        known = ", ".join(listed.version.slug for listed in catalogue.list_offered(project))
         raise Refused(f"There is no strategy {name!r}. Strategies are {known}.")
     if found.retired_at:
         raise Refused(f"Strategy {name} is retired. Take it back to start runs with it.")
-    return catalogue.stored(found)
+    return catalogue.store_version(found)
 
 
-def endpoints() -> EndpointQuerySet:
+def list_endpoints() -> EndpointQuerySet:
     """Those that can be asked."""
-    return selecting.endpoints().exclude(provider__in=UNASKED)
+    return selecting.list_all_endpoints().exclude(provider__in=NEVER_CALLED_PROVIDERS)
 
 
-def other_endpoints(run: Run) -> EndpointQuerySet:
+def list_other_endpoints(run: Run) -> EndpointQuerySet:
     """Where else a run can be asked: a metric is measured offline, all else is asked."""
     offline = Q(provider="baseline")
     fit = offline if run.strategy.strategy().metric else ~offline
-    return endpoints().filter(fit).exclude(pk=run.endpoint_id)
+    return list_endpoints().filter(fit).exclude(pk=run.endpoint_id)
 
 
-def endpoint_of(name: str) -> Endpoint:
+def get_endpoint(name: str) -> Endpoint:
     """The endpoint of this name; `Refused` if there is none that can be asked."""
-    found = endpoints().named(name)
+    found = list_endpoints().named(name)
     if found is None:
-        known = ", ".join(endpoints().values_list("name", flat=True))
+        known = ", ".join(list_endpoints().values_list("name", flat=True))
         raise Refused(f"No endpoint {name!r} can be asked; endpoints are {known}.")
     return found
 
 
-def explained(project: Project) -> QuerySet[Run]:
+def list_explained_runs(project: Project) -> QuerySet[Run]:
     """Runs whose explanations can be checked, newest first."""
     ended = Run.objects.in_project(project).shown().filter(state=Run.State.FINISHED, samples=1)
     asked = ended.exclude(kind=Run.Kind.DERIVED)
@@ -69,19 +69,19 @@ def explained(project: Project) -> QuerySet[Run]:
     return explains.for_page().order_by("-number")
 
 
-def groups(project: Project, field: str) -> list[tuple[str, int]]:
+def count_by_field(project: Project, field: str) -> list[tuple[str, int]]:
     """The values that a field of the project's items has, with the number of items of each."""
     live = Item.objects.in_project(project).live().exclude(**{field: ""})
     counted = live.order_by(field).values_list(field).annotate(n=Count("pk"))
     return [(str(value), n) for value, n in counted]
 
 
-def items_of(project: Project, chosen: Chosen) -> set[int] | None:
+def select_items(project: Project, chosen: ItemSelection) -> set[int] | None:
     """The ids of the chosen items, None for all; `Refused` for keys that the project lacks.
 
     An item is of the ability that it belongs to, or that its answer was made from.
     """
-    if chosen == Chosen():
+    if chosen == ItemSelection():
         return None
     live = Item.objects.in_project(project).live()
     if chosen.keys:
@@ -98,7 +98,7 @@ def items_of(project: Project, chosen: Chosen) -> set[int] | None:
 def _check_keys(wanted: Collection[str], there: Iterable[str]) -> None:
     lacking = sorted(set(wanted).difference(there))
     if lacking:
-        more = f" and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
+        more = f" and {len(lacking) - MAX_NAMED_KEYS} more" if len(lacking) > MAX_NAMED_KEYS else ""
         raise Refused(
-            f"The project has no items {', '.join(lacking[:NAMED])}{more}. Check the keys."
+            f"The project has no items {', '.join(lacking[:MAX_NAMED_KEYS])}{more}. Check the keys."
         )

@@ -11,24 +11,24 @@ from judging import pins
 from judging.calling import planning
 from judging.errors import Refused
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
-from judging.pins import Own
+from judging.pins import RunOverrides
 from judging.preparing import fitting
-from judging.preparing.drawing import COPIED, Drawn
+from judging.preparing.drawing import COPIED_COLUMNS, DrawnItems
 from judging.prompts import criteria, frames
 from judging.replies import outputs
 from judging.strategies import Strategy, StrategyError
 
-NOTHING = Own()
+NO_OVERRIDES = RunOverrides()
 # What is noted among the pins while work goes on, and is no part of what a run rests on.
-PASSING = ("rereading", "pilot")
+TRANSIENT_KEYS = ("rereading", "pilot")
 
 
-def draft(
+def draft_run(
     project: Project,
     version: StrategyVersion,
     endpoint: Endpoint,
     *,
-    own: Own = NOTHING,
+    own: RunOverrides = NO_OVERRIDES,
     **values: Any,
 ) -> Run:
     """A run that is not stored, with all that its prompts are rendered from but its items.
@@ -37,12 +37,12 @@ def draft(
     its `own`. Raises `Refused` where any of it does not fit.
     """
     asked = version.strategy()
-    pinned = endpoint.pinned(asked.parameters, own.parameters) | _of_task(project, asked)
+    pinned = endpoint.pinned(asked.parameters, own.parameters) | _pin_task_metrics(project, asked)
     if held := own.pinned():
-        fitting.check(asked, own, values.get("samples", asked.samples))
-        pinned[pins.OWN] = held
+        fitting.check_overrides(asked, own, values.get("samples", asked.samples))
+        pinned[pins.OVERRIDES_KEY] = held
     try:
-        strategy = pins.strategy(asked, pinned)
+        strategy = pins.build_strategy(asked, pinned)
     except StrategyError as error:
         raise Refused(str(error)) from error
     return Run(
@@ -51,36 +51,39 @@ def draft(
         endpoint=endpoint,
         pinned=pinned,
         generates=strategy.generates,
-        parser=outputs.parser(strategy),
+        parser=outputs.get_parser_version(strategy),
         renderer=frames.RENDERER,
         **{"samples": strategy.samples, **values},
     )
 
 
-def elsewhere(run: Run, endpoint: Endpoint) -> dict[str, Any]:
+def repin_endpoint(run: Run, endpoint: Endpoint) -> dict[str, Any]:
     """What a stored run pins if it is asked at another endpoint; all but that stays."""
-    asked, own = run.strategy.strategy(), pins.own(run.pinned)
+    asked, own = run.strategy.strategy(), pins.load_overrides(run.pinned)
     return run.pinned | endpoint.pinned(asked.parameters, own.parameters)
 
 
-def _of_task(project: Project, strategy: Strategy) -> dict[str, Any]:
+def _pin_task_metrics(project: Project, strategy: Strategy) -> dict[str, Any]:
     if strategy.metrics_from != "task":
         return {}
-    task = tasktypes.of_version(project.task_type)
-    return {"metrics": pins.of_metrics(criteria.of_task(task)), "decides": task.deciding.name}
+    task = tasktypes.load_version(project.task_type)
+    return {
+        "metrics": pins.serialize_metrics(criteria.build_task_metrics(task)),
+        "decides": task.deciding.name,
+    }
 
 
-def show(run: Run, examples: Sequence[dict[str, Any]]) -> None:
+def pin_examples(run: Run, examples: Sequence[dict[str, Any]]) -> None:
     """Pin the items that a draft shows as examples, with the answers that they have now."""
     run.few_shot = [[row["key"], row["texts"]] for row in examples]
     if examples:
         run.pinned["answers"] = [row["answer"] for row in examples]
 
 
-def pin(run: Run, drawn: Drawn, *, sources: Iterable[Run] = ()) -> Run:
+def store_run(run: Run, drawn: DrawnItems, *, sources: Iterable[Run] = ()) -> Run:
     """Store a draft with the next number and a pending outcome for each of its places."""
     last = Run.objects.in_project(run.project).aggregate(last=Max("number"))["last"] or 0
-    show(run, drawn.examples)
+    pin_examples(run, drawn.examples)
     run.is_part = drawn.is_part
     rests_on = list(sources)
     items = {(place["key"], place["texts"]) for place in drawn.places}
@@ -88,28 +91,28 @@ def pin(run: Run, drawn: Drawn, *, sources: Iterable[Run] = ()) -> Run:
     run.digest = _digest(run, items, [source.digest for source in rests_on])
     run.save()
     run.sources.set(rests_on)
-    rows = (pending(run, place) for place in drawn.places)
+    rows = (build_outcome(run, place) for place in drawn.places)
     Outcome.objects.bulk_create(rows, batch_size=500)
     return run
 
 
-def digest(run: Run) -> str:
+def compute_digest(run: Run) -> str:
     """The digest of all that a stored run pins, as it is now."""
     items = run.outcomes.values_list("item__key", "revision__digest").distinct()
     return _digest(run, set(items), run.sources.values_list("digest", flat=True))
 
 
-def pending(run: Run, place: Mapping[str, Any]) -> Outcome:
+def build_outcome(run: Run, place: Mapping[str, Any]) -> Outcome:
     """The outcome of a place, not stored and not decided."""
-    return Outcome(run=run, **{name: place[name] for name in COPIED})
+    return Outcome(run=run, **{name: place[name] for name in COPIED_COLUMNS})
 
 
 def _digest(run: Run, items: set[tuple[str, str]], sources: Iterable[str]) -> str:
-    return planning.run_digest(
+    return planning.compute_run_digest(
         strategy=run.strategy.digest,
         renderer=run.renderer,
         parser=run.parser,
-        endpoint={name: value for name, value in run.pinned.items() if name not in PASSING},
+        endpoint={name: value for name, value in run.pinned.items() if name not in TRANSIENT_KEYS},
         items=items,
         few_shot=[(key, texts) for key, texts in run.few_shot],
         samples=run.samples,

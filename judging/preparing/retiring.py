@@ -18,8 +18,8 @@ from judging.querysets import StrategyVersionQuerySet
 def retire(project: Project, slug: str, member: Membership) -> None:
     """Offer a strategy to new runs no more; it stays where it can be read."""
     with writing.transact():
-        found = _own(project, slug).filter(retired_at=None)
-        _put(found, "retired", project, slug, member, retired_at=timezone.now())
+        found = _get_own_versions(project, slug).filter(retired_at=None)
+        _set_state(found, "retired", project, slug, member, retired_at=timezone.now())
 
 
 def delete(project: Project, slug: str, member: Membership) -> None:
@@ -27,47 +27,47 @@ def delete(project: Project, slug: str, member: Membership) -> None:
     with writing.transact():
         # Whoever starts a run holds the project, too.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
-        found = _own(project, slug)
+        found = _get_own_versions(project, slug)
         used = Run.objects.filter(strategy__in=found).count()
         if used:
             rest = "1 run rests" if used == 1 else f"{used} runs rest"
             raise Refused(f"{rest} on {slug}, so it cannot be deleted. Retire it.")
-        _put(found, "deleted", project, slug, member, deleted_at=timezone.now())
+        _set_state(found, "deleted", project, slug, member, deleted_at=timezone.now())
 
 
-def take_back(project: Project, slug: str, member: Membership) -> None:
+def restore(project: Project, slug: str, member: Membership) -> None:
     """Offer a strategy again that was retired or deleted."""
     with writing.transact():
         found = StrategyVersion.objects.filter(project=project, slug=slug)
         if not found.exists():
             raise Refused(f"{slug} is not the project's own.")
         away = found.exclude(retired_at=None, deleted_at=None)
-        _put(away, "taken back", project, slug, member, retired_at=None, deleted_at=None)
+        _set_state(away, "taken back", project, slug, member, retired_at=None, deleted_at=None)
 
 
 # What a person may do to a strategy, by the name that pages and the API have for it.
 STEPS: dict[str, Callable[[Project, str, Membership], None]] = {
     "retire": retire,
     "delete": delete,
-    "back": take_back,
+    "back": restore,
 }
 
 
-def open_steps(newest: StrategyVersion, runs: int) -> list[str]:
+def list_open_steps(newest: StrategyVersion, runs: int) -> list[str]:
     """The steps that a strategy on which so many runs rest can take now."""
     if newest.project_id is None:
         return []
     return ["back" if newest.retired_at else "retire", *([] if runs else ["delete"])]
 
 
-def _own(project: Project, slug: str) -> StrategyVersionQuerySet:
+def _get_own_versions(project: Project, slug: str) -> StrategyVersionQuerySet:
     found = StrategyVersion.objects.own(project).filter(slug=slug)
     if not found.exists():
         raise Refused(f"{slug} is not the project's own.")
     return found
 
 
-def _put(
+def _set_state(
     found: StrategyVersionQuerySet,
     what: str,
     project: Project,

@@ -12,11 +12,11 @@ from typing import Any
 from django.conf import settings
 
 from judging.models import Endpoint
-from judging.providers import PROVIDERS, Answer, Target, body_of, connect, parameters_of
-from judging.providers.errors import EvaluatorError, Rejected, fit_to_show
-from judging.providers.keys import key_from
-from judging.providers.parameters import instead_of, refused
-from judging.providers.prices import cost
+from judging.providers import PROVIDERS, Answer, Target, build_body, connect, merge_defaults
+from judging.providers.errors import EvaluatorError, Rejected, redact_message
+from judging.providers.keys import read_key
+from judging.providers.parameters import find_refused, instead_of
+from judging.providers.prices import compute_cost
 
 SCHEMA = {
     "type": "object",
@@ -25,11 +25,11 @@ SCHEMA = {
     "additionalProperties": False,
 }
 # Of the threads that serve pages, so many may wait for evaluators.
-_places = threading.BoundedSemaphore(2)
+_slots = threading.BoundedSemaphore(2)
 
 
 @dataclass(frozen=True)
-class _Prompt:
+class _TrialPrompt:
     system: str = "This is a test of the connection."
     user: str = 'Answer with this JSON and nothing else: {"answer": "ready"}'
     parts: Mapping[str, Any] = field(
@@ -38,7 +38,7 @@ class _Prompt:
 
 
 @dataclass(frozen=True)
-class Tried:
+class TrialResult:
     """What came of a test call: an answer, or in `problem` why there is none.
 
     `text` is cut short and free of the key. `cost` is None where a price or a count is unknown.
@@ -54,49 +54,51 @@ class Tried:
     cost: Decimal | None = None
 
 
-def ask(endpoint: Endpoint, now: datetime) -> Tried:
+def run_trial(endpoint: Endpoint, now: datetime) -> TrialResult:
     """Ask once, with the endpoint's own parameters; nothing is tried again, no reply is stored."""
     if endpoint.is_paused(now):
         until = f"{endpoint.paused_until:%H:%M:%S}"
-        return Tried(f"The evaluator asked not to be called before {until} UTC. Wait till then.")
-    if not _places.acquire(blocking=False):
-        return Tried("Others are testing endpoints just now. Try again in a moment.")
+        return TrialResult(
+            f"The evaluator asked not to be called before {until} UTC. Wait till then."
+        )
+    if not _slots.acquire(blocking=False):
+        return TrialResult("Others are testing endpoints just now. Try again in a moment.")
     try:
-        key = key_from(endpoint.key_variable)
-        body = body_of(endpoint.pinned(), _Prompt(), schema=SCHEMA)
-        answer = asyncio.run(_asked(endpoint, key, body))
+        key = read_key(endpoint.key_variable)
+        body = build_body(endpoint.pinned(), _TrialPrompt(), schema=SCHEMA)
+        answer = asyncio.run(_call_endpoint(endpoint, key, body))
     except Rejected as error:
-        return Tried(f"{error}{_remedy(endpoint, str(error))}")
+        return TrialResult(f"{error}{_remedy(endpoint, str(error))}")
     except (EvaluatorError, ValueError) as error:
-        return Tried(str(error))
+        return TrialResult(str(error))
     finally:
-        _places.release()
+        _slots.release()
     endpoint.note_remaining(answer.remaining, now)
-    return _said(endpoint, answer, key)
+    return _build_result(endpoint, answer, key)
 
 
 def _remedy(endpoint: Endpoint, words: str) -> str:
     """What to do where the evaluator refused one of our parameters."""
-    sent = parameters_of(endpoint.pinned())
-    name = refused(words, sent)
+    sent = merge_defaults(endpoint.pinned())
+    name = find_refused(words, sent)
     if instead := instead_of(words, name):
         return f" Set the parameters {json.dumps({name: None, instead: sent[name]})}."
     return f' Set the parameters {{"{name}": null}} to ask without it.' if name else ""
 
 
-async def _asked(endpoint: Endpoint, key: str, body: bytes) -> Answer:
+async def _call_endpoint(endpoint: Endpoint, key: str, body: bytes) -> Answer:
     target = Target(endpoint.address, key, endpoint.timeout)
     async with connect(settings.EVALUATOR_HOSTS) as session:
         return await PROVIDERS[endpoint.provider].ask(session, target, body)
 
 
-def _said(endpoint: Endpoint, answer: Answer, key: str) -> Tried:
-    return Tried(
-        text=fit_to_show(answer.text, (key,)),
+def _build_result(endpoint: Endpoint, answer: Answer, key: str) -> TrialResult:
+    return TrialResult(
+        text=redact_message(answer.text, (key,)),
         finish=answer.finish,
-        model=fit_to_show(answer.model, (key,)),
+        model=redact_message(answer.model, (key,)),
         tokens_in=answer.tokens_in,
         tokens_out=answer.tokens_out,
         seconds=answer.seconds,
-        cost=cost(endpoint.prices(), answer.tokens_in, answer.tokens_out),
+        cost=compute_cost(endpoint.prices(), answer.tokens_in, answer.tokens_out),
     )

@@ -6,12 +6,12 @@ from typing import Any
 
 from annotation.tasktypes import TaskType
 from judging.prompts.declared import Axis, Metric, Scale, Strategy
-from judging.prompts.parts import scale_from
+from judging.prompts.parts import infer_scale
 
 _MARKER = re.compile(r"\[((?:BEGIN|END)\b[^\]\n]{0,40})\]", re.IGNORECASE)
 
 
-def of_task(task: TaskType) -> tuple[Metric, ...]:
+def build_task_metrics(task: TaskType) -> tuple[Metric, ...]:
     """The scales and points of a task type as metrics, so that people and evaluator read the same.
 
     A metric's slug is the field's name, and a point says the title and the help of its option.
@@ -22,45 +22,46 @@ def of_task(task: TaskType) -> tuple[Metric, ...]:
             slug=field.name,
             title=field.title,
             text=field.help,
-            scale=scale_from(float(option.value) for option in field.options),
-            points={float(one.value): _said(one.title, one.help) for one in field.options},
+            scale=infer_scale(float(option.value) for option in field.options),
+            points={float(one.value): _join_title(one.title, one.help) for one in field.options},
         )
         for field in found
     )
 
 
-def _said(title: str, more: str) -> str:
+def _join_title(title: str, more: str) -> str:
     return f"{title}: {more}" if more else title
 
 
-def axis(shown: Axis) -> str:
+def render_axis(shown: Axis) -> str:
     """What {{axis}} becomes."""
     return f"{shown.title}. {shown.text}"
 
 
-def points(shown: Mapping[float, str]) -> str:
+def render_points(shown: Mapping[float, str]) -> str:
     """A line for each point, the lowest first."""
     return "\n".join(f"{value:g} = {shown[value]}" for value in sorted(shown))
 
 
-def metrics(shown: Sequence[Metric]) -> str:
+def render_metrics(shown: Sequence[Metric]) -> str:
     """What {{metrics}} becomes: each metric with its key, what it asks and what its points mean."""
     return "\n\n".join(_metric(metric) for metric in shown)
 
 
 def _metric(metric: Metric) -> str:
     heading = f"{metric.slug} ({metric.title}): {metric.text}"
-    return f"{heading}\n{points(metric.points) if metric.points else _between(metric.scale)}"
+    below = render_points(metric.points) if metric.points else _format_range(metric.scale)
+    return f"{heading}\n{below}"
 
 
-def _between(scale: Scale) -> str:
+def _format_range(scale: Scale) -> str:
     if scale.step == 1 and float(scale.low).is_integer():
         return f"a whole number from {scale.low:g} to {scale.high:g}"
     steps = f" in steps of {scale.step:g}" if scale.step else ""
     return f"a number from {scale.low:g} to {scale.high:g}{steps}"
 
 
-def guidance(remarks: str) -> str:
+def render_guidance(remarks: str) -> str:
     """What {{guidance}} becomes: what people said against an earlier version of the answer. No
     remark can end or begin a part of the prompt: its marker lines lose their brackets."""
     remarks = _MARKER.sub(r"(\1)", remarks)
@@ -71,7 +72,7 @@ def guidance(remarks: str) -> str:
     )
 
 
-def form(strategy: Strategy) -> str:
+def render_form(strategy: Strategy) -> str:
     """What {{form}} becomes: the JSON object of the answer, N where a number belongs."""
     explained = ['"explanation": "..."'] if strategy.explanation else []
     keys = [f'"{metric.slug}": N' for metric in strategy.metrics]
@@ -79,16 +80,16 @@ def form(strategy: Strategy) -> str:
 
 
 # What the texts of an example are called in it.
-NAMES = {"question": "Question", "reference": "Ground truth", "response": "Answer"}
+PART_TITLES = {"question": "Question", "reference": "Ground truth", "response": "Answer"}
 
 
-def example(number: int, parts: Mapping[str, str], said: str) -> str:
+def render_example(number: int, parts: Mapping[str, str], said: str) -> str:
     """One resolved item as an example, between markers of its own."""
     shown = "\n\n".join(f"{name}:\n{text}" for name, text in parts.items())
     return f"[BEGIN EXAMPLE {number}]\n{shown}\n\nGiven:\n{said}\n[END EXAMPLE {number}]"
 
 
-def truth(strategy: Strategy, held: Any) -> str:
+def render_truth(strategy: Strategy, held: Any) -> str:
     """What people hold true of an item, in the form in which the evaluator answers.
 
     A metric that they left open is not shown.

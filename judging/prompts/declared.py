@@ -16,7 +16,7 @@ INPUT, CONTEXT = "input", "context"
 # What a prompt is sorted into, beside a rationale.
 ABILITY = "ability"
 # What makes texts of items, or sorts them, and judges none.
-GENERATORS = frozenset({"answer", "perturbation", "input", "sorting"})
+GENERATOR_FRAMES = frozenset({"answer", "perturbation", "input", "sorting"})
 
 
 class StrategyError(ValueError):
@@ -140,7 +140,7 @@ class Strategy:
     @property
     def generates(self) -> bool:
         """Whether it makes texts of items, and judges none."""
-        return self.frame in GENERATORS
+        return self.frame in GENERATOR_FRAMES
 
     @property
     def last_step(self) -> int:

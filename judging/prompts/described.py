@@ -7,54 +7,68 @@ from judging.prompts.declared import TOTAL, Scale, Strategy
 from judging.prompts.frames import CallSpec
 
 
-class Frame(NamedTuple):
+class FrameDescription(NamedTuple):
     """What a frame is called, and what it asks about."""
 
     title: str
     shows: str
 
 
-FRAMES = {
-    "single": Frame(
+FRAME_DESCRIPTIONS = {
+    "single": FrameDescription(
         "Single answers",
         "The question with one answer at a time: once the gold answer, once the perturbed one.",
     ),
-    "pair": Frame(
+    "pair": FrameDescription(
         "Pairs",
         "The question with both answers, once with gold first and once with the perturbed one.",
     ),
-    "reference": Frame(
+    "reference": FrameDescription(
         "With a reference", "The question, the perturbed answer, and the gold answer as reference."
     ),
-    "detection": Frame("Error detection", "An input and the response that a model gave to it."),
-    "rating": Frame("Ratings", "A task and a response to it; with gold where the prompt shows it."),
-    "rubric": Frame("Rubrics", "A response, and of question and gold what the prompt shows."),
-    "matching": Frame("Matching", "A response and the gold answer it should agree with."),
-    "explanation": Frame(
+    "detection": FrameDescription(
+        "Error detection", "An input and the response that a model gave to it."
+    ),
+    "rating": FrameDescription(
+        "Ratings", "A task and a response to it; with gold where the prompt shows it."
+    ),
+    "rubric": FrameDescription(
+        "Rubrics", "A response, and of question and gold what the prompt shows."
+    ),
+    "matching": FrameDescription(
+        "Matching", "A response and the gold answer it should agree with."
+    ),
+    "explanation": FrameDescription(
         "Checks of explanations", "What another run explained of items that it left undetected."
     ),
-    "fold": Frame("Votes and panels", "Nothing: it makes one outcome of the outcomes of runs."),
-    "answer": Frame("Generators of answers", "The prompt alone."),
-    "perturbation": Frame("Generators of perturbations", "The prompt with the gold answer."),
-    "input": Frame("Generators of inputs", "The prompt that an input is to be made from."),
-    "sorting": Frame("Suggestions of abilities", "The prompt alone."),
+    "fold": FrameDescription(
+        "Votes and panels", "Nothing: it makes one outcome of the outcomes of runs."
+    ),
+    "answer": FrameDescription("Generators of answers", "The prompt alone."),
+    "perturbation": FrameDescription(
+        "Generators of perturbations", "The prompt with the gold answer."
+    ),
+    "input": FrameDescription(
+        "Generators of inputs", "The prompt that an input is to be made from."
+    ),
+    "sorting": FrameDescription("Suggestions of abilities", "The prompt alone."),
 }
 # How a reply ended, as providers say it.
-FINISHES = {
+FINISH_DESCRIPTIONS = {
     "stop": "it ended by itself",
     "length": "it was cut off at its length",
     "refused": "the evaluator refused",
     "filtered": "a filter of the provider held it back",
     "other": "otherwise",
 }
-PATHS = {
+PATH_DESCRIPTIONS = {
     "strict": "the whole reply is the answer, or one JSON object that holds it",
     "fenced": "a JSON object in a code block",
     "embedded": "a JSON object among other text",
     "repaired": "a JSON object that had to be mended",
     "pattern": "a mark or a phrase in the text",
 }
-CAUSES = {
+CAUSE_DESCRIPTIONS = {
     "truncated": "the reply was cut off, and half a reply is never searched for an answer",
     "refused": "the evaluator refused, so there is nothing to read",
     "filtered": "the provider held the reply back, so there is nothing to read",
@@ -66,7 +80,7 @@ CAUSES = {
     "unrelated": "under a fifth of the perturbed answer's words are the gold answer's",
     "off_scale": "the value is not on the scale, or not on a step of it, and is never moved there",
 }
-_CALLS = {
+_CALL_TITLES = {
     ("gold", 0): "Gold answer",
     ("perturbed", 0): "Perturbed answer",
     ("response", 0): "Response",
@@ -77,16 +91,16 @@ _CALLS = {
     ("pair", 1): "Both answers, gold first as A",
     ("pair", 2): "Both answers, perturbed first as A",
 }
-_PARSERS = {
+_PARSER_DESCRIPTIONS = {
     "": "JSON first, then marks in words",
     "strict": "JSON first, then marks in words",
     "phrases-001": "the closing sentences, as study 001 read them",
 }
 
 
-def title(strategy: Strategy, spec: CallSpec) -> str:
+def format_call_title(strategy: Strategy, spec: CallSpec) -> str:
     """What one call shows, with its axis and step as far as there are several."""
-    shown = _CALLS.get((spec.role, spec.order), f"{spec.role} {spec.order}")
+    shown = _CALL_TITLES.get((spec.role, spec.order), f"{spec.role} {spec.order}")
     if strategy.frame == "explanation":
         shown = f"Explanation of the {spec.role} answer"
     axis = strategy.axis(spec.axis)
@@ -95,23 +109,23 @@ def title(strategy: Strategy, spec: CallSpec) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def name(spec: CallSpec) -> str:
+def format_call_name(spec: CallSpec) -> str:
     """A call as an address or a form names it."""
     return ".".join((spec.role, str(spec.order), spec.axis, str(spec.step)))
 
 
-def named(strategy: Strategy, wanted: str) -> CallSpec | None:
+def find_call(strategy: Strategy, wanted: str) -> CallSpec | None:
     """The call of this name; the first one for "", None if the strategy has none such."""
-    specs = frames.all_calls(strategy)
+    specs = frames.list_all_calls(strategy)
     if not wanted:
         return specs[0] if specs else None
-    return next((spec for spec in specs if name(spec) == wanted), None)
+    return next((spec for spec in specs if format_call_name(spec) == wanted), None)
 
 
-def offers(strategy: Strategy) -> str:
+def describe_answers(strategy: Strategy) -> str:
     """What may be answered."""
     said = {
-        "score": f"a score {between(strategy.scale)}",
+        "score": f"a score {describe_scale(strategy.scale)}",
         "verdict": f"one verdict of {', '.join(strategy.verdicts)}",
         "detection": "error or no error",
         "scores": "a value of each metric",
@@ -127,7 +141,7 @@ def offers(strategy: Strategy) -> str:
     return f"an explanation, then {said}" if strategy.explanation else said
 
 
-def between(scale: Scale | None) -> str:
+def describe_scale(scale: Scale | None) -> str:
     """A scale in words."""
     if scale is None:
         return "of any size"
@@ -136,27 +150,29 @@ def between(scale: Scale | None) -> str:
     return f"from {scale.low:g} to {scale.high:g}{steps}{whole}"
 
 
-def decides(strategy: Strategy) -> list[str]:
+def describe_decision(strategy: Strategy) -> list[str]:
     """What makes the outcome of an item, sentence by sentence."""
-    return [*filter(None, (_decides(strategy), _along(strategy), _samples(strategy)))]
+    return [
+        *filter(None, (_describe_output(strategy), _describe_axes(strategy), _samples(strategy)))
+    ]
 
 
-def reads(strategy: Strategy) -> str:
+def describe_parsing(strategy: Strategy) -> str:
     """How a reply is looked through."""
     if strategy.metric or strategy.frame == "fold":
         return "there is no reply to read"
-    return _PARSERS[strategy.parser]
+    return _PARSER_DESCRIPTIONS[strategy.parser]
 
 
-def _decides(strategy: Strategy) -> str:
+def _describe_output(strategy: Strategy) -> str:
     top = f"{strategy.top:g}" if strategy.top is not None else ""
     return {
         "single": "Detected if the perturbed answer gets a lower score than the gold answer.",
         "pair": "Detected if the gold answer is chosen in both orders.",
         "reference": f"Detected if the score is below {top}, the top of the scale.",
         "detection": "The verdict is held against what people hold true of the response.",
-        "rating": _of_metrics(strategy),
-        "rubric": _of_metrics(strategy),
+        "rating": _describe_metrics(strategy),
+        "rubric": _describe_metrics(strategy),
         "matching": "The score is held against what people hold true of the response.",
         "answer": "Made if the reply has a text.",
         "perturbation": "Made if the reply has all three parts.",
@@ -171,7 +187,7 @@ def _decides(strategy: Strategy) -> str:
     }[strategy.frame]
 
 
-def _of_metrics(strategy: Strategy) -> str:
+def _describe_metrics(strategy: Strategy) -> str:
     if strategy.decides == TOTAL:
         return "The total of all metrics stands for the item, missing if one of them is."
     if strategy.decides:
@@ -181,7 +197,7 @@ def _of_metrics(strategy: Strategy) -> str:
     return "Each metric is held against people by itself; none stands for the item."
 
 
-def _along(strategy: Strategy) -> str:
+def _describe_axes(strategy: Strategy) -> str:
     if not strategy.axes:
         return ""
     return (

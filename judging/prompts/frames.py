@@ -6,7 +6,7 @@ from typing import Any
 
 from judging.prompts import criteria, placeholders
 from judging.prompts.declared import Strategy
-from judging.prompts.placeholders import fill
+from judging.prompts.placeholders import fill_template
 
 RENDERER = "render-1"
 NO_EXAMPLES = "(none)"
@@ -28,7 +28,7 @@ class CallSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class RenderedPrompt:
     """What is sent: a system and a user text, both "" for a baseline, which takes the `parts`."""
 
     system: str
@@ -70,7 +70,7 @@ FRAMES: dict[str, dict[CallSpec, dict[str, str]]] = {
 }
 
 # frame -> what an item must be resolved as
-_NEEDS = {
+_ITEM_NEEDS = {
     "single": "perturbation",
     "pair": "perturbation",
     "reference": "perturbation",
@@ -87,17 +87,17 @@ _NEEDS = {
 }
 
 
-def needs(strategy: Strategy) -> str:
+def get_item_needs(strategy: Strategy) -> str:
     """Which items the strategy can be asked about, by what they are resolved as.
 
     "perturbation": valid or score-invariant; "detection": error or no_error; "values": any
     resolution; "run": what another run found of them; "prompt" and "gold": whatever has that text,
     resolved or not; an input of study 001 is a prompt too.
     """
-    return _NEEDS[strategy.frame]
+    return _ITEM_NEEDS[strategy.frame]
 
 
-def calls(strategy: Strategy, *, axis: str = "", step: int = 0) -> tuple[CallSpec, ...]:
+def list_calls(strategy: Strategy, *, axis: str = "", step: int = 0) -> tuple[CallSpec, ...]:
     """The calls that one item needs at a step and along an axis, in the order of making."""
     return tuple(
         CallSpec(spec.role, spec.order, axis, step)
@@ -106,22 +106,25 @@ def calls(strategy: Strategy, *, axis: str = "", step: int = 0) -> tuple[CallSpe
     )
 
 
-def all_calls(strategy: Strategy) -> tuple[CallSpec, ...]:
+def list_all_calls(strategy: Strategy) -> tuple[CallSpec, ...]:
     """The calls of one item along every axis, step by step."""
     axes = [axis.slug for axis in strategy.axes] or [""]
     steps = range(strategy.last_step + 1)
     return tuple(
-        spec for axis in axes for step in steps for spec in calls(strategy, axis=axis, step=step)
+        spec
+        for axis in axes
+        for step in steps
+        for spec in list_calls(strategy, axis=axis, step=step)
     )
 
 
-def render(
+def render_prompt(
     strategy: Strategy,
     texts: Mapping[str, Any],
     spec: CallSpec,
     *,
     more: Mapping[str, str] | None = None,
-) -> Prompt:
+) -> RenderedPrompt:
     """The prompt of one call about an item with these texts.
 
     It depends on nothing but the strategy, the texts that the call shows, and `more`: what an
@@ -132,43 +135,47 @@ def render(
     """
     sources = _sources(strategy, spec)
     if strategy.metric:
-        parts = {name: _measured(texts, source, spec) for name, source in sources.items()}
-        return Prompt("", "", {"metric": strategy.metric, "reference": "", **parts})
+        parts = {name: _get_measured_text(texts, source, spec) for name, source in sources.items()}
+        return RenderedPrompt("", "", {"metric": strategy.metric, "reference": "", **parts})
     step = strategy.step(spec.step)
-    values = _values(strategy, spec) | dict(more or {})
-    for name in placeholders.used(step.prompt) - values.keys():
+    values = _build_strategy_values(strategy, spec) | dict(more or {})
+    for name in placeholders.find_names(step.prompt) - values.keys():
         if name not in sources:
             raise ValueError(f"call {spec} needs {name!r}, which it was not given")
-        values[name] = text_shown(texts, sources[name], spec)
-    return Prompt(system=step.system, user=fill(step.prompt, values))
+        values[name] = format_text(texts, sources[name], spec)
+    return RenderedPrompt(system=step.system, user=fill_template(step.prompt, values))
 
 
-def examples(strategy: Strategy, shown: Sequence[tuple[Mapping[str, Any], Any]]) -> str:
+def render_examples(strategy: Strategy, shown: Sequence[tuple[Mapping[str, Any], Any]]) -> str:
     """What {{examples}} becomes: pairs of an item's texts and what people hold true of it.
 
     That is a value for each metric, a score, or the word of a verdict. Of the texts those are
     shown that the last step shows. Raises ValueError where one is not there.
     """
-    spec = calls(strategy)[0]
-    used = placeholders.used(strategy.step(strategy.last_step).prompt)
+    spec = list_calls(strategy)[0]
+    used = placeholders.find_names(strategy.step(strategy.last_step).prompt)
     sources = _sources(strategy, spec)
-    names = [name for name in criteria.NAMES if name in used & sources.keys()]
+    names = [name for name in criteria.PART_TITLES if name in used & sources.keys()]
     made: list[str] = []
     for texts, truth in shown:
-        parts = {criteria.NAMES[name]: text_shown(texts, sources[name], spec) for name in names}
-        made.append(criteria.example(len(made) + 1, parts, criteria.truth(strategy, truth)))
+        parts = {
+            criteria.PART_TITLES[name]: format_text(texts, sources[name], spec) for name in names
+        }
+        made.append(
+            criteria.render_example(len(made) + 1, parts, criteria.render_truth(strategy, truth))
+        )
     return "\n\n".join(made)
 
 
-def blanks(strategy: Strategy) -> list[Prompt]:
+def render_blank_prompts(strategy: Strategy) -> list[RenderedPrompt]:
     """Every prompt of the strategy with nothing in it, to see whether a provider takes them."""
     more = {name: "" for step in strategy.steps for name in [step.name]}
     more |= dict.fromkeys(("examples", "explanation", "score", "metrics", "form", "guidance"), "")
     texts = dict.fromkeys(("prompt", "gold", "perturbed", "response"), "")
-    return [render(strategy, texts, spec, more=more) for spec in all_calls(strategy)]
+    return [render_prompt(strategy, texts, spec, more=more) for spec in list_all_calls(strategy)]
 
 
-def schema(strategy: Strategy, spec: CallSpec) -> dict[str, Any] | None:
+def build_schema(strategy: Strategy, spec: CallSpec) -> dict[str, Any] | None:
     """The JSON schema of the answer to a call; None where the answer is no JSON."""
     return strategy.schema_at(spec.step)
 
@@ -181,16 +188,16 @@ def _sources(strategy: Strategy, spec: CallSpec) -> dict[str, str]:
     return sources
 
 
-def _values(strategy: Strategy, spec: CallSpec) -> dict[str, str]:
+def _build_strategy_values(strategy: Strategy, spec: CallSpec) -> dict[str, str]:
     """What the strategy itself puts into a prompt."""
     values = {"guidance": ""} if strategy.frame == "perturbation" else {}
     if not strategy.examples:
         values["examples"] = NO_EXAMPLES  # of a run that is to show none
     if axis := strategy.axis(spec.axis):
-        values = {"axis": criteria.axis(axis), "rubric": criteria.points(axis.points)}
+        values = {"axis": criteria.render_axis(axis), "rubric": criteria.render_points(axis.points)}
     if strategy.metrics:
-        values["metrics"] = criteria.metrics(strategy.metrics)
-        values["form"] = criteria.form(strategy)
+        values["metrics"] = criteria.render_metrics(strategy.metrics)
+        values["form"] = criteria.render_form(strategy)
     return values
 
 
@@ -202,13 +209,13 @@ def _text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> Any:
     return texts[name]
 
 
-def _measured(texts: Mapping[str, Any], name: str, spec: CallSpec) -> Any:
+def _get_measured_text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> Any:
     """A text for a baseline, which takes several references as a list."""
     text = _text(texts, name, spec)
     return list(text) if isinstance(text, Sequence) and not isinstance(text, str) else text
 
 
-def text_shown(texts: Mapping[str, Any], name: str, spec: CallSpec) -> str:
+def format_text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> str:
     """A text as a prompt shows it: the context of a task with it, several references numbered."""
     text = _text(texts, name, spec)
     if name == "question" and texts.get("context"):

@@ -13,10 +13,10 @@ from judging.prompts import placeholders
 from judging.prompts.declared import Strategy
 
 # Flags of one text; whoever looks has seen enough by then.
-MOST = 20
-SHOWN = 60
+MAX_FLAGS = 20
+MAX_QUOTE_LENGTH = 60
 # A line between texts that is shorter than this would be found in every text.
-SHORTEST = 4
+MIN_DELIMITER_LENGTH = 4
 
 _JUDGE = r"(?:judges?|evaluators?|graders?|raters?|examiners?)"
 _MARK = r"(?:score|marks?|ratings?|grade|points)"
@@ -68,16 +68,16 @@ class _Found(NamedTuple):
     held: str
 
 
-def flags(texts: Mapping[str, Any], *, delimiters: Collection[str] = ()) -> list[str]:
+def find_flags(texts: Mapping[str, Any], *, delimiters: Collection[str] = ()) -> list[str]:
     """What the texts of an item hold that speaks to a judge, with the place; [] for most items.
 
     `texts` are an item's: a text or a list of them by name. Places count characters from 1.
     `delimiters` are more lines to look for, such as those of a strategy of one's own.
     """
-    return [flag for name, text in _each(texts) for flag in _flags(name, text, delimiters)]
+    return [flag for name, text in _iterate_texts(texts) for flag in _flags(name, text, delimiters)]
 
 
-def delimiters(strategy: Strategy) -> frozenset[str]:
+def find_delimiters(strategy: Strategy) -> frozenset[str]:
     """The lines that fence a text in the strategy's prompts: those next to a lone placeholder."""
     found = set()
     for number in range(strategy.last_step + 1):
@@ -85,10 +85,10 @@ def delimiters(strategy: Strategy) -> frozenset[str]:
         for at, line in enumerate(lines):
             if placeholders.PLACEHOLDER.fullmatch(line.strip()):
                 found |= {lines[at - 1].strip(), lines[at + 1].strip()}
-    return frozenset(line for line in found if len(line) >= SHORTEST)
+    return frozenset(line for line in found if len(line) >= MIN_DELIMITER_LENGTH)
 
 
-def _each(texts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _iterate_texts(texts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, text in texts.items():
         if isinstance(text, str):
             yield name, text
@@ -98,31 +98,32 @@ def _each(texts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _flags(name: str, text: str, delimiters: Collection[str]) -> list[str]:
-    found = sorted({*_matches(text), *_lines(text, delimiters)})
+    found = sorted({*_matches(text), *_find_delimiter_lines(text, delimiters)})
     said = [
-        f"{name}, character {one.start + 1}: {one.kind}: {_short(one.held)}" for one in found[:MOST]
+        f"{name}, character {one.start + 1}: {one.kind}: {_shorten(one.held)}"
+        for one in found[:MAX_FLAGS]
     ]
-    return [*said, f"{name}: and more of this"] if len(found) > MOST else said
+    return [*said, f"{name}: and more of this"] if len(found) > MAX_FLAGS else said
 
 
 def _matches(text: str) -> Iterator[_Found]:
     for kind, pattern in _PATTERNS.items():
         for count, match in enumerate(pattern.finditer(text)):
-            if count > MOST:
+            if count > MAX_FLAGS:
                 break
             yield _Found(match.start(), kind, match[0])
 
 
-def _lines(text: str, delimiters: Collection[str]) -> Iterator[_Found]:
+def _find_delimiter_lines(text: str, delimiters: Collection[str]) -> Iterator[_Found]:
     for line in sorted(delimiters):
         at = text.find(line)
-        for _ in range(MOST + 1):
+        for _ in range(MAX_FLAGS + 1):
             if at < 0:
                 break
             yield _Found(at, "a marker of our prompts", line)
             at = text.find(line, at + len(line))
 
 
-def _short(held: str) -> str:
+def _shorten(held: str) -> str:
     line = " ".join(held.split())
-    return line if len(line) <= SHOWN else f"{line[: SHOWN - 1]}…"
+    return line if len(line) <= MAX_QUOTE_LENGTH else f"{line[: MAX_QUOTE_LENGTH - 1]}…"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 # Names that are not free for a step of a chain.
-RESERVED = frozenset(
+RESERVED_NAMES = frozenset(
     {
         "question", "response", "reference", "first", "second", "explanation", "score",
         "axis", "rubric", "metrics", "form", "examples", "guidance",
@@ -20,42 +20,42 @@ RESERVED = frozenset(
 )  # fmt: skip
 
 
-class Shown(NamedTuple):
+class FramePlaceholders(NamedTuple):
     """What the prompts of a frame show: names that they must hold, and that they may."""
 
     needed: frozenset[str]
     allowed: frozenset[str] = frozenset()
 
 
-SHOWN: dict[str, Shown] = {
-    "single": Shown(frozenset({"question", "response"})),
-    "pair": Shown(frozenset({"question", "first", "second"})),
-    "reference": Shown(frozenset({"question", "response", "reference"})),
-    "detection": Shown(frozenset({"question", "response"})),
-    "rating": Shown(frozenset({"question", "response"}), frozenset({"reference"})),
-    "rubric": Shown(frozenset({"response"}), frozenset({"question", "reference"})),
-    "matching": Shown(frozenset({"response", "reference"}), frozenset({"question"})),
-    "explanation": Shown(frozenset({"explanation"}), frozenset({"score"})),
-    "answer": Shown(frozenset({"question"})),
-    "perturbation": Shown(frozenset({"question", "reference", "guidance"})),
-    "input": Shown(frozenset({"question"})),
-    "sorting": Shown(frozenset({"question"})),
+FRAME_PLACEHOLDERS: dict[str, FramePlaceholders] = {
+    "single": FramePlaceholders(frozenset({"question", "response"})),
+    "pair": FramePlaceholders(frozenset({"question", "first", "second"})),
+    "reference": FramePlaceholders(frozenset({"question", "response", "reference"})),
+    "detection": FramePlaceholders(frozenset({"question", "response"})),
+    "rating": FramePlaceholders(frozenset({"question", "response"}), frozenset({"reference"})),
+    "rubric": FramePlaceholders(frozenset({"response"}), frozenset({"question", "reference"})),
+    "matching": FramePlaceholders(frozenset({"response", "reference"}), frozenset({"question"})),
+    "explanation": FramePlaceholders(frozenset({"explanation"}), frozenset({"score"})),
+    "answer": FramePlaceholders(frozenset({"question"})),
+    "perturbation": FramePlaceholders(frozenset({"question", "reference", "guidance"})),
+    "input": FramePlaceholders(frozenset({"question"})),
+    "sorting": FramePlaceholders(frozenset({"question"})),
 }
 # frame -> the names that its prompt must hold
-PLACEHOLDERS = {frame: shown.needed for frame, shown in SHOWN.items()}
+NEEDED_PLACEHOLDERS = {frame: shown.needed for frame, shown in FRAME_PLACEHOLDERS.items()}
 
 
-def fill(template: str, values: Mapping[str, str]) -> str:
+def fill_template(template: str, values: Mapping[str, str]) -> str:
     """`template` with each {{name}} replaced, in one pass: inserted text is never expanded."""
     return PLACEHOLDER.sub(lambda found: values[found[1]], template)
 
 
-def used(template: str) -> set[str]:
+def find_names(template: str) -> set[str]:
     """The names that a template holds."""
     return set(PLACEHOLDER.findall(template))
 
 
-def pieces(template: str) -> Iterator[tuple[str, bool]]:
+def split_template(template: str) -> Iterator[tuple[str, bool]]:
     """The template cut up: each piece with whether it is a placeholder; none is empty."""
     at = 0
     for found in PLACEHOLDER.finditer(template):
@@ -67,6 +67,6 @@ def pieces(template: str) -> Iterator[tuple[str, bool]]:
         yield template[at:], False
 
 
-def is_odd(template: str) -> bool:
+def has_malformed(template: str) -> bool:
     """Whether double braces are left that make no name, such as {{ first }}."""
     return "{{" in PLACEHOLDER.sub("", template)

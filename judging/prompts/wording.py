@@ -5,45 +5,48 @@ from typing import Any
 
 from judging.prompts import placeholders
 from judging.prompts.declared import Strategy
-from judging.prompts.parts import listed, need
-from judging.prompts.placeholders import SHOWN
+from judging.prompts.parts import format_names, require
+from judging.prompts.placeholders import FRAME_PLACEHOLDERS
 
 
-def check(strategy: Strategy, source: str) -> None:
+def check_prompts(strategy: Strategy, source: str) -> None:
     """Raise StrategyError for prompts that are missing, or hold unknown names or lack needed ones.
 
     A name that a chain needs may stand in any of its steps.
     """
     if strategy.metric or strategy.frame == "fold":
-        _check_wordless(strategy, source)
+        _check_no_prompt(strategy, source)
         return
     if strategy.steps:
-        need(strategy.prompt == "", source, "prompt", "leave it out, each step has its own")
+        require(strategy.prompt == "", source, "prompt", "leave it out, each step has its own")
     else:
-        need(strategy.prompt != "", source, "prompt", "is missing, write it, or name a metric")
+        require(strategy.prompt != "", source, "prompt", "is missing, write it, or name a metric")
     needed, allowed = _names(strategy)
     used: set[str] = set()
     for number in range(strategy.last_step + 1):
         step, key = strategy.step(number), _key(strategy, number)
-        need("{{" not in step.system, source, f"{key}system", "move its placeholders to prompt")
+        require("{{" not in step.system, source, f"{key}system", "move its placeholders to prompt")
         earlier = {before.name for before in strategy.steps[:number]}
         _check_known(step.prompt, allowed | earlier, source, f"{key}prompt")
-        used |= placeholders.used(step.prompt)
+        used |= placeholders.find_names(step.prompt)
     missing = (needed | {step.name for step in strategy.steps[:-1]}) - used
     key = "steps" if strategy.steps else "prompt"
-    need(not missing, source, key, f"does not use {_braced(missing)}, add it")
+    require(not missing, source, key, f"does not use {_format_placeholders(missing)}, add it")
 
 
 def shows_rubric(definition: Mapping[str, Any]) -> bool:
     """Whether a prompt of a definition, which may be wrong yet, shows the rubric of an axis."""
     steps = [step.get("prompt") for step in definition.get("steps", []) if isinstance(step, dict)]
     prompts = [definition.get("prompt"), *steps]
-    return any("rubric" in placeholders.used(one) for one in prompts if isinstance(one, str))
+    return any("rubric" in placeholders.find_names(one) for one in prompts if isinstance(one, str))
 
 
 def _names(strategy: Strategy) -> tuple[frozenset[str], frozenset[str]]:
     """What the prompts must hold, and all that they may."""
-    needed, allowed = set(SHOWN[strategy.frame].needed), set(SHOWN[strategy.frame].allowed)
+    needed, allowed = (
+        set(FRAME_PLACEHOLDERS[strategy.frame].needed),
+        set(FRAME_PLACEHOLDERS[strategy.frame].allowed),
+    )
     if strategy.axes:
         needed.add("axis")
         if all(axis.points for axis in strategy.axes):
@@ -57,24 +60,24 @@ def _names(strategy: Strategy) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _check_known(prompt: str, allowed: Iterable[str], source: str, key: str) -> None:
-    unknown = placeholders.used(prompt) - set(allowed)
-    right = not unknown and not placeholders.is_odd(prompt)
-    named = _braced(unknown) or "{{"
-    need(right, source, key, f"unknown placeholder {named}, use {_braced(allowed)}")
+    unknown = placeholders.find_names(prompt) - set(allowed)
+    right = not unknown and not placeholders.has_malformed(prompt)
+    named = _format_placeholders(unknown) or "{{"
+    require(right, source, key, f"unknown placeholder {named}, use {_format_placeholders(allowed)}")
 
 
-def _check_wordless(strategy: Strategy, source: str) -> None:
+def _check_no_prompt(strategy: Strategy, source: str) -> None:
     worded = bool(
         strategy.system or strategy.prompt or strategy.explanation or strategy.steps
         or strategy.axes or strategy.examples or strategy.worded or strategy.parameters
     )  # fmt: skip
     what = "metric" if strategy.metric else "fold"
-    need(not worded, source, what, "takes no system, no prompt and no explanation")
+    require(not worded, source, what, "takes no system, no prompt and no explanation")
 
 
 def _key(strategy: Strategy, number: int) -> str:
     return f"steps.{number}." if strategy.steps else ""
 
 
-def _braced(names: Iterable[str]) -> str:
-    return listed("{{" + name + "}}" for name in sorted(names))
+def _format_placeholders(names: Iterable[str]) -> str:
+    return format_names("{{" + name + "}}" for name in sorted(names))

@@ -21,9 +21,9 @@ __all__ = [
     "Prompt",
     "Provider",
     "Target",
-    "body_of",
+    "build_body",
     "connect",
-    "parameters_of",
+    "merge_defaults",
     "parse_retry_after",
 ]
 
@@ -71,7 +71,7 @@ PROVIDERS: dict[str, Provider] = {
 }
 
 
-def body_of(
+def build_body(
     pinned: Mapping[str, Any], prompt: Prompt, *, schema: Mapping[str, Any] | None = None
 ) -> bytes:
     """The body of a request under what a run pins of its endpoint.
@@ -89,7 +89,7 @@ def body_of(
     )
 
 
-def parameters_of(pinned: Mapping[str, Any]) -> dict[str, Any]:
+def merge_defaults(pinned: Mapping[str, Any]) -> dict[str, Any]:
     """What is sent under these pins, defaults of the provider included."""
     is_completion = pinned.get("api", "chat") == "completions"
     provider = PROVIDERS[pinned["provider"]]

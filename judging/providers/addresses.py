@@ -49,13 +49,13 @@ _TRANSLATED = tuple(
 _ROUTED = IPv6Network("2000::/3")
 
 
-def check(address: str, allowed_hosts: Collection[str] = ()) -> str:
+def check_address(address: str, allowed_hosts: Collection[str] = ()) -> str:
     """The address without a slash at its end, ready for a path; raises ForbiddenAddress.
 
     Asks no name server. `allowed_hosts` are exact names or IP addresses, with or without
     `:port`, that may be called although they are not public.
     """
-    parts = _parts(address)
+    parts = _split_address(address)
     host = (parts.hostname or "").rstrip(".")
     if host in _METADATA_NAMES:
         raise ForbiddenAddress(f"{host} is a metadata service and may not be called.")
@@ -63,7 +63,7 @@ def check(address: str, allowed_hosts: Collection[str] = ()) -> str:
     if ip is not None:
         _check_ip(ip, host, parts.port, allowed_hosts)
     elif _is_local_name(host) and not _is_listed(host, parts.port, allowed_hosts):
-        raise ForbiddenAddress(_unlisted(host))
+        raise ForbiddenAddress(_explain_unlisted(host))
     return address.strip().rstrip("/")
 
 
@@ -90,7 +90,7 @@ class GuardedResolver(AbstractResolver):
         await self._inner.close()
 
 
-def _parts(address: str) -> SplitResult:
+def _split_address(address: str) -> SplitResult:
     try:
         parts = urlsplit(address.strip())
         _ = parts.port
@@ -131,7 +131,7 @@ def _check_ip(ip: _IP, host: str, port: int | None, allowed_hosts: Collection[st
     if any(inner in network for network in _METADATA_NETWORKS) or inner.is_multicast:
         raise ForbiddenAddress(f"{host} leads to {inner}, which may not be called.")
     if not _is_public(inner) and not _is_listed(host, port, allowed_hosts):
-        raise ForbiddenAddress(_unlisted(host))
+        raise ForbiddenAddress(_explain_unlisted(host))
 
 
 def _is_public(ip: _IP) -> bool:
@@ -153,7 +153,7 @@ def _is_listed(host: str, port: int | None, allowed_hosts: Collection[str]) -> b
     return any(entry.lower().rstrip(".") in {host, with_port} for entry in allowed_hosts)
 
 
-def _unlisted(host: str) -> str:
+def _explain_unlisted(host: str) -> str:
     return (
         f"{host} is not a public host: add it to EVALUATOR_HOSTS if evaluators may be called there."
     )

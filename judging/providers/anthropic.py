@@ -8,15 +8,15 @@ import aiohttp
 
 from judging.providers import transport
 from judging.providers.answers import Answer, Finish, Prompt, Target
-from judging.providers.canonical import canonical_json, in_order
+from judging.providers.canonical import canonical_json, keep_order
 from judging.providers.errors import EvaluatorError, QuotaExhausted
-from judging.providers.prices import LONGEST_ANSWER
+from judging.providers.prices import DEFAULT_MAX_TOKENS
 
-VERSION = "2023-06-01"
+API_VERSION = "2023-06-01"
 offline = False
 # The protocol requires max_tokens.
 default_parameters: Mapping[str, Any] = MappingProxyType(
-    {"temperature": 0, "max_tokens": LONGEST_ANSWER}
+    {"temperature": 0, "max_tokens": DEFAULT_MAX_TOKENS}
 )
 RESERVED = frozenset({"model", "messages", "system", "stream"})
 _FINISHES: Mapping[str, Finish] = {
@@ -70,7 +70,7 @@ def body(
     if prompt.system:
         sent["system"] = prompt.system
     if json_mode and schema is not None:
-        answer = {"type": "json_schema", "schema": in_order(_plainer(schema))}
+        answer = {"type": "json_schema", "schema": keep_order(_simplify_schema(schema))}
         sent["output_config"] = {"format": answer}
     messages = [{"role": "user", "content": prompt.user}]
     return canonical_json({**sent, "model": model, "messages": messages})
@@ -80,44 +80,46 @@ async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes
     """Send one request once and read its answer; raises an EvaluatorError for anything else."""
     if session is None:
         raise ValueError("An evaluator that is called needs a session.")
-    headers = {"anthropic-version": VERSION}
+    headers = {"anthropic-version": API_VERSION}
     if target.key:
         headers["x-api-key"] = target.key
     received = await transport.post(session, target, "/messages", body, headers)
     if not 200 <= received.status < 300:
-        raise _refusal(received, target)
-    return _answer(transport.decoded(received, (target.key,)), received, target)
+        raise _build_refusal(received, target)
+    return _parse_answer(transport.decode_json(received, (target.key,)), received, target)
 
 
-def _plainer(schema: Any) -> Any:
+def _simplify_schema(schema: Any) -> Any:
     """A schema without the limits that are refused; a property may be called like one of them."""
     if not isinstance(schema, Mapping):
-        return [_plainer(part) for part in schema] if isinstance(schema, list) else schema
+        return [_simplify_schema(part) for part in schema] if isinstance(schema, list) else schema
     return {
-        name: {key: _plainer(part) for key, part in value.items()}
+        name: {key: _simplify_schema(part) for key, part in value.items()}
         if name == "properties" and isinstance(value, Mapping)
-        else _plainer(value)
+        else _simplify_schema(value)
         for name, value in schema.items()
         if name not in _UNKNOWN_IN_SCHEMA
     }
 
 
-def _refusal(received: transport.Received, target: Target) -> EvaluatorError:
+def _build_refusal(received: transport.ReceivedReply, target: Target) -> EvaluatorError:
     """As the status says; but that the money is gone, it says with a bad request."""
-    words, _ = transport.provider_words(received.body)
+    words, _ = transport.parse_error_body(received.body)
     if received.status == 400 and "credit balance is too low" in words.lower():
-        return QuotaExhausted(transport.said(received, received.status, (target.key,)))
-    return transport.refusal(received, received.status, (target.key,))
+        return QuotaExhausted(
+            transport.format_provider_words(received, received.status, (target.key,))
+        )
+    return transport.build_refusal(received, received.status, (target.key,))
 
 
-def _answer(reply: Any, received: transport.Received, target: Target) -> Answer:
+def _parse_answer(reply: Any, received: transport.ReceivedReply, target: Target) -> Answer:
     if isinstance(reply, dict) and reply.get("error"):
-        raise transport.error_inside(reply["error"], received, (target.key,))
+        raise transport.build_inner_error(reply["error"], received, (target.key,))
     try:
         blocks = reply["content"]
         text = "".join(str(block["text"]) for block in blocks if block["type"] == "text")
-        usage = transport.usage(reply, "usage")
-        return transport.answer(
+        usage = transport.get_usage(reply, "usage")
+        return transport.build_answer(
             received,
             text,
             _FINISHES.get(str(reply["stop_reason"]), "other"),
@@ -126,7 +128,7 @@ def _answer(reply: Any, received: transport.Received, target: Target) -> Answer:
             tokens_out=usage.get("output_tokens"),
         )
     except (KeyError, TypeError, AttributeError):
-        raise transport.broken("is not a message", received, (target.key,)) from None
+        raise transport.build_broken_reply("is not a message", received, (target.key,)) from None
 
 
 def _tokens_in(usage: Mapping[str, Any]) -> int | None:
@@ -134,4 +136,4 @@ def _tokens_in(usage: Mapping[str, Any]) -> int | None:
     if usage.get("input_tokens") is None:
         return None
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    return transport.total(usage.get(name) or 0 for name in names)
+    return transport.sum_tokens(usage.get(name) or 0 for name in names)

@@ -49,7 +49,7 @@ async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes
     unknown metric and for parts that are missing.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
-    metric, score = await asyncio.to_thread(_measured, body)
+    metric, score = await asyncio.to_thread(_measure, body)
     return Answer(
         text=json.dumps({"score": score}),
         finish="stop",
@@ -61,7 +61,7 @@ async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes
     )
 
 
-def _measured(body: bytes) -> tuple[str, float]:
+def _measure(body: bytes) -> tuple[str, float]:
     parts = json.loads(body)
     metric = str(parts.get("metric"))
     if metric not in METRICS:
@@ -73,7 +73,7 @@ def _measured(body: bytes) -> tuple[str, float]:
 
 
 def _rouge(measure: rouge.Metric, parts: Mapping[str, Any]) -> float:
-    return rouge.best(_references(parts), parts["response"], measure)
+    return rouge.best_score(_references(parts), parts["response"], measure)
 
 
 def _string_match(parts: Mapping[str, Any]) -> float:

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from typing import Any
 
 
-class InOrder(dict[str, Any]):
+class OrderedMapping(dict[str, Any]):
     """A mapping that is written in its own order: models fill in a schema's properties in the
     order in which they stand, and an explanation is worth something only before the score."""
 
 
-def in_order(schema: Any) -> Any:
+def keep_order(schema: Any) -> Any:
     """A schema whose order stays, at every depth."""
     if isinstance(schema, Mapping):
-        return InOrder((name, in_order(part)) for name, part in schema.items())
-    return [in_order(part) for part in schema] if isinstance(schema, list) else schema
+        return OrderedMapping((name, keep_order(part)) for name, part in schema.items())
+    return [keep_order(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def canonical_json(value: Any) -> bytes:
@@ -28,6 +28,6 @@ def canonical_json(value: Any) -> bytes:
 
 def _sorted(value: Any) -> Any:
     if isinstance(value, dict):
-        names = value if isinstance(value, InOrder) else sorted(value)
+        names = value if isinstance(value, OrderedMapping) else sorted(value)
         return {name: _sorted(value[name]) for name in names}
     return [_sorted(part) for part in value] if isinstance(value, list | tuple) else value

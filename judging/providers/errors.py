@@ -23,11 +23,11 @@ from collections.abc import Iterable
 from itertools import takewhile
 from urllib.parse import quote
 
-LONGEST_WORDS = 300
-SHORTEST_KEY = 16
-SHORTEST_BEGINNING = 8
-_LONGEST_READ = 20_000
-_HIDDEN = "[key]"
+MAX_MESSAGE_LENGTH = 300
+MIN_KEY_LENGTH = 16
+MIN_KEY_PREFIX = 8
+_MAX_READ_LENGTH = 20_000
+_KEY_MASK = "[key]"
 _CREDENTIAL = re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',;]+|\bsk-[\w-]{8,}")
 
 
@@ -50,7 +50,7 @@ class RateLimited(Transient):
     cause = "rate-limited"
 
 
-class ServerTrouble(Transient):
+class ServerError(Transient):
     cause = "unavailable"
 
 
@@ -96,51 +96,51 @@ class ForbiddenAddress(Halting):
     cause = "forbidden_address"
 
 
-def opening(status: int) -> str:
+def format_status(status: int) -> str:
     """How the words about a status begin, on screens and where they are kept."""
     return f"The provider answered {status}: "
 
 
-def fit_to_show(words: str, secrets: Iterable[str] = ()) -> str:
+def redact_message(words: str, secrets: Iterable[str] = ()) -> str:
     """`words` of a provider on one line, without secrets, at most LONGEST_WORDS characters.
 
     Hides every given secret, its beginning where the words end with it, and whatever looks like
     a credential, before it cuts, so that no part of a key is left at the end.
     """
     for secret in secrets:
-        words = _hidden(secret, words)
-    words = " ".join(_CREDENTIAL.sub(_HIDDEN, words[:_LONGEST_READ]).split())
-    return words if len(words) <= LONGEST_WORDS else words[: LONGEST_WORDS - 1] + "…"
+        words = _mask_secret(secret, words)
+    words = " ".join(_CREDENTIAL.sub(_KEY_MASK, words[:_MAX_READ_LENGTH]).split())
+    return words if len(words) <= MAX_MESSAGE_LENGTH else words[: MAX_MESSAGE_LENGTH - 1] + "…"
 
 
-def without(secret: str, content: bytes) -> bytes:
+def redact_bytes(secret: str, content: bytes) -> bytes:
     """Bytes of a provider that may be kept: a key that it repeats is hidden in them.
 
     So is the beginning of one, SHORTEST_BEGINNING characters or more, with which a text ends
     that was cut. A word too short to be a secret (local servers are given one like EMPTY) stays,
     since replies may well use it.
     """
-    if len(secret) < SHORTEST_KEY:
+    if len(secret) < MIN_KEY_LENGTH:
         return content
     # One character for each byte, whatever they are.
-    return _hidden(secret, content.decode("latin-1")).encode("latin-1")
+    return _mask_secret(secret, content.decode("latin-1")).encode("latin-1")
 
 
-def _hidden(secret: str, text: str) -> str:
+def _mask_secret(secret: str, text: str) -> str:
     for spelling in _spellings(secret):
-        text = _without_beginning(spelling, text.replace(spelling, _HIDDEN))
+        text = _mask_prefix(spelling, text.replace(spelling, _KEY_MASK))
     return text
 
 
-def _without_beginning(secret: str, text: str) -> str:
+def _mask_prefix(secret: str, text: str) -> str:
     """The text without what it has of a secret at its end, or at the end of a string in JSON."""
-    found = text.find(secret[:SHORTEST_BEGINNING]) if len(secret) > SHORTEST_BEGINNING else -1
+    found = text.find(secret[:MIN_KEY_PREFIX]) if len(secret) > MIN_KEY_PREFIX else -1
     while found >= 0:
         pairs = zip(secret, text[found : found + len(secret)], strict=False)
         end = found + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         if text[end : end + 1] in {"", '"'}:
-            text, end = text[:found] + _HIDDEN + text[end:], found
-        found = text.find(secret[:SHORTEST_BEGINNING], end)
+            text, end = text[:found] + _KEY_MASK + text[end:], found
+        found = text.find(secret[:MIN_KEY_PREFIX], end)
     return text
 
 

@@ -10,20 +10,20 @@ import aiohttp
 
 from judging.providers import transport
 from judging.providers.answers import Answer, Finish, Prompt, Target
-from judging.providers.canonical import InOrder, canonical_json, in_order
+from judging.providers.canonical import OrderedMapping, canonical_json, keep_order
 from judging.providers.errors import EvaluatorError, QuotaExhausted, RateLimited, Unauthorised
 
 offline = False
 default_parameters: Mapping[str, Any] = MappingProxyType({"temperature": 0})
 # Names that strategies use for every provider, as this one spells them. Any other parameter goes
 # into generationConfig as it is.
-SPELLED: Mapping[str, str] = {
+PARAMETER_NAMES: Mapping[str, str] = {
     "top_p": "topP",
     "top_k": "topK",
     "max_tokens": "maxOutputTokens",
     "stop": "stopSequences",
 }
-BESIDE_CONFIG = frozenset({"safetySettings"})
+TOP_LEVEL_PARAMETERS = frozenset({"safetySettings"})
 RESERVED = frozenset({"model", "contents", "systemInstruction", "candidateCount"})
 RESERVED_IN_JSON = frozenset({"responseMimeType", "responseSchema", "responseJsonSchema"})
 _MODEL = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
@@ -36,8 +36,8 @@ _FINISHES: Mapping[str, Finish] = {
     "PROHIBITED_CONTENT": "filtered",
     "SPII": "filtered",
 }
-_NO_KEY = frozenset({"API_KEY_INVALID", "API_KEY_EXPIRED"})
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)s")
+_KEY_ERRORS = frozenset({"API_KEY_INVALID", "API_KEY_EXPIRED"})
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)s")
 
 
 def body(
@@ -63,12 +63,12 @@ def body(
         raise ValueError(f"These parameters cannot be set: {', '.join(sorted(taken))}.")
     chosen = {**default_parameters, **parameters}
     sent = {name: value for name, value in chosen.items() if value is not None}
-    made: dict[str, Any] = {name: sent.pop(name) for name in BESIDE_CONFIG & sent.keys()}
-    config = {SPELLED.get(name, name): value for name, value in sent.items()}
+    made: dict[str, Any] = {name: sent.pop(name) for name in TOP_LEVEL_PARAMETERS & sent.keys()}
+    config = {PARAMETER_NAMES.get(name, name): value for name, value in sent.items()}
     if json_mode and schema is not None:
         config["responseMimeType"] = "application/json"
         if json_mode == "json_schema":
-            config["responseJsonSchema"] = in_order(schema)
+            config["responseJsonSchema"] = keep_order(schema)
     if prompt.system:
         made["systemInstruction"] = {"parts": [{"text": prompt.system}]}
     contents = [{"role": "user", "parts": [{"text": prompt.user}]}]
@@ -84,23 +84,23 @@ async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes
     """
     if session is None:
         raise ValueError("An evaluator that is called needs a session.")
-    request = json.loads(body, object_pairs_hook=InOrder)
+    request = json.loads(body, object_pairs_hook=OrderedMapping)
     model = request.pop("model")
     path = f"/{model if '/' in model else f'models/{model}'}:generateContent"
     headers = {"x-goog-api-key": target.key} if target.key else {}
     received = await transport.post(session, target, path, canonical_json(request), headers)
     if not 200 <= received.status < 300:
-        raise _refusal(received, target)
-    return _answer(transport.decoded(received, (target.key,)), received, target)
+        raise _build_refusal(received, target)
+    return _parse_answer(transport.decode_json(received, (target.key,)), received, target)
 
 
-def _answer(reply: Any, received: transport.Received, target: Target) -> Answer:
+def _parse_answer(reply: Any, received: transport.ReceivedReply, target: Target) -> Answer:
     if isinstance(reply, dict) and reply.get("error"):
-        raise transport.error_inside(reply["error"], received, (target.key,))
+        raise transport.build_inner_error(reply["error"], received, (target.key,))
     try:
-        usage = transport.usage(reply, "usageMetadata")
+        usage = transport.get_usage(reply, "usageMetadata")
         text, finish = _text_and_finish(reply)
-        return transport.answer(
+        return transport.build_answer(
             received,
             text,
             finish,
@@ -109,7 +109,9 @@ def _answer(reply: Any, received: transport.Received, target: Target) -> Answer:
             tokens_out=_tokens_out(usage),
         )
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise transport.broken("is not generated content", received, (target.key,)) from None
+        raise transport.build_broken_reply(
+            "is not generated content", received, (target.key,)
+        ) from None
 
 
 def _text_and_finish(reply: Mapping[str, Any]) -> tuple[str, Finish]:
@@ -132,28 +134,28 @@ def _tokens_out(usage: Mapping[str, Any]) -> int | None:
     names = ("candidatesTokenCount", "thoughtsTokenCount")
     counts = [usage[name] for name in names if usage.get(name) is not None]
     if counts:
-        return transport.total(counts)
+        return transport.sum_tokens(counts)
     asked, both = (
-        transport.total([usage.get(f"{name}TokenCount")]) for name in ("prompt", "total")
+        transport.sum_tokens([usage.get(f"{name}TokenCount")]) for name in ("prompt", "total")
     )
     return None if asked is None or both is None else max(0, both - asked)
 
 
-def _refusal(received: transport.Received, target: Target) -> EvaluatorError:
+def _build_refusal(received: transport.ReceivedReply, target: Target) -> EvaluatorError:
     """As the status says, but for what only the details of the error tell.
 
     A wrong key and a project that may not ask at all are bad requests here, a day's quota that is
     used up looks like a limit per minute, and the wait stands in the body.
     """
-    words = transport.said(received, received.status, (target.key,))
+    words = transport.format_provider_words(received, received.status, (target.key,))
     error = _error(received.body)
     details = [one for one in error.get("details") or [] if isinstance(one, dict)]
     if received.status == 400 and (
         error.get("status") == "FAILED_PRECONDITION"
-        or _NO_KEY & {str(one.get("reason")) for one in details}
+        or _KEY_ERRORS & {str(one.get("reason")) for one in details}
     ):
         return Unauthorised(words)
-    refusal = transport.refusal(received, received.status, (target.key,))
+    refusal = transport.build_refusal(received, received.status, (target.key,))
     if not isinstance(refusal, RateLimited):
         return refusal
     if any("PerDay" in quota for quota in _quotas(details)):
@@ -178,5 +180,5 @@ def _quotas(details: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _wait(details: Iterable[Mapping[str, Any]]) -> float | None:
-    spans = (_SPAN.fullmatch(str(one.get("retryDelay"))) for one in details)
+    spans = (_DURATION.fullmatch(str(one.get("retryDelay"))) for one in details)
     return next((min(float(span[1]), 86400.0) for span in spans if span), None)

@@ -8,10 +8,10 @@ from judging.providers.errors import MissingKey
 
 # Narrow on purpose: whoever may edit an endpoint chooses both this name and the address the
 # value is sent to, so SECRET_KEY or DATABASE_URL must not be choosable.
-VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
+VARIABLE_PATTERN = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
 
 
-def key_from(variable: str, environment: Mapping[str, str] | None = None) -> str:
+def read_key(variable: str, environment: Mapping[str, str] | None = None) -> str:
     """The key held by an environment variable, "" when `variable` is "" (no key wanted).
 
     Raises MissingKey, which says what to do, for a name that is not of the form
@@ -20,7 +20,7 @@ def key_from(variable: str, environment: Mapping[str, str] | None = None) -> str
     """
     if not variable:
         return ""
-    if not VARIABLE.fullmatch(variable):
+    if not VARIABLE_PATTERN.fullmatch(variable):
         raise MissingKey(
             f"{variable[:60]!r} may not hold an evaluator's key: choose a variable whose name is"
             " in capitals and ends in _API_KEY."
@@ -37,9 +37,9 @@ def key_from(variable: str, environment: Mapping[str, str] | None = None) -> str
     return key
 
 
-def is_set(variable: str) -> bool:
+def is_key_set(variable: str) -> bool:
     """Whether this process finds a key in an environment variable that can be sent."""
     try:
-        return bool(key_from(variable))
+        return bool(read_key(variable))
     except MissingKey:
         return False

@@ -19,9 +19,9 @@ from typing import Protocol
 from judging.providers.errors import RateLimited, Transient
 
 # How far behind its pace an endpoint may catch up, in seconds: enough for late wake-ups.
-CATCH_UP = 0.05
+CATCH_UP_SECONDS = 0.05
 # How soon to look again for room that another loop or process may have made, in seconds.
-LOOK_AGAIN = 0.05
+RETRY_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Turn:
 
 
 @dataclass(slots=True)
-class Place:
+class CallSlot:
     """A call's place among those in flight; `used` are the tokens it turned out to take."""
 
     used: int | None = None
@@ -67,7 +67,7 @@ class Ledger(Protocol):
     async def settle(self) -> None: ...
 
 
-class _Pace:
+class _RateMeter:
     """So much a minute, evenly: what was begun is paid off before the next may begin.
 
     A call larger than what is left over still goes, and the next one waits the longer, so that
@@ -82,7 +82,7 @@ class _Pace:
 
     def count(self, amount: int, per_minute: int | None, now: float) -> None:
         if per_minute:
-            self._free_at = max(self._free_at, now - CATCH_UP) + amount * 60.0 / per_minute
+            self._free_at = max(self._free_at, now - CATCH_UP_SECONDS) + amount * 60.0 / per_minute
 
     def correct(self, amount: int, per_minute: int | None) -> None:
         """What was counted turned out to be so much more, or less."""
@@ -104,7 +104,7 @@ class MemoryLedger:
         self.in_flight = 0
         self.paused_until = 0.0
         self._clock = clock
-        self._calls, self._tokens = _Pace(), _Pace()
+        self._calls, self._tokens = _RateMeter(), _RateMeter()
         self._era = 0
         self._succeeded = 0
         self._lock = threading.Lock()
@@ -154,7 +154,7 @@ class MemoryLedger:
     def _wait(self, now: float) -> float:
         pauses = (self.paused_until - now, self._calls.wait(now), self._tokens.wait(now))
         wait = max(*pauses, 0.0)
-        return max(wait, LOOK_AGAIN) if self.in_flight >= self.ceiling else wait
+        return max(wait, RETRY_SECONDS) if self.in_flight >= self.ceiling else wait
 
     def _cut(self) -> None:
         self.ceiling = max(1, self.ceiling // 2)
@@ -172,7 +172,7 @@ _ledgers: dict[str, MemoryLedger] = {}
 _ledgers_lock = threading.Lock()
 
 
-def ledger_for(endpoint: str, limits: Limits) -> MemoryLedger:
+def get_ledger(endpoint: str, limits: Limits) -> MemoryLedger:
     """This process's ledger of an endpoint, kept from one event loop to the next."""
     with _ledgers_lock:
         ledger = _ledgers.setdefault(endpoint, MemoryLedger(limits))
@@ -203,12 +203,12 @@ class Limiter:
         self._left = asyncio.Event()
 
     @asynccontextmanager
-    async def slot(self, tokens: int = 0) -> AsyncIterator[Place]:
+    async def slot(self, tokens: int = 0) -> AsyncIterator[CallSlot]:
         """Waits for its turn, holds it for the length of the block, learns from its error and
         from the tokens that the block notes on its place."""
         turn = await self._turn(tokens)
         error: BaseException | None = None
-        place = Place()
+        place = CallSlot()
         try:
             yield place
         except BaseException as raised:

@@ -10,15 +10,15 @@ import aiohttp
 
 from judging.providers import transport
 from judging.providers.answers import Answer, Finish, Prompt, Target
-from judging.providers.canonical import canonical_json, in_order
-from judging.providers.errors import fit_to_show
-from judging.providers.prices import LONGEST_ANSWER
+from judging.providers.canonical import canonical_json, keep_order
+from judging.providers.errors import redact_message
+from judging.providers.prices import DEFAULT_MAX_TOKENS
 
 offline = False
 default_parameters: Mapping[str, Any] = MappingProxyType({"temperature": 0})
 # Without a limit of ours, servers end a text completion after 16 tokens.
 completion_parameters: Mapping[str, Any] = MappingProxyType(
-    {"temperature": 0, "max_tokens": LONGEST_ANSWER}
+    {"temperature": 0, "max_tokens": DEFAULT_MAX_TOKENS}
 )
 
 # Ours to say: `stream` changes the shape of the reply, and of several choices all but one would
@@ -34,7 +34,7 @@ _FINISHES: Mapping[str, Finish] = {
     "content_filter": "filtered",
     "refusal": "refused",
 }
-_PLACE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 # Where a chat's body differs from all others. Inside a text its quotes would be escaped.
 _CHAT = b'"messages":['
 
@@ -71,7 +71,7 @@ def body(
         if template:
             raise ValueError("Chat takes no template: choose completions, or leave it empty.")
         return canonical_json({**sent, "model": model, "messages": _messages(prompt)})
-    made = canonical_json({**sent, "model": model, "prompt": _filled(template, prompt)})
+    made = canonical_json({**sent, "model": model, "prompt": _fill_template(template, prompt)})
     if _CHAT in made:
         raise ValueError("Parameters of completions cannot hold messages.")
     return made
@@ -88,13 +88,13 @@ async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes
     path = "/chat/completions" if _CHAT in body else "/completions"
     received = await transport.post(session, target, path, body, headers)
     if not 200 <= received.status < 300:
-        return _filtered_or_raise(received, target)
-    return _answer(transport.decoded(received, (target.key,)), received, target)
+        return _parse_bad_request(received, target)
+    return _parse_answer(transport.decode_json(received, (target.key,)), received, target)
 
 
-def recorded(reply: Any, at: datetime) -> Answer:
+def parse_recorded(reply: Any, at: datetime) -> Answer:
     """The answer in a completion that was kept; raises BrokenReply or another EvaluatorError."""
-    return _answer(reply, transport.Received(200, {}, b"", at, 0.0), Target(""))
+    return _parse_answer(reply, transport.ReceivedReply(200, {}, b"", at, 0.0), Target(""))
 
 
 def _messages(prompt: Prompt) -> list[dict[str, str]]:
@@ -102,12 +102,12 @@ def _messages(prompt: Prompt) -> list[dict[str, str]]:
     return [*system, {"role": "user", "content": prompt.user}]
 
 
-def _filled(template: str, prompt: Prompt) -> str:
+def _fill_template(template: str, prompt: Prompt) -> str:
     """The template with both texts in it, filled in one pass: neither text is looked at again.
 
     Where it has no place for the system's text, that goes in front of the prompt.
     """
-    names = set(_PLACE.findall(template))
+    names = set(_PLACEHOLDER.findall(template))
     if "prompt" not in names or names - {"prompt", "system"}:
         raise ValueError(
             "Completions need the model's template: a text with {{prompt}} in it,"
@@ -116,32 +116,32 @@ def _filled(template: str, prompt: Prompt) -> str:
     apart = "system" in names
     user = prompt.user if apart or not prompt.system else f"{prompt.system}\n\n{prompt.user}"
     texts = {"system": prompt.system, "prompt": user}
-    return _PLACE.sub(lambda place: texts[place[1]], template)
+    return _PLACEHOLDER.sub(lambda place: texts[place[1]], template)
 
 
 def _response_format(json_mode: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     if json_mode == "json_object":
         return {"type": "json_object"}
-    answer = {"name": "answer", "schema": in_order(schema), "strict": True}
+    answer = {"name": "answer", "schema": keep_order(schema), "strict": True}
     return {"type": "json_schema", "json_schema": answer}
 
 
-def _filtered_or_raise(received: transport.Received, target: Target) -> Answer:
+def _parse_bad_request(received: transport.ReceivedReply, target: Target) -> Answer:
     """Some hosts report a filtered prompt as a bad request; it is an answer like any other."""
-    words, code = transport.provider_words(received.body)
+    words, code = transport.parse_error_body(received.body)
     if received.status == 400 and code == "content_filter":
-        return transport.answer(received, fit_to_show(words, (target.key,)), "filtered")
-    raise transport.refusal(received, received.status, (target.key,))
+        return transport.build_answer(received, redact_message(words, (target.key,)), "filtered")
+    raise transport.build_refusal(received, received.status, (target.key,))
 
 
-def _answer(reply: Any, received: transport.Received, target: Target) -> Answer:
+def _parse_answer(reply: Any, received: transport.ReceivedReply, target: Target) -> Answer:
     if isinstance(reply, dict) and reply.get("error"):
-        raise transport.error_inside(reply["error"], received, (target.key,))
+        raise transport.build_inner_error(reply["error"], received, (target.key,))
     try:
         choice = reply["choices"][0]
         text, finish = _text_and_finish(choice)
-        usage = transport.usage(reply, "usage")
-        return transport.answer(
+        usage = transport.get_usage(reply, "usage")
+        return transport.build_answer(
             received,
             text,
             finish,
@@ -150,7 +150,7 @@ def _answer(reply: Any, received: transport.Received, target: Target) -> Answer:
             tokens_out=usage.get("completion_tokens"),
         )
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise transport.broken("is not a completion", received, (target.key,)) from None
+        raise transport.build_broken_reply("is not a completion", received, (target.key,)) from None
 
 
 def _text_and_finish(choice: Mapping[str, Any]) -> tuple[str, Finish]:
@@ -158,14 +158,14 @@ def _text_and_finish(choice: Mapping[str, Any]) -> tuple[str, Finish]:
     reason = choice.get("finish_reason")
     finish = _FINISHES.get(reason, "other") if isinstance(reason, str) else "other"
     if "message" not in choice:
-        return _joined(choice["text"]), finish
+        return _join_content(choice["text"]), finish
     message = choice["message"]
     if message.get("refusal"):
         return str(message["refusal"]), "refused"
-    return _joined(message.get("content")), finish
+    return _join_content(message.get("content")), finish
 
 
-def _joined(content: object) -> str:
+def _join_content(content: object) -> str:
     """The text of a message: a string, None, or a list of parts of which some are text."""
     if content is None or isinstance(content, str):
         return content or ""

@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from judging.providers.prices import LIMITS, LONGEST_ANSWER
+from judging.providers.prices import DEFAULT_MAX_TOKENS, TOKEN_LIMIT_NAMES
 
-FILE = Path(__file__).with_name("families.toml")
+FAMILIES_FILE = Path(__file__).with_name("families.toml")
 # What a model does by itself, and so takes although it refuses all other values.
-OWN_VALUE = 1
+API_DEFAULT = 1
 
 
 @dataclass(frozen=True)
@@ -23,30 +23,30 @@ class Family:
     models: str = ""
     refuses: tuple[str, ...] = ()
     spelled: Mapping[str, str] = field(default_factory=dict)
-    longest_answer: int = LONGEST_ANSWER
+    longest_answer: int = DEFAULT_MAX_TOKENS
     source: str = ""
 
 
-UNKNOWN = Family()
+UNKNOWN_FAMILY = Family()
 
 
-def family_of(model: str) -> Family:
+def find_family(model: str) -> Family:
     """The family of a model by its name; UNKNOWN, which refuses nothing, if it is of none."""
-    families, _ = _file()
+    families, _ = _load_families()
     fits = (
         one for one in families if re.fullmatch(rf"(.*[/.:])?({one.models})(:\w+)?", model, re.I)
     )
-    return next(fits, UNKNOWN)
+    return next(fits, UNKNOWN_FAMILY)
 
 
-def laid_over(
+def merge_parameters(
     provider: str, model: str, defaults: Iterable[str], *layers: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Parameters as a run pins them: each layer over those before it, spelled as the provider
     and the model's family spell them. Of our `defaults` those that the family refuses are None,
     so that they are not sent, unless a layer sets them.
     """
-    family, spelled = family_of(model), _file()[1].get(provider, {})
+    family, spelled = find_family(model), _load_families()[1].get(provider, {})
     if provider == "openai_compatible":
         spelled = family.spelled
     found: dict[str, Any] = {}
@@ -57,20 +57,20 @@ def laid_over(
     return dict.fromkeys((name for name in family.refuses if name in defaults), None) | found
 
 
-def limited(
+def with_token_limit(
     provider: str, model: str, defaults: Mapping[str, Any], parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The parameters of a new endpoint that is asked in chats: with the family's limit of tokens,
     unless they name one, say by None that there is to be none, or it is among our `defaults`."""
-    family = family_of(model)
-    usual = [defaults[name] for name in LIMITS if name in defaults]
-    if family.longest_answer in usual or any(name in parameters for name in LIMITS):
+    family = find_family(model)
+    usual = [defaults[name] for name in TOKEN_LIMIT_NAMES if name in defaults]
+    if family.longest_answer in usual or any(name in parameters for name in TOKEN_LIMIT_NAMES):
         return dict(parameters)
     spelled = family.spelled if provider == "openai_compatible" else {}
     return {**parameters, spelled.get("max_tokens", "max_tokens"): family.longest_answer}
 
 
-def refused(words: str, sent: Iterable[str]) -> str:
+def find_refused(words: str, sent: Iterable[str]) -> str:
     """The parameter of those sent that a provider's refusal names as one; "" if it names none.
 
     In quotes, or in the path of a field, goes before what a sentence says of it without: any word
@@ -80,16 +80,16 @@ def refused(words: str, sent: Iterable[str]) -> str:
     """
     told, names = _USE.sub(" ", words), [*sent]
     if not _NOT_TAKEN.search(words):
-        names = [name for name in names if name not in LIMITS]
+        names = [name for name in names if name not in TOKEN_LIMIT_NAMES]
     ways = (_is_marked, _is_said)
     return next((name for is_named in ways for name in names if is_named(name, told)), "")
 
 
 def instead_of(words: str, name: str) -> str:
     """The limit of tokens that a refusal of another one says to use; "" if it says none."""
-    limits = "|".join(LIMITS)
+    limits = "|".join(TOKEN_LIMIT_NAMES)
     found = re.search(rf"(?i:\buse)\s+(?i:the\s+)?[`'\"]?({limits})(?!\w)", words)
-    return found[1] if found and name in LIMITS and found[1] != name else ""
+    return found[1] if found and name in TOKEN_LIMIT_NAMES and found[1] != name else ""
 
 
 _NOT_TAKEN = re.compile(
@@ -142,8 +142,8 @@ _ALSO = {
 
 
 @cache
-def _file() -> tuple[tuple[Family, ...], Mapping[str, Mapping[str, str]]]:
-    found = tomllib.loads(FILE.read_text(encoding="utf-8"))
+def _load_families() -> tuple[tuple[Family, ...], Mapping[str, Mapping[str, str]]]:
+    found = tomllib.loads(FAMILIES_FILE.read_text(encoding="utf-8"))
     families = (
         Family(**{**one, "refuses": tuple(one.get("refuses", ()))}) for one in found["family"]
     )

@@ -8,9 +8,9 @@ from typing import Any
 # Bytes of UTF-8 in one token. Low for English (about 4.3) and close for scripts of three bytes
 # a character, so that what is reserved is rather too much than too little.
 BYTES_PER_TOKEN = 3
-LONGEST_ANSWER = 1024
+DEFAULT_MAX_TOKENS = 1024
 # What a limit of the answer's tokens is called, by protocol and age of the model.
-LIMITS = ("max_completion_tokens", "max_tokens", "maxOutputTokens")
+TOKEN_LIMIT_NAMES = ("max_completion_tokens", "max_tokens", "maxOutputTokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,43 +21,43 @@ class Prices:
     per_million_out: Decimal | None = None
 
 
-def cost(prices: Prices, tokens_in: int | None, tokens_out: int | None) -> Decimal | None:
+def compute_cost(prices: Prices, tokens_in: int | None, tokens_out: int | None) -> Decimal | None:
     """What one answer cost; None if a price or a count is unknown and the price is not zero."""
     sums = [
-        _part(prices.per_million_in, tokens_in),
-        _part(prices.per_million_out, tokens_out),
+        _price_tokens(prices.per_million_in, tokens_in),
+        _price_tokens(prices.per_million_out, tokens_out),
     ]
     known = [part for part in sums if part is not None]
     return sum(known, Decimal(0)) if len(known) == len(sums) else None
 
 
-def estimate(prices: Prices, body: bytes, parameters: Mapping[str, Any]) -> Decimal | None:
+def estimate_cost(prices: Prices, body: bytes, parameters: Mapping[str, Any]) -> Decimal | None:
     """What a request may cost before it is sent; None if a price is unknown.
 
     The body is counted whole at BYTES_PER_TOKEN. The answer is taken to be as long as the
     parameters allow by one of LIMITS, else LONGEST_ANSWER tokens.
     """
-    return cost(prices, _tokens_in(body), _longest_answer(parameters))
+    return compute_cost(prices, _tokens_in(body), _max_answer_tokens(parameters))
 
 
-def tokens(body: bytes, parameters: Mapping[str, Any]) -> int:
+def estimate_tokens(body: bytes, parameters: Mapping[str, Any]) -> int:
     """How many tokens a request may take in and out, as `estimate` counts them."""
-    return _tokens_in(body) + _longest_answer(parameters)
+    return _tokens_in(body) + _max_answer_tokens(parameters)
 
 
 def _tokens_in(body: bytes) -> int:
     return -(-len(body) // BYTES_PER_TOKEN)
 
 
-def _longest_answer(parameters: Mapping[str, Any]) -> int:
-    for name in LIMITS:
+def _max_answer_tokens(parameters: Mapping[str, Any]) -> int:
+    for name in TOKEN_LIMIT_NAMES:
         value = parameters.get(name)
         if isinstance(value, int) and value > 0:
             return value
-    return LONGEST_ANSWER
+    return DEFAULT_MAX_TOKENS
 
 
-def _part(per_million: Decimal | None, tokens: int | None) -> Decimal | None:
+def _price_tokens(per_million: Decimal | None, tokens: int | None) -> Decimal | None:
     if per_million is None:
         return None
     if per_million == 0:

@@ -13,14 +13,14 @@ _NAMES = (
         r"anthropic-ratelimit-(?P<kind>[a-z0-9_-]{1,40})-(?P<measure>limit|remaining|reset)"
     ),
 )
-_MOST_KINDS = 8
+_MAX_KINDS = 8
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 # A number this large is not seconds to wait but a date: seconds, or milliseconds, since 1970.
 _DATE, _DATE_IN_MILLISECONDS = 1e9, 1e12
 
 
-def read(headers: Mapping[str, str], now: datetime) -> dict[str, dict[str, Any]]:
+def parse_headers(headers: Mapping[str, str], now: datetime) -> dict[str, dict[str, Any]]:
     """What is left by kind ("requests", "tokens", "input-tokens"), {} if nothing is said.
 
     Each kind has `left`, and as far as they are said `limit` and `resets`, a time in UTC as ISO
@@ -32,7 +32,7 @@ def read(headers: Mapping[str, str], now: datetime) -> dict[str, dict[str, Any]]
         if found:
             said.setdefault(found["kind"] or "requests", {})[found["measure"]] = value.strip()
     kinds = ((kind, _kind(measures, now)) for kind, measures in sorted(said.items()))
-    return dict([(kind, read) for kind, read in kinds if read][:_MOST_KINDS])
+    return dict([(kind, read) for kind, read in kinds if read][:_MAX_KINDS])
 
 
 def _matched(name: str) -> re.Match[str] | None:
@@ -43,7 +43,7 @@ def _matched(name: str) -> re.Match[str] | None:
 
 def _kind(measures: Mapping[str, str], now: datetime) -> dict[str, Any]:
     left, limit = _whole(measures.get("remaining", "")), _whole(measures.get("limit", ""))
-    resets = _time(measures.get("reset", ""), now)
+    resets = _parse_time(measures.get("reset", ""), now)
     read = {"left": left, "limit": limit, "resets": resets and resets.isoformat(timespec="seconds")}
     return (
         {} if left is None else {name: value for name, value in read.items() if value is not None}
@@ -63,13 +63,13 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _time(text: str, now: datetime) -> datetime | None:
+def _parse_time(text: str, now: datetime) -> datetime | None:
     """A date, a number of seconds, or a span like 6m0s or 12ms."""
     try:
         if "T" in text:
             date = datetime.fromisoformat(text)
             return (date if date.tzinfo else date.replace(tzinfo=UTC)).astimezone(UTC)
-        seconds = _span(text)
+        seconds = _parse_span(text)
         if seconds is None:
             return None
         if seconds >= _DATE:
@@ -81,7 +81,7 @@ def _time(text: str, now: datetime) -> datetime | None:
         return None
 
 
-def _span(text: str) -> float | None:
+def _parse_span(text: str) -> float | None:
     number = _number(text)
     if number is not None:
         return number

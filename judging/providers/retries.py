@@ -10,11 +10,11 @@ from email.utils import parsedate_to_datetime
 
 from judging.providers.errors import EvaluatorError, Transient
 
-LONGEST_RETRY_AFTER = 24 * 3600.0
+MAX_RETRY_AFTER = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RetryPolicy:
     """`attempts` in all, the first included; waits grow from `base` to `cap`, in seconds."""
 
     attempts: int = 6
@@ -26,14 +26,14 @@ class Policy:
 # that a broken connection has. Being told to come later costs nothing and says nothing about the
 # request; each attempt that timed out may have been paid for.
 POLICIES = {
-    "rate-limited": Policy(attempts=30),
-    "unavailable": Policy(attempts=6),
-    "timed_out": Policy(attempts=3),
+    "rate-limited": RetryPolicy(attempts=30),
+    "unavailable": RetryPolicy(attempts=6),
+    "timed_out": RetryPolicy(attempts=3),
 }
 
 
-def next_try(
-    attempt: int, error: EvaluatorError, rng: random.Random, policy: Policy | None = None
+def compute_wait(
+    attempt: int, error: EvaluatorError, rng: random.Random, policy: RetryPolicy | None = None
 ) -> float | None:
     """Seconds to wait before the next attempt, or None to give up.
 
@@ -42,7 +42,7 @@ def next_try(
     The wait is drawn evenly from 0 to base x 2^(attempt - 1), at most `cap` ("full jitter":
     callers that failed together do not come back together); a longer `retry_after` wins.
     """
-    policy = policy or POLICIES.get(error.cause, Policy())
+    policy = policy or POLICIES.get(error.cause, RetryPolicy())
     if not isinstance(error, Transient) or attempt >= policy.attempts:
         return None
     highest = min(policy.cap, policy.base * 2.0 ** (attempt - 1))
@@ -61,7 +61,7 @@ def parse_retry_after(headers: Mapping[str, str], now: float | None = None) -> f
     wanted = _header(headers, "retry-after")
     seconds = _number(wanted)
     if seconds is None:
-        seconds = _until(wanted, time.time() if now is None else now)
+        seconds = _parse_date(wanted, time.time() if now is None else now)
     return None if seconds is None else _bounded(seconds)
 
 
@@ -77,7 +77,7 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _until(text: str, now: float) -> float | None:
+def _parse_date(text: str, now: float) -> float | None:
     try:
         date = parsedate_to_datetime(text)
         # HTTP dates are in GMT, also when they do not say so legibly.
@@ -87,4 +87,4 @@ def _until(text: str, now: float) -> float | None:
 
 
 def _bounded(seconds: float) -> float:
-    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER)
+    return min(max(seconds, 0.0), MAX_RETRY_AFTER)

@@ -24,29 +24,29 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from judging.providers.errors import RateLimited, Transient
-from judging.providers.limits import CATCH_UP, LOOK_AGAIN, Limits, Turn
+from judging.providers.limits import CATCH_UP_SECONDS, RETRY_SECONDS, Limits, Turn
 
 log = logging.getLogger(__name__)
 
 # More connections make nobody faster: the door of each worker asks once at a time.
 CONNECTIONS = 16
 # How long to wait before asking a Redis again that did not answer, in seconds.
-AWAY = 0.5
+RECONNECT_SECONDS = 0.5
 # How long a place in flight is held that nobody keeps, in seconds.
-HELD = 12.0
-FORGET = 86_400
+HOLD_SECONDS = 12.0
+EXPIRE_SECONDS = 86_400
 # How long the end of a call waits for another that wants in, in seconds. As often a worker that
 # hands its places on hears what the others were told.
-LEFT = 0.01
+RELEASE_DELAY = 0.01
 # Places are handed on for so many seconds after a question to which Redis answered well.
-FRESH = 0.1
+FRESH_SECONDS = 0.1
 # While calls are in flight it is asked so often at least: those that end together after a while
 # would all find its last answer too old, and wait for the next one together.
-ASKED_AGAIN = 0.03
+POLL_SECONDS = 0.03
 # Where no call ended for so many seconds, calls are long and one question more is nothing.
-RECENT = 1.0
+RECENT_SECONDS = 1.0
 # A worker that found no room is left some for so many seconds: it looks again within them.
-CROWDED = 0.2
+CROWDED_SECONDS = 0.2
 
 # KEYS: state, calls in flight. ARGV: the limits (in flight, calls a minute, tokens a minute), the
 # seconds (that a place is held, to catch up, to look again, to forget), who leaves (name, how it
@@ -153,7 +153,7 @@ async def connect(url: str) -> AsyncIterator["redis.Redis"]:
         await pool.aclose()
 
 
-class _Moved(NamedTuple):
+class _MoveResult(NamedTuple):
     """What came of a batch: how many of those who wanted in are, how long the next waits, when
     what Redis knows began, and whether places may be handed on."""
 
@@ -195,7 +195,7 @@ class RedisLedger:
         self._left_at = time.monotonic()
         self._leaving: list[list[str | float]] = []
         self._wanting: list[list[str | float]] = []
-        self._next: asyncio.Task[_Moved] | None = None
+        self._next: asyncio.Task[_MoveResult] | None = None
         self._asking = asyncio.Lock()
         self._soon: asyncio.TimerHandle | None = None
         self._told: asyncio.Task[None] | None = None
@@ -212,7 +212,7 @@ class RedisLedger:
             moved = await self._moved()
         except (TimeoutError, RedisError, OSError) as error:
             log.warning("The limits cannot be asked for (%s); waiting.", error)
-            return [Turn(AWAY, 0)]
+            return [Turn(RECONNECT_SECONDS, 0)]
         entered = max(0, min(moved.entered - before, len(names)))
         turns = [
             Turn(0.0, moved.era, amount, name)
@@ -240,7 +240,7 @@ class RedisLedger:
             self._leaves = True
             if self._soon:
                 self._soon.cancel()
-            self._soon = asyncio.get_running_loop().call_later(LEFT, self._tell)
+            self._soon = asyncio.get_running_loop().call_later(RELEASE_DELAY, self._tell)
 
     async def keep(self) -> None:
         """Hold on to the places of this worker's calls; well before HELD is over.
@@ -250,7 +250,7 @@ class RedisLedger:
         if not self._in_flight:
             return
         try:
-            lost = await self._keep(keys=self._keys, args=[HELD, *self._in_flight])
+            lost = await self._keep(keys=self._keys, args=[HOLD_SECONDS, *self._in_flight])
             self._in_flight.difference_update(name.decode() for name in lost)
         except (TimeoutError, RedisError, OSError) as problem:
             log.warning("The places of calls in flight could not be kept (%s).", problem)
@@ -300,14 +300,14 @@ class RedisLedger:
             # Their places run out by themselves.
             log.warning("The end of calls could not be noted (%s).", problem)
 
-    async def _moved(self) -> _Moved:
+    async def _moved(self) -> _MoveResult:
         """What came of the next batch, in which everything is that waits now."""
         if self._next is None:
             self._next = asyncio.create_task(self._move_all())
         # Who stops waiting does not stop the others' batch.
         return await asyncio.shield(self._next)
 
-    async def _move_all(self) -> _Moved:
+    async def _move_all(self) -> _MoveResult:
         async with self._asking:
             leaving, wanting, well = self._leaving, self._wanting, self._well
             self._leaving, self._wanting, self._well, self._next = [], [], 0, None
@@ -320,10 +320,10 @@ class RedisLedger:
             paces = [limits.per_minute or 0, limits.tokens_per_minute or 0]
             args = [
                 [max(1, limits.in_flight), *paces],
-                [HELD, CATCH_UP, LOOK_AGAIN, FORGET],
+                [HOLD_SECONDS, CATCH_UP_SECONDS, RETRY_SECONDS, EXPIRE_SECONDS],
                 leaving,
                 wanting,
-                [self._worker, well, CROWDED],
+                [self._worker, well, CROWDED_SECONDS],
             ]
             asked = time.monotonic()
             try:
@@ -332,27 +332,27 @@ class RedisLedger:
                 self._stop_handing_on()
                 raise
             entered, wait, era, born, free = said
-            moved = _Moved(int(entered), float(wait), int(era), str(born), bool(free))
+            moved = _MoveResult(int(entered), float(wait), int(era), str(born), bool(free))
             self._learn(moved, asked)
             return moved
 
-    def _learn(self, moved: _Moved, asked: float) -> None:
+    def _learn(self, moved: _MoveResult, asked: float) -> None:
         if moved.born != self._born:
             # Of places that were taken before, this Redis knows nothing.
             self._in_flight.clear()
             self._spare.clear()
         self._era, self._born = moved.era, moved.born
         if moved.free and not self._troubled:
-            self._fresh_until = asked + FRESH
+            self._fresh_until = asked + FRESH_SECONDS
             if moved.entered or self._in_flight:
                 self._ask_again()
         else:
             self._stop_handing_on()
 
     def _ask_again(self) -> None:
-        recent = time.monotonic() - self._left_at < RECENT
+        recent = time.monotonic() - self._left_at < RECENT_SECONDS
         if recent and self._soon is None and self._hands_on():
-            self._soon = asyncio.get_running_loop().call_later(ASKED_AGAIN, self._tell)
+            self._soon = asyncio.get_running_loop().call_later(POLL_SECONDS, self._tell)
 
     def _left(self, turn: Turn, error: BaseException | None, used: int | None) -> list[str | float]:
         limited = "limited" if isinstance(error, RateLimited) else "other"

@@ -21,17 +21,17 @@ from judging.providers.errors import (
     QuotaExhausted,
     RateLimited,
     Rejected,
-    ServerTrouble,
+    ServerError,
     TimedOut,
     Unauthorised,
-    fit_to_show,
-    opening,
-    without,
+    format_status,
+    redact_bytes,
+    redact_message,
 )
 from judging.providers.retries import parse_retry_after
 
-LONGEST_REPLY = 8 * 1024 * 1024
-_NO_MONEY = frozenset(
+MAX_REPLY_BYTES = 8 * 1024 * 1024
+_QUOTA_CODES = frozenset(
     {
         "insufficient_quota",
         "billing_hard_limit_reached",
@@ -42,7 +42,7 @@ _NO_MONEY = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedReply:
     """What came back: status, headers, body, when it was asked (UTC), seconds to the last byte.
 
     The body never holds the key, not even if the provider repeats it.
@@ -63,7 +63,7 @@ def connect(allowed_hosts: Collection[str] = ()) -> aiohttp.ClientSession:
     """
 
     # Pure, and most requests of a session go to one URL.
-    check = lru_cache(maxsize=64)(partial(addresses.check, allowed_hosts=allowed_hosts))
+    check = lru_cache(maxsize=64)(partial(addresses.check_address, allowed_hosts=allowed_hosts))
 
     async def guard(
         request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
@@ -88,7 +88,7 @@ async def post(
     path: str,
     body: bytes,
     headers: Mapping[str, str],
-) -> Received:
+) -> ReceivedReply:
     """Post JSON to `path` under the target; whatever status came is returned.
 
     The target's timeout bounds the whole call. Follows no redirect, sends once. Raises
@@ -107,14 +107,14 @@ async def post(
             content = await _bounded(response)
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         # Without the cause: aiohttp's errors carry the request, and with it the key.
-        raise _unsent_or_cut(error, target) from None
+        raise _build_connection_error(error, target) from None
     seconds = time.perf_counter() - clock
-    content = without(target.key, content)
-    return Received(response.status, response.headers, content, started, seconds)
+    content = redact_bytes(target.key, content)
+    return ReceivedReply(response.status, response.headers, content, started, seconds)
 
 
-def answer(
-    received: Received,
+def build_answer(
+    received: ReceivedReply,
     text: str,
     finish: Finish,
     *,
@@ -127,61 +127,63 @@ def answer(
         text=text,
         finish=finish,
         model=str(model or ""),
-        tokens_in=_count(tokens_in),
-        tokens_out=_count(tokens_out),
+        tokens_in=_parse_count(tokens_in),
+        tokens_out=_parse_count(tokens_out),
         started=received.started,
         seconds=received.seconds,
-        remaining=remaining.read(received.headers, received.started),
+        remaining=remaining.parse_headers(received.headers, received.started),
     )
 
 
-def decoded(received: Received, secrets: Collection[str]) -> Any:
+def decode_json(received: ReceivedReply, secrets: Collection[str]) -> Any:
     """The body as JSON; raises BrokenReply with its beginning if it is not."""
     try:
         return json.loads(received.body)
     except (ValueError, RecursionError):
-        raise broken("is not JSON", received, secrets) from None
+        raise build_broken_reply("is not JSON", received, secrets) from None
 
 
-def broken(how: str, received: Received, secrets: Collection[str]) -> BrokenReply:
+def build_broken_reply(how: str, received: ReceivedReply, secrets: Collection[str]) -> BrokenReply:
     """The error for a body that cannot be used, with its beginning."""
-    start = fit_to_show(received.body.decode("utf-8", "replace"), secrets)
+    start = redact_message(received.body.decode("utf-8", "replace"), secrets)
     return BrokenReply(f"The reply {how}: {start!r}")
 
 
-def refusal(received: Received, status: int, secrets: Collection[str]) -> EvaluatorError:
+def build_refusal(received: ReceivedReply, status: int, secrets: Collection[str]) -> EvaluatorError:
     """The error that `status` stands for, with the provider's own words.
 
     The status is the reply's own, or one that a gateway passes on inside a reply of 200.
     """
-    message = said(received, status, secrets)
-    code = provider_words(received.body)[1]
+    message = format_provider_words(received, status, secrets)
+    code = parse_error_body(received.body)[1]
     retry_after = parse_retry_after(received.headers)
-    if status == 402 or (status == 429 and code in _NO_MONEY):
+    if status == 402 or (status == 429 and code in _QUOTA_CODES):
         return QuotaExhausted(message)
     if status in {401, 403}:
         return Unauthorised(message)
     if status == 429:
         return RateLimited(message, retry_after)
     if status in {408, 409, 425} or status >= 500:
-        return ServerTrouble(message, retry_after)
+        return ServerError(message, retry_after)
     return Rejected(message, status)
 
 
-def error_inside(error: Any, received: Received, secrets: Collection[str]) -> EvaluatorError:
+def build_inner_error(
+    error: Any, received: ReceivedReply, secrets: Collection[str]
+) -> EvaluatorError:
     """Gateways pass an error of the model's host on inside a reply of status 200."""
     status = error.get("code") if isinstance(error, dict) else None
     inner = status if isinstance(status, int) and 400 <= status < 600 else 502
-    return refusal(received, inner, secrets)
+    return build_refusal(received, inner, secrets)
 
 
-def said(received: Received, status: int, secrets: Collection[str]) -> str:
+def format_provider_words(received: ReceivedReply, status: int, secrets: Collection[str]) -> str:
     """The provider's words about a status, fit to show."""
-    shown = fit_to_show(provider_words(received.body)[0], secrets) or "no words beside it"
-    return opening(status) + shown
+    shown = redact_message(parse_error_body(received.body)[0], secrets) or "no words beside it"
+    return format_status(status) + shown
 
 
-def provider_words(body: bytes) -> tuple[str, str]:
+def parse_error_body(body: bytes) -> tuple[str, str]:
     """Message and code of an error body, in any of the shapes that providers use.
 
     A body that is not JSON, or of no known shape, is its own message; the code is then "".
@@ -212,21 +214,21 @@ def _with_field(words: str, field: object) -> str:
     return f"{words} (param: '{field}')" if isinstance(field, str) and not named else words
 
 
-def usage(reply: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def get_usage(reply: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """What a reply says of its tokens; nothing if that has no shape. A reply is paid for, so an
     odd count is no reason to ask for it again."""
     found = reply.get(name)
     return found if isinstance(found, dict) else {}
 
 
-def total(counts: Iterable[object]) -> int | None:
+def sum_tokens(counts: Iterable[object]) -> int | None:
     """The sum of counts of tokens; None if there is none, or one of them is no count."""
-    known = [_count(value) for value in counts]
+    known = [_parse_count(value) for value in counts]
     sure = [count for count in known if count is not None]
     return sum(sure) if sure and len(sure) == len(known) else None
 
 
-def _count(value: object) -> int | None:
+def _parse_count(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         return None
     return value
@@ -239,27 +241,27 @@ def _timeout(seconds: float) -> aiohttp.ClientTimeout:
 
 async def _bounded(response: aiohttp.ClientResponse) -> bytes:
     length = response.content_length
-    if length is not None and length <= LONGEST_REPLY and not _is_packed(response):
+    if length is not None and length <= MAX_REPLY_BYTES and not _is_compressed(response):
         return await response.read()
     content = bytearray()
     async for chunk in response.content.iter_any():
         content += chunk
-        if len(content) > LONGEST_REPLY:
-            raise BrokenReply(f"The reply is longer than {LONGEST_REPLY:,} bytes.")
+        if len(content) > MAX_REPLY_BYTES:
+            raise BrokenReply(f"The reply is longer than {MAX_REPLY_BYTES:,} bytes.")
     return bytes(content)
 
 
-def _is_packed(response: aiohttp.ClientResponse) -> bool:
+def _is_compressed(response: aiohttp.ClientResponse) -> bool:
     """Whether the reply is longer than its headers say."""
     return aiohttp.hdrs.CONTENT_ENCODING in response.headers
 
 
-def _unsent_or_cut(error: Exception, target: Target) -> EvaluatorError:
+def _build_connection_error(error: Exception, target: Target) -> EvaluatorError:
     if isinstance(error, asyncio.TimeoutError):
         return TimedOut(f"No full reply within {target.timeout:g} s.")
-    words = fit_to_show(str(error) or type(error).__name__, (target.key,))
+    words = redact_message(str(error) or type(error).__name__, (target.key,))
     if isinstance(error, aiohttp.InvalidURL):
         return ForbiddenAddress(f"The address cannot be called: {words}")
     if isinstance(error, aiohttp.ClientConnectorError):
-        return ServerTrouble(f"Nobody answers at the address: {words}")
+        return ServerError(f"Nobody answers at the address: {words}")
     return BrokenReply(f"The connection broke: {words}")

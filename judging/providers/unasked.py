@@ -11,7 +11,7 @@ from judging.providers.errors import Rejected
 
 
 @dataclass(frozen=True)
-class Unasked:
+class NeverCalledProvider:
     """A provider that refuses to be asked, for a `reason` in words."""
 
     reason: str
@@ -39,5 +39,7 @@ class Unasked:
         raise Rejected(self.reason)
 
 
-RECORDED = Unasked("Its replies were made elsewhere and imported: nobody can be asked for more.")
-DERIVED = Unasked("It only counts what other runs say: there is nobody to ask.")
+RECORDED = NeverCalledProvider(
+    "Its replies were made elsewhere and imported: nobody can be asked for more."
+)
+DERIVED = NeverCalledProvider("It only counts what other runs say: there is nobody to ask.")

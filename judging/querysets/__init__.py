@@ -1,29 +1,29 @@
 """Sets of rows of the evaluator half, in the words of the field."""
 
-from judging.querysets.leases import WorkerQuerySet, over
+from judging.querysets.leases import WorkerQuerySet, lease_expired
 from judging.querysets.outcomes import NUL, CallQuerySet, OutcomeQuerySet
 from judging.querysets.results import SavedViewQuerySet, StoredFigureQuerySet
 from judging.querysets.runs import (
-    BY_HAND,
+    PAUSED_BY_HAND,
     EndpointQuerySet,
-    Held,
+    RequestLease,
     RequestQuerySet,
     RunQuerySet,
     StrategyVersionQuerySet,
 )
 
 __all__ = [
-    "BY_HAND",
     "NUL",
+    "PAUSED_BY_HAND",
     "CallQuerySet",
     "EndpointQuerySet",
-    "Held",
     "OutcomeQuerySet",
+    "RequestLease",
     "RequestQuerySet",
     "RunQuerySet",
     "SavedViewQuerySet",
     "StoredFigureQuerySet",
     "StrategyVersionQuerySet",
     "WorkerQuerySet",
-    "over",
+    "lease_expired",
 ]

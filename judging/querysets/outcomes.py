@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # No column takes it, so nothing is found by it.
 NUL = "\x00"
 # Causes that lie in what the evaluator said: asking again would not mend them.
-SAID = (
+REPLY_CAUSES = (
     "refused", "filtered", "truncated", "off_scale", "unparsable", "incomplete", "swapped",
     "echoed", "language", "unrelated",
 )  # fmt: skip
@@ -37,8 +37,8 @@ class OutcomeQuerySet(models.QuerySet[Any]):
 
     def mended(self) -> OutcomeQuerySet:
         """Missing for a request that failed, though none of their requests is failed now."""
-        failures = ~Q(cause__in=[*SAID, "one_order"]) | (
-            Q(cause="one_order") & ~Q(values__missing__in=SAID)
+        failures = ~Q(cause__in=[*REPLY_CAUSES, "one_order"]) | (
+            Q(cause="one_order") & ~Q(values__missing__in=REPLY_CAUSES)
         )
         made, failed = self._calls(), self._calls().filter(request__state="failed")
         # Of a call that could not be made, see `Outcome.reject`, no request failed.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import models
 from django.db.models import Q
 
-from judging.querysets.leases import over
+from judging.querysets.leases import lease_expired
 
 if TYPE_CHECKING:
     from annotation.models import Membership, Project
@@ -28,7 +28,7 @@ class SavedViewQuerySet(models.QuerySet[Any]):
 class StoredFigureQuerySet(models.QuerySet[Any]):
     def due(self, now: datetime) -> StoredFigureQuerySet:
         """Waited for, and in no living worker's hands; what was waited for longest comes first."""
-        free = Q(held_until=None) | over("held_until", now)
+        free = Q(held_until=None) | lease_expired("held_until", now)
         return self.filter(free, wanted_at__isnull=False).order_by("wanted_at")
 
     def spare(self, project: Project, keep: int) -> list[int]:

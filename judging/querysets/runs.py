@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Q
 
-from judging.querysets.leases import over
+from judging.querysets.leases import lease_expired
 
 if TYPE_CHECKING:
     from annotation.models import Project
@@ -74,7 +74,7 @@ class StrategyVersionQuerySet(models.QuerySet["StrategyVersion"]):
 
 
 # Why a run is paused that a person paused.
-BY_HAND = "Paused by hand."
+PAUSED_BY_HAND = "Paused by hand."
 
 
 class RunQuerySet(models.QuerySet["Run"]):
@@ -93,13 +93,13 @@ class RunQuerySet(models.QuerySet["Run"]):
     def stopped(self) -> RunQuerySet:
         """Those that a person cancelled or paused. Where the program paused one by itself, for its
         cap or for a key that is refused, calls in flight are paid for, and end."""
-        return self.filter(Q(state="cancelled") | Q(state="paused", reason=BY_HAND))
+        return self.filter(Q(state="cancelled") | Q(state="paused", reason=PAUSED_BY_HAND))
 
     def due(self, now: datetime) -> RunQuerySet:
         """With calls to plan, requests to ask, or nothing left to wait for."""
         calls = self._calls()
         waiting = Q(request__state="waiting", request__next_try__lte=now)
-        expired = Q(request__state="leased") & over("request__leased_until", now)
+        expired = Q(request__state="leased") & lease_expired("request__leased_until", now)
         still_open = calls.filter(request__state__in=["waiting", "leased"])
         running = Q(state="running") & (
             Exists(calls.filter(waiting | expired)) | ~Exists(still_open)
@@ -150,10 +150,10 @@ class RunQuerySet(models.QuerySet["Run"]):
 
 
 # What a request has when nobody asks it.
-FREE = {"leased_by": "", "leased_until": None, "leased_for": None, "reserved": 0}
+UNLEASED = {"leased_by": "", "leased_until": None, "leased_for": None, "reserved": 0}
 
 
-class Held(NamedTuple):
+class RequestLease(NamedTuple):
     """Who has a request, and what is reserved for it on which run."""
 
     pk: int
@@ -181,19 +181,19 @@ class RequestQuerySet(models.QuerySet[Any]):
 
     def expired(self, now: datetime) -> RequestQuerySet:
         """Leased by a worker that does not renew its leases any more."""
-        return self.filter(over("leased_until", now), state="leased")
+        return self.filter(lease_expired("leased_until", now), state="leased")
 
-    def held(self, *, skip_locked: bool = False) -> list[Held]:
+    def held(self, *, skip_locked: bool = False) -> list[RequestLease]:
         """Locked for this transaction, always in one order, so that two never wait in a ring."""
         rows = self.order_by("pk").select_for_update(no_key=True, skip_locked=skip_locked)
-        return [Held(*row) for row in rows.values_list(*Held._fields)]
+        return [RequestLease(*row) for row in rows.values_list(*RequestLease._fields)]
 
     def unanswered(self) -> RequestQuerySet:
         return self.exclude(state="answered")
 
     def give_back(self) -> int:
         """Let leased requests wait again."""
-        return self.update(state="waiting", **FREE)
+        return self.update(state="waiting", **UNLEASED)
 
     def ask_again(self, now: datetime) -> int:
         """Let failed requests wait again, as if they had never been tried."""
@@ -207,7 +207,7 @@ class RequestQuerySet(models.QuerySet[Any]):
 
     def note_answered(self) -> int:
         tried = {"attempts": F("attempts") + 1, "cause": "", "message": ""}
-        return self.update(state="answered", **tried, **FREE)
+        return self.update(state="answered", **tried, **UNLEASED)
 
     def idle(self, now: datetime) -> RequestQuerySet:
         """Requests that a worker could take now."""

@@ -8,14 +8,14 @@ from django.db.models import Count
 from judging.models import Outcome, Run
 from judging.querysets import OutcomeQuerySet
 from judging.recorded.transcripts import STORED
-from judging.recorded.verdicts import DIFFERS, PARSED
+from judging.recorded.verdicts import DIFFERS_KEY, PARSED
 
-SHOWN = 20
-MOST_KINDS = 12
+MAX_SHOWN = 20
+MAX_KINDS = 12
 
 
 @dataclass(frozen=True)
-class Kind:
+class DifferenceKind:
     """What the two say in `n` items, in words; None where one says nothing that counts."""
 
     stored: str | None
@@ -33,7 +33,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class VerdictComparison:
     """Where the replies of a run are from, and how its two verdicts compare.
 
     `compared` items have both, of them `differing` differ; `kinds` are the most frequent ways to
@@ -44,39 +44,41 @@ class Recorded:
     decides: str
     compared: int
     differing: int
-    kinds: list[Kind]
+    kinds: list[DifferenceKind]
     first: list[Difference]
 
 
-def of(run: Run) -> Recorded | None:
+def compare_verdicts(run: Run) -> VerdictComparison | None:
     """What is to be said of a recorded run; None for any other."""
     if run.kind != Run.Kind.RECORDED:
         return None
     both = run.outcomes.filter(values__has_keys=[STORED, PARSED])
-    differing = both.filter(**{f"values__{DIFFERS}": True})
-    return Recorded(
+    differing = both.filter(**{f"values__{DIFFERS_KEY}": True})
+    return VerdictComparison(
         files=run.pinned.get("recorded", {}).get("files", []),
         decides=STORED if run.parser == STORED else PARSED,
         compared=both.count(),
         differing=differing.count(),
-        kinds=_kinds(differing),
+        kinds=_count_kinds(differing),
         first=[
-            Difference(one, _words(one.values[STORED]), _words(one.values[PARSED]))
-            for one in differing.for_list()[:SHOWN]
+            Difference(
+                one, _format_verdict(one.values[STORED]), _format_verdict(one.values[PARSED])
+            )
+            for one in differing.for_list()[:MAX_SHOWN]
         ],
     )
 
 
-def _kinds(differing: OutcomeQuerySet) -> list[Kind]:
+def _count_kinds(differing: OutcomeQuerySet) -> list[DifferenceKind]:
     said = (f"values__{STORED}", f"values__{PARSED}")
     counted = differing.order_by().values_list(*said).annotate(n=Count("pk")).order_by("-n", *said)
-    rows = list(counted[:MOST_KINDS])
+    rows = list(counted[:MAX_KINDS])
     if any(isinstance(value, dict) for row in rows for value in row):
         return []
-    return [Kind(*row) for row in rows]
+    return [DifferenceKind(*row) for row in rows]
 
 
-def _words(value: Any) -> str | None:
+def _format_verdict(value: Any) -> str | None:
     """A verdict as it is; scores by metric, sorted, since databases keep no order of theirs."""
     if not isinstance(value, dict):
         return value

@@ -14,13 +14,13 @@ from annotation.models import Event, Item, Project
 from judging.calling import outcomes, planning
 from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run, StrategyVersion
 from judging.preparing import pinning
-from judging.preparing.drawing import Drawn
+from judging.preparing.drawing import DrawnItems
 from judging.recorded import verdicts
 from judging.recorded.transcripts import STORED, Transcript
-from judging.recorded.verdicts import Judged, Place
+from judging.recorded.verdicts import JudgedPlace, PlaceKey
 from judging.replies import outputs
 from judging.running import moving
-from judging.strategies import Strategy, digest
+from judging.strategies import Strategy, compute_digest
 
 PROVIDER = "recorded"
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
@@ -28,7 +28,7 @@ BATCH = 100
 
 
 @dataclass(frozen=True)
-class Part:
+class RecordedPart:
     """The replies of one endpoint to one strategy: a run to be."""
 
     endpoint: str
@@ -38,7 +38,7 @@ class Part:
     def digest(self, choice: str) -> str:
         """What tells these rows, judged by this choice of verdicts, from all others."""
         rows = sorted(self.digest_of(told) for told in self.transcripts)
-        return digest({"recorded": [self.endpoint, self.version.digest, choice, rows]})
+        return compute_digest({"recorded": [self.endpoint, self.version.digest, choice, rows]})
 
     def digest_of(self, told: Transcript) -> str:
         """What tells one recorded reply from all others: all that is known of it."""
@@ -48,31 +48,33 @@ class Part:
         read += [] if told.off_scale is None else [told.off_scale]
         call = [told.item, spec.role, spec.order, spec.axis, spec.step, told.sample]
         row = [self.endpoint, self.version.digest, call, said, read, list(told.decided)]
-        return digest(row)
+        return compute_digest(row)
 
 
 @dataclass(frozen=True)
-class Recording:
+class CheckedPart:
     """A part in which every row is good: its run, not stored, and what it says of each place."""
 
-    part: Part
+    part: RecordedPart
     strategy: Strategy
     run: Run
-    drawn: Drawn
-    judged: Mapping[Place, Judged]
+    drawn: DrawnItems
+    judged: Mapping[PlaceKey, JudgedPlace]
 
     def digest_of(self, told: Transcript) -> str:
-        return digest({"recorded": self.run.project.slug, "reply": self.part.digest_of(told)})
+        return compute_digest(
+            {"recorded": self.run.project.slug, "reply": self.part.digest_of(told)}
+        )
 
 
-def known(run: Run) -> Run | None:
+def find_same_run(run: Run) -> Run | None:
     """The run that holds the very rows of this one, if there is one."""
     recorded = Run.objects.in_project(run.project).filter(kind=Run.Kind.RECORDED)
     digest = run.pinned["recorded"]["digest"]
     return recorded.filter(pinned__recorded__digest=digest).first()
 
 
-def store(one: Recording, now: datetime) -> bool:
+def store_part(one: CheckedPart, now: datetime) -> bool:
     """The replies batch by batch, then the run with all of its outcomes at once; whether it is
     new: somebody else may have brought the same rows meanwhile."""
     one.run.endpoint, one.run.finished_at = _endpoint(one.part.endpoint), now
@@ -82,11 +84,11 @@ def store(one: Recording, now: datetime) -> bool:
             requests |= _store_replies(one, kept, now)
     with writing.transact():
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=one.run.project_id)
-        if known(one.run):
+        if find_same_run(one.run):
             return False
-        pinning.pin(one.run, one.drawn)
+        pinning.store_run(one.run, one.drawn)
         _store_outcomes(one, requests)
-        moving.record("run recorded", one.run, one.run.member, items=len(one.drawn.items))
+        moving.record_event("run recorded", one.run, one.run.member, items=len(one.drawn.items))
         unseen = Item.objects.filter(pk__in=one.drawn.items, first_reply_at=None)
         unseen.update(first_reply_at=now)
     return True
@@ -106,7 +108,7 @@ def _batches(kept: Sequence[Transcript]) -> Iterator[Sequence[Transcript]]:
     return (kept[start : start + BATCH] for start in range(0, len(kept), BATCH))
 
 
-def _store_replies(one: Recording, kept: Sequence[Transcript], now: datetime) -> dict[str, int]:
+def _store_replies(one: CheckedPart, kept: Sequence[Transcript], now: datetime) -> dict[str, int]:
     """The requests of these replies by digest; what was not there is made."""
     by_digest = {one.digest_of(told): told for told in kept}
     Request.objects.bulk_create(
@@ -131,7 +133,7 @@ def _request(run: Run, digest: str, told: Transcript) -> Request:
         digest=digest,
         endpoint=run.endpoint,
         sample=told.sample,
-        place=planning.place(run.seed, digest),
+        place=planning.draw_place(run.seed, digest),
         state=Request.State.FAILED if failed else Request.State.ANSWERED,
         attempts=1,
         cause=told.cause if failed else "",
@@ -152,10 +154,13 @@ def _reply(request: int, told: Transcript, now: datetime) -> Reply:
     )
 
 
-def _readings(one: Recording, told: Transcript, reply: int) -> Iterable[Reading]:
+def _readings(one: CheckedPart, told: Transcript, reply: int) -> Iterable[Reading]:
     """By our parser, and what was stored with the reply."""
-    ours = outputs.parser(one.strategy)
-    for parser, read in ((ours, verdicts.read(one.strategy, told)), (STORED, told.stored)):
+    ours = outputs.get_parser_version(one.strategy)
+    for parser, read in (
+        (ours, verdicts.parse_transcript(one.strategy, told)),
+        (STORED, told.stored),
+    ):
         if read:
             yield Reading(
                 reply_id=reply,
@@ -167,7 +172,7 @@ def _readings(one: Recording, told: Transcript, reply: int) -> Iterable[Reading]
             )
 
 
-def _store_outcomes(one: Recording, requests: Mapping[str, int]) -> None:
+def _store_outcomes(one: CheckedPart, requests: Mapping[str, int]) -> None:
     pending = {
         (row.item.key, row.axis): row
         for row in one.run.outcomes.select_related("item").only("item__key", "axis", "run")
@@ -175,13 +180,15 @@ def _store_outcomes(one: Recording, requests: Mapping[str, int]) -> None:
     calls = []
     for place, judged in one.judged.items():
         outcome = pending[place]
-        outcomes.apply(outcome, replace(judged.decides, values=judged.values), one.strategy)
+        outcomes.apply_decision(
+            outcome, replace(judged.decides, values=judged.values), one.strategy
+        )
         calls += [
             _call(outcome, told, requests[one.digest_of(told)])
             for told in judged.transcripts
             if told.is_kept
         ]
-    outcomes.write(list(pending.values()))
+    outcomes.store_decisions(list(pending.values()))
     Call.objects.bulk_create(calls, batch_size=500)
 
 

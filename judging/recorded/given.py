@@ -10,7 +10,7 @@ from typing import Any
 
 from judging.prompts import frames
 from judging.replies import objects, outputs, scores
-from judging.replies.outputs import Reading
+from judging.replies.outputs import ParsedReply
 from judging.strategies import Strategy
 
 # One number, or some by metric.
@@ -18,32 +18,32 @@ Numbers = float | dict[str, float]
 
 OFF_SCALE = "off_scale"
 # Beyond it no scale goes, and whole numbers need not have a float.
-_LARGEST = 10**15
+_MAX_NUMBER = 10**15
 
 
 @dataclass(frozen=True)
-class Given:
+class RecordedValue:
     """What a value says, and the numbers as they were given where one is off its scale."""
 
-    reading: Reading
+    reading: ParsedReply
     off_scale: Numbers | None = None
 
 
-def read(said: Any, strategy: Strategy) -> Given | None:
+def parse_value(said: Any, strategy: Strategy) -> RecordedValue | None:
     """What a value says, or one for each metric; None for what the strategy never says."""
     output = strategy.step(strategy.last_step).output
     fields = said if isinstance(said, dict) else {output: said}
     plain = replace(strategy, parser="", worded=False)
-    spec = frames.calls(strategy, step=strategy.last_step)[0]
-    reading = outputs.read(plain, json.dumps(fields), spec=spec)
+    spec = frames.list_calls(strategy, step=strategy.last_step)[0]
+    reading = outputs.parse_reply(plain, json.dumps(fields), spec=spec)
     if reading.cause == "unparsable":
         return None
     causes = reading.value.values() if isinstance(reading.value, dict) else [reading.cause]
-    off_scale = _numbers(said, strategy) if OFF_SCALE in causes else None
-    return Given(replace(reading, explanation=""), off_scale)
+    off_scale = _extract_numbers(said, strategy) if OFF_SCALE in causes else None
+    return RecordedValue(replace(reading, explanation=""), off_scale)
 
 
-def offered(strategy: Strategy) -> str:
+def describe_values(strategy: Strategy) -> str:
     """What can be given, in words."""
     output = strategy.step(strategy.last_step).output
     if output == "scores":
@@ -54,14 +54,14 @@ def offered(strategy: Strategy) -> str:
     return ", ".join(listed.get(output, ("true", "false")))
 
 
-def _numbers(said: Any, strategy: Strategy) -> Numbers | None:
+def _extract_numbers(said: Any, strategy: Strategy) -> Numbers | None:
     if not isinstance(said, dict):
         return float(said) if _is_number(said) else None
-    known = scores.keys(strategy)
-    named = {name: one for name, one in said.items() if objects.name(name) in known}
+    known = scores.list_answer_keys(strategy)
+    named = {name: one for name, one in said.items() if objects.normalize_key(name) in known}
     return {name: float(one) for name, one in named.items() if _is_number(one)}
 
 
 def _is_number(value: Any) -> bool:
     is_one = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_one and abs(value) < _LARGEST
+    return is_one and abs(value) < _MAX_NUMBER

@@ -15,20 +15,20 @@ from annotation.models import Item, Membership, Project
 from formats.rows import BadRow
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.preparing import allowing, drawing, pinning, selecting
-from judging.preparing.drawing import Drawn
+from judging.preparing.drawing import DrawnItems
 from judging.prompts import frames
 from judging.recorded import filing, verdicts
-from judging.recorded.filing import PROVIDER, Part, Recording
+from judging.recorded.filing import PROVIDER, CheckedPart, RecordedPart
 from judging.recorded.transcripts import STORED, Transcript
-from judging.recorded.verdicts import Judged, Place
+from judging.recorded.verdicts import JudgedPlace, PlaceKey
 from judging.strategies import Strategy
 
 # Who recorded replies left out some that failed: a run over so many of the items is no part.
-NEARLY_ALL = 0.9
+NEARLY_ALL_SHARE = 0.9
 
 
 @dataclass
-class Report:
+class ImportReport:
     """What became of an import. `runs` are new, `known` were there already; with a row in `bad`
     nothing is stored. Of the new runs' items `differing` have verdicts that differ; in those
     `otherwise` the verdicts decide that were not wanted, since there are no others."""
@@ -42,53 +42,53 @@ class Report:
     bad: list[BadRow] = field(default_factory=list)
 
 
-def store(
+def record_replies(
     project: Project,
-    parts: Iterable[Part],
+    parts: Iterable[RecordedPart],
     *,
     now: datetime,
     wanted: str = "",
     dry_run: bool = False,
     while_labelling: bool = False,
     member: Membership | None = None,
-) -> Report:
+) -> ImportReport:
     """A finished run for each part, unless a row of any part is bad: then none.
 
     `wanted` says which verdicts decide, `stored` or `parsed`; "" the stored ones where a part has
     them. Raises `Refused` where people still label the items, unless `while_labelling` allows it.
     """
-    report, prepared = Report(), []
+    report, prepared = ImportReport(), []
     for part in parts:
-        run = _run(project, part, verdicts.chosen(part.transcripts, wanted))
-        if known := filing.known(run):
+        run = _draft_run(project, part, verdicts.choose_verdicts(part.transcripts, wanted))
+        if known := filing.find_same_run(run):
             report.known.append(known)
-        elif made := _prepare(part, run, report.bad):
+        elif made := _check_part(part, run, report.bad):
             prepared.append(made)
     if report.bad:
         return report
     for one in prepared:
-        _allow(one, while_labelling, member)
+        _check_labelling(one, while_labelling, member)
     for one in prepared:
-        if dry_run or filing.store(one, now):
-            _count(one, report, wanted)
+        if dry_run or filing.store_part(one, now):
+            _add_to_report(one, report, wanted)
         else:
-            report.known += filter(None, [filing.known(one.run)])
+            report.known += filter(None, [filing.find_same_run(one.run)])
     return report
 
 
-def strategy_in(project: Project, version: StrategyVersion) -> Strategy:
+def build_project_strategy(project: Project, version: StrategyVersion) -> Strategy:
     """A strategy as recorded runs of the project have it, with the metrics of its task type."""
-    return pinning.draft(project, version, Endpoint(provider=PROVIDER)).asked()
+    return pinning.draft_run(project, version, Endpoint(provider=PROVIDER)).asked()
 
 
-def _allow(one: Recording, while_labelling: bool, member: Membership | None) -> None:
+def _check_labelling(one: CheckedPart, while_labelling: bool, member: Membership | None) -> None:
     """Raise `Refused` where people still label the items and nobody allows it."""
-    labelling = allowing.being_labelled(one.run, one.drawn.items)
+    labelling = allowing.count_being_labelled(one.run, one.drawn.items)
     allowing.check_labelling(labelling, allowed=while_labelling, member=member)
     one.run.while_labelling, one.run.member = bool(labelling), member
 
 
-def _count(one: Recording, report: Report, wanted: str) -> None:
+def _add_to_report(one: CheckedPart, report: ImportReport, wanted: str) -> None:
     report.runs.append(one.run)
     report.replies += sum(told.is_kept for told in one.part.transcripts)
     report.items += len(one.drawn.items)
@@ -97,39 +97,41 @@ def _count(one: Recording, report: Report, wanted: str) -> None:
         report.otherwise.append(one.run)
 
 
-def _prepare(part: Part, run: Run, bad: list[BadRow]) -> Recording | None:
+def _check_part(part: RecordedPart, run: Run, bad: list[BadRow]) -> CheckedPart | None:
     """The part with what it says of each place; None, and why in `bad`, where it cannot be used."""
-    strategy = strategy_in(run.project, part.version)
-    judged: dict[Place, Judged] = {}
+    strategy = build_project_strategy(run.project, part.version)
+    judged: dict[PlaceKey, JudgedPlace] = {}
     choice = run.pinned["recorded"]["verdicts"]
-    for place, found in verdicts.judge(strategy, part.transcripts, choice).items():
+    for place, found in verdicts.judge_places(strategy, part.transcripts, choice).items():
         if isinstance(found, BadRow):
             bad.append(found)
         else:
             judged[place] = found
-    drawn = _drawn(run.project, strategy, judged)
+    drawn = _draw_items(run.project, strategy, judged)
     there = {(place["key"], place["axis"]) for place in drawn.places}
     lost = [one.transcripts[0] for place, one in judged.items() if place not in there]
-    bad += _lost(run.project, lost)
-    return None if lost or not judged else Recording(part, strategy, run, drawn, judged)
+    bad += _explain_lost(run.project, lost)
+    return None if lost or not judged else CheckedPart(part, strategy, run, drawn, judged)
 
 
-def _drawn(project: Project, strategy: Strategy, judged: Mapping[Place, Judged]) -> Drawn:
+def _draw_items(
+    project: Project, strategy: Strategy, judged: Mapping[PlaceKey, JudgedPlace]
+) -> DrawnItems:
     """The places that the replies speak of, as far as the project has them resolved."""
     # What is decided of a folded run is an error or none, as in detection.
     asked = replace(strategy, frame="detection") if strategy.frame == "fold" else strategy
     keys = {key for key, _ in judged}
-    found = selecting.rows(project, frames.needs(asked), with_duplicates=True)
+    found = selecting.load_rows(project, frames.get_item_needs(asked), with_duplicates=True)
     rows = [row for row in found if row["key"] in keys]
-    places = [place for row in rows for place in drawing.places(asked, row)]
+    places = [place for row in rows for place in drawing.build_places(asked, row)]
     whole = {row["key"] for row in found if not row["duplicate_of"]}
-    is_part = len(whole & keys) < NEARLY_ALL * len(whole)
-    return Drawn(
+    is_part = len(whole & keys) < NEARLY_ALL_SHARE * len(whole)
+    return DrawnItems(
         [place for place in places if (place["key"], place["axis"]) in judged], is_part=is_part
     )
 
 
-def _lost(project: Project, lost: Sequence[Transcript]) -> Iterator[BadRow]:
+def _explain_lost(project: Project, lost: Sequence[Transcript]) -> Iterator[BadRow]:
     """Why there is no place for these replies."""
     items = Item.objects.in_project(project).filter(key__in={told.item for told in lost})
     there = set(items.values_list("key", flat=True))
@@ -140,14 +142,14 @@ def _lost(project: Project, lost: Sequence[Transcript]) -> Iterator[BadRow]:
         yield told.bad("item", f"{told.item} {why}")
 
 
-def _run(project: Project, part: Part, choice: str) -> Run:
+def _draft_run(project: Project, part: RecordedPart, choice: str) -> Run:
     """The run to be, with its endpoint, which is made when the run is stored."""
     endpoint = Endpoint.objects.named(part.endpoint) or Endpoint(
         name=part.endpoint, provider=PROVIDER, model=part.endpoint
     )
     samples = 1 + max(told.sample for told in part.transcripts)
     values: dict[str, Any] = {"kind": Run.Kind.RECORDED, "state": Run.State.FINISHED, "seed": 0}
-    run = pinning.draft(project, part.version, endpoint, samples=samples, **values)
+    run = pinning.draft_run(project, part.version, endpoint, samples=samples, **values)
     run.pinned["recorded"] = {
         "files": sorted({told.row.file for told in part.transcripts}),
         "verdicts": choice,

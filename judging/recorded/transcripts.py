@@ -13,15 +13,15 @@ from formats.rows import BadRow, Row
 from judging.prompts import frames
 from judging.prompts.frames import CallSpec
 from judging.providers import openai_compatible
-from judging.providers.errors import EvaluatorError, fit_to_show
+from judging.providers.errors import EvaluatorError, redact_message
 from judging.recorded import given
 from judging.recorded.given import Numbers
 from judging.replies import outputs
-from judging.replies.outputs import Reading
+from judging.replies.outputs import ParsedReply
 from judging.strategies import Strategy
 
 # A row that says which detector and prompt it is from, where the published folders tell it.
-STRATEGIES = {
+PUBLISHED_STRATEGIES = {
     "simple_prompt_baseline/baseline_errordetection_prompt_1": "detect-1a",
     "simple_prompt_baseline/baseline_errordetection_prompt_2": "detect-1b",
     "simple_prompt_baseline/baseline_errordetection_prompt_3": "detect-2a",
@@ -30,14 +30,14 @@ STRATEGIES = {
     "self_consistency/baseline_errordetection_prompt_1": "detect-self-consistency",
     "majority_vote/majority_vote": "majority",
 }
-MOST_SAMPLES = 1000
+MAX_SAMPLES = 1000
 STORED = "stored"
-CAUSES = (
+RECORDED_CAUSES = (
     "refused", "filtered", "truncated", "off_scale", "unparsable", "rejected", "rate-limited",
     "timed_out", "unavailable",
 )  # fmt: skip
 
-_UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
+_UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _CAUSES_OF_STATUS = {0: "timed_out", 408: "timed_out", 429: "rate-limited"}
 
 
@@ -66,7 +66,7 @@ class Transcript:
     model: str = ""
     tokens_in: int | None = None
     tokens_out: int | None = None
-    stored: Reading | None = None
+    stored: ParsedReply | None = None
     off_scale: Numbers | None = None
     cause: str = ""
     message: str = ""
@@ -81,50 +81,50 @@ class Transcript:
         return BadRow(self.row.file, self.row.line, field, reason)
 
 
-def check(rows: Iterable[Row | BadRow], strategy: Strategy) -> Iterator[Transcript | BadRow]:
+def parse_rows(rows: Iterable[Row | BadRow], strategy: Strategy) -> Iterator[Transcript | BadRow]:
     """Each row as a reply to the strategy, or why it cannot be one."""
     for row in rows:
         if isinstance(row, BadRow):
             yield row
             continue
         try:
-            yield _transcript(row, strategy)
+            yield _parse_row(row, strategy)
         except _FaultError as fault:
             yield BadRow(row.file, row.line, fault.field, str(fault))
 
 
-def _transcript(row: Row, strategy: Strategy) -> Transcript:
+def _parse_row(row: Row, strategy: Strategy) -> Transcript:
     values = row.values
     if strategy.frame == "fold":
-        return _vote(row, strategy)
+        return _parse_vote(row, strategy)
     told = Transcript(
         row=row,
         item=_item(values),
         spec=_spec(values, strategy),
-        sample=_whole(values, "sample", MOST_SAMPLES),
-        decided=_decided(values, "decided") if "decided" in values else (),
+        sample=_whole(values, "sample", MAX_SAMPLES),
+        decided=_parse_decided(values, "decided") if "decided" in values else (),
     )
     if told.decided and strategy.frame != "detection":
         raise _FaultError("decided", "is for error detection alone. Give a value.")
     if "body" in values or "error" in values:
-        return _answered(told, values)
-    return _said(told, values, strategy)
+        return _parse_provider_reply(told, values)
+    return _parse_result(told, values, strategy)
 
 
-def _said(told: Transcript, values: Mapping[str, Any], strategy: Strategy) -> Transcript:
+def _parse_result(told: Transcript, values: Mapping[str, Any], strategy: Strategy) -> Transcript:
     """The reply, or what was read in it, or why there is none, as the row has them by name."""
     text, cause = values.get("text"), _cause(values)
     if not isinstance(text, str | None):
         raise _FaultError("text", "is not text. Put it in quotes, or leave it out.")
     told = replace(
         told,
-        text=None if text is None else outputs.storable(text),
+        text=None if text is None else outputs.strip_unstorable(text),
         finish=_word(values, "finish") or "stop",
         model=_word(values, "model"),
         tokens_in=_tokens(values, "tokens_in"),
         tokens_out=_tokens(values, "tokens_out"),
         cause=cause if text is None else "",
-        **_stored(values, strategy, cause),
+        **_parse_stored(values, strategy, cause),
     )
     if told.text is None and told.stored is None and not (told.cause or told.decided):
         raise _FaultError("text", "is missing. Give a text, a value, values, or a cause.")
@@ -144,7 +144,7 @@ def _spec(values: Mapping[str, Any], strategy: Strategy) -> CallSpec:
     axes = [one.slug for one in strategy.axes]
     if axis not in (axes or [""]):
         raise _FaultError("axis", f"is {axis!r}; the strategy has {', '.join(axes) or 'none'}.")
-    known = frames.calls(strategy, axis=axis, step=strategy.last_step)
+    known = frames.list_calls(strategy, axis=axis, step=strategy.last_step)
     if not known:
         return CallSpec("")
     role, order = _word(values, "role"), _whole(values, "order", 9)
@@ -157,19 +157,19 @@ def _spec(values: Mapping[str, Any], strategy: Strategy) -> CallSpec:
     return spec
 
 
-def _answered(told: Transcript, values: Mapping[str, Any]) -> Transcript:
+def _parse_provider_reply(told: Transcript, values: Mapping[str, Any]) -> Transcript:
     """The reply of a provider as a batch keeps it."""
     if "error" in values:
         status = values["status"]
         cause = _CAUSES_OF_STATUS.get(status, "rejected" if status < 500 else "unavailable")
-        return replace(told, cause=cause, message=fit_to_show(str(values["error"])))
+        return replace(told, cause=cause, message=redact_message(str(values["error"])))
     try:
-        said = openai_compatible.recorded(values["body"], _UNKNOWN)
+        said = openai_compatible.parse_recorded(values["body"], _UNKNOWN_TIME)
     except EvaluatorError as error:
         raise _FaultError("response.body", f"{error} Give the batch's output file.") from error
     return replace(
         told,
-        text=outputs.storable(said.text),
+        text=outputs.strip_unstorable(said.text),
         finish=said.finish,
         model=said.model,
         tokens_in=said.tokens_in,
@@ -177,7 +177,7 @@ def _answered(told: Transcript, values: Mapping[str, Any]) -> Transcript:
     )
 
 
-def _vote(row: Row, strategy: Strategy) -> Transcript:
+def _parse_vote(row: Row, strategy: Strategy) -> Transcript:
     """What votes came to, of which no reply is kept."""
     values = row.values
     if strategy.fold != "majority":
@@ -187,36 +187,36 @@ def _vote(row: Row, strategy: Strategy) -> Transcript:
         )
     if "text" in values:
         raise _FaultError("text", "is one reply, and a vote is over many. Leave it out.")
-    decided = _decided(values, "decided" if "decided" in values else "value")
+    decided = _parse_decided(values, "decided" if "decided" in values else "value")
     return Transcript(row=row, item=_item(values), spec=CallSpec(""), sample=0, decided=decided)
 
 
-def _decided(values: Mapping[str, Any], name: str) -> tuple[str | None, ...]:
+def _parse_decided(values: Mapping[str, Any], name: str) -> tuple[str | None, ...]:
     decided = values.get(name, "")
     if decided not in ("error", "no_error", None):
         raise _FaultError(name, f"is {str(decided)[:40]!r}. Give error, no_error or null.")
     return (decided,)
 
 
-def _stored(values: Mapping[str, Any], strategy: Strategy, cause: str) -> dict[str, Any]:
+def _parse_stored(values: Mapping[str, Any], strategy: Strategy, cause: str) -> dict[str, Any]:
     """What somebody else read in the reply: a value, or one for each metric."""
     name = "values" if "values" in values else "value"
     if name not in values:
         return {}
     if values[name] is None:
-        return {"stored": Reading(None, cause=cause or "unparsable")}
-    found = given.read(values[name], strategy)
+        return {"stored": ParsedReply(None, cause=cause or "unparsable")}
+    found = given.parse_value(values[name], strategy)
     if found is None:
         shown = f"is {str(values[name])[:60]!r}, which {strategy.slug} never says"
-        raise _FaultError(name, f"{shown}. Give {given.offered(strategy)}, or null.")
+        raise _FaultError(name, f"{shown}. Give {given.describe_values(strategy)}, or null.")
     path = STORED if found.reading.value is not None else ""
     return {"stored": replace(found.reading, path=path), "off_scale": found.off_scale}
 
 
 def _cause(values: Mapping[str, Any]) -> str:
     cause = _word(values, "cause")
-    if cause and cause not in CAUSES:
-        raise _FaultError("cause", f"is {cause[:40]!r}; causes are {', '.join(CAUSES)}.")
+    if cause and cause not in RECORDED_CAUSES:
+        raise _FaultError("cause", f"is {cause[:40]!r}; causes are {', '.join(RECORDED_CAUSES)}.")
     return cause
 
 

@@ -20,38 +20,43 @@ from judging.replies.judged import (
     Decision,
     first_cause,
 )
-from judging.replies.outputs import Reading
+from judging.replies.outputs import ParsedReply
 from judging.strategies import TOTAL, Strategy
 
-Readings = Mapping[CallSpec, Reading]
+Readings = Mapping[CallSpec, ParsedReply]
 
 # What `values` holds beside metrics, and so no number of any.
-PARTS_MISSING = "missing"
+MISSING_KEY = "missing"
 
 # shown order -> verdict -> what it says of the item
-_MEANS = {
+_VERDICT_MEANINGS = {
     1: {"A": "gold", "B": "perturbed", "both good": "both_good", "both unacceptable": "both_bad"},
     2: {"A": "perturbed", "B": "gold", "both good": "both_good", "both unacceptable": "both_bad"},
 }
-_DETAIL = {"gold": "G", "perturbed": "P", "both_good": "both_good", "both_bad": "both_bad"}
+_DETAIL_OF_MEANING = {
+    "gold": "G",
+    "perturbed": "P",
+    "both_good": "both_good",
+    "both_bad": "both_bad",
+}
 _SIDES = {"gold", "perturbed"}
 # Sums of floats that should be equal may differ by less.
-_NEAR = 1e-9
+_TOLERANCE = 1e-9
 
 
-def once(strategy: Strategy, readings: Readings) -> Decision:
+def decide_sample(strategy: Strategy, readings: Readings) -> Decision:
     """What one sample says: a reading for each call of the frame, in the frame's order."""
-    return _FRAMES[strategy.frame](strategy, readings)
+    return _DECIDERS[strategy.frame](strategy, readings)
 
 
-def compared(gold: float, perturbed: float) -> tuple[str, str]:
+def compare_scores(gold: float, perturbed: float) -> tuple[str, str]:
     """Result and detail of two scores: a lower one for the perturbed answer detects."""
-    if perturbed < gold - _NEAR:
+    if perturbed < gold - _TOLERANCE:
         return DETECTED, "lower"
-    return UNDETECTED, "higher" if perturbed > gold + _NEAR else "equal"
+    return UNDETECTED, "higher" if perturbed > gold + _TOLERANCE else "equal"
 
 
-def against_top(strategy: Strategy, score: float) -> tuple[str, str]:
+def compare_with_top(strategy: Strategy, score: float) -> tuple[str, str]:
     """Result and detail of a score against gold: anything below the top detects.
 
     On a scale with steps the detail counts the steps below the top: top-1, top-2, then lower; a
@@ -59,15 +64,15 @@ def against_top(strategy: Strategy, score: float) -> tuple[str, str]:
     """
     if strategy.top is None or strategy.scale is None:
         raise ValueError(f"strategy {strategy.slug!r} has no top to compare with")
-    if score >= strategy.top - _NEAR:
+    if score >= strategy.top - _TOLERANCE:
         return UNDETECTED, "top"
     if strategy.scale.step is None:
         return DETECTED, "lower"
-    steps = ceil((strategy.top - score) / strategy.scale.step - _NEAR)
+    steps = ceil((strategy.top - score) / strategy.scale.step - _TOLERANCE)
     return DETECTED, f"top-{steps}" if steps <= 2 else "lower"
 
 
-def scored(found: Mapping[str, float | str], *, total: bool = False) -> Decision:
+def decide_scores(found: Mapping[str, float | str], *, total: bool = False) -> Decision:
     """Numbers by metric, a cause in the place of one that was not read; scored if one was.
 
     `values` has every metric, None where it was not read, and then "missing" with the causes. With
@@ -78,48 +83,50 @@ def scored(found: Mapping[str, float | str], *, total: bool = False) -> Decision
     if total:
         values[TOTAL] = None if missing else sum(values.values())
     if missing:
-        values[PARTS_MISSING] = missing
+        values[MISSING_KEY] = missing
     if len(missing) == len(found):
         return Decision(MISSING, cause=first_cause(missing.values()), values=values)
     return Decision(SCORED, values=values)
 
 
-def made(strategy: Strategy, readings: Iterable[Reading], texts: Mapping[str, Any]) -> Decision:
+def decide_generated(
+    strategy: Strategy, readings: Iterable[ParsedReply], texts: Mapping[str, Any]
+) -> Decision:
     """What a generator's replies for one item came to: made if one of them gave a text that is fit
     for the item's own.
 
     `values`: how many did, as "made", and how many did not by cause, as "missing". The texts
     themselves stay with the readings.
     """
-    said = [unfit.judged(strategy, reading, texts) for reading in readings]
+    said = [unfit.mark_unusable(strategy, reading, texts) for reading in readings]
     missing = Counter(reading.cause for reading in said if reading.value is None)
-    values = {"made": len(said) - missing.total(), PARTS_MISSING: dict(missing)}
+    values = {"made": len(said) - missing.total(), MISSING_KEY: dict(missing)}
     if missing.total() == len(said):
         return Decision(MISSING, cause=first_cause(missing), values=values)
     return Decision(MADE, values=values)
 
 
-def _single(strategy: Strategy, readings: Readings) -> Decision:
+def _decide_single(strategy: Strategy, readings: Readings) -> Decision:
     """Gold and perturbed answer scored apart; `values`: both scores by role, None if missing."""
     values = {spec.role: _number(reading) for spec, reading in readings.items()}
     gold, perturbed = values["gold"], values["perturbed"]
     if gold is None or perturbed is None:
-        return Decision(MISSING, cause=_cause(readings.values()), values=values)
-    result, detail = compared(gold, perturbed)
+        return Decision(MISSING, cause=_find_first_cause(readings.values()), values=values)
+    result, detail = compare_scores(gold, perturbed)
     return Decision(result, detail, values=values)
 
 
-def _reference(strategy: Strategy, readings: Readings) -> Decision:
+def _decide_reference(strategy: Strategy, readings: Readings) -> Decision:
     """The perturbed answer scored against gold; `values`: its score."""
     (score,) = (_number(reading) for reading in readings.values())
     values = {"perturbed": score}
     if score is None:
-        return Decision(MISSING, cause=_cause(readings.values()), values=values)
-    result, detail = against_top(strategy, score)
+        return Decision(MISSING, cause=_find_first_cause(readings.values()), values=values)
+    result, detail = compare_with_top(strategy, score)
     return Decision(result, detail, values=values)
 
 
-def _pair(strategy: Strategy, readings: Readings) -> Decision:
+def _decide_pair(strategy: Strategy, readings: Readings) -> Decision:
     """Both orders: gold chosen in both detects. Either reply missing leaves the item missing.
 
     `values`: what each order means, by `gold_first` and `perturbed_first`. One parsed order is
@@ -130,31 +137,37 @@ def _pair(strategy: Strategy, readings: Readings) -> Decision:
     first, second = (_meaning(spec, reading) for spec, reading in readings.items())
     values: dict[str, Any] = {"gold_first": first, "perturbed_first": second}
     if first is None and second is None:
-        return Decision(MISSING, cause=_cause(readings.values()), values=values)
+        return Decision(MISSING, cause=_find_first_cause(readings.values()), values=values)
     if first is None or second is None:
         values["chose_gold"] = "gold" in (first, second)
-        values["missing"] = _cause(readings.values())
+        values["missing"] = _find_first_cause(readings.values())
         return Decision(MISSING, cause=ONE_ORDER, values=values)
     if first != second:
         values["order_effect"] = _order_effect(first, second)
         return Decision(UNDETECTED, "mixed", values=values)
-    return Decision(DETECTED if first == "gold" else UNDETECTED, _DETAIL[first], values=values)
+    return Decision(
+        DETECTED if first == "gold" else UNDETECTED, _DETAIL_OF_MEANING[first], values=values
+    )
 
 
-def _detection(strategy: Strategy, readings: Readings) -> Decision:
+def _decide_detection(strategy: Strategy, readings: Readings) -> Decision:
     """Error or no_error, which is the detail; right or wrong it becomes beside the truth."""
-    return _said(readings, {"error": (DETECTED, "error"), "no_error": (UNDETECTED, "no_error")})
+    return _decide_by_meaning(
+        readings, {"error": (DETECTED, "error"), "no_error": (UNDETECTED, "no_error")}
+    )
 
 
-def _explanation(strategy: Strategy, readings: Readings) -> Decision:
+def _decide_explanation(strategy: Strategy, readings: Readings) -> Decision:
     """Whether an explanation reports an error.
 
     An unreadable reply is missing here, so that it is listed; figures count it as not found.
     """
-    return _said(readings, {True: (DETECTED, "found"), False: (UNDETECTED, "not_found")})
+    return _decide_by_meaning(
+        readings, {True: (DETECTED, "found"), False: (UNDETECTED, "not_found")}
+    )
 
 
-def _said(readings: Readings, means: Mapping[Any, tuple[str, str]]) -> Decision:
+def _decide_by_meaning(readings: Readings, means: Mapping[Any, tuple[str, str]]) -> Decision:
     """`values`: what was said, as "said"."""
     (reading,) = readings.values()
     values = {"said": reading.value}
@@ -164,23 +177,23 @@ def _said(readings: Readings, means: Mapping[Any, tuple[str, str]]) -> Decision:
     return Decision(result, detail, values=values)
 
 
-def _metrics(strategy: Strategy, readings: Readings) -> Decision:
+def _decide_metrics(strategy: Strategy, readings: Readings) -> Decision:
     """One number a metric. A rubric, and whatever is decided by its total, has a total."""
     (reading,) = readings.values()
     said = reading.value if isinstance(reading.value, dict) else {}
     unread = reading.cause or "unparsable"
     found = {metric.slug: said.get(metric.slug, unread) for metric in strategy.metrics}
-    return scored(found, total=strategy.frame == "rubric" or strategy.decides == TOTAL)
+    return decide_scores(found, total=strategy.frame == "rubric" or strategy.decides == TOTAL)
 
 
-def _matching(strategy: Strategy, readings: Readings) -> Decision:
+def _decide_matching(strategy: Strategy, readings: Readings) -> Decision:
     """One number, under "score"."""
     (reading,) = readings.values()
     number = _number(reading)
-    return scored({"score": reading.cause if number is None else number})
+    return decide_scores({"score": reading.cause if number is None else number})
 
 
-def _number(reading: Reading) -> float | None:
+def _number(reading: ParsedReply) -> float | None:
     return float(reading.value) if isinstance(reading.value, int | float) else None
 
 
@@ -188,8 +201,8 @@ def _or_none(value: float | str) -> float | None:
     return None if isinstance(value, str) else float(value)
 
 
-def _meaning(spec: CallSpec, reading: Reading) -> str | None:
-    return None if reading.value is None else _MEANS[spec.order][str(reading.value)]
+def _meaning(spec: CallSpec, reading: ParsedReply) -> str | None:
+    return None if reading.value is None else _VERDICT_MEANINGS[spec.order][str(reading.value)]
 
 
 def _order_effect(first: str, second: str) -> str:
@@ -199,17 +212,17 @@ def _order_effect(first: str, second: str) -> str:
     return "half_tie" if _SIDES & {first, second} else ""
 
 
-def _cause(readings: Iterable[Reading]) -> str:
+def _find_first_cause(readings: Iterable[ParsedReply]) -> str:
     return first_cause({reading.cause for reading in readings if reading.value is None})
 
 
-_FRAMES: dict[str, Callable[[Strategy, Readings], Decision]] = {
-    "single": _single,
-    "pair": _pair,
-    "reference": _reference,
-    "detection": _detection,
-    "rating": _metrics,
-    "rubric": _metrics,
-    "matching": _matching,
-    "explanation": _explanation,
+_DECIDERS: dict[str, Callable[[Strategy, Readings], Decision]] = {
+    "single": _decide_single,
+    "pair": _decide_pair,
+    "reference": _decide_reference,
+    "detection": _decide_detection,
+    "rating": _decide_metrics,
+    "rubric": _decide_metrics,
+    "matching": _decide_matching,
+    "explanation": _decide_explanation,
 }

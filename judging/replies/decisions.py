@@ -6,9 +6,9 @@ What one sample says stands in deciding, how several are folded in folding.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judging.prompts.frames import CallSpec, calls
+from judging.prompts.frames import CallSpec, list_calls
 from judging.replies import deciding, folding
-from judging.replies.folding import Decided
+from judging.replies.folding import DecisionLike
 from judging.replies.judged import (
     CAUSES,
     DETECTED,
@@ -19,18 +19,26 @@ from judging.replies.judged import (
     UNDETECTED,
     Decision,
 )
-from judging.replies.outputs import Reading
+from judging.replies.outputs import ParsedReply
 from judging.strategies import Strategy
 
 __all__ = [
-    "CAUSES", "DETECTED", "MADE", "MISSING", "ONE_ORDER", "SCORED", "UNDETECTED", "Decision",
-    "decide", "fold",
+    "CAUSES",
+    "DETECTED",
+    "MADE",
+    "MISSING",
+    "ONE_ORDER",
+    "SCORED",
+    "UNDETECTED",
+    "Decision",
+    "combine",
+    "decide",
 ]  # fmt: skip
 
 
 def decide(
     strategy: Strategy,
-    readings: Mapping[tuple[CallSpec, int], Reading],
+    readings: Mapping[tuple[CallSpec, int], ParsedReply],
     *,
     texts: Mapping[str, Any] | None = None,
 ) -> Decision:
@@ -47,17 +55,20 @@ def decide(
     if len(axes) > 1:
         raise ValueError(f"readings of {len(axes)} axes, and an outcome is of one")
     if strategy.generates:
-        return deciding.made(strategy, readings.values(), texts or {})
-    specs = calls(strategy, axis=next(iter(axes), ""), step=strategy.last_step)
+        return deciding.decide_generated(strategy, readings.values(), texts or {})
+    specs = list_calls(strategy, axis=next(iter(axes), ""), step=strategy.last_step)
     samples = sorted({sample for _, sample in readings}) or [0]
-    parts = [deciding.once(strategy, _of_sample(specs, readings, sample)) for sample in samples]
+    parts = [
+        deciding.decide_sample(strategy, _select_sample(specs, readings, sample))
+        for sample in samples
+    ]
     if len(parts) == 1:
         return parts[0]
-    return folding.votes(parts) if strategy.votes else folding.repeats(parts)
+    return folding.combine_votes(parts) if strategy.votes else folding.combine_repeats(parts)
 
 
-def fold(
-    strategy: Strategy, outcomes: Sequence[Decided], *, source: Strategy | None = None
+def combine(
+    strategy: Strategy, outcomes: Sequence[DecisionLike], *, source: Strategy | None = None
 ) -> Decision:
     """The outcome of an item in a derived run, from those that its source runs gave it.
 
@@ -69,13 +80,13 @@ def fold(
     if not outcomes:
         raise ValueError("no outcome to fold")
     if strategy.fold == "majority":
-        return folding.votes(outcomes)
-    return folding.panel(outcomes, source)
+        return folding.combine_votes(outcomes)
+    return folding.combine_panel(outcomes, source)
 
 
-def _of_sample(
-    specs: Sequence[CallSpec], readings: Mapping[tuple[CallSpec, int], Reading], sample: int
-) -> dict[CallSpec, Reading]:
+def _select_sample(
+    specs: Sequence[CallSpec], readings: Mapping[tuple[CallSpec, int], ParsedReply], sample: int
+) -> dict[CallSpec, ParsedReply]:
     absent = [spec for spec in specs if (spec, sample) not in readings]
     if absent:
         raise ValueError(f"no reading of {absent[0]}, so the item is not decided yet")

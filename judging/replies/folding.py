@@ -15,14 +15,14 @@ from judging.replies import deciding
 from judging.replies.judged import DETECTED, MISSING, SCORED, UNDETECTED, Decision, first_cause
 from judging.strategies import TOTAL, Strategy
 
-PARTS = "parts"
+PARTS_KEY = "parts"
 # what is said where nobody says what was outvoted
-_DENIED = {"error": "no_error", "found": "not_found", "G": "mixed"}
+_OPPOSITE_DETAIL = {"error": "no_error", "found": "not_found", "G": "mixed"}
 
-Fold = Callable[[list[float]], float]
+Average = Callable[[list[float]], float]
 
 
-class Decided(Protocol):
+class DecisionLike(Protocol):
     """A decision, or the outcome that was made of one."""
 
     @property
@@ -35,19 +35,19 @@ class Decided(Protocol):
     def values(self) -> dict[str, Any]: ...
 
 
-def repeats(parts: Sequence[Decided]) -> Decision:
+def combine_repeats(parts: Sequence[DecisionLike]) -> Decision:
     """The same question asked again: an item's value is the share of parsed repeats that detect.
 
     Detected if that is more than half, so a tie is undetected. Numbers are means over the repeats
     that have them. Missing, with the first cause, if no repeat was parsed.
     """
     if _is_scored(parts):
-        return _scored(parts, mean)
+        return _combine_scores(parts, mean)
     there = [part for part in parts if part.result != MISSING]
-    return _of_two(parts, needed=len(there) / 2)
+    return _combine_detections(parts, needed=len(there) / 2)
 
 
-def votes(parts: Sequence[Decided]) -> Decision:
+def combine_votes(parts: Sequence[DecisionLike]) -> Decision:
     """The majority of all members: detected if more than half say so, missing ones in the total.
 
     So two of four do not, nor do two of five of which three are missing. `share` is among the
@@ -56,11 +56,11 @@ def votes(parts: Sequence[Decided]) -> Decision:
     middle one, as study 003 has it for people.
     """
     if _is_scored(parts):
-        return _scored(parts, median)
-    return _of_two(parts, needed=len(parts) / 2)
+        return _combine_scores(parts, median)
+    return _combine_detections(parts, needed=len(parts) / 2)
 
 
-def panel(parts: Sequence[Decided], source: Strategy | None = None) -> Decision:
+def combine_panel(parts: Sequence[DecisionLike], source: Strategy | None = None) -> Decision:
     """The mean of several evaluators: scores are averaged first, and compared then.
 
     Gold and perturbed answer: the mean scores of the members that gave both. Against a reference:
@@ -69,15 +69,15 @@ def panel(parts: Sequence[Decided], source: Strategy | None = None) -> Decision:
     Missing if no member was parsed. Raises ValueError for what has no scores to average.
     """
     if _is_scored(parts):
-        return _scored(parts, mean)
+        return _combine_scores(parts, mean)
     there = [part for part in parts if part.result != MISSING]
     values = _numbers(there)
     if not there:
         return _missing(parts)
     if values.keys() >= {"gold", "perturbed"}:
-        result, detail = deciding.compared(values["gold"], values["perturbed"])
+        result, detail = deciding.compare_scores(values["gold"], values["perturbed"])
     elif "perturbed" in values and source:
-        result, detail = deciding.against_top(source, values["perturbed"])
+        result, detail = deciding.compare_with_top(source, values["perturbed"])
     else:
         raise ValueError("there are no scores to average, or none with a top: take a majority")
     return Decision(result, detail, values=values | _parts(parts), share=_share(there))
@@ -87,7 +87,7 @@ def mean(numbers: Sequence[float]) -> float:
     return fsum(numbers) / len(numbers)
 
 
-def _of_two(parts: Sequence[Decided], needed: float) -> Decision:
+def _combine_detections(parts: Sequence[DecisionLike], needed: float) -> Decision:
     """Detected if more than `needed` parts are; the detail is the most frequent on that side."""
     there = [part for part in parts if part.result != MISSING]
     if not there:
@@ -95,40 +95,40 @@ def _of_two(parts: Sequence[Decided], needed: float) -> Decision:
     detecting = sum(part.result == DETECTED for part in there)
     result = DETECTED if detecting > needed else UNDETECTED
     values = _numbers(there) | _parts(parts)
-    return Decision(result, _detail(result, there), values=values, share=_share(there))
+    return Decision(result, _choose_detail(result, there), values=values, share=_share(there))
 
 
-def _detail(result: str, there: Sequence[Decided]) -> str:
+def _choose_detail(result: str, there: Sequence[DecisionLike]) -> str:
     """Nobody may be on the winning side: two of five detect, three are missing."""
     details = Counter(part.detail for part in there if part.result == result)
     if details:
         return details.most_common(1)[0][0]
-    return _DENIED.get(there[0].detail, "outvoted")
+    return _OPPOSITE_DETAIL.get(there[0].detail, "outvoted")
 
 
-def _scored(parts: Sequence[Decided], fold: Fold) -> Decision:
+def _combine_scores(parts: Sequence[DecisionLike], fold: Average) -> Decision:
     metrics = dict.fromkeys(name for part in parts for name in _metrics(part))
     found: dict[str, float | str] = {}
     for name in metrics:
         given = [number for part in parts if _is_number(number := part.values.get(name))]
-        found[name] = fold(given) if given else _cause_of(name, parts)
+        found[name] = fold(given) if given else _find_metric_cause(name, parts)
     total = any(TOTAL in part.values for part in parts)
-    decision = deciding.scored(found, total=total)
+    decision = deciding.decide_scores(found, total=total)
     return replace(decision, values=decision.values | _parts(parts))
 
 
-def _metrics(part: Decided) -> list[str]:
+def _metrics(part: DecisionLike) -> list[str]:
     """Those it has a number of, and those it says are missing."""
     there = [name for name, value in part.values.items() if _is_number(value) and name != TOTAL]
-    return [*there, *part.values.get(deciding.PARTS_MISSING, ())] if _scores(part) else []
+    return [*there, *part.values.get(deciding.MISSING_KEY, ())] if _has_scores(part) else []
 
 
-def _cause_of(name: str, parts: Sequence[Decided]) -> str:
-    missing = (part.values.get(deciding.PARTS_MISSING, {}) for part in parts if _scores(part))
+def _find_metric_cause(name: str, parts: Sequence[DecisionLike]) -> str:
+    missing = (part.values.get(deciding.MISSING_KEY, {}) for part in parts if _has_scores(part))
     return first_cause({causes[name] for causes in missing if name in causes})
 
 
-def _numbers(there: Sequence[Decided]) -> dict[str, float]:
+def _numbers(there: Sequence[DecisionLike]) -> dict[str, float]:
     """The mean of what is a number in every part."""
     return {
         name: mean([part.values[name] for part in there])
@@ -141,29 +141,29 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_scored(parts: Sequence[Decided]) -> bool:
-    return any(_scores(part) for part in parts)
+def _is_scored(parts: Sequence[DecisionLike]) -> bool:
+    return any(_has_scores(part) for part in parts)
 
 
-def _scores(part: Decided) -> bool:
+def _has_scores(part: DecisionLike) -> bool:
     return part.result == SCORED
 
 
-def _share(there: Sequence[Decided]) -> float:
+def _share(there: Sequence[DecisionLike]) -> float:
     return sum(part.result == DETECTED for part in there) / len(there)
 
 
-def _missing(parts: Sequence[Decided]) -> Decision:
+def _missing(parts: Sequence[DecisionLike]) -> Decision:
     return Decision(
         MISSING, cause=first_cause({part.cause for part in parts}), values=_parts(parts)
     )
 
 
-def _parts(parts: Sequence[Decided]) -> dict[str, Any]:
-    return {PARTS: [_part(part) for part in parts]}
+def _parts(parts: Sequence[DecisionLike]) -> dict[str, Any]:
+    return {PARTS_KEY: [_part(part) for part in parts]}
 
 
-def _part(part: Decided) -> dict[str, Any]:
+def _part(part: DecisionLike) -> dict[str, Any]:
     said = {"cause": part.cause} if part.result == MISSING else {"detail": part.detail}
-    inner = {name: value for name, value in part.values.items() if name != PARTS}
+    inner = {name: value for name, value in part.values.items() if name != PARTS_KEY}
     return {"result": part.result, **said, "values": inner}

@@ -12,23 +12,24 @@ from typing import Any, NamedTuple
 from judging.prompts.declared import Scale
 from judging.replies import objects
 
-NUMBER = r"[-+−]?[0-9]{1,15}(?:\.[0-9]{1,15})?"
-OUT_OF = r"\s{0,3}(?:/|out of)\s{0,3}"
-NO_MORE = r"(?![\w%/]|[.,][0-9])"
+NUMBER_PATTERN = r"[-+−]?[0-9]{1,15}(?:\.[0-9]{1,15})?"
+OUT_OF_PATTERN = r"\s{0,3}(?:/|out of)\s{0,3}"
+NUMBER_END = r"(?![\w%/]|[.,][0-9])"
 # no percentage, date, decimal comma, range, or choice between two numbers
 _ALONE = r"(?![\w%/]|[.,][0-9]|\s{0,3}(?:-|–|to\b|or\b)\s{0,3}[0-9])"
 _SCORE = re.compile(
-    rf"[\s\"'*_`(\[]{{0,9}}({NUMBER})(?:{OUT_OF}([0-9]{{1,6}}){NO_MORE}|{_ALONE})", re.IGNORECASE
+    rf"[\s\"'*_`(\[]{{0,9}}({NUMBER_PATTERN})(?:{OUT_OF_PATTERN}([0-9]{{1,6}}){NUMBER_END}|{_ALONE})",
+    re.IGNORECASE,
 )
 
 # a letter has to be a capital and to be followed by an end, or "A tie" would be a verdict
-SAID = r"(?-i:(?:[Rr]esponse[ ])?[AB])\b|both[ _-](?:good|unacceptable)\b"
-ENDS = (
+VERDICT_PATTERN = r"(?-i:(?:[Rr]esponse[ ])?[AB])\b|both[ _-](?:good|unacceptable)\b"
+VERDICT_END = (
     r"[\"'*_`)\]]{0,4}[ \t]{0,3}"
     r"(?!(?:,|/|\||and\b|or\b)[ \t]{0,3}(?:or[ ])?[\"'*_`\[]{0,4}(?:[AB]\b|both\b|response\b))"
     r"(?:\Z|[.;:!,(}\r\n]|-[ ]|[–—]|(?:because|since|as|is|wins)\b)"
 )
-_VERDICT = re.compile(rf"\s{{0,9}}({SAID}){ENDS}", re.IGNORECASE)
+_VERDICT = re.compile(rf"\s{{0,9}}({VERDICT_PATTERN}){VERDICT_END}", re.IGNORECASE)
 
 _WORD = re.compile(r"[\"'*_`(\[\s]{0,9}([a-z]{2,5})\b(?!\s{0,3}(?:/|\||or\b))", re.IGNORECASE)
 _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
@@ -39,18 +40,20 @@ _DETECTION = re.compile(
 _MARKUP = " \t\r\n\"'*_`.()[]"
 
 
-class Value(NamedTuple):
+class ParsedValue(NamedTuple):
     """An answer's worth, or None with a cause: unparsable or off_scale."""
 
     value: float | str | bool | None
     cause: str = ""
 
 
-UNPARSABLE = Value(None, "unparsable")
-OFF_SCALE = Value(None, "off_scale")
+UNPARSABLE = ParsedValue(None, "unparsable")
+OFF_SCALE = ParsedValue(None, "off_scale")
 
 
-def score(raw: Any, scale: Scale | None, admits: Callable[[float], bool] | None = None) -> Value:
+def parse_score(
+    raw: Any, scale: Scale | None, admits: Callable[[float], bool] | None = None
+) -> ParsedValue:
     """A number, or a text that begins with one; true and false are none.
 
     `admits` says which numbers of the scale may be given, if not all its steps; without a scale
@@ -58,13 +61,13 @@ def score(raw: Any, scale: Scale | None, admits: Callable[[float], bool] | None 
     """
     admits = admits or (scale.admits if scale else math.isfinite)
     if isinstance(raw, str):
-        return _score_in(raw, scale, admits)
+        return _parse_score_phrase(raw, scale, admits)
     if isinstance(raw, bool) or not isinstance(raw, int | float):
         return UNPARSABLE
-    return _on_scale(float(raw), admits)
+    return _check_scale(float(raw), admits)
 
 
-def verdict(raw: Any, offered: Sequence[str]) -> Value:
+def parse_verdict(raw: Any, offered: Sequence[str]) -> ParsedValue:
     """A verdict as it was offered; one that was not is unparsable."""
     if not isinstance(raw, str):
         return UNPARSABLE
@@ -72,34 +75,36 @@ def verdict(raw: Any, offered: Sequence[str]) -> Value:
     name = re.sub(r"[\s_-]+", " ", said[1] if said else raw[:60]).strip(_MARKUP).casefold()
     known = {verdict.casefold(): verdict for verdict in offered}
     found = known.get(name.removeprefix("response "))
-    return Value(found) if found else UNPARSABLE
+    return ParsedValue(found) if found else UNPARSABLE
 
 
-def flag(raw: Any) -> Value:
+def parse_flag(raw: Any) -> ParsedValue:
     """True or false, or a text that begins with true, false, yes or no."""
     if isinstance(raw, bool):
-        return Value(raw)
+        return ParsedValue(raw)
     said = _WORD.match(raw) if isinstance(raw, str) else None
     found = _FLAGS.get(said[1].lower()) if said else None
-    return UNPARSABLE if found is None else Value(found)
+    return UNPARSABLE if found is None else ParsedValue(found)
 
 
-def detection(raw: Any) -> Value:
+def parse_detection(raw: Any) -> ParsedValue:
     """ "error" or "no_error", or a text that begins with one of them."""
     said = _DETECTION.match(raw) if isinstance(raw, str) else None
     if not said:
         return UNPARSABLE
-    return Value("error" if objects.name(said[1]) == "error" else "no_error")
+    return ParsedValue("error" if objects.normalize_key(said[1]) == "error" else "no_error")
 
 
-def _score_in(phrase: str, scale: Scale | None, admits: Callable[[float], bool]) -> Value:
+def _parse_score_phrase(
+    phrase: str, scale: Scale | None, admits: Callable[[float], bool]
+) -> ParsedValue:
     found = _SCORE.match(phrase)
     if not found:
         return UNPARSABLE
     if found[2] and (scale is None or float(found[2]) != scale.high):
         return OFF_SCALE
-    return _on_scale(float(found[1].replace("−", "-")), admits)
+    return _check_scale(float(found[1].replace("−", "-")), admits)
 
 
-def _on_scale(number: float, admits: Callable[[float], bool]) -> Value:
-    return Value(number) if admits(number) else OFF_SCALE
+def _check_scale(number: float, admits: Callable[[float], bool]) -> ParsedValue:
+    return ParsedValue(number) if admits(number) else OFF_SCALE

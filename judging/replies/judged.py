@@ -49,8 +49,8 @@ class Decision:
 
 def first_cause(causes: Iterable[str]) -> str:
     """The cause that stands for several; "" of none."""
-    return min(causes, key=lambda cause: (_place(cause), cause), default="")
+    return min(causes, key=lambda cause: (_rank_cause(cause), cause), default="")
 
 
-def _place(cause: str) -> int:
+def _rank_cause(cause: str) -> int:
     return CAUSES.index(cause) if cause in CAUSES else len(CAUSES)

@@ -28,7 +28,7 @@ class TooTangledError(ValueError):
     """A text with so many broken or nested objects that looking through it has no end."""
 
 
-class Found(NamedTuple):
+class FoundObject(NamedTuple):
     """An object and where it stands; `mended` if it took more than reading."""
 
     start: int
@@ -37,7 +37,7 @@ class Found(NamedTuple):
     mended: bool = False
 
 
-def whole(text: str) -> Fields:
+def parse_whole(text: str) -> Fields:
     """The object that the text is, without mending; {} if it is none."""
     try:
         found = _STRICT.decode(text.strip())
@@ -46,7 +46,7 @@ def whole(text: str) -> Fields:
     return found if isinstance(found, dict) else {}
 
 
-def within(text: str) -> Iterator[Found]:
+def find_objects(text: str) -> Iterator[FoundObject]:
     """The outermost JSON objects, from first to last.
 
     Every `{` that fails costs what was read, plus a fixed share of the text because the decoder
@@ -60,7 +60,7 @@ def within(text: str) -> Iterator[Found]:
         start = end = opening.start()
         try:
             fields, end = _LENIENT.raw_decode(text, start)
-            yield Found(start, end, fields)
+            yield FoundObject(start, end, fields)
         except json.JSONDecodeError as error:
             budget -= error.pos - start + len(text) / 256
             end += 1
@@ -71,25 +71,25 @@ def within(text: str) -> Iterator[Found]:
         opening = _OBJECT.search(text, end)
 
 
-def clean(text: str, found: Found) -> bool:
+def is_strict_json(text: str, found: FoundObject) -> bool:
     """Whether the object is JSON as it stands in `text`, raw line breaks not let pass."""
-    return bool(whole(text[found.start : found.end]))
+    return bool(parse_whole(text[found.start : found.end]))
 
 
-def mended(text: str) -> str:
+def repair_objects(text: str) -> str:
     """The text with mended objects; the same text where there is nothing to mend."""
     opening = _OBJECT.search(text)
     if not opening:
         return text
-    return text[: opening.start()] + _TOKEN.sub(_mend, text[opening.start() :])
+    return text[: opening.start()] + _TOKEN.sub(_repair_token, text[opening.start() :])
 
 
-def name(key: str) -> str:
+def normalize_key(key: str) -> str:
     """A key as it is compared: in small letters, with "-" for spaces, hyphens and underscores."""
     return _BETWEEN.sub("-", key.strip().lower())
 
 
-def _mend(token: re.Match[str]) -> str:
+def _repair_token(token: re.Match[str]) -> str:
     if token[0] == ",":
         return ""
     if token[0][0] != '"':
@@ -97,10 +97,10 @@ def _mend(token: re.Match[str]) -> str:
     return _ESCAPE.sub(lambda found: found[0] if len(found[0]) > 1 else "\\\\", token[0])
 
 
-def _fields(pairs: list[tuple[str, Any]]) -> Fields:
+def _normalize_fields(pairs: list[tuple[str, Any]]) -> Fields:
     fields: Fields = {}
     for key, value in pairs:
-        compared = name(key)
+        compared = normalize_key(key)
         fields[compared] = None if compared in fields else value
     return fields
 
@@ -114,7 +114,9 @@ def _no_value(_: str) -> None:
     """NaN and Infinity are not JSON; as the answer they are none."""
 
 
-_STRICT = json.JSONDecoder(object_pairs_hook=_fields, parse_int=_integer, parse_constant=_no_value)
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=_normalize_fields, parse_int=_integer, parse_constant=_no_value
+)
 _LENIENT = json.JSONDecoder(
-    object_pairs_hook=_fields, parse_int=_integer, parse_constant=_no_value, strict=False
+    object_pairs_hook=_normalize_fields, parse_int=_integer, parse_constant=_no_value, strict=False
 )

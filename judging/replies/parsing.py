@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from judging.replies import objects
-from judging.replies.objects import Fields, Found, TooTangledError
+from judging.replies.objects import Fields, FoundObject, TooTangledError
 
 PARSER = "parse-2"
 
@@ -37,7 +37,7 @@ _TAG = re.compile(r"<(/?)RESULT>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FoundAnswer:
     """An answer as it was found: `raw` is the object that holds it, or a phrase ("pattern")."""
 
     raw: Fields | str
@@ -45,7 +45,7 @@ class Answer:
     explanation: str
 
 
-class Mark(NamedTuple):
+class MarkedPhrase(NamedTuple):
     """A phrase that a text marks as its answer; the mark is from `start` to `end`."""
 
     phrase: str
@@ -54,10 +54,10 @@ class Mark(NamedTuple):
 
 
 # the last mark of a text from a place on, if it has one
-Finder = Callable[[str, int], Mark | None]
+Finder = Callable[[str, int], MarkedPhrase | None]
 
 
-class Patterns(NamedTuple):
+class AnswerPatterns(NamedTuple):
     """How an output's answer may be marked.
 
     `marked` also stands behind an object, `loose` is asked in turn when nothing else is found.
@@ -67,39 +67,41 @@ class Patterns(NamedTuple):
     loose: tuple[Finder, ...] = ()
 
 
-def last(pattern: re.Pattern[str]) -> Finder:
+def build_last_finder(pattern: re.Pattern[str]) -> Finder:
     """Finds the last match; the phrase is the group that matched."""
 
-    def find(text: str, start: int) -> Mark | None:
-        found = _final(pattern.finditer(text, start))
-        return _mark(found) if found else None
+    def find(text: str, start: int) -> MarkedPhrase | None:
+        found = _get_last(pattern.finditer(text, start))
+        return _build_mark(found) if found else None
 
     return find
 
 
-def bare(pattern: re.Pattern[str]) -> Finder:
+def build_bare_finder(pattern: re.Pattern[str]) -> Finder:
     """Finds a text that is nothing but what the pattern matches."""
 
-    def find(text: str, start: int) -> Mark | None:
+    def find(text: str, start: int) -> MarkedPhrase | None:
         found = pattern.fullmatch(text[start:].strip())
-        return Mark(found[found.lastindex or 0], start, len(text)) if found else None
+        return MarkedPhrase(found[found.lastindex or 0], start, len(text)) if found else None
 
     return find
 
 
-def tagged(text: str, start: int) -> Mark | None:
+def find_tagged(text: str, start: int) -> MarkedPhrase | None:
     """Finds what the last `<RESULT>` with an end has in it."""
     phrase, opened = None, None
     for tag in _TAG.finditer(text, start):
         if not tag[1]:
             opened = tag
         elif opened:
-            phrase = Mark(text[opened.end() : tag.start()].strip(), opened.start(), tag.end())
+            phrase = MarkedPhrase(
+                text[opened.end() : tag.start()].strip(), opened.start(), tag.end()
+            )
             opened = None
     return phrase
 
 
-def marks(label: str, phrase: str) -> re.Pattern[str]:
+def build_mark_pattern(label: str, phrase: str) -> re.Pattern[str]:
     """The pattern of `[[...]]`, `[RESULT] ...`, `<RESULT>...</RESULT>` and `<label>: ...`; letter
     case does not matter.
 
@@ -118,64 +120,70 @@ def marks(label: str, phrase: str) -> re.Pattern[str]:
     )
 
 
-def find(text: str, keys: frozenset[str], patterns: Patterns) -> Answer | None:
+def find_answer(text: str, keys: frozenset[str], patterns: AnswerPatterns) -> FoundAnswer | None:
     """The answer under one of `keys` in a reply, by the ways named above; None without any."""
-    fields = objects.whole(text)
+    fields = objects.parse_whole(text)
     if keys & fields.keys():
-        return Answer(fields, "strict", _explanation(fields))
+        return FoundAnswer(fields, "strict", _explanation(fields))
     try:
         return (
-            _among(text, keys, patterns) or _mended(text, keys, patterns) or _loose(text, patterns)
+            _find_in_objects(text, keys, patterns)
+            or _find_in_repaired(text, keys, patterns)
+            or _find_loose(text, patterns)
         )
     except TooTangledError:
         return None
 
 
-def _among(text: str, keys: frozenset[str], patterns: Patterns) -> Answer | None:
+def _find_in_objects(
+    text: str, keys: frozenset[str], patterns: AnswerPatterns
+) -> FoundAnswer | None:
     """The last object, or the last mark behind it."""
-    found = _final(one for one in objects.within(text) if keys & one.fields.keys())
+    found = _get_last(one for one in objects.find_objects(text) if keys & one.fields.keys())
     if not found:
         return None
     mark = patterns.marked(text, found.end)
     if mark:
-        return _marked(text, mark)
-    return Answer(found.fields, _path(text, found), _explanation(found.fields))
+        return _build_marked_answer(text, mark)
+    return FoundAnswer(found.fields, _path(text, found), _explanation(found.fields))
 
 
-def _mended(text: str, keys: frozenset[str], patterns: Patterns) -> Answer | None:
-    whole = objects.mended(text)
-    answer = _among(whole, keys, patterns) if whole != text else None
+def _find_in_repaired(
+    text: str, keys: frozenset[str], patterns: AnswerPatterns
+) -> FoundAnswer | None:
+    whole = objects.repair_objects(text)
+    answer = _find_in_objects(whole, keys, patterns) if whole != text else None
     if answer and isinstance(answer.raw, str):
         return answer
-    return answer and Answer(answer.raw, "repaired", answer.explanation)
+    return answer and FoundAnswer(answer.raw, "repaired", answer.explanation)
 
 
-def _loose(text: str, patterns: Patterns) -> Answer | None:
+def _find_loose(text: str, patterns: AnswerPatterns) -> FoundAnswer | None:
     found = (find(text, 0) for find in (patterns.marked, *patterns.loose))
     mark = next(filter(None, found), None)
-    return _marked(text, mark) if mark else None
+    return _build_marked_answer(text, mark) if mark else None
 
 
-def _path(text: str, found: Found) -> str:
-    if not objects.clean(text, found):
+def _path(text: str, found: FoundObject) -> str:
+    if not objects.is_strict_json(text, found):
         return "repaired"
     return "fenced" if _FENCE.search(text, max(0, found.start - 50), found.start) else "embedded"
 
 
-def _final(found: Iterable[Any_]) -> Any_ | None:
+def _get_last(found: Iterable[Any_]) -> Any_ | None:
     return next(iter(deque(found, maxlen=1)), None)
 
 
-def _mark(found: re.Match[str]) -> Mark:
+def _build_mark(found: re.Match[str]) -> MarkedPhrase:
     """A phrase may stand behind its mark, where it was only looked at."""
     phrase = found.lastindex or 0
-    return Mark(found[phrase], found.start(), max(found.end(), found.end(phrase)))
+    return MarkedPhrase(found[phrase], found.start(), max(found.end(), found.end(phrase)))
 
 
-def _marked(text: str, mark: Mark) -> Answer:
+def _build_marked_answer(text: str, mark: MarkedPhrase) -> FoundAnswer:
     """What stands before a mark explains it; where nothing does, what stands behind it."""
     explanation = text[: mark.start].strip() or text[mark.end :].strip()
-    return Answer(mark.phrase, "pattern", explanation)
+    return FoundAnswer(mark.phrase, "pattern", explanation)
 
 
 def _explanation(fields: Fields) -> str:

@@ -7,7 +7,7 @@ out; `last_statement` is ours and stricter.
 import re
 from typing import NamedTuple
 
-from judging.replies.parsing import Mark
+from judging.replies.parsing import MarkedPhrase
 
 ERROR, NO_ERROR = "error", "no_error"
 
@@ -46,10 +46,16 @@ _STATEMENT = re.compile(
     r")",
     re.IGNORECASE,
 )
-_MEANS = {"has": ERROR, "invalid": ERROR, "free": NO_ERROR, "valid": NO_ERROR, "partly": ""}
+_GROUP_MEANINGS = {
+    "has": ERROR,
+    "invalid": ERROR,
+    "free": NO_ERROR,
+    "valid": NO_ERROR,
+    "partly": "",
+}
 
 
-def published(text: str) -> str | None:
+def find_published_verdict(text: str) -> str | None:
     """The verdict as study 001 read it (appendix E), None where it found the reply invalid.
 
     A phrase counts wherever it stands and whatever it speaks of. Of both kinds the one for "no
@@ -69,7 +75,7 @@ class Statement(NamedTuple):
     end: int
 
 
-def last_statement(text: str) -> Statement | None:
+def find_last_statement(text: str) -> Statement | None:
     """The last sentence that says of the response that it has an error, or that it has none.
 
     Only "response" as the subject counts, in either wording of the study and near variants
@@ -86,10 +92,10 @@ def last_statement(text: str) -> Statement | None:
     return found
 
 
-def concluded(text: str, start: int) -> Mark | None:
+def find_conclusion(text: str, start: int) -> MarkedPhrase | None:
     """The last statement as a mark whose phrase is "error", "no_error", or "" (see parsing)."""
-    found = last_statement(text[start:])
-    return Mark(found.verdict, start + found.start, start + found.end) if found else None
+    found = find_last_statement(text[start:])
+    return MarkedPhrase(found.verdict, start + found.start, start + found.end) if found else None
 
 
 def _sentences(text: str) -> list[tuple[int, int]]:
@@ -102,4 +108,4 @@ def _statements(text: str, start: int, end: int) -> set[str]:
     hedge = _HEDGE.search(text, start, end)
     until = hedge.start() if hedge else end
     found = (one for one in _STATEMENT.finditer(text, start, end) if one.start() < until)
-    return {_MEANS[one.lastgroup or ""] for one in found if not one["other"]}
+    return {_GROUP_MEANINGS[one.lastgroup or ""] for one in found if not one["other"]}

@@ -15,69 +15,71 @@ from typing import Any
 from judging.prompts.declared import Metric, Strategy
 from judging.replies import grades, objects, parsing
 from judging.replies.objects import Fields
-from judging.replies.parsing import Mark, Patterns
+from judging.replies.parsing import AnswerPatterns, MarkedPhrase
 
 Scores = dict[str, float | str]
 
-SCORES, SCORE = "scores", "score"
+SCORES_KEY, SCORE_KEY = "scores", "score"
 # of the causes of several metrics the one that says more
 _CAUSES = ("off_scale", "unparsable")
 
 
-def keys(strategy: Strategy) -> frozenset[str]:
+def list_answer_keys(strategy: Strategy) -> frozenset[str]:
     """What makes an object an answer: a metric of the strategy, or "scores"."""
-    return frozenset({SCORES, *_names(strategy.metrics)})
+    return frozenset({SCORES_KEY, *_names(strategy.metrics)})
 
 
-def patterns(strategy: Strategy) -> Patterns:
+def build_patterns(strategy: Strategy) -> AnswerPatterns:
     """Tags, or a reply in which some metric has a value."""
-    return Patterns(marked=parsing.tagged, loose=(_mentioned(strategy.metrics),))
+    return AnswerPatterns(
+        marked=parsing.find_tagged, loose=(_build_mention_finder(strategy.metrics),)
+    )
 
 
-def read(raw: Fields | str, strategy: Strategy) -> tuple[Scores | None, str]:
+def parse_scores(raw: Fields | str, strategy: Strategy) -> tuple[Scores | None, str]:
     """The value of every metric, or None and a cause if none has one."""
-    said = _said(raw, strategy.metrics)
+    said = _collect_scores(raw, strategy.metrics)
     found: Scores = {}
     for metric in strategy.metrics:
-        value = grades.score(said.get(metric.slug), metric.scale, metric.admits)
+        value = grades.parse_score(said.get(metric.slug), metric.scale, metric.admits)
         found[metric.slug] = value.cause if value.value is None else float(value.value)
     if any(not isinstance(value, str) for value in found.values()):
         return found, ""
     return None, next((cause for cause in _CAUSES if cause in found.values()), "unparsable")
 
 
-def _said(raw: Fields | str, metrics: tuple[Metric, ...]) -> Fields:
+def _collect_scores(raw: Fields | str, metrics: tuple[Metric, ...]) -> Fields:
     """What is said of each metric, by slug; a later mention replaces an earlier one."""
     names = _names(metrics)
     if isinstance(raw, str):
         pairs: Iterator[tuple[str, Any]] = _mentions(raw, metrics)
     else:
-        nested = raw.get(SCORES)
+        nested = raw.get(SCORES_KEY)
         inner = nested if isinstance(nested, dict) else {}
         pairs = ((key, _number(value)) for key, value in (raw | inner).items())
     return {names[key]: value for key, value in pairs if key in names}
 
 
 def _number(value: Any) -> Any:
-    return value.get(SCORE) if isinstance(value, dict) else value
+    return value.get(SCORE_KEY) if isinstance(value, dict) else value
 
 
 def _names(metrics: tuple[Metric, ...]) -> dict[str, str]:
     """Each name by which a metric goes -> its slug; a slug goes before another's title."""
-    titles = {objects.name(metric.title): metric.slug for metric in metrics}
-    return titles | {objects.name(metric.slug): metric.slug for metric in metrics}
+    titles = {objects.normalize_key(metric.title): metric.slug for metric in metrics}
+    return titles | {objects.normalize_key(metric.slug): metric.slug for metric in metrics}
 
 
-def _mentioned(metrics: tuple[Metric, ...]) -> Callable[[str, int], Mark | None]:
-    def find(text: str, start: int) -> Mark | None:
+def _build_mention_finder(metrics: tuple[Metric, ...]) -> Callable[[str, int], MarkedPhrase | None]:
+    def find(text: str, start: int) -> MarkedPhrase | None:
         first = _pattern(metrics).search(text, start)
-        return Mark(text[first.start() :], first.start(), len(text)) if first else None
+        return MarkedPhrase(text[first.start() :], first.start(), len(text)) if first else None
 
     return find
 
 
 def _mentions(text: str, metrics: tuple[Metric, ...]) -> Iterator[tuple[str, str]]:
-    return ((objects.name(one[1]), one[2]) for one in _pattern(metrics).finditer(text))
+    return ((objects.normalize_key(one[1]), one[2]) for one in _pattern(metrics).finditer(text))
 
 
 @lru_cache(maxsize=256)

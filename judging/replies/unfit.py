@@ -21,32 +21,34 @@ from rapidfuzz.distance import LCSseq
 
 from annotation import taxonomy
 from judging.prompts.declared import CLAIM, INPUT, PERTURBED, RATIONALE, Strategy
-from judging.replies.outputs import Reading
+from judging.replies.outputs import ParsedReply
 from perturbers import flags
 
 ECHOED, SWAPPED, LANGUAGE, UNRELATED = "echoed", "swapped", "language", "unrelated"
 # A claim may well quote all of a gold answer that has fewer words.
-FEWEST = 10
+MIN_WORDS = 10
 # So much of a perturbed answer's words stands in the gold answer, in its order. In the archive of
 # study 000 those with an assumption alone have less, 32 of 81; the least of all others is 0.30.
-KEPT = 0.2
+MIN_KEPT_SHARE = 0.2
 # Characters. Longer texts are held against each other by their beginnings: the work grows with the
 # square of their length.
-MOST = 100_000
+MAX_CHARACTERS = 100_000
 _WORD = re.compile(r"\w+")
 # Of scripts without spaces between words each letter is one: of Thai to Khmer, Japanese, Chinese.
-_DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-_KEPT_WORD = re.compile(rf"[{_DENSE}]|[^\W{_DENSE}]+")
+_UNSPACED_SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+_KEPT_WORD = re.compile(rf"[{_UNSPACED_SCRIPTS}]|[^\W{_UNSPACED_SCRIPTS}]+")
 
 
-def judged(strategy: Strategy, reading: Reading, texts: Mapping[str, Any]) -> Reading:
+def mark_unusable(
+    strategy: Strategy, reading: ParsedReply, texts: Mapping[str, Any]
+) -> ParsedReply:
     """The reading of a generator's reply, without a value and with the cause if it is unfit for
     the item whose texts these are."""
-    found = cause(strategy, reading.value, texts)
-    return Reading(None, reading.path, found) if found else reading
+    found = find_cause(strategy, reading.value, texts)
+    return ParsedReply(None, reading.path, found) if found else reading
 
 
-def cause(strategy: Strategy, value: Any, texts: Mapping[str, Any]) -> str:
+def find_cause(strategy: Strategy, value: Any, texts: Mapping[str, Any]) -> str:
     """Why what a generator's reply says is unfit for the item with these texts; "" if it is not.
 
     `value` is that of a reading. Of several gold answers each is right, so that one to which the
@@ -56,37 +58,37 @@ def cause(strategy: Strategy, value: Any, texts: Mapping[str, Any]) -> str:
         return ""
     if strategy.output == "perturbation":
         golds = _each(texts.get("gold"))
-        if any(flags.is_same(value[PERTURBED], gold) for gold in golds):
+        if any(flags.has_same_words(value[PERTURBED], gold) for gold in golds):
             return ECHOED
-        causes = [_of_perturbation(strategy, value, gold) for gold in golds]
+        causes = [_find_perturbation_cause(strategy, value, gold) for gold in golds]
         return "" if "" in causes else next(iter(causes), "")
     if strategy.output == "input":
         [seed, *_] = [*_each(texts.get("prompt", texts.get("input"))), ""]
-        if flags.is_same(value[INPUT], seed):
+        if flags.has_same_words(value[INPUT], seed):
             return ECHOED
-        return LANGUAGE if flags.language(seed, value[INPUT]) else ""
+        return LANGUAGE if flags.describe_language_change(seed, value[INPUT]) else ""
     return ""
 
 
-def _of_perturbation(strategy: Strategy, value: Mapping[str, str], gold: str) -> str:
+def _find_perturbation_cause(strategy: Strategy, value: Mapping[str, str], gold: str) -> str:
     answer = value[PERTURBED]
-    if any(_stands_for(value[name], answer, gold) for name in (CLAIM, RATIONALE)):
+    if any(_is_swapped(value[name], answer, gold) for name in (CLAIM, RATIONALE)):
         return SWAPPED
-    if flags.language(gold, answer):
+    if flags.describe_language_change(gold, answer):
         return LANGUAGE
     category = taxonomy.load().find(strategy.category)
     if category is None or category.expected_effect == "none":
         return ""  # another wording of all is what was asked for
     reference, said = _plain_words(gold), _plain_words(answer)
-    if len(reference) < FEWEST:
+    if len(reference) < MIN_WORDS:
         return ""
     if said in (_plain_words(value[CLAIM]), _plain_words(value[RATIONALE])):
         return SWAPPED
-    is_kept = _Likeness.of(said, reference).of_own >= KEPT
+    is_kept = _Likeness.of(said, reference).of_own >= MIN_KEPT_SHARE
     return UNRELATED if category.keeps_text and not is_kept else ""
 
 
-def _stands_for(part: str, answer: str, gold: str) -> bool:
+def _is_swapped(part: str, answer: str, gold: str) -> bool:
     """Whether another part is the answer, rather than what is called so, beside the gold answer.
 
     It is if it has half of the gold answer's words, in their order, and shares more with it by both
@@ -97,10 +99,12 @@ def _stands_for(part: str, answer: str, gold: str) -> bool:
     """
     words = _words(part)
     # Most parts are too short, and then no more words are looked at than tell so.
-    if sum(1 for _ in islice(_WORD.finditer(gold, 0, MOST), 2 * len(words) + 1)) > 2 * len(words):
+    if sum(
+        1 for _ in islice(_WORD.finditer(gold, 0, MAX_CHARACTERS), 2 * len(words) + 1)
+    ) > 2 * len(words):
         return False
     reference = _words(gold)
-    if len(reference) < FEWEST:
+    if len(reference) < MIN_WORDS:
         return False
     if " ".join(answer.split()) in " ".join(part.split()):
         return False
@@ -124,11 +128,11 @@ class _Likeness(NamedTuple):
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text[:MOST])
+    return _WORD.findall(text[:MAX_CHARACTERS])
 
 
 def _plain_words(text: str) -> list[str]:
-    return _KEPT_WORD.findall(text[:MOST].casefold())
+    return _KEPT_WORD.findall(text[:MAX_CHARACTERS].casefold())
 
 
 def _each(text: Any) -> list[str]:

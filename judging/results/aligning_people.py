@@ -15,15 +15,15 @@ from judging.models import Run
 from judging.querysets import OutcomeQuerySet
 from judging.results import aligning, aligning_metrics, detecting, gathering
 from judging.results.aligning import CORRELATIONS, ERRORS, RMSE
-from judging.results.aligning_metrics import Metric
-from judging.results.aligning_scores import Aligned
-from judging.results.detecting import Group
+from judging.results.aligning_metrics import ScoredMetric
+from judging.results.aligning_scores import PairedScores
+from judging.results.detecting import GroupKey
 from judging.results.gathering import Floats, Ints
 from judging.results.reports import UnknownField
 from stats import bootstrap, ceiling, majority
-from stats.ceiling import AltTest, Beside
+from stats.ceiling import AltTest, RaterCeiling
 from stats.paired import ONE_CLUSTER
-from stats.rates import rate
+from stats.rates import estimate_rate
 
 # What the ceiling is measured by: order, straight line, distance.
 MEASURES = ("rho", "pearson", RMSE)
@@ -43,13 +43,13 @@ MAJORITY_COLUMNS = ("metric", "n", "decided", "share", "low", "high", "reason")
 
 
 @dataclass(frozen=True)
-class Raters:
+class RaterTable:
     """What each person said of each item, by the place of the item in the project."""
 
     people: tuple[str, ...]
     said: Mapping[int, Mapping[str, Mapping[str, Any]]]
 
-    def table(self, metric: Metric, positions: Ints) -> Floats:
+    def table(self, metric: ScoredMetric, positions: Ints) -> Floats:
         """Their numbers, items x people, nan where one has none."""
         found = np.full((len(positions), len(self.people)), np.nan)
         for row, position in enumerate(positions.tolist()):
@@ -60,37 +60,43 @@ class Raters:
         return found
 
 
-def raters(project: Project) -> Raters:
+def load_raters(project: Project) -> RaterTable:
     """Each person's last counted label that was given before they could see what others say."""
     said: dict[int, dict[str, Mapping[str, Any]]] = defaultdict(dict)
-    for one in agreeing.work(project):
+    for one in agreeing.load_label_answers(project):
         said[one.position][one.person] = one.answers
-    return Raters(tuple(sorted({person for given in said.values() for person in given})), said)
+    return RaterTable(tuple(sorted({person for given in said.values() for person in given})), said)
 
 
-def ceilings(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[dict[str, Any]]:
+def tabulate_ceiling(
+    project: Project, runs: Sequence[Run], by: Sequence[str]
+) -> Iterator[dict[str, Any]]:
     """The table `ceiling`: each person against the mean of the others, and the evaluator against
     the same means of the same items; the means over people in rows without a rater.
 
     `difference` is the evaluator's figure minus the person's: above 0 the evaluator is nearer in
     correlations and farther in errors, which need one scale on both sides. Raises `UnknownField`.
     """
-    people = raters(project)
-    for named, sides in aligning.parts(project, runs, by):
+    people = load_raters(project)
+    for named, sides in aligning.split_scores(project, runs, by):
         table = people.table(sides.metric, sides.position)
         for name in MEASURES:
             if name in ERRORS and not sides.metric.is_comparable:
                 continue
-            found = ceiling.ceiling(table, sides.evaluator, CORRELATIONS.get(name) or ERRORS[name])
+            found = ceiling.rater_ceilings(
+                table, sides.evaluator, CORRELATIONS.get(name) or ERRORS[name]
+            )
             mean = ceiling.mean_ceiling(found)
             every = [*found, *([mean] if mean else [])]
-            rows = _beside(every, sides, [*named.values(), name])
+            rows = _ceiling_rows(every, sides, [*named.values(), name])
             for one, row in zip(every, rows, strict=True):
                 rater = people.people[one.rater] if one.rater >= 0 else None
                 yield {**named, "measure": name, "rater": rater, **row}
 
 
-def alt_tests(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[dict[str, Any]]:
+def tabulate_alt_test(
+    project: Project, runs: Sequence[Run], by: Sequence[str]
+) -> Iterator[dict[str, Any]]:
     """The table `alt_test`: may the evaluator stand in for a person? (`stats.ceiling.alt_test`)
 
     Of each `epsilon` a row a person, and one without a rater for all: the mean advantage as
@@ -98,18 +104,18 @@ def alt_tests(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Itera
     What is near is told by the distance of numbers, so both sides need the same scale. Raises
     `UnknownField`.
     """
-    people = raters(project)
-    for named, sides in aligning.parts(project, runs, by):
+    people = load_raters(project)
+    for named, sides in aligning.split_scores(project, runs, by):
         if not sides.metric.is_comparable:
             continue
         table = people.table(sides.metric, sides.position)
         for epsilon in EPSILONS:
             found = ceiling.alt_test(table, sides.evaluator, sides.cluster, epsilon, "interval")
-            for row in _tested(found, people.people):
+            for row in _alt_test_rows(found, people.people):
                 yield {**named, "epsilon": epsilon, **row}
 
 
-def behind(found: OutcomeQuerySet, row: Mapping[str, Any]) -> OutcomeQuerySet:
+def filter_outcomes(found: OutcomeQuerySet, row: Mapping[str, Any]) -> OutcomeQuerySet:
     """The outcomes, of one run, that a row of `ceiling` or `alt_test` rests on: told by its
     `metric`, `off_scale`, `rater` and, in `group`, what it is grouped by. Without a rater those of
     any. None of what is no such row."""
@@ -117,37 +123,37 @@ def behind(found: OutcomeQuerySet, row: Mapping[str, Any]) -> OutcomeQuerySet:
     group = row.get("group")
     if run is None or not isinstance(group, Mapping):
         return found.none()
-    people, positions = raters(run.project), set[int]()
+    people, positions = load_raters(run.project), set[int]()
     try:
-        parts = list(aligning.parts(run.project, [run], list(group)))
+        parts = list(aligning.split_scores(run.project, [run], list(group)))
     except UnknownField:
         return found.none()
     asked = {"metric": row.get("metric"), "off_scale": row.get("off_scale"), **group}
     for named, sides in parts:
         if all(named[name] == value for name, value in asked.items()):
             table = people.table(sides.metric, sides.position)
-            for rater, shared in ceiling.shared_by(table, sides.evaluator):
+            for rater, shared in ceiling.shared_items(table, sides.evaluator):
                 if row.get("rater") in (None, people.people[rater]):
                     positions.update(sides.position[shared].tolist())
     return found.filter(item__position__among=sorted(positions))
 
 
-def ratings(project: Project, by: Sequence[str]) -> Iterator[dict[str, Any]]:
+def tabulate_ratings(project: Project, by: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The table `ratings`: a row an item and metric that two people or more gave a number, how
     many did, their mean, and whether more than half gave the same. Raises `UnknownField`."""
-    named, people = detecting.groupings(project, by), raters(project)
+    named, people = detecting.check_groupings(project, by), load_raters(project)
     items = Item.objects.in_project(project).filter(position__among=list(people.said))
     columns = ("position", "key", *(one.of() for one in named))
     found = [(*row[:2], row[2:]) for row in items.order_by("position").values_list(*columns)]
     places = np.array([position for position, *_ in found], dtype=int)
-    for metric in aligning_metrics.of_people(tasktypes.of_project(project)):
+    for metric in aligning_metrics.people_metrics(tasktypes.load_task_type(project)):
         table = people.table(metric, places)
-        decided, numbers = majority.majority(table).decided, (~np.isnan(table)).sum(axis=1)
+        decided, numbers = majority.majority_values(table).decided, (~np.isnan(table)).sum(axis=1)
         for row in np.flatnonzero(numbers > 1).tolist():
             _, key, group = found[row]
             yield {
                 "item": key,
-                **dict(zip(by, detecting.group_of(group), strict=True)),
+                **dict(zip(by, detecting.make_group_key(group), strict=True)),
                 "metric": metric.name,
                 "raters": int(numbers[row]),
                 "mean": float(np.nanmean(table[row])),
@@ -155,31 +161,33 @@ def ratings(project: Project, by: Sequence[str]) -> Iterator[dict[str, Any]]:
             }
 
 
-def majorities(project: Project, by: Sequence[str]) -> Iterator[dict[str, Any]]:
+def tabulate_majority(project: Project, by: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The table `majority`: of the `n` items with two labels or more the share on which more than
     half gave the same number, by metric and group (study 003, section 3.4). Raises `UnknownField`.
     """
-    named, people = detecting.groupings(project, by), raters(project)
+    named, people = detecting.check_groupings(project, by), load_raters(project)
     columns = ("position", "cluster", *(one.of() for one in named))
     items = Item.objects.in_project(project).order_by("position").values_list(*columns)
-    rows: dict[Group, list[tuple[int, str]]] = defaultdict(list)
+    rows: dict[GroupKey, list[tuple[int, str]]] = defaultdict(list)
     for position, cluster, *group in items:
         if len(people.said.get(position, ())) > 1:
-            rows[detecting.group_of(group)].append((position, cluster))
-    for metric in aligning_metrics.of_people(tasktypes.of_project(project)):
+            rows[detecting.make_group_key(group)].append((position, cluster))
+    for metric in aligning_metrics.people_metrics(tasktypes.load_task_type(project)):
         for group, found in sorted(rows.items()):
-            yield {**dict(zip(by, group, strict=True)), **_decided(metric, found, people)}
+            yield {**dict(zip(by, group, strict=True)), **_majority_row(metric, found, people)}
 
 
-def _beside(every: Sequence[Beside], sides: Aligned, which: list[Any]) -> Iterator[dict[str, Any]]:
+def _ceiling_rows(
+    every: Sequence[RaterCeiling], sides: PairedScores, which: list[Any]
+) -> Iterator[dict[str, Any]]:
     figures = [
         figure
         for one in every
         for figure in (
-            one.people, one.evaluator, bootstrap.difference(one.evaluator, one.people),
+            one.people, one.evaluator, bootstrap.subtract_figures(one.evaluator, one.people),
         )
     ]  # fmt: skip
-    rng = gathering.generator("ceiling", [sides.run], *which)
+    rng = gathering.make_generator("ceiling", [sides.run], *which)
     found = bootstrap.estimates(figures, sides.cluster, rng)
     for own, its, apart in zip(found[::3], found[1::3], found[2::3], strict=True):
         yield {
@@ -197,7 +205,7 @@ def _beside(every: Sequence[Beside], sides: Aligned, which: list[Any]) -> Iterat
         }
 
 
-def _tested(found: AltTest, people: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _alt_test_rows(found: AltTest, people: Sequence[str]) -> Iterator[dict[str, Any]]:
     for one in found.raters:
         row = {"rater": people[one.rater], "n": one.n, "evaluator": one.evaluator}
         row |= {"people": one.people, "p": one.p, "q": one.q, "wins": None, "passed": None}
@@ -215,12 +223,14 @@ def _tested(found: AltTest, people: Sequence[str]) -> Iterator[dict[str, Any]]:
     }
 
 
-def _decided(metric: Metric, items: Sequence[tuple[int, str]], people: Raters) -> dict[str, Any]:
+def _majority_row(
+    metric: ScoredMetric, items: Sequence[tuple[int, str]], people: RaterTable
+) -> dict[str, Any]:
     table = people.table(metric, np.array([position for position, _ in items], dtype=int))
     several = (~np.isnan(table)).sum(axis=1) > 1
     clusters = np.array([cluster for _, cluster in items], dtype=object)
-    decided = majority.majority(table[several]).decided
-    share = rate(decided, clusters[several])
+    decided = majority.majority_values(table[several]).decided
+    share = estimate_rate(decided, clusters[several])
     return {
         "metric": metric.name,
         "n": share.n,

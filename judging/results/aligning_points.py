@@ -9,7 +9,7 @@ import numpy as np
 from annotation.models import Project
 from judging.models import Run
 from judging.results import aligning, aligning_people, aligning_scores, counting
-from judging.results.aligning_scores import Aligned
+from judging.results.aligning_scores import PairedScores
 from stats import majority
 
 POINT_COLUMNS = (
@@ -19,7 +19,9 @@ CELL_COLUMNS = ("off_scale", "people", "evaluator", "n", "share")
 SCORE_COLUMNS = ("off_scale", "score", "n", "same", "agreement", "low", "high", "reason")
 
 
-def points(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[dict[str, Any]]:
+def tabulate_points(
+    project: Project, runs: Sequence[Run], by: Sequence[str]
+) -> Iterator[dict[str, Any]]:
     """The table `points`: a row an item and metric that people gave a number.
 
     `people` is what the project holds true, `mean` that of the labels of `raters` people, and
@@ -27,10 +29,10 @@ def points(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator
     the scale stands in `evaluator` all the same, and `off_scale` says so; one that is missing has
     its `cause`. Raises `UnknownField`.
     """
-    people = aligning_people.raters(project)
-    for one in aligning_scores.gather(project, runs, by):
+    people = aligning_people.load_raters(project)
+    for one in aligning_scores.load_paired_scores(project, runs, by):
         table = people.table(one.metric, one.position)
-        decided = majority.majority(table).decided
+        decided = majority.majority_values(table).decided
         for row in np.flatnonzero(~np.isnan(one.people)).tolist():
             given = table[row][~np.isnan(table[row])]
             yield {
@@ -40,15 +42,17 @@ def points(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator
                 "raters": len(given),
                 "mean": float(given.mean()) if len(given) else None,
                 "decided": bool(decided[row]) if len(given) > 1 else None,
-                **_point(one, row),
+                **_point_row(one, row),
             }
 
 
-def cells(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[dict[str, Any]]:
+def tabulate_pairs(
+    project: Project, runs: Sequence[Run], by: Sequence[str]
+) -> Iterator[dict[str, Any]]:
     """The table `pairs`: how many items have each pair of numbers, which makes ties visible where
     points would hide each other; `share` is that of the items of people's number. Raises
     `UnknownField`."""
-    for named, sides in aligning.parts(project, runs, by):
+    for named, sides in aligning.split_scores(project, runs, by):
         both = sides.both
         pairs = Counter(
             zip(sides.people[both].tolist(), sides.evaluator[both].tolist(), strict=True)
@@ -59,13 +63,15 @@ def cells(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[
             yield {**named, **pair, "share": n / of_people[people]}
 
 
-def by_score(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[dict[str, Any]]:
+def tabulate_by_score(
+    project: Project, runs: Sequence[Run], by: Sequence[str]
+) -> Iterator[dict[str, Any]]:
     """The table `by_score`: how often the evaluator gives people's very number, by that number: on
     what people gave 1, on what they gave 3 (study 003, section 4.3).
 
     `n` items have both numbers. Only where both sides have one scale. Raises `UnknownField`.
     """
-    for named, sides in aligning.parts(project, runs, by):
+    for named, sides in aligning.split_scores(project, runs, by):
         if not sides.metric.is_comparable:
             continue
         found = majority.agreement_by_score(sides.people, sides.evaluator, sides.cluster)
@@ -82,7 +88,7 @@ def by_score(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterat
             }
 
 
-def _point(one: Aligned, row: int) -> dict[str, Any]:
+def _point_row(one: PairedScores, row: int) -> dict[str, Any]:
     given = float(one.given[row])
     number = given if not np.isnan(given) else float(one.evaluator[row])
     return {

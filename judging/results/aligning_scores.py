@@ -24,9 +24,9 @@ from annotation.models import Item, Project, Resolution, Revision
 from judging.models import Outcome, Run
 from judging.replies import deciding
 from judging.results import aligning_metrics, counting, detecting, progress
-from judging.results.aligning_metrics import FRAMES, Metric
-from judging.results.detecting import Group
-from judging.results.gathering import AT_A_TIME, READING, Bools, Floats, Ints
+from judging.results.aligning_metrics import SCORING_FRAMES, ScoredMetric
+from judging.results.detecting import GroupKey
+from judging.results.gathering import AT_A_TIME, READING_STEP, Bools, Floats, Ints
 from stats.rouge import unicode_words
 
 # A group that every item has: whether the answer that is expected is a short one.
@@ -38,13 +38,13 @@ KEPT, LEFT_OUT = "kept", "left out"
 _OFF_SCALE = "off_scale"
 _ARRAYS = ("key", "position", "cluster", "group", "people", "evaluator", "given", "cause")
 
-Names = NDArray[np.object_]
+Objects = NDArray[np.object_]
 # As JSON, of which equal ones are read once.
 _AS_TEXT = Cast("values", TextField())
 
 
 @dataclass(frozen=True, eq=False)
-class Aligned:
+class PairedScores:
     """Both sides of one run and metric, an entry an item in the order of items, nan where missing.
 
     `evaluator` has what counts, `cause` why it is missing; `given` what was recorded off the
@@ -53,16 +53,16 @@ class Aligned:
     """
 
     run: Run
-    metric: Metric
-    groups: tuple[Group, ...]
-    key: Names
+    metric: ScoredMetric
+    groups: tuple[GroupKey, ...]
+    key: Objects
     position: Ints
     cluster: Ints
     group: Ints
     people: Floats
     evaluator: Floats
     given: Floats
-    cause: Names
+    cause: Objects
 
     @property
     def both(self) -> Bools:
@@ -70,11 +70,11 @@ class Aligned:
         there: Bools = ~np.isnan(self.people) & ~np.isnan(self.evaluator)
         return there
 
-    def only(self, these: Bools) -> "Aligned":
+    def only(self, these: Bools) -> "PairedScores":
         """Some of the items."""
         return replace(self, **{name: getattr(self, name)[these] for name in _ARRAYS})
 
-    def ways(self) -> Iterator[tuple[str | None, "Aligned"]]:
+    def ways(self) -> Iterator[tuple[str | None, "PairedScores"]]:
         """The items; where something was recorded off the scale, both ways to take it."""
         there = ~np.isnan(self.given)
         if not there.any():
@@ -83,7 +83,7 @@ class Aligned:
         yield KEPT, replace(self, evaluator=np.where(there, self.given, self.evaluator))
         yield LEFT_OUT, self
 
-    def by_group(self) -> Iterator[tuple[Group, "Aligned"]]:
+    def by_group(self) -> Iterator[tuple[GroupKey, "PairedScores"]]:
         """The items of each group, in the order of the groups' names."""
         for place in sorted(range(len(self.groups)), key=self.groups.__getitem__):
             part = self.only(self.group == place)
@@ -92,7 +92,7 @@ class Aligned:
 
 
 @dataclass(frozen=True, eq=False)
-class _Read:
+class _RunOutcomes:
     """What counts of a run, an entry an item, in the order of items.
 
     `said` has each values that an outcome has once, and `which` the place of an item's in it: a
@@ -101,23 +101,23 @@ class _Read:
     """
 
     item: Ints
-    key: Names
+    key: Objects
     position: Ints
     cluster: Sequence[str]
-    cause: Names
+    cause: Objects
     said: Sequence[Mapping[str, Any]]
     which: Ints
     grouped: Sequence[Sequence[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
+class _PeopleScores:
     """People's numbers of each metric, told by its parts, of these items in their order."""
 
     item: Ints
     numbers: Mapping[tuple[str, ...], Floats]
 
-    def of(self, metric: Metric, items: Ints) -> Floats:
+    def of(self, metric: ScoredMetric, items: Ints) -> Floats:
         """People's number of each of the items, nan without one."""
         if not len(self.item):
             return np.full(len(items), nan)
@@ -127,7 +127,7 @@ class _Held:
         return numbers
 
 
-class _Numbers(dict[Any, int]):
+class _Numbering(dict[Any, int]):
     """A number for each thing, as it comes up."""
 
     def __missing__(self, one: Any) -> int:
@@ -135,7 +135,9 @@ class _Numbers(dict[Any, int]):
         return self[one]
 
 
-def gather(project: Project, runs: Iterable[Run], by: Sequence[str] = ()) -> list[Aligned]:
+def load_paired_scores(
+    project: Project, runs: Iterable[Run], by: Sequence[str] = ()
+) -> list[PairedScores]:
     """Every metric of every run that gives numbers, over the items that count and repeat no other.
 
     `by` names columns of items, fields of their own, or `answer_length`: short where the expected
@@ -144,20 +146,20 @@ def gather(project: Project, runs: Iterable[Run], by: Sequence[str] = ()) -> lis
     own takes its place. A fixed number of queries. Raises `UnknownField`.
     """
     runs = list(runs)
-    groupings = named(project, by)
-    asked = counting.asked(runs)
-    chosen = [run for run in runs if asked[run.pk].frame in FRAMES]
+    groupings = check_groupings(project, by)
+    asked = counting.load_strategies(runs)
+    chosen = [run for run in runs if asked[run.pk].frame in SCORING_FRAMES]
     if not chosen:
         return []
-    read = _read(chosen, groupings)
-    lengths = _lengths(chosen) if None in groupings else {}
-    groups, clusters, task = _Numbers(), _Numbers(), tasktypes.of_project(project)
-    places = {pk: _places(groupings, one, lengths, groups) for pk, one in read.items()}
-    cluster = {run.pk: _numbered(read[run.pk].cluster, clusters) for run in chosen}
-    metrics = {run.pk: aligning_metrics.of_strategy(asked[run.pk], task) for run in chosen}
-    people = _people(project, chain.from_iterable(metrics.values()))
+    read = _load_outcomes(chosen, groupings)
+    lengths = _classify_lengths(chosen) if None in groupings else {}
+    groups, clusters, task = _Numbering(), _Numbering(), tasktypes.load_task_type(project)
+    places = {pk: _group_numbers(groupings, one, lengths, groups) for pk, one in read.items()}
+    cluster = {run.pk: _to_numbers(read[run.pk].cluster, clusters) for run in chosen}
+    metrics = {run.pk: aligning_metrics.strategy_metrics(asked[run.pk], task) for run in chosen}
+    people = _load_people(project, chain.from_iterable(metrics.values()))
     return [
-        Aligned(
+        PairedScores(
             run=run,
             metric=metric,
             groups=tuple(groups),
@@ -166,46 +168,48 @@ def gather(project: Project, runs: Iterable[Run], by: Sequence[str] = ()) -> lis
             cluster=cluster[run.pk],
             group=places[run.pk],
             people=people.of(metric, read[run.pk].item),
-            **_numbers(metric, read[run.pk]),
+            **_evaluator_arrays(metric, read[run.pk]),
         )
         for run in chosen
         for metric in metrics[run.pk]
     ]
 
 
-def named(project: Project, by: Sequence[str]) -> list[Grouping | None]:
+def check_groupings(project: Project, by: Sequence[str]) -> list[Grouping | None]:
     """What items are grouped by, None for the length of the answer. Raises `UnknownField`."""
     items = Item.objects.in_project(project)
     own = ANSWER_LENGTH in by and items.filter(fields__has_key=ANSWER_LENGTH).exists()
     names = [name for name in by if own or name != ANSWER_LENGTH]
-    found = {one.name: one for one in detecting.groupings(project, names)}
+    found = {one.name: one for one in detecting.check_groupings(project, names)}
     return [found.get(name) for name in by]
 
 
-def _read(runs: Sequence[Run], named: Sequence[Grouping | None]) -> dict[int, _Read]:
+def _load_outcomes(
+    runs: Sequence[Run], named: Sequence[Grouping | None]
+) -> dict[int, _RunOutcomes]:
     """What counts of each run, by its id."""
     counted = Outcome.objects.counted().main().filter(item__duplicate_of=None)
     said = ("run", "item__position", "item", "item__key", "cluster", "cause", _AS_TEXT)
     columns = (*said, *(one.of("item__") for one in named if one))
     # Sorted here: the database would carry whole rows through its sorting.
     rows = counted.order_by().values_list(*columns)
-    found: dict[int, _Read] = {}
-    for some in progress.apart(runs, READING):
+    found: dict[int, _RunOutcomes] = {}
+    for some in progress.split_if_watched(runs, READING_STEP):
         by_run: dict[int, list[tuple[Any, ...]]] = {run.pk: [] for run in some}
         for row in rows.filter(run__in=some).iterator(AT_A_TIME):
             by_run[row[0]].append(row)
-        found |= {pk: _in_columns(of_run, len(columns)) for pk, of_run in by_run.items()}
+        found |= {pk: _to_columns(of_run, len(columns)) for pk, of_run in by_run.items()}
     return found
 
 
-def _in_columns(rows: list[tuple[Any, ...]], width: int) -> _Read:
+def _to_columns(rows: list[tuple[Any, ...]], width: int) -> _RunOutcomes:
     rows.sort(key=itemgetter(1))
     _, position, item, key, cluster, cause, values, *grouped = (
         zip(*rows, strict=True) if rows else [()] * width
     )
-    said = _Numbers()
-    return _Read(
-        which=_numbered(values, said),
+    said = _Numbering()
+    return _RunOutcomes(
+        which=_to_numbers(values, said),
         said=[json.loads(text) for text in said],
         item=np.array(item, dtype=int),
         key=np.array(key, dtype=object),
@@ -216,15 +220,15 @@ def _in_columns(rows: list[tuple[Any, ...]], width: int) -> _Read:
     )
 
 
-def _numbered(names: Iterable[Any], numbers: _Numbers) -> Ints:
+def _to_numbers(names: Iterable[Any], numbers: _Numbering) -> Ints:
     return np.array([numbers[name] for name in names], dtype=int)
 
 
-def _places(
+def _group_numbers(
     named: Sequence[Grouping | None],
-    read: _Read,
+    read: _RunOutcomes,
     lengths: Mapping[int, str],
-    groups: _Numbers,
+    groups: _Numbering,
 ) -> Ints:
     """The number of each item's group."""
     if not named:
@@ -233,34 +237,34 @@ def _places(
     parts = [
         next(fields) if one else [lengths[item] for item in read.item.tolist()] for one in named
     ]
-    alike = _Numbers()
-    which = _numbered(zip(*parts, strict=True), alike)
-    return _numbered(map(detecting.group_of, alike), groups)[which]
+    alike = _Numbering()
+    which = _to_numbers(zip(*parts, strict=True), alike)
+    return _to_numbers(map(detecting.make_group_key, alike), groups)[which]
 
 
-def _lengths(runs: Sequence[Run]) -> dict[int, str]:
+def _classify_lengths(runs: Sequence[Run]) -> dict[int, str]:
     """Whether the answer that is expected of each item is short or long, by the item's id."""
     judged = Outcome.objects.filter(run__in=runs).values("revision")
     texts = Revision.objects.filter(pk__in=judged).order_by().values_list("item", "texts")
-    words = {item: _words(one) for item, one in texts.iterator(AT_A_TIME)}
+    words = {item: _mean_words(one) for item, one in texts.iterator(AT_A_TIME)}
     middle = float(np.median(list(words.values()))) if words else 0.0
     return {item: SHORT if n <= middle else LONG for item, n in words.items()}
 
 
-def _words(texts: Mapping[str, Any]) -> float:
+def _mean_words(texts: Mapping[str, Any]) -> float:
     answer = texts.get("gold") or texts.get("response") or ""
     several = answer if isinstance(answer, list) else [answer]
     return sum(len(unicode_words(str(one))) for one in several) / len(several)
 
 
-def _people(project: Project, metrics: Iterable[Metric]) -> _Held:
+def _load_people(project: Project, metrics: Iterable[ScoredMetric]) -> _PeopleScores:
     """The number that people hold of each item."""
     current = Resolution.objects.current().of_project(project).order_by()
     rows = sorted(current.values_list("item", _AS_TEXT).iterator(AT_A_TIME))
-    said = _Numbers()
-    which = _numbered((text for _, text in rows), said)
+    said = _Numbering()
+    which = _to_numbers((text for _, text in rows), said)
     held = [json.loads(text) for text in said]
-    return _Held(
+    return _PeopleScores(
         np.array([item for item, _ in rows], dtype=int),
         {
             metric.parts: np.array([metric.of_people(values) for values in held])[which]
@@ -270,9 +274,9 @@ def _people(project: Project, metrics: Iterable[Metric]) -> _Held:
     )
 
 
-def _numbers(metric: Metric, read: _Read) -> dict[str, NDArray[Any]]:
+def _evaluator_arrays(metric: ScoredMetric, read: _RunOutcomes) -> dict[str, NDArray[Any]]:
     """What the evaluator said of each item, what it said off the scale, and why it said nothing."""
-    given = np.array([_given(metric, values) for values in read.said])[read.which]
+    given = np.array([_off_scale_number(metric, values) for values in read.said])[read.which]
     evaluator = np.array([metric.of_evaluator(values) for values in read.said])[read.which]
     causes = np.array([_cause(metric, values) for values in read.said], dtype=object)[read.which]
     return {
@@ -282,7 +286,7 @@ def _numbers(metric: Metric, read: _Read) -> dict[str, NDArray[Any]]:
     }
 
 
-def _given(metric: Metric, values: Mapping[str, Any]) -> float:
+def _off_scale_number(metric: ScoredMetric, values: Mapping[str, Any]) -> float:
     """What was recorded off the scale, if by one reply: of repeats those on it make the mean."""
     off_scale = values.get(_OFF_SCALE, [])
     if len(off_scale) != 1:
@@ -290,8 +294,8 @@ def _given(metric: Metric, values: Mapping[str, Any]) -> float:
     return metric.of_given(off_scale[0]["said"])
 
 
-def _cause(metric: Metric, values: Mapping[str, Any]) -> str:
+def _cause(metric: ScoredMetric, values: Mapping[str, Any]) -> str:
     """Why there is no number, where not all parts have the same cause; a total says so of the
     first of its parts."""
-    causes = values.get(deciding.PARTS_MISSING, {})
+    causes = values.get(deciding.MISSING_KEY, {})
     return next((causes[part] for part in metric.parts if part in causes), "")

@@ -15,7 +15,7 @@ from judging.results import audits, counting
 COLUMNS = ("verdict", "total", "missing", *audits.QUALITIES)
 
 
-def audited(project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
+def tabulate(project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
     """The table `audits`: of each run and verdict, right or wrong, what its explanations are worth
     by what the audits hold true of them; `missing` are those that nothing is held of yet.
 
@@ -23,7 +23,7 @@ def audited(project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
     counts for its share. The explanations are items of other projects, whoever made these. One
     query.
     """
-    found = _counted(project)
+    found = _count_by_quality(project)
     return [
         _row(run, verdict, found[str(run.number), verdict])
         for run in runs
@@ -32,11 +32,11 @@ def audited(project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
     ]
 
 
-def _counted(project: Project) -> dict[tuple[str, str], dict[str, Fraction]]:
+def _count_by_quality(project: Project) -> dict[tuple[str, str], dict[str, Fraction]]:
     """How many items have an explanation of each quality, by run and verdict."""
     found: dict[tuple[str, str], dict[str, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     several: Counter[tuple[str, str]] = Counter()
-    rows = audits.judged().filter(fields__project=project.slug)
+    rows = audits.judged_explanations().filter(fields__project=project.slug)
     rows = rows.annotate(run=KT("fields__run"), item=KT("fields__item"))
     counts = list(rows.values_list("run", "item", "verdict", "quality").annotate(n=Count("pk")))
     for run, item, *_, n in counts:
@@ -50,7 +50,7 @@ def _row(run: Run, verdict: str, found: dict[str, Fraction]) -> dict[str, Any]:
     return {
         **counting.run_columns(run),
         "verdict": verdict,
-        "total": counting.whole(sum(found.values())),
-        "missing": counting.whole(found[audits.OPEN]),
-        **{name: counting.whole(found[name]) for name in audits.QUALITIES},
+        "total": counting.round_sum(sum(found.values())),
+        "missing": counting.round_sum(found[audits.UNJUDGED]),
+        **{name: counting.round_sum(found[name]) for name in audits.QUALITIES},
     }

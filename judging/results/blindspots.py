@@ -12,20 +12,20 @@ from annotation.leads.grouping import Grouping
 from annotation.models import Item, Project, Revision
 from judging.models import Outcome, Run
 from judging.results import counting, detecting, gathering, measured, progress
-from judging.results.gathering import Bools, Gathered, Ints
-from judging.results.measured import MEASURES, Values
+from judging.results.gathering import Bools, Ints, RunArrays
+from judging.results.measured import FEATURES, FeatureValues
 from stats import families
-from stats.slices import LEAST_DIFFERENCE, Contrast, Items
+from stats.slices import LEAST_DIFFERENCE, SliceableItems, SliceContrast
 
 CATEGORY, ABILITY = "category", "ability"
-OWN_STRATA = (CATEGORY, ABILITY)
+STRATUM_FIELDS = (CATEGORY, ABILITY)
 # Slices are corrected for by family: abilities and categories, single values of other fields, and
 # pairs of values, of which there may be hundreds.
 GROUPS, VALUES, PAIRS = "groups", "values", "pairs"
-OF_OUTCOMES = (*OWN_STRATA, "source_ability")
+OUTCOME_FIELDS = (*STRATUM_FIELDS, "source_ability")
 SIGNIFICANT = 0.05
 # Values of one field that are slices; a field with more names items, not groups.
-MOST_VALUES = 50
+VALUE_LIMIT = 50
 COLUMNS = (
     "total", "missing", "slice", "field", "value", "second_field", "second_value",
     "n", "clusters", "rate", "low", "high", "rest", "rest_low", "rest_high",
@@ -33,7 +33,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-class Group(NamedTuple):
+class ItemGroup(NamedTuple):
     """Which items have a value of a field, and which have any."""
 
     name: str
@@ -42,13 +42,13 @@ class Group(NamedTuple):
     known: Bools
 
 
-class Slice(NamedTuple):
+class ItemSlice(NamedTuple):
     """One group or what two have in common; `within`: it is compared within categories.
 
     Items are looked up when they are needed: there may be hundreds of slices.
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[ItemGroup, ...]
     within: bool
 
     @property
@@ -59,7 +59,7 @@ class Slice(NamedTuple):
     def family(self) -> str:
         if len(self.groups) > 1:
             return PAIRS
-        return GROUPS if self.groups[0].name in OWN_STRATA else VALUES
+        return GROUPS if self.groups[0].name in STRATUM_FIELDS else VALUES
 
     @property
     def inside(self) -> Bools:
@@ -71,35 +71,35 @@ class Slice(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Read:
+class ItemColumns:
     """What items are sliced by: fields of outcomes, the columns and fields of items by their id,
     measures by what they are of."""
 
     names: tuple[str, ...]
     of_items: dict[str, dict[int, Any]]
-    measures: dict[str, Values]
+    measures: dict[str, FeatureValues]
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedRun:
     """The error items of a run, made ready once for all slices that rest on the same of them."""
 
-    found: Gathered
+    found: RunArrays
     categories: Ints
-    ready: dict[tuple[bool, bytes], Items] = field(default_factory=dict)
+    ready: dict[tuple[bool, bytes], SliceableItems] = field(default_factory=dict)
 
-    def contrast(self, one: Slice) -> Contrast:
+    def contrast(self, one: ItemSlice) -> SliceContrast:
         known = one.known
         key = (one.within, known.tobytes())
         if key not in self.ready:
             missed = np.where(known, 1 - self.found.detected, np.nan)
             strata = self.categories if one.within else None
-            self.ready[key] = Items.of(missed, self.found.cluster, strata)
-        rng = gathering.generator("blindspots", [self.found.run], one.name)
+            self.ready[key] = SliceableItems.of(missed, self.found.cluster, strata)
+        rng = gathering.make_generator("blindspots", [self.found.run], one.name)
         return self.ready[key].contrast(one.inside, rng)
 
 
-def blind_spots(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+def tabulate(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `blindspots`: of each run every value of the fields `by`, and every pair of values
     of two of them, against the rest of the error items; the largest difference first.
 
@@ -113,33 +113,33 @@ def blind_spots(project: Project, runs: Iterable[Run], by: Sequence[str]) -> lis
     another one before it does has no slices. Raises `UnknownField`.
     """
     runs = list(runs)
-    check(project, by)
-    read = _read(project, runs, by)
-    further = {CATEGORY, *(name for name in by if name in OF_OUTCOMES)}
-    further |= {*OWN_STRATA} if {*OWN_STRATA} & {*by} else set()
+    check_fields(project, by)
+    read = _load_columns(project, runs, by)
+    further = {CATEGORY, *(name for name in by if name in OUTCOME_FIELDS)}
+    further |= {*STRATUM_FIELDS} if {*STRATUM_FIELDS} & {*by} else set()
     further |= {"revision"} if read.measures else set()
     # One run after the other where somebody hears of it, so that one alone is held in memory.
     return [
         row
-        for some in progress.apart(runs, gathering.READING)
-        for found in gathering.gather(some, sorted(further))
-        for row in _of_run(found.only(~found.invariant), read)
+        for some in progress.split_if_watched(runs, gathering.READING_STEP)
+        for found in gathering.load_arrays(some, sorted(further))
+        for row in _run_rows(found.only(~found.invariant), read)
     ]
 
 
-def check(project: Project, by: Sequence[str]) -> list[Grouping]:
+def check_fields(project: Project, by: Sequence[str]) -> list[Grouping]:
     """What items have of these, but for what is measured. Raises `UnknownField`."""
-    return detecting.groupings(project, [name for name in by if name not in MEASURES])
+    return detecting.check_groupings(project, [name for name in by if name not in FEATURES])
 
 
-def _read(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Read:
+def _load_columns(project: Project, runs: Sequence[Run], by: Sequence[str]) -> ItemColumns:
     """What is known of items beside their outcomes, once for all runs."""
-    measures = [name for name in by if name in MEASURES]
-    own = measured.own_instead(project, measures) if measures else set()
+    measures = [name for name in by if name in FEATURES]
+    own = measured.shadowed_features(project, measures) if measures else set()
     named = [
         Grouping(name, name)
         for name in by
-        if name not in OF_OUTCOMES and (name not in MEASURES or name in own)
+        if name not in OUTCOME_FIELDS and (name not in FEATURES or name in own)
     ]
     held: dict[str, dict[int, Any]] = {one.name: {} for one in named}
     if named:
@@ -153,15 +153,17 @@ def _read(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Read:
         resolutions__current=True,
     )
     asked = [name for name in measures if name not in own]
-    return Read(tuple(by), held, measured.read(project, asked, judged) if asked else {})
+    return ItemColumns(
+        tuple(by), held, measured.load_features(project, asked, judged) if asked else {}
+    )
 
 
-def _of_run(found: Gathered, read: Read) -> list[dict[str, Any]]:
-    _, categories = _coded(found.fields[CATEGORY])
-    prepared = Prepared(found, categories)
+def _run_rows(found: RunArrays, read: ItemColumns) -> list[dict[str, Any]]:
+    _, categories = _encode(found.fields[CATEGORY])
+    prepared = PreparedRun(found, categories)
     cut = list(_slices(_columns(found, read), read.names))
     said = f"searching run {found.run.number}"
-    tested = [(one, prepared.contrast(one)) for one in progress.through(cut, said)]
+    tested = [(one, prepared.contrast(one)) for one in progress.iterate(cut, said)]
     head = {
         **counting.run_columns(found.run),
         "total": len(found.item),
@@ -173,20 +175,20 @@ def _of_run(found: Gathered, read: Read) -> list[dict[str, Any]]:
         qs = families.benjamini_hochberg([contrast.p for _, contrast in own])
         of = {"family": family, "tests": sum(q is not None for q in qs)}
         rows += [
-            {**head, **_names(one), **of, **_row(contrast, q)}
+            {**head, **_name_columns(one), **of, **_row(contrast, q)}
             for (one, contrast), q in zip(own, qs, strict=True)
             if one.groups[0].name in read.names
         ]
-    return sorted(rows, key=_far)
+    return sorted(rows, key=_sort_key)
 
 
-def _columns(found: Gathered, read: Read) -> dict[str, Any]:
+def _columns(found: RunArrays, read: ItemColumns) -> dict[str, Any]:
     """What each item has of the fields asked for, but for those that say what another one does;
     abilities and categories are a family, so that who asks for one of them needs both."""
     own = {
         name: list(_column(found, read, name))
-        for name in OWN_STRATA
-        if {*OWN_STRATA} & {*read.names}
+        for name in STRATUM_FIELDS
+        if {*STRATUM_FIELDS} & {*read.names}
     }
     told = [column for name, column in own.items() if name in read.names]
     columns: dict[str, Any] = {}
@@ -197,42 +199,42 @@ def _columns(found: Gathered, read: Read) -> dict[str, Any]:
     return {**columns, **own}
 
 
-def _column(found: Gathered, read: Read, name: str) -> Any:
+def _column(found: RunArrays, read: ItemColumns, name: str) -> Any:
     """What each item has of a field, "" for nothing."""
     if name in read.measures:
         values = read.measures[name]
-        keys = found.fields["revision"] if MEASURES[name].of == "revision" else found.item
-        return measured.binned(name, [values.get(key) for key in keys.tolist()])
+        keys = found.fields["revision"] if FEATURES[name].of == "revision" else found.item
+        return measured.assign_bins(name, [values.get(key) for key in keys.tolist()])
     if name in read.of_items:
         values = read.of_items[name]
         return ["" if (one := values.get(key)) is None else str(one) for key in found.item.tolist()]
     return found.fields.get(name, [""] * len(found.item))
 
 
-def _slices(columns: dict[str, Any], asked: Sequence[str]) -> Iterator[Slice]:
+def _slices(columns: dict[str, Any], asked: Sequence[str]) -> Iterator[ItemSlice]:
     groups = {name: _groups(name, column) for name, column in columns.items()}
     for name, found in groups.items():
-        yield from (Slice((one,), name not in OWN_STRATA) for one in found)
+        yield from (ItemSlice((one,), name not in STRATUM_FIELDS) for one in found)
     for name, other in combinations([name for name in columns if name in asked], 2):
-        if {name, other} <= {*OWN_STRATA}:
+        if {name, other} <= {*STRATUM_FIELDS}:
             continue
         for pair in product(groups[name], groups[other]):
-            both = Slice(pair, True)
+            both = ItemSlice(pair, True)
             if both.inside.any():
                 yield both
 
 
-def _groups(name: str, column: Any) -> list[Group]:
-    values, codes = _coded(column)
+def _groups(name: str, column: Any) -> list[ItemGroup]:
+    values, codes = _encode(column)
     known = codes != values.index("") if "" in values else np.full(codes.shape, True)
     there = [value for value in values if value]
     # One value is no slice, and a field with many names the items themselves.
-    if not 1 < len(there) <= MOST_VALUES:
+    if not 1 < len(there) <= VALUE_LIMIT:
         return []
-    return [Group(name, value, codes == values.index(value), known) for value in there]
+    return [ItemGroup(name, value, codes == values.index(value), known) for value in there]
 
 
-def _coded(column: Any) -> tuple[list[str], Ints]:
+def _encode(column: Any) -> tuple[list[str], Ints]:
     """The values of a column in their order, and the place of each item's among them."""
     held = list(column)
     values = sorted(set(held))
@@ -240,7 +242,7 @@ def _coded(column: Any) -> tuple[list[str], Ints]:
     return values, np.fromiter(map(places.__getitem__, held), dtype=int, count=len(held))
 
 
-def _names(one: Slice) -> dict[str, Any]:
+def _name_columns(one: ItemSlice) -> dict[str, Any]:
     first, *more = one.groups
     second = more[0] if more else None
     return {
@@ -252,7 +254,7 @@ def _names(one: Slice) -> dict[str, Any]:
     }
 
 
-def _row(one: Contrast, q: float | None) -> dict[str, Any]:
+def _row(one: SliceContrast, q: float | None) -> dict[str, Any]:
     large = one.difference is not None and one.difference >= LEAST_DIFFERENCE
     names = ("n", "clusters", "rate", "low", "high", "rest", "rest_low", "rest_high", "rest_n")
     return {
@@ -265,5 +267,5 @@ def _row(one: Contrast, q: float | None) -> dict[str, Any]:
     }
 
 
-def _far(row: dict[str, Any]) -> tuple[bool, float, str]:
+def _sort_key(row: dict[str, Any]) -> tuple[bool, float, str]:
     return row["q"] is None, -(row["difference"] or 0), row["slice"]

@@ -10,7 +10,7 @@ from annotation import taxonomy
 from annotation.querysets import SI_ITEM
 from judging.models import Run
 from judging.results import counting, gathering, progress
-from judging.results.gathering import Floats, Gathered, Ints
+from judging.results.gathering import Floats, Ints, RunArrays
 from stats import families, paired
 from stats.rates import ClusterSums
 
@@ -22,11 +22,11 @@ COLUMNS = (
 )  # fmt: skip
 
 
-class Pair(NamedTuple):
+class RunPair(NamedTuple):
     """Two runs over the error items of one ability, "" for all of them."""
 
-    a: Gathered
-    b: Gathered
+    a: RunArrays
+    b: RunArrays
     ability: str
 
 
@@ -36,48 +36,48 @@ def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
     `difference` is the detection rate of a minus that of b over `n` items, of which `only_a` and
     `only_b` tell how often one alone detected; `missing` of the `total` items of either are not in
-    it. p is of `paired.p_value`, and `test` says whether it is exact, drawn or by t. `p_holm` is p
-    adjusted for all pairs; runs that share none of their letters differ by it (below 0.05). Rows
-    of an ability are exploratory and have q (Benjamini and Hochberg) instead.
+    it. p is of `paired.test_difference`, and `test` says whether it is exact, drawn or by t.
+    `p_holm` is p adjusted for all pairs; runs that share none of their letters differ by it (below
+    0.05). Rows of an ability are exploratory and have q (Benjamini and Hochberg) instead.
     """
-    found = [one.only(~one.invariant) for one in gathering.gather(runs, (ABILITY,))]
+    found = [one.only(~one.invariant) for one in gathering.load_arrays(runs, (ABILITY,))]
     pairs = list(combinations(found, 2))
-    headline = [_row(Pair(a, b, "")) for a, b in progress.through(pairs, "comparing runs")]
-    by_ability = progress.through(pairs, "comparing runs by ability")
-    exploratory = [_row(part) for a, b in by_ability for part in _by_ability(a, b)]
+    headline = [_row(RunPair(a, b, "")) for a, b in progress.iterate(pairs, "comparing runs")]
+    by_ability = progress.iterate(pairs, "comparing runs by ability")
+    exploratory = [_row(part) for a, b in by_ability for part in _pair_by_ability(a, b)]
     _adjust(headline, "p_holm", families.holm([row["p"] for row in headline]))
     _adjust(exploratory, "q", families.benjamini_hochberg([row["p"] for row in exploratory]))
-    apart = families.different([row["p_holm"] for row in headline], len(found))
-    letters = families.letters(len(found), apart)
+    apart = families.different_pairs([row["p_holm"] for row in headline], len(found))
+    letters = families.compact_letters(len(found), apart)
     for row, (a, b) in zip(headline, combinations(range(len(found)), 2), strict=True):
         row |= {"letters_a": letters[a], "letters_b": letters[b]}
     return [*headline, *exploratory]
 
 
-def _by_ability(a: Gathered, b: Gathered) -> Iterator[Pair]:
+def _pair_by_ability(a: RunArrays, b: RunArrays) -> Iterator[RunPair]:
     for ability in (one.slug for one in taxonomy.load().abilities if one.slug != SI_ITEM):
         first, second = (one.only(one.fields[ABILITY] == ability) for one in (a, b))
         if len(first.item) or len(second.item):
-            yield Pair(first, second, ability)
+            yield RunPair(first, second, ability)
 
 
-def _row(pair: Pair) -> dict[str, Any]:
+def _row(pair: RunPair) -> dict[str, Any]:
     a, b, ability = pair
-    first, second, cluster = _common(a, b)
-    sums, differences = _of_clusters(first - second, cluster)
-    made = paired.difference(sums)
-    rng = gathering.generator("compare", [a.run, b.run], ability)
-    tested = paired.p_value(differences, rng)
+    first, second, cluster = _common_items(a, b)
+    sums, differences = _sum_clusters(first - second, cluster)
+    made = paired.estimate_difference(sums)
+    rng = gathering.make_generator("compare", [a.run, b.run], ability)
+    tested = paired.test_difference(differences, rng)
     total = len(np.union1d(a.item, b.item))
     return {
-        **_named(a.run, "a"),
-        **_named(b.run, "b"),
+        **_run_columns(a.run, "a"),
+        **_run_columns(b.run, "b"),
         "ability": ability or None,
         "total": total,
         "missing": total - made.n,
         "n": made.n,
-        "only_a": counting.whole(np.maximum(first - second, 0).sum()),
-        "only_b": counting.whole(np.maximum(second - first, 0).sum()),
+        "only_a": counting.round_sum(np.maximum(first - second, 0).sum()),
+        "only_b": counting.round_sum(np.maximum(second - first, 0).sum()),
         "difference": made.value,
         "low": made.low,
         "high": made.high,
@@ -93,7 +93,7 @@ def _row(pair: Pair) -> dict[str, Any]:
     }
 
 
-def _common(a: Gathered, b: Gathered) -> tuple[Floats, Floats, Ints]:
+def _common_items(a: RunArrays, b: RunArrays) -> tuple[Floats, Floats, Ints]:
     """What both say of the items that both parsed, and the clusters of these."""
     first, second, cluster = a.detected, b.detected, a.cluster
     if not np.array_equal(a.item, b.item):
@@ -103,7 +103,7 @@ def _common(a: Gathered, b: Gathered) -> tuple[Floats, Floats, Ints]:
     return first[there], second[there], cluster[there]
 
 
-def _of_clusters(apart: Floats, cluster: Ints) -> tuple[ClusterSums, Floats]:
+def _sum_clusters(apart: Floats, cluster: Ints) -> tuple[ClusterSums, Floats]:
     """The sums that the interval needs, and the difference of each cluster."""
     counted = np.bincount(cluster)
     held = counted > 0
@@ -121,7 +121,7 @@ def _of_clusters(apart: Floats, cluster: Ints) -> tuple[ClusterSums, Floats]:
     return sums, y
 
 
-def _named(run: Run, side: str) -> dict[str, Any]:
+def _run_columns(run: Run, side: str) -> dict[str, Any]:
     names = {"run": run.number, "endpoint": run.endpoint.name, "strategy": run.strategy.slug}
     return {f"{name}_{side}": value for name, value in names.items()}
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from judging.models import Call, Outcome, Reply, Run
 from judging.results import counting, progress
-from judging.results.counting import when
-from judging.running.spending import PLACES
+from judging.results.counting import one_if
+from judging.running.spending import DECIMAL_PLACES
 
 COLUMNS = (
     "total", "missing", "calls", "tokens", "cost", "per_detected", "reason",
@@ -15,13 +15,15 @@ COLUMNS = (
     "detected",
 )  # fmt: skip
 # Items with an error that repeat no other one; those of study 001's frame may have no ability.
-ERRORS = "(o.truth = 'error' OR (o.truth <> 'no_error' AND o.ability <> '' AND NOT o.invariant))"
+ERROR_ITEM = (
+    "(o.truth = 'error' OR (o.truth <> 'no_error' AND o.ability <> '' AND NOT o.invariant))"
+)
 NO_REPLY = "no replies"
 NO_PRICE = "replies without a price"
 NOTHING_DETECTED = "nothing detected"
 
 
-def costs(runs: Iterable[Run]) -> list[dict[str, Any]]:
+def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """The table `cost`, one row a run; money in the currency of the prices.
 
     `total`, `missing` and `detected` are of the items with an error alone, calls, tokens and money
@@ -32,29 +34,29 @@ def costs(runs: Iterable[Run]) -> list[dict[str, Any]]:
     replies. A run without calls, such as a vote, has dashes.
     """
     runs = list(runs)
-    asked, judged = _asked(runs), _judged(runs)
+    asked, judged = _sum_requests(runs), _count_errors(runs)
     return [_row(run, asked.get(run.pk), judged.get(run.pk, {})) for run in runs]
 
 
-def _judged(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
+def _count_errors(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
     """How many items with an error count, are missing, and were detected, of each run with any."""
     if not runs:
         return {}
     found = [
         record
-        for some in progress.apart([run.pk for run in runs], "counting outcomes")
-        for record in counting.records(f"""
-            SELECT o.run_id, COUNT(*) AS total, SUM({when("o.result = 'missing'")}) AS missing,
-                SUM({when("o.result = 'detected'")}) AS detected
+        for some in progress.split_if_watched([run.pk for run in runs], "counting outcomes")
+        for record in counting.fetch_dicts(f"""
+            SELECT o.run_id, COUNT(*) AS total, SUM({one_if("o.result = 'missing'")}) AS missing,
+                SUM({one_if("o.result = 'detected'")}) AS detected
             FROM {Outcome._meta.db_table} AS o
-            WHERE {counting.counted(some)} AND o.result <> 'scored' AND {ERRORS}
+            WHERE {counting.counted_condition(some)} AND o.result <> 'scored' AND {ERROR_ITEM}
             GROUP BY o.run_id
         """)
     ]
     return {record["run_id"]: record for record in found}
 
 
-def _asked(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
+def _sum_requests(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
     """Calls, and each request and reply once, of each run that has any. Money is whole, and what is
     to be added behind the point in units of the last place: SQLite adds up fractions with a rest
     that depends on their order, and its whole numbers end at nine million in those units."""
@@ -66,16 +68,16 @@ def _asked(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
         SELECT u.run_id, SUM(u.n) AS calls, COUNT(*) AS requests, COUNT(p.id) AS answered,
             SUM(p.tokens_in) AS tokens_in, SUM(p.tokens_out) AS tokens_out,
             SUM(CAST(ROUND(p.cost) AS BIGINT)) AS cost,
-            SUM(CAST(ROUND((p.cost - ROUND(p.cost)) * {10**PLACES}) AS BIGINT)) AS cost_behind,
-            SUM({when(f"p.id IS NOT NULL AND ({unknown})")}) AS without_tokens,
-            SUM({when("p.id IS NOT NULL AND p.cost IS NULL")}) AS without_price
+            SUM(CAST(ROUND((p.cost - ROUND(p.cost)) * {10**DECIMAL_PLACES}) AS BIGINT)) AS
+            cost_behind, SUM({one_if(f"p.id IS NOT NULL AND ({unknown})")}) AS without_tokens,
+            SUM({one_if("p.id IS NOT NULL AND p.cost IS NULL")}) AS without_price
         FROM (
             SELECT c.run_id, c.request_id, COUNT(*) AS n FROM {Call._meta.db_table} AS c
             WHERE c.run_id IN ({listed}) GROUP BY c.run_id, c.request_id
         ) AS u LEFT JOIN {Reply._meta.db_table} AS p ON p.request_id = u.request_id
         GROUP BY u.run_id
     """
-    return {row["run_id"]: row for row in counting.records(statement)}
+    return {row["run_id"]: row for row in counting.fetch_dicts(statement)}
 
 
 def _row(run: Run, asked: Mapping[str, Any] | None, judged: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,7 +86,7 @@ def _row(run: Run, asked: Mapping[str, Any] | None, judged: Mapping[str, Any]) -
     answered = said.get("answered", 0)
     cost = None
     if answered and not said["without_price"]:
-        cost = _number(said["cost"] + Decimal(said["cost_behind"]).scaleb(-PLACES))
+        cost = _to_float(said["cost"] + Decimal(said["cost_behind"]).scaleb(-DECIMAL_PLACES))
     unknown = answered > 0 and answered == said["without_price"]
     counted = answered and not said["without_tokens"]
     tokens = (said["tokens_in"], said["tokens_out"]) if counted else None
@@ -101,12 +103,12 @@ def _row(run: Run, asked: Mapping[str, Any] | None, judged: Mapping[str, Any]) -
         "tokens_in": tokens[0] if tokens else None,
         "tokens_out": tokens[1] if tokens else None,
         **{name: said.get(name) for name in ("without_tokens", "without_price")},
-        "paid": None if unknown else _number(run.spent),
+        "paid": None if unknown else _to_float(run.spent),
         "detected": detected,
     }
 
 
-def _number(money: Decimal) -> float:
+def _to_float(money: Decimal) -> float:
     """Money as a number, of which SQLite keeps 15 digits: the same wherever it was stored."""
     number = float(f"{money:.15g}")
     return int(number) if number.is_integer() else number

@@ -17,9 +17,9 @@ from judging.strategies import Strategy
 from stats.rates import ClusterSums
 
 FIELDS = ("ability", "category", "source_ability")
-PARSED = "o.result IN ('detected', 'undetected')"
+PARSED_SQL = "o.result IN ('detected', 'undetected')"
 # How much of an item was not noticed: of its repeats a share, without repeats all or nothing.
-UNDETECTED = """
+UNDETECTED_SQL = """
     CASE o.result
         WHEN 'detected' THEN 1 - COALESCE(o.share, 1)
         WHEN 'undetected' THEN 1 - COALESCE(o.share, 0)
@@ -27,7 +27,7 @@ UNDETECTED = """
     END
 """
 # A rate's items and how much of each is a hit, as SQL over an outcome `o`.
-Rate = tuple[str, str]
+RateSql = tuple[str, str]
 
 
 class UnknownField(ValueError):
@@ -35,7 +35,7 @@ class UnknownField(ValueError):
 
 
 @dataclass(frozen=True)
-class Summed:
+class GroupSums:
     """The outcomes of one run in one group.
 
     `rates` has for each hit the sums over clusters that its interval needs; `counts` the other
@@ -59,7 +59,7 @@ class Summed:
         return {**run_columns(self.run), **self.group, "total": self.total, "missing": self.missing}
 
 
-def check(by: Sequence[str]) -> None:
+def check_fields(by: Sequence[str]) -> None:
     """Raise `UnknownField` if outcomes cannot be grouped by these."""
     unknown = [name for name in by if name not in FIELDS]
     if unknown:
@@ -68,14 +68,14 @@ def check(by: Sequence[str]) -> None:
         )
 
 
-def summed(
+def sum_outcomes(
     runs: Iterable[Run],
     by: Sequence[str],
     *,
-    rates: Mapping[str, Rate] | None = None,
+    rates: Mapping[str, RateSql] | None = None,
     counts: Mapping[str, str] | None = None,
     joined: str = "",
-) -> list[Summed]:
+) -> list[GroupSums]:
     """Sum what counts of these runs by fields of their outcomes, in the order of the taxonomy.
 
     `counts` are SQL expressions over an outcome `o`; `joined` is what they need besides. What must
@@ -86,22 +86,24 @@ def summed(
     One query, one a run where somebody hears how far it is, and none without a run. Raises
     `UnknownField`.
     """
-    check(by)
+    check_fields(by)
     known = {run.pk: run for run in runs}
     if not known:
         return []
     rates, counts = rates or {}, counts or {}
     found = [
         record
-        for some in progress.apart(list(known), "counting outcomes")
-        for record in records(_statement(some, by, rates, counts, joined))
+        for some in progress.split_if_watched(list(known), "counting outcomes")
+        for record in fetch_dicts(_build_statement(some, by, rates, counts, joined))
     ]
-    rows = [_summed(known, by, rates, counts, record) for record in found]
+    rows = [_to_group_sums(known, by, rates, counts, record) for record in found]
     order = {pk: place for place, pk in enumerate(known)}
-    return sorted(rows, key=lambda row: (order[row.run.pk], place(row.group), row.invariant))
+    return sorted(
+        rows, key=lambda row: (order[row.run.pk], taxonomy_order(row.group), row.invariant)
+    )
 
 
-def counted(runs: Iterable[int]) -> str:
+def counted_condition(runs: Iterable[int]) -> str:
     """What stands behind every headline number: settled outcomes whose item is held for the same
     thing now as when it was judged, on the axis that is the item's own."""
     return f"""
@@ -114,13 +116,13 @@ def counted(runs: Iterable[int]) -> str:
     """
 
 
-def unmixed(by: Sequence[str]) -> str:
+def separate_condition(by: Sequence[str]) -> str:
     repeats = "AND o.ability <> ''" if not {"ability", "category"} <= set(by) else ""
     invariant = "AND NOT o.invariant" if not {"ability", "category"} & set(by) else ""
     return f"{repeats} {invariant}"
 
 
-def text(*path: str | int, of: str = "o") -> str:
+def json_text(*path: str | int, of: str = "o") -> str:
     """What an outcome's values hold at this path of keys and places, as text; null without."""
     if connection.vendor == "postgresql":
         return f"{of}.\"values\" #>> '{{{','.join(str(step) for step in path)}}}'"
@@ -128,24 +130,24 @@ def text(*path: str | int, of: str = "o") -> str:
     return f"JSON_EXTRACT({of}.\"values\", '${steps}')"
 
 
-def number(*path: str | int) -> str:
+def json_number(*path: str | int) -> str:
     """The number at this path."""
-    return f"CAST({text(*path)} AS DOUBLE PRECISION)"
+    return f"CAST({json_text(*path)} AS DOUBLE PRECISION)"
 
 
-def when(condition: str) -> str:
+def one_if(condition: str) -> str:
     """1 where it holds, else 0."""
     return f"CASE WHEN {condition} THEN 1 ELSE 0 END"
 
 
-def records(statement: str) -> list[dict[str, Any]]:
+def fetch_dicts(statement: str) -> list[dict[str, Any]]:
     with connection.cursor() as cursor:
         cursor.execute(statement)
         columns = [column[0] for column in cursor.description]
         return [dict(zip(columns, record, strict=True)) for record in cursor.fetchall()]
 
 
-def whole(total: Any) -> float:
+def round_sum(total: Any) -> float:
     """A sum of shares as whole as it is: thirds that a database added up leave a rest."""
     rounded = round(float(total), 9)
     return int(rounded) if rounded.is_integer() else rounded
@@ -155,7 +157,7 @@ def run_columns(run: Run) -> dict[str, Any]:
     return {"run": run.number, "endpoint": run.endpoint.name, "strategy": run.strategy.slug}
 
 
-def place(group: Mapping[str, str]) -> list[int]:
+def taxonomy_order(group: Mapping[str, str]) -> list[int]:
     """Sort key: abilities and categories as the taxonomy has them, unknown ones last."""
     known = taxonomy.load()
     abilities = [ability.slug for ability in known.abilities]
@@ -167,7 +169,7 @@ def place(group: Mapping[str, str]) -> list[int]:
     ]
 
 
-def asked(runs: Iterable[Run]) -> dict[int, Strategy]:
+def load_strategies(runs: Iterable[Run]) -> dict[int, Strategy]:
     """How the items of each run were asked about, by the run's id: of votes and panels how their
     members were. One query if there are such."""
     runs = list(runs)
@@ -180,10 +182,10 @@ def asked(runs: Iterable[Run]) -> dict[int, Strategy]:
     return found
 
 
-def _statement(
+def _build_statement(
     runs: Sequence[int],
     by: Sequence[str],
-    rates: Mapping[str, Rate],
+    rates: Mapping[str, RateSql],
     counts: Mapping[str, str],
     joined: str,
 ) -> str:
@@ -191,15 +193,15 @@ def _statement(
     columns, own = ", ".join(names), ", ".join(f"o.{name}" for name in names)
     # Clusters are a matter of intervals: without a rate there is nothing to sort items by.
     within = f"{own}, o.cluster" if rates else own
-    of_cluster = [term for name, rate in rates.items() for term in _of_cluster(name, rate)]
+    of_cluster = [term for name, rate in rates.items() for term in _cluster_terms(name, rate)]
     of_cluster += [f"SUM({count}) AS c_{name}" for name, count in counts.items()]
-    over_clusters = [term for name in rates for term in _over_clusters(name)]
+    over_clusters = [term for name in rates for term in _total_terms(name)]
     over_clusters += [f"SUM(c_{name}) AS c_{name}" for name in counts]
     inner = f"""
         SELECT {own},
-            {", ".join(["COUNT(*) AS total", f"SUM({when(PARSED)}) AS parsed", *of_cluster])}
+            {", ".join(["COUNT(*) AS total", f"SUM({one_if(PARSED_SQL)}) AS parsed", *of_cluster])}
         FROM {Outcome._meta.db_table} AS o {joined}
-        WHERE {counted(runs)} AND o.result <> 'scored' {unmixed(by)}
+        WHERE {counted_condition(runs)} AND o.result <> 'scored' {separate_condition(by)}
         GROUP BY {within}
     """
     return f"""
@@ -209,18 +211,18 @@ def _statement(
     """
 
 
-def _of_cluster(name: str, rate: Rate) -> tuple[str, ...]:
+def _cluster_terms(name: str, rate: RateSql) -> tuple[str, ...]:
     items, hit = rate
     return (
-        f"SUM({when(items)}) AS n_{name}",
+        f"SUM({one_if(items)}) AS n_{name}",
         f"SUM(CASE WHEN {items} THEN {hit} ELSE 0 END) AS y_{name}",
     )
 
 
-def _over_clusters(name: str) -> tuple[str, ...]:
+def _total_terms(name: str) -> tuple[str, ...]:
     n, y = f"n_{name}", f"y_{name}"
     return (
-        f"SUM({when(f'{n} > 0')}) AS m_{name}",
+        f"SUM({one_if(f'{n} > 0')}) AS m_{name}",
         f"SUM({n}) AS {n}",
         f"SUM({n} * {n}) AS nn_{name}",
         f"SUM({y}) AS {y}",
@@ -229,30 +231,30 @@ def _over_clusters(name: str) -> tuple[str, ...]:
     )
 
 
-def _summed(
+def _to_group_sums(
     runs: Mapping[int, Run],
     by: Sequence[str],
     rates: Iterable[str],
     counts: Iterable[str],
     record: Mapping[str, Any],
-) -> Summed:
-    return Summed(
+) -> GroupSums:
+    return GroupSums(
         run=runs[record["run_id"]],
         group={name: record[name] for name in by},
         invariant=bool(record["invariant"]),
         total=int(record["total"]),
         parsed=int(record["parsed"]),
-        rates={name: _sums(record, name) for name in rates},
-        counts={name: whole(record[f"c_{name}"] or 0) for name in counts},
+        rates={name: _cluster_sums(record, name) for name in rates},
+        counts={name: round_sum(record[f"c_{name}"] or 0) for name in counts},
     )
 
 
-def _sums(record: Mapping[str, Any], name: str) -> ClusterSums:
+def _cluster_sums(record: Mapping[str, Any], name: str) -> ClusterSums:
     return ClusterSums(
         m=int(record[f"m_{name}"]),
         n=int(record[f"n_{name}"]),
         nn=int(record[f"nn_{name}"]),
-        y=whole(record[f"y_{name}"]),
-        ny=whole(record[f"ny_{name}"]),
-        yy=whole(record[f"yy_{name}"]),
+        y=round_sum(record[f"y_{name}"]),
+        ny=round_sum(record[f"ny_{name}"]),
+        yy=round_sum(record[f"yy_{name}"]),
     )

@@ -7,10 +7,10 @@ from typing import Any
 from django.db.models import Count, F
 
 from annotation import tasktypes
-from annotation.leads.grouping import MOST_GROUPS, Grouping
+from annotation.leads.grouping import MAX_GROUPS, Grouping
 from annotation.models import Item, Project, Resolution, Revision
 from judging.results import detecting
-from judging.results.detecting import Group
+from judging.results.detecting import GroupKey
 from stats.rouge import unicode_words
 
 COLUMNS = ("n", "of", "value", "count", "share", "mean")
@@ -18,13 +18,13 @@ LABEL, CATEGORY, WORDS = "label", "category", "words"
 # What begins the names of other answers, and of fields that items have of their own.
 ANSWERS, FIELDS = "answers.", "fields."
 AT_A_TIME = 500
-LONGEST = 80
+LONGEST_VALUE = 80
 
 # Of each group, and each field there, how many items have which value.
-Values = dict[Group, dict[str, Counter[str]]]
+ValueCounts = dict[GroupKey, dict[str, Counter[str]]]
 
 
-def dataset(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
+def tabulate(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `dataset`: of each group of the items, by columns or fields of their own, a row a
     label, a category, a value of any other answer or field, and a text.
 
@@ -35,84 +35,86 @@ def dataset(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
     of words, as ROUGE-L takes them apart in any script, over the `count` items that have it. Items
     that repeat another one, and those that people practise on, are no part. Raises `UnknownField`.
     """
-    named = detecting.groupings(project, by)
+    named = detecting.check_groupings(project, by)
     items = Item.objects.in_project(project).originals().of_tests()
     keys = {f"group_{place}": one.of() for place, one in enumerate(named)}
-    sizes = Counter({group: n for group, _, n in _counted(items, keys, {})})
+    sizes = Counter({group: n for group, _, n in _count_items(items, keys, {})})
     held = items.filter(resolutions__in=Resolution.objects.current())
-    labels = _by_group(_counted(held, keys, {"value": F("resolutions__value")}))
-    categories = _by_group(_counted(items, keys, {"value": F("category")}))
-    others = _others(_answers(project, held, named), _fields(items, named))
-    words = _words(items, named)
+    labels = _group_counts(_count_items(held, keys, {"value": F("resolutions__value")}))
+    categories = _group_counts(_count_items(items, keys, {"value": F("category")}))
+    others = _merge_kinds(_count_answers(project, held, named), _count_fields(items, named))
+    words = _count_words(items, named)
     return [
         {**dict(zip(by, group, strict=True)), "n": n, **row}
         for group, n in sorted(sizes.items())
         for row in (
-            *_shares(LABEL, labels[group] | _open(n, labels[group]), n),
-            *_shares(CATEGORY, categories[group], n),
-            *(row for of, counts in others[group] for row in _shares(of, counts, n)),
-            *_means(words[group]),
+            *_share_rows(LABEL, labels[group] | _with_open(n, labels[group]), n),
+            *_share_rows(CATEGORY, categories[group], n),
+            *(row for of, counts in others[group] for row in _share_rows(of, counts, n)),
+            *_mean_rows(words[group]),
         )
     ]
 
 
-def _counted(
+def _count_items(
     items: Any, keys: dict[str, Any], value: dict[str, Any]
-) -> Iterator[tuple[Group, str | None, int]]:
+) -> Iterator[tuple[GroupKey, str | None, int]]:
     """How many items each group has, and in it each value; without either, how many there are."""
     if not keys and not value:
         yield (), None, items.count()
         return
     found = items.order_by().annotate(**{f"of_{name}": one for name, one in value.items()})
     for row in found.values(*(f"of_{name}" for name in value), **keys).annotate(n=Count("pk")):
-        yield detecting.group_of(row[key] for key in keys), row.get("of_value"), row["n"]
+        yield detecting.make_group_key(row[key] for key in keys), row.get("of_value"), row["n"]
 
 
-def _by_group(
-    counted: Iterable[tuple[Group, str | None, int]],
-) -> dict[Group, Counter[str | None]]:
-    found: dict[Group, Counter[str | None]] = defaultdict(Counter)
+def _group_counts(
+    counted: Iterable[tuple[GroupKey, str | None, int]],
+) -> dict[GroupKey, Counter[str | None]]:
+    found: dict[GroupKey, Counter[str | None]] = defaultdict(Counter)
     for group, value, n in counted:
         found[group][value] += n
     return found
 
 
-def _open(n: int, labels: Counter[str | None]) -> Counter[str | None]:
+def _with_open(n: int, labels: Counter[str | None]) -> Counter[str | None]:
     """Those that nothing is held true of."""
     left: Counter[str | None] = Counter({None: n - labels.total()})
     return +left
 
 
-def _shares(of: str, counts: Counter[str | None], n: int) -> Iterator[dict[str, Any]]:
+def _share_rows(of: str, counts: Counter[str | None], n: int) -> Iterator[dict[str, Any]]:
     for value, count in sorted(counts.items(), key=lambda one: (one[0] is None, one[0] or "")):
         yield {"of": of, "value": value, "count": count, "share": count / n, "mean": None}
 
 
-def _answers(project: Project, held: Any, named: Sequence[Grouping]) -> Values:
+def _count_answers(project: Project, held: Any, named: Sequence[Grouping]) -> ValueCounts:
     """What is held true of items besides their label, in the fields that have answers to choose."""
-    task = tasktypes.of_project(project)
+    task = tasktypes.load_task_type(project)
     names = [field.name for field in task.fields if field.level and field is not task.deciding]
     groups = [one.of() for one in named]
     rows = held.order_by().values_list("resolutions__values", *groups).iterator(AT_A_TIME)
-    return _values(ANSWERS, (({name: said.get(name) for name in names}, g) for said, *g in rows))
+    return _count_values(
+        ANSWERS, (({name: said.get(name) for name in names}, g) for said, *g in rows)
+    )
 
 
-def _fields(items: Any, named: Sequence[Grouping]) -> Values:
+def _count_fields(items: Any, named: Sequence[Grouping]) -> ValueCounts:
     groups = [one.of() for one in named]
     rows = items.order_by().values_list("fields", *groups).iterator(AT_A_TIME)
-    return _values(FIELDS, ((fields, group) for fields, *group in rows))
+    return _count_values(FIELDS, ((fields, group) for fields, *group in rows))
 
 
-def _values(kind: str, rows: Iterable[tuple[dict[str, Any], Sequence[Any]]]) -> Values:
+def _count_values(kind: str, rows: Iterable[tuple[dict[str, Any], Sequence[Any]]]) -> ValueCounts:
     """How many items have each value, each of several counting; names with too many are left."""
-    found: Values = defaultdict(lambda: defaultdict(Counter))
+    found: ValueCounts = defaultdict(lambda: defaultdict(Counter))
     seen: dict[str, set[str]] = defaultdict(set)
     for fields, group in rows:
         for name, value in fields.items():
             if _names_groups(seen[name]):
-                words = _words_of(value)
+                words = _value_texts(value)
                 seen[name].update(words)
-                found[detecting.group_of(group)][name].update(words)
+                found[detecting.make_group_key(group)][name].update(words)
     fit = sorted(name for name, values in seen.items() if _names_groups(values))
     return {
         group: {kind + name: fields[name] for name in fit if fields[name]}
@@ -122,44 +124,44 @@ def _values(kind: str, rows: Iterable[tuple[dict[str, Any], Sequence[Any]]]) -> 
 
 def _names_groups(values: set[str]) -> bool:
     """Whether these can name groups of items: few enough, and none of them a text."""
-    return len(values) <= MOST_GROUPS and all(len(one) <= LONGEST for one in values)
+    return len(values) <= MAX_GROUPS and all(len(one) <= LONGEST_VALUE for one in values)
 
 
-def _words_of(value: Any) -> set[str]:
+def _value_texts(value: Any) -> set[str]:
     """The value of a field as words, several if it is a list."""
     several = value if isinstance(value, list) else [value]
     return {str(one) for one in several if one not in (None, "")}
 
 
-def _others(*kinds: Values) -> dict[Group, list[tuple[str, Counter[str | None]]]]:
+def _merge_kinds(*kinds: ValueCounts) -> dict[GroupKey, list[tuple[str, Counter[str | None]]]]:
     """The fields of each group by name."""
-    found: dict[Group, list[tuple[str, Counter[str | None]]]] = defaultdict(list)
+    found: dict[GroupKey, list[tuple[str, Counter[str | None]]]] = defaultdict(list)
     for values in kinds:
         for group, fields in values.items():
             found[group] += [(of, Counter[str | None](n)) for of, n in fields.items()]
     return found
 
 
-def _words(items: Any, named: Sequence[Grouping]) -> dict[Group, dict[str, list[int]]]:
+def _count_words(items: Any, named: Sequence[Grouping]) -> dict[GroupKey, dict[str, list[int]]]:
     """Of each group and text how many items have it, and how many words these are."""
-    found: dict[Group, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
+    found: dict[GroupKey, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
     current = Revision.objects.filter(item__in=items, number=F("item__revision_number"))
     groups = [one.of("item__") for one in named]
     rows = current.order_by().values_list("texts", *groups).iterator(chunk_size=AT_A_TIME)
     for texts, *group in rows:
         for name, text in texts.items():
-            said = found[detecting.group_of(group)][name]
+            said = found[detecting.make_group_key(group)][name]
             said[0] += 1
-            said[1] += len(unicode_words(_joined(text)))
+            said[1] += len(unicode_words(_join_text(text)))
     return found
 
 
-def _joined(text: Any) -> str:
+def _join_text(text: Any) -> str:
     """A text, or several such as references, as one."""
     return "\n".join(map(str, text)) if isinstance(text, list) else str(text)
 
 
-def _means(words: dict[str, list[int]]) -> Iterator[dict[str, Any]]:
+def _mean_rows(words: dict[str, list[int]]) -> Iterator[dict[str, Any]]:
     for name, (count, total) in sorted(words.items()):
         mean = total / count
         yield {"of": WORDS, "value": name, "count": count, "share": None, "mean": mean}

@@ -10,17 +10,17 @@ from annotation.models import Project, Resolution
 from judging.models import Run
 from judging.results import detecting, detecting_parts
 from judging.results.detecting import ERROR
-from judging.results.detecting_parts import OTHER_ITEMS, Part
+from judging.results.detecting_parts import OTHER_ITEMS_REASON, DetectorLine
 from stats.estimates import Estimate
-from stats.rates import clustered_wilson, sums_of
+from stats.rates import clustered_wilson, sum_clusters
 
 COLUMNS = ("field", "value", "n", "detected", "recall", "low", "high", "reason")
 
 # A field of the task and one of its values; "" where an error has none.
-Kind = tuple[str, str]
+ErrorKind = tuple[str, str]
 
 
-def kinds(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[dict[str, Any]]:
+def tabulate(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The table `error_kinds`: of every run, and of the mean over an evaluator's four prompts, the
     recall among the items that are held for an error of a kind.
 
@@ -29,43 +29,43 @@ def kinds(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[
     of `n` items were called an error; `missing` have no verdict and count as not detected, as in
     recall. `low` and `high` are Wilson's interval for clustered items. Raises `UnknownField`.
     """
-    said = detecting.by_run(runs, detecting.groupings(project, by))
-    held = _held(project)
-    for part in detecting_parts.parts(runs, said, by):
+    said = detecting.load_verdicts(runs, detecting.check_groupings(project, by))
+    held = _load_kinds(project)
+    for part in detecting_parts.build_lines(runs, said, by):
         yield from _rows(part, held)
 
 
-def fields(project: Project) -> list[Field]:
+def error_kind_fields(project: Project) -> list[Field]:
     """The fields of the task that tell kinds of error apart."""
-    task = tasktypes.of_project(project)
+    task = tasktypes.load_task_type(project)
     return [one for one in task.resolved if one is not task.deciding and one.options]
 
 
-def _held(project: Project) -> dict[int, list[Kind]]:
+def _load_kinds(project: Project) -> dict[int, list[ErrorKind]]:
     """The kinds of each item that is held for an error."""
-    names = [one.name for one in fields(project)]
+    names = [one.name for one in error_kind_fields(project)]
     errors = Resolution.objects.current().of_project(project).filter(value=ERROR)
     return {
-        item: [(name, kind) for name in names for kind in _values(values.get(name))]
+        item: [(name, kind) for name in names for kind in _answer_values(values.get(name))]
         for item, values in errors.values_list("item", "values")
     }
 
 
-def _values(said: object) -> list[str]:
+def _answer_values(said: object) -> list[str]:
     if isinstance(said, list):
         return [str(one) for one in said] or [""]
     return [str(said)] if said is not None else [""]
 
 
-def _rows(part: Part, held: Mapping[int, Sequence[Kind]]) -> Iterator[dict[str, Any]]:
-    items: dict[Kind, list[int]] = defaultdict(list)
+def _rows(part: DetectorLine, held: Mapping[int, Sequence[ErrorKind]]) -> Iterator[dict[str, Any]]:
+    items: dict[ErrorKind, list[int]] = defaultdict(list)
     for item in part.common:
         for kind in held.get(item, ()) if part.said[0][item].is_error else ():
             items[kind].append(item)
     for (field, value), found in sorted(items.items()):
         verdicts = [said[item].verdict for said in part.said for item in found]
         prompts, recall = len(part.said), _recall(part, found)
-        reason = part.reason or (OTHER_ITEMS if part.other_items else recall.reason)
+        reason = part.reason or (OTHER_ITEMS_REASON if part.other_items else recall.reason)
         is_there = not (part.reason or part.other_items)
         yield {
             **part.head(),
@@ -83,10 +83,10 @@ def _rows(part: Part, held: Mapping[int, Sequence[Kind]]) -> Iterator[dict[str, 
         }
 
 
-def _recall(part: Part, items: Sequence[int]) -> Estimate:
+def _recall(part: DetectorLine, items: Sequence[int]) -> Estimate:
     """Of the mean an item's hit is the share of the prompts that detect it."""
     clusters: dict[str, list[float]] = defaultdict(list)
     for item in items:
         hits = sum(said[item].verdict is True for said in part.said) / len(part.said)
         clusters[part.said[0][item].cluster].append(hits)
-    return clustered_wilson(sums_of((len(hits), sum(hits)) for hits in clusters.values()))
+    return clustered_wilson(sum_clusters((len(hits), sum(hits)) for hits in clusters.values()))

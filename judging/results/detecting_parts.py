@@ -7,13 +7,13 @@ from typing import Any
 
 from judging.models import Run
 from judging.results import detecting
-from judging.results.detecting import MEAN, PROMPTS, Group, Judged
+from judging.results.detecting import MEAN, PROMPTS, GroupKey, VerdictsByItem
 
-OTHER_ITEMS = "the prompts judged different items"
+OTHER_ITEMS_REASON = "the prompts judged different items"
 
 
 @dataclass(frozen=True)
-class Part:
+class DetectorLine:
     """One run over a group of items, or the mean over an evaluator's prompts there.
 
     `runs` and `said` have an entry a prompt. `reason` says why there is no mean: one of the four
@@ -24,7 +24,7 @@ class Part:
     runs: tuple[Run, ...]
     strategy: str
     group: Mapping[str, str]
-    said: tuple[Judged, ...]
+    said: tuple[VerdictsByItem, ...]
     reason: str = ""
     other_items: bool = False
 
@@ -47,46 +47,48 @@ class Part:
         }
 
 
-def parts(
-    runs: Sequence[Run], said: Mapping[int, Mapping[Group, Judged]], by: Sequence[str]
-) -> Iterator[Part]:
+def build_lines(
+    runs: Sequence[Run], said: Mapping[int, Mapping[GroupKey, VerdictsByItem]], by: Sequence[str]
+) -> Iterator[DetectorLine]:
     """Every run with every group that it judged, then the means, in the order of `detector`."""
     for run in runs:
         for group, found in sorted(said[run.pk].items()):
-            yield Part((run,), run.strategy.slug, _named(by, group), (found,))
-    for of_one in detecting.by_endpoint(runs).values():
-        for group, asked in sorted(by_prompt(of_one, said).items()):
+            yield DetectorLine((run,), run.strategy.slug, _group_columns(by, group), (found,))
+    for of_one in detecting.group_by_endpoint(runs).values():
+        for group, asked in sorted(group_by_prompt(of_one, said).items()):
             if len(asked) > 1:
-                yield _mean(_named(by, group), asked)
+                yield _mean_line(_group_columns(by, group), asked)
 
 
-def last(
-    runs: Sequence[Run], said: Mapping[int, Mapping[Group, Judged]]
-) -> dict[Group, tuple[Run, Judged]]:
+def last_by_group(
+    runs: Sequence[Run], said: Mapping[int, Mapping[GroupKey, VerdictsByItem]]
+) -> dict[GroupKey, tuple[Run, VerdictsByItem]]:
     """Of each group the last run that judged items of it, and what it said of them: parts of a
     study may be runs of their own."""
     groups = ((group, run, judged) for run in runs for group, judged in said[run.pk].items())
     return {group: (run, judged) for group, run, judged in groups}
 
 
-def by_prompt(
-    runs: Sequence[Run], said: Mapping[int, Mapping[Group, Judged]]
-) -> dict[Group, dict[str, tuple[Run, Judged]]]:
+def group_by_prompt(
+    runs: Sequence[Run], said: Mapping[int, Mapping[GroupKey, VerdictsByItem]]
+) -> dict[GroupKey, dict[str, tuple[Run, VerdictsByItem]]]:
     """Of each group what one evaluator said by each of the four prompts that it was asked by."""
-    found: dict[Group, dict[str, tuple[Run, Judged]]] = defaultdict(dict)
+    found: dict[GroupKey, dict[str, tuple[Run, VerdictsByItem]]] = defaultdict(dict)
     for slug in PROMPTS:
-        of_prompt = last([run for run in runs if run.strategy.slug == slug], said)
+        of_prompt = last_by_group([run for run in runs if run.strategy.slug == slug], said)
         for group, one in of_prompt.items():
             found[group][slug] = one
     return found
 
 
-def _named(by: Sequence[str], group: Group) -> dict[str, str]:
+def _group_columns(by: Sequence[str], group: GroupKey) -> dict[str, str]:
     return dict(zip(by, group, strict=True))
 
 
-def _mean(group: Mapping[str, str], asked: Mapping[str, tuple[Run, Judged]]) -> Part:
+def _mean_line(
+    group: Mapping[str, str], asked: Mapping[str, tuple[Run, VerdictsByItem]]
+) -> DetectorLine:
     runs, said = zip(*asked.values(), strict=True)
-    reason = detecting.lacking(asked, map(len, said))
+    reason = detecting.why_no_mean(asked, map(len, said))
     other = len({frozenset(one) for one in said}) > 1
-    return Part(tuple(runs), MEAN, group, tuple(said), reason, other)
+    return DetectorLine(tuple(runs), MEAN, group, tuple(said), reason, other)

@@ -12,13 +12,15 @@ from annotation.leads.grouping import Grouping
 from annotation.models import Label, Project, Stage
 
 ERROR, NO_ERROR = "error", "no_error"
-SAID = {ERROR: True, NO_ERROR: False}
+VERDICT_BY_ANSWER = {ERROR: True, NO_ERROR: False}
 
 # (is an error, was said to be one) by item, by member; None for who was not sure.
 ByMember = dict[int, dict[int, tuple[bool, bool | None]]]
 
 
-def verdicts(project: Project, named: Sequence[Grouping]) -> dict[tuple[str, ...], ByMember]:
+def load_people_verdicts(
+    project: Project, named: Sequence[Grouping]
+) -> dict[tuple[str, ...], ByMember]:
     """By group of the items what each person said, and what the project holds true of the same
     texts. Labels of texts that were corrected since are left out. One query."""
     found: dict[tuple[str, ...], ByMember] = defaultdict(lambda: defaultdict(dict))
@@ -26,11 +28,11 @@ def verdicts(project: Project, named: Sequence[Grouping]) -> dict[tuple[str, ...
     held = labels.filter(
         item__resolutions__current=True,
         item__resolutions__revision=F("revision"),
-        item__resolutions__value__in=SAID,
+        item__resolutions__value__in=VERDICT_BY_ANSWER,
     ).order_by("member", "item__position")
     groups = (one.of("item__") for one in named)
     columns = ("member", "item", "choice", "item__resolutions__value")
     for member, item, choice, truth, *group in held.values_list(*columns, *groups):
         key = tuple("" if value is None else str(value) for value in group)
-        found[key][member][item] = (truth == ERROR, SAID.get(choice))
+        found[key][member][item] = (truth == ERROR, VERDICT_BY_ANSWER.get(choice))
     return found

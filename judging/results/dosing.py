@@ -13,16 +13,16 @@ from annotation.models import Project
 from annotation.querysets import SI_ITEM
 from judging.models import Outcome, Run
 from judging.results import counting, expecting, gathering, narrowing, progress
-from judging.results.gathering import Gathered, Ints
+from judging.results.gathering import Ints, RunArrays
 from judging.strategies import Strategy
 from stats import bootstrap, means, rates
 from stats.estimates import Estimate
 
 # By how much the perturbed answer was scored above gold, as `with_moved` has it.
-MOVED = "moved"
-NOT_APART = "the gold answer has no score of its own"
-NOTHING = "no items"
-DRAWING = "drawing clusters"
+SCORE_CHANGE = "moved"
+NOT_SCORED_APART_REASON = "the gold answer has no score of its own"
+NO_ITEMS_REASON = "no items"
+DRAWING_STEP = "drawing clusters"
 _RESPONSE = (
     "total", "missing", "parsed", "clusters",
     "detected", "detection", "detection_low", "detection_high", "detection_reason",
@@ -32,7 +32,7 @@ DOSE_COLUMNS = ("dose", *_RESPONSE)
 PENALTY_COLUMNS = ("expected", *_RESPONSE)
 
 
-def doses(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+def tabulate_doses(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `doses`: of each run, and group by fields of outcomes, a row a dose: how many
     errors are in the answer, of error items that have one (`Item.dose`, else a field `dose`).
 
@@ -42,18 +42,20 @@ def doses(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     says on how many. What is None has its reason. Raises `UnknownField`.
     """
     runs = list(runs)
-    counting.check(by)
-    asked, further = counting.asked(runs), (narrowing.DOSE, *by, MOVED)
-    dosed = narrowing.dosed(Outcome.objects.with_moved())
-    gathered = gathering.gather(runs, further, [narrowing.OWN_DOSE], among=dosed)
+    counting.check_fields(by)
+    asked, further = counting.load_strategies(runs), (narrowing.DOSE, *by, SCORE_CHANGE)
+    dosed = narrowing.filter_dosed(Outcome.objects.with_moved())
+    gathered = gathering.load_arrays(runs, further, [narrowing.OWN_DOSE], among=dosed)
     return [
         _row(part, group, ("dose", dose), asked[found.run.pk])
-        for found in progress.through(gathered, DRAWING)
-        for group, dose, part in _parts(found, by, _doses(found))
+        for found in progress.iterate(gathered, DRAWING_STEP)
+        for group, dose, part in _split_items(found, by, _dose_array(found))
     ]
 
 
-def penalties(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+def tabulate_penalties(
+    project: Project, runs: Iterable[Run], by: Sequence[str]
+) -> list[dict[str, Any]]:
     """The table `penalties`: of each run, and group by fields of outcomes, a row for each penalty
     that people expect, the least first, with the columns of `doses`.
 
@@ -63,35 +65,37 @@ def penalties(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[
     alarm. Raises `UnknownField`.
     """
     runs = list(runs)
-    counting.check(by)
-    asked, said = counting.asked(runs), expecting.expected(project)
-    gathered = gathering.gather(runs, (*by, MOVED), among=Outcome.objects.with_moved())
+    counting.check_fields(by)
+    asked, said = counting.load_strategies(runs), expecting.load_expected_effects(project)
+    gathered = gathering.load_arrays(runs, (*by, SCORE_CHANGE), among=Outcome.objects.with_moved())
     # What an earlier version of the task type offered comes last.
-    order = list(dict.fromkeys([SI_ITEM, *expecting.order(project), *sorted(set(said.values()))]))
+    order = list(
+        dict.fromkeys([SI_ITEM, *expecting.effect_order(project), *sorted(set(said.values()))])
+    )
     return [
         _row(part, group, ("expected", order[place]), asked[found.run.pk])
-        for found in progress.through(gathered, DRAWING)
-        for group, place, part in _parts(found, by, _expected(found, said, order))
+        for found in progress.iterate(gathered, DRAWING_STEP)
+        for group, place, part in _split_items(found, by, _expected_array(found, said, order))
     ]
 
 
-def _doses(found: Gathered) -> Ints:
+def _dose_array(found: RunArrays) -> Ints:
     """The dose of each error item, -1 without one."""
     pairs = zip(found.fields[narrowing.DOSE], found.fields[narrowing.OWN_DOSE.name], strict=True)
-    doses = [narrowing.dose_of(held, own) for held, own in pairs]
+    doses = [narrowing.read_dose(held, own) for held, own in pairs]
     return np.where(found.invariant, -1, np.array(doses, dtype=int))
 
 
-def _expected(found: Gathered, said: Mapping[int, str], order: Sequence[str]) -> Ints:
+def _expected_array(found: RunArrays, said: Mapping[int, str], order: Sequence[str]) -> Ints:
     """The place in the order of what is expected of each item."""
     places = {name: place for place, name in enumerate(order)}
-    of_errors = [places[said.get(item, expecting.UNSAID)] for item in found.item.tolist()]
+    of_errors = [places[said.get(item, expecting.UNANSWERED)] for item in found.item.tolist()]
     return np.where(found.invariant, places[SI_ITEM], np.array(of_errors, dtype=int))
 
 
-def _parts(
-    found: Gathered, by: Sequence[str], keys: Ints
-) -> Iterator[tuple[dict[str, str], int, Gathered]]:
+def _split_items(
+    found: RunArrays, by: Sequence[str], keys: Ints
+) -> Iterator[tuple[dict[str, str], int, RunArrays]]:
     """The items by group and key, in their order; those with a key below 0 are left out."""
     places: dict[tuple[tuple[str, ...], int], list[int]] = defaultdict(list)
     groups = zip(*(found.fields[name] for name in by), strict=True) if by else repeat(())
@@ -99,17 +103,17 @@ def _parts(
         if key >= 0:
             places[group, key].append(place)
     named = {group: dict(zip(by, group, strict=True)) for group, _ in places}
-    order = sorted(places, key=lambda one: (counting.place(named[one[0]]), one[0], one[1]))
+    order = sorted(places, key=lambda one: (counting.taxonomy_order(named[one[0]]), one[0], one[1]))
     for group, key in order:
         yield named[group], key, found.only(np.array(places[group, key]))
 
 
 def _row(
-    found: Gathered, group: Mapping[str, str], key: tuple[str, int | str], asked: Strategy
+    found: RunArrays, group: Mapping[str, str], key: tuple[str, int | str], asked: Strategy
 ) -> dict[str, Any]:
     parsed = ~np.isnan(found.detected)
-    detection = rates.rate(found.detected, found.cluster)
-    penalty = _penalty(found, [*group.values(), *key])
+    detection = rates.estimate_rate(found.detected, found.cluster)
+    penalty = _estimate_penalty(found, [*group.values(), *key])
     scale = asked.scale if penalty.n else None
     return {
         **counting.run_columns(found.run),
@@ -119,26 +123,30 @@ def _row(
         "missing": int((~parsed).sum()),
         "parsed": detection.n,
         "clusters": len(np.unique(found.cluster[parsed])),
-        "detected": counting.whole(np.nansum(found.detected)),
-        **_columns("detection", detection),
+        "detected": counting.round_sum(np.nansum(found.detected)),
+        **_estimate_columns("detection", detection),
         "scored": penalty.n,
-        **_columns("penalty", penalty),
+        **_estimate_columns("penalty", penalty),
         "bottom": scale.low if scale else None,
         "at_top": scale.high if scale else None,
     }
 
 
-def _penalty(found: Gathered, filters: Sequence[Any]) -> Estimate:
+def _estimate_penalty(found: RunArrays, filters: Sequence[Any]) -> Estimate:
     """The mean of gold minus perturbed score, over the parsed items that have both."""
-    taken = 0 - np.array(found.fields[MOVED], dtype=float)
+    taken = 0 - np.array(found.fields[SCORE_CHANGE], dtype=float)
     taken[np.isnan(found.detected)] = np.nan
-    rng = gathering.generator("doses", [found.run], *filters)
-    one = bootstrap.estimate(means.clustered(taken), found.cluster, rng)
+    rng = gathering.make_generator("doses", [found.run], *filters)
+    one = bootstrap.estimate(means.clustered_mean(taken), found.cluster, rng)
     parsed = not np.isnan(found.detected).all()
-    return replace(one, reason=NOT_APART if parsed else NOTHING) if not one.n else one
+    return (
+        replace(one, reason=NOT_SCORED_APART_REASON if parsed else NO_ITEMS_REASON)
+        if not one.n
+        else one
+    )
 
 
-def _columns(name: str, one: Estimate) -> dict[str, Any]:
+def _estimate_columns(name: str, one: Estimate) -> dict[str, Any]:
     return {
         name: one.value,
         f"{name}_low": one.low,

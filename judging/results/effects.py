@@ -15,17 +15,17 @@ import numpy as np
 from annotation.models import Project
 from judging.models import Run
 from judging.results import detecting, detecting_parts, progress
-from judging.results.detecting import FIGURES, MEAN, Judged, Said
-from judging.strategies import digest
+from judging.results.detecting import FIGURES, MEAN, DetectorVerdict, VerdictsByItem
+from judging.strategies import compute_digest
 from stats import bootstrap, detection
-from stats.detection import Measure, Scores
+from stats.detection import DetectionScores, Measure
 from stats.estimates import Estimate
 
 # What evaluation steps and self-consistency are compared with (tables 5 and 7).
-BASE = "detect-1a"
+BASE_PROMPT = "detect-1a"
 # The study's stars: one-sided, uncorrected.
-TEST_DRAWS, STARRED = 1_000, 0.1
-COMPARING = "comparing with prompt 1-A"
+TEST_DRAWS, STAR_LEVEL = 1_000, 0.1
+COMPARING_STEP = "comparing with prompt 1-A"
 # The order of the options in either wording, and the wording: recall of the first minus the second.
 BIASES = {
     "order-1": (("detect-1a",), ("detect-1b",)),
@@ -39,11 +39,11 @@ CHANGE_COLUMNS = (
 BIAS_COLUMNS = (
     "bias", "figure", "first", "second", "difference", "sd", "cells", "reason",
 )  # fmt: skip
-OF_BIASES: tuple[Measure, ...] = ("recall", "precision")
+BIAS_FIGURES: tuple[Measure, ...] = ("recall", "precision")
 
 
 @dataclass(frozen=True)
-class Change:
+class DetectorChange:
     """One row of the `changes` table: a figure of a run beside that of prompt 1-A.
 
     `total` and `missing` are the run's own; the figures are of the `n` items that both count,
@@ -83,43 +83,47 @@ class Change:
             "low": self.difference.low,
             "high": self.difference.high,
             "p": self.p,
-            "starred": None if self.p is None else self.p < STARRED,
+            "starred": None if self.p is None else self.p < STAR_LEVEL,
             "reason": self.reason or None,
         }
 
 
-def changes(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[Change]:
+def tabulate_changes(
+    project: Project, runs: Sequence[Run], by: Sequence[str]
+) -> Iterator[DetectorChange]:
     """Every run that judged errors beside its evaluator's last run of prompt 1-A over the group, by
     fields of the items. Evaluators without one have no rows. Raises `UnknownField`."""
-    said = detecting.by_run(runs, detecting.groupings(project, by))
+    said = detecting.load_verdicts(runs, detecting.check_groupings(project, by))
     every = [
         (run, before)
-        for found in detecting.by_endpoint(runs).values()
+        for found in detecting.group_by_endpoint(runs).values()
         if (
-            before := detecting_parts.last(
-                [run for run in found if run.strategy.slug == BASE], said
+            before := detecting_parts.last_by_group(
+                [run for run in found if run.strategy.slug == BASE_PROMPT], said
             )
         )
         for run in found
-        if run.strategy.slug != BASE
+        if run.strategy.slug != BASE_PROMPT
     ]
-    for run, before in progress.through(every, COMPARING):
+    for run, before in progress.iterate(every, COMPARING_STEP):
         after = said[run.pk]
         for group in sorted(before.keys() & after.keys()):
             base, first = before[group]
             pair = (first, after[group])
-            yield from _changes(run, base, dict(zip(by, group, strict=True)), *pair)
+            yield from _group_changes(run, base, dict(zip(by, group, strict=True)), *pair)
 
 
-def _changes(
-    run: Run, base: Run, group: Mapping[str, str], before: Judged, after: Judged
-) -> Iterator[Change]:
+def _group_changes(
+    run: Run, base: Run, group: Mapping[str, str], before: VerdictsByItem, after: VerdictsByItem
+) -> Iterator[DetectorChange]:
     common = sorted(before.keys() & after.keys())
-    first = detecting.scores_of(before, common)
-    second, own = detecting.scores_of(after, common), detecting.scores_of(after, after)
+    first = detecting.score_items(before, common)
+    second, own = detecting.score_items(after, common), detecting.score_items(after, after)
     for measure in FIGURES:
-        difference, p = _difference(measure, run, base, [(before[i], after[i]) for i in common])
-        yield Change(
+        difference, p = _estimate_difference(
+            measure, run, base, [(before[i], after[i]) for i in common]
+        )
+        yield DetectorChange(
             run=run,
             against=base,
             group=group,
@@ -136,22 +140,24 @@ def _changes(
         )
 
 
-def _difference(
-    measure: Measure, run: Run, base: Run, pairs: Sequence[tuple[Said, Said]]
+def _estimate_difference(
+    measure: Measure, run: Run, base: Run, pairs: Sequence[tuple[DetectorVerdict, DetectorVerdict]]
 ) -> tuple[Estimate, float | None]:
     """After minus before with its interval, and the p that it is above 0."""
     truths = [one.is_error for one, _ in pairs]
-    figure = detection.change(measure, truths, [(a.verdict, b.verdict) for a, b in pairs])
+    figure = detection.make_change_figure(
+        measure, truths, [(a.verdict, b.verdict) for a, b in pairs]
+    )
     _, clusters = np.unique([one.cluster for one, _ in pairs], return_inverse=True)
     # It follows from the runs alone, so that every machine draws the same.
-    seed = int(digest(["changes", measure, run.digest, base.digest])[:32], 16)
+    seed = int(compute_digest(["changes", measure, run.digest, base.digest])[:32], 16)
     rng = np.random.Generator(np.random.PCG64(seed))
     estimate = bootstrap.estimate(figure, clusters, rng)
     return estimate, bootstrap.share_not_above(figure, clusters, rng, TEST_DRAWS)
 
 
 @dataclass(frozen=True)
-class Bias:
+class PromptBias:
     """One row of the `bias` table: a figure of one way to ask minus that of the other.
 
     Without an endpoint it is the mean over evaluators and groups, `cells` of them, with the
@@ -195,39 +201,41 @@ class Bias:
         }
 
 
-def biases(project: Project, runs: Sequence[Run], by: Sequence[str]) -> list[Bias]:
+def tabulate_bias(project: Project, runs: Sequence[Run], by: Sequence[str]) -> list[PromptBias]:
     """What the order of the options and the wording change, for each evaluator with more than one
     of the four prompts and each group; then the means. Raises `UnknownField`."""
-    said = detecting.by_run(runs, detecting.groupings(project, by))
-    rows: list[Bias] = []
-    for endpoint, found in detecting.by_endpoint(runs).items():
-        for group, asked in sorted(detecting_parts.by_prompt(found, said).items()):
+    said = detecting.load_verdicts(runs, detecting.check_groupings(project, by))
+    rows: list[PromptBias] = []
+    for endpoint, found in detecting.group_by_endpoint(runs).items():
+        for group, asked in sorted(detecting_parts.group_by_prompt(found, said).items()):
             if len(asked) > 1:
                 judged = {slug: one for slug, (_, one) in asked.items()}
-                rows += _biases(endpoint, dict(zip(by, group, strict=True)), judged)
-    return [*rows, *_means(rows, by)]
+                rows += _group_biases(endpoint, dict(zip(by, group, strict=True)), judged)
+    return [*rows, *_mean_rows(rows, by)]
 
 
-def _biases(endpoint: str, group: Mapping[str, str], said: Mapping[str, Judged]) -> Iterator[Bias]:
+def _group_biases(
+    endpoint: str, group: Mapping[str, str], said: Mapping[str, VerdictsByItem]
+) -> Iterator[PromptBias]:
     common = set.intersection(*(set(judged) for judged in said.values()))
-    scores = {slug: detecting.scores_of(judged, common) for slug, judged in said.items()}
+    scores = {slug: detecting.score_items(judged, common) for slug, judged in said.items()}
     missing = fmean(one.invalid for one in scores.values())
     for bias, sides in BIASES.items():
         absent = [slug for side in sides for slug in side if slug not in scores]
-        for measure in OF_BIASES:
+        for measure in BIAS_FIGURES:
             first, second = (None, None) if absent else (_mean(scores, measure, s) for s in sides)
             reason = f"no run of {', '.join(absent)}" if absent else _reason(scores, sides)
             row = (endpoint, group, len(common), missing, bias, measure)
-            yield Bias(*row, first=first, second=second, reason=reason)
+            yield PromptBias(*row, first=first, second=second, reason=reason)
 
 
-def _means(rows: Sequence[Bias], by: Sequence[str]) -> Iterator[Bias]:
-    found: dict[tuple[str, Measure], list[tuple[Bias, float, float]]] = defaultdict(list)
+def _mean_rows(rows: Sequence[PromptBias], by: Sequence[str]) -> Iterator[PromptBias]:
+    found: dict[tuple[str, Measure], list[tuple[PromptBias, float, float]]] = defaultdict(list)
     for row in rows:
         if row.first is not None and row.second is not None:
             found[row.bias, row.figure].append((row, row.first, row.second))
     for (bias, measure), cells in found.items():
-        yield Bias(
+        yield PromptBias(
             endpoint="",
             group=dict.fromkeys(by),
             total=sum(row.total for row, _, _ in cells),
@@ -241,9 +249,11 @@ def _means(rows: Sequence[Bias], by: Sequence[str]) -> Iterator[Bias]:
         )
 
 
-def _mean(scores: Mapping[str, Scores], measure: Measure, slugs: Iterable[str]) -> float | None:
-    return getattr(detection.mean([scores[slug] for slug in slugs]), measure)
+def _mean(
+    scores: Mapping[str, DetectionScores], measure: Measure, slugs: Iterable[str]
+) -> float | None:
+    return getattr(detection.mean_scores([scores[slug] for slug in slugs]), measure)
 
 
-def _reason(scores: Mapping[str, Scores], sides: Iterable[Sequence[str]]) -> str:
+def _reason(scores: Mapping[str, DetectionScores], sides: Iterable[Sequence[str]]) -> str:
     return next((scores[slug].reason for side in sides for slug in side if scores[slug].reason), "")

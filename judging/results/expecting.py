@@ -12,30 +12,30 @@ from annotation import rules, tasktypes
 from annotation.fields import Field
 from annotation.models import Label, Project, Stage
 
-OPTION = "expected_effect"
+EFFECT_OPTION = "expected_effect"
 # Values of fields have no spaces, so that none is taken for one of these.
-DISAGREE, UNSAID = "people disagree", "nobody said"
+DISAGREE, UNANSWERED = "people disagree", "nobody said"
 AT_A_TIME = 5_000
 
 
-def field(project: Project) -> Field | None:
+def find_field(project: Project) -> Field | None:
     """The field that people are asked in; None if the task type has none."""
-    task = tasktypes.of_version(project.task_type)
-    return next((one for one in task.fields if one.option == OPTION), None)
+    task = tasktypes.load_version(project.task_type)
+    return next((one for one in task.fields if one.option == EFFECT_OPTION), None)
 
 
-def order(project: Project) -> list[str]:
+def effect_order(project: Project) -> list[str]:
     """What can be expected, the least first; then the words for what is not known."""
-    asked = field(project)
-    return [*(str(one.value) for one in (asked.options if asked else ())), DISAGREE, UNSAID]
+    asked = find_field(project)
+    return [*(str(one.value) for one in (asked.options if asked else ())), DISAGREE, UNANSWERED]
 
 
-def expected(project: Project) -> dict[int, str]:
+def load_expected_effects(project: Project) -> dict[int, str]:
     """By the item's id: what more than half of those say who answered, `DISAGREE` without that.
 
     Of counted work labels; items of which nobody said it are left out. One query.
     """
-    asked = field(project)
+    asked = find_field(project)
     if asked is None:
         return {}
     labels = Label.objects.counted().in_project(project).at_stage(Stage.WORK).answering(asked.name)

@@ -5,7 +5,7 @@ from typing import Any
 
 from judging.models import Outcome, Run
 from judging.results import counting
-from judging.results.counting import PARSED, Summed, when
+from judging.results.counting import PARSED_SQL, GroupSums, one_if
 from stats.rates import clustered_wilson
 
 COLUMNS = (
@@ -15,8 +15,8 @@ COLUMNS = (
     "gold_check", "gold_checked", "false_credit", "false_credit_low", "false_credit_high",
     "score_invariant",
 )  # fmt: skip
-FRAME = "explanation"
-EQUAL = f"{PARSED} AND o.detail = 'equal'"
+EXPLANATION_FRAME = "explanation"
+EQUAL_SQL = f"{PARSED_SQL} AND o.detail = 'equal'"
 # Over a run: what its explanations of perturbed answers say, and of gold ones.
 SIDES = {"perturbed": "f", "gold": "g"}
 
@@ -24,7 +24,7 @@ SIDES = {"perturbed": "f", "gold": "g"}
 Checks = Mapping[int, Run]
 
 
-def explanations(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+def tabulate(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `explanations` of runs whose explanations were checked, one row a run and group.
 
     Of the `equal` items `found` are those whose explanation reports an error all the same, an
@@ -34,28 +34,28 @@ def explanations(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]
     which an error is found.
     """
     runs = list(runs)
-    checks, gold = (_checks(runs, side) for side in SIDES)
+    checks, gold = (_find_checks(runs, side) for side in SIDES)
     chosen = [run for run in runs if run.pk in checks]
-    found, after = when("f.result = 'detected'"), "COALESCE(f.result, '') <> 'detected'"
+    found, after = one_if("f.result = 'detected'"), "COALESCE(f.result, '') <> 'detected'"
     rates = {
-        "found": (EQUAL, found),
-        "after": (PARSED, when(f"o.result = 'undetected' AND {after}")),
+        "found": (EQUAL_SQL, found),
+        "after": (PARSED_SQL, one_if(f"o.result = 'undetected' AND {after}")),
         "false": (
-            f"{EQUAL} AND g.result IN ('detected', 'undetected')",
-            when("g.result = 'detected'"),
+            f"{EQUAL_SQL} AND g.result IN ('detected', 'undetected')",
+            one_if("g.result = 'detected'"),
         ),
     }
     counts = {
-        "detected": when("o.result = 'detected'"),
-        "checked": when(f"{EQUAL} AND f.result <> 'pending'"),
-        "unparsed": when(f"{EQUAL} AND f.result = 'missing'"),
+        "detected": one_if("o.result = 'detected'"),
+        "checked": one_if(f"{EQUAL_SQL} AND f.result <> 'pending'"),
+        "unparsed": one_if(f"{EQUAL_SQL} AND f.result = 'missing'"),
     }
-    joined = _joined(checks, SIDES["perturbed"]) + _joined(gold, SIDES["gold"])
-    summed = counting.summed(chosen, by, rates=rates, counts=counts, joined=joined)
+    joined = _join_check(checks, SIDES["perturbed"]) + _join_check(gold, SIDES["gold"])
+    summed = counting.sum_outcomes(chosen, by, rates=rates, counts=counts, joined=joined)
     return [_row(one, checks[one.run.pk], gold.get(one.run.pk)) for one in summed]
 
 
-def _checks(runs: Sequence[Run], side: str) -> dict[int, Run]:
+def _find_checks(runs: Sequence[Run], side: str) -> dict[int, Run]:
     """The last check over each run of the explanations of this side."""
     over = Run.sources.through.objects.filter(
         to_run__in=runs, from_run__state=Run.State.FINISHED, from_run__archived_at=None
@@ -63,12 +63,12 @@ def _checks(runs: Sequence[Run], side: str) -> dict[int, Run]:
     found = {}
     for one in over.select_related("from_run__strategy").order_by("from_run__number"):
         strategy = one.from_run.strategy.strategy()
-        if strategy.frame == FRAME and (strategy.about or "perturbed") == side:
+        if strategy.frame == EXPLANATION_FRAME and (strategy.about or "perturbed") == side:
             found[one.to_run_id] = one.from_run
     return found
 
 
-def _joined(checks: Checks, name: str) -> str:
+def _join_check(checks: Checks, name: str) -> str:
     """What a run's check says of an outcome, as `name`; null without."""
     table = Outcome._meta.db_table
     if not checks:
@@ -82,7 +82,7 @@ def _joined(checks: Checks, name: str) -> str:
     """
 
 
-def _row(found: Summed, check: Run, gold: Run | None) -> dict[str, Any]:
+def _row(found: GroupSums, check: Run, gold: Run | None) -> dict[str, Any]:
     in_words, after, false = (found.rates[name] for name in ("found", "after", "false"))
     checked, part = found.counts["checked"], found.counts["checked"] < in_words.n
     rate, share, credit = (clustered_wilson(one) for one in (after, in_words, false))

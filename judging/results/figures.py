@@ -27,24 +27,24 @@ from judging.results import (
     states,
     tables,
 )
-from judging.results.counting import UnknownField, check
-from judging.results.keeping import Wish
-from judging.results.kinds import Figures
+from judging.results.counting import UnknownField, check_fields
+from judging.results.keeping import CacheKey
+from judging.results.kinds import TableKind
 
-BY = "ability,category"
-GROUPED = (
+DEFAULT_BY = "ability,category"
+GROUPING_HELP = (
     "undetected, scores, score_changes, verdicts, order_effect, repeats, explanations, doses, "
     f"penalties and missing: {', '.join(reports.FIELDS)}, or empty for one row a run; detector, "
     "detector_ranges, error_kinds, changes, bias, "
-    f"majority and dataset: {', '.join(grouping.COLUMNS)} and any field that the items "
+    f"majority and dataset: {', '.join(grouping.GROUPING_COLUMNS)} and any field that the items "
     "have of their own, such as task or response_model, or empty; alignment, alignment_groups, "
     "ceiling, alt_test, by_score, pairs and points: these and answer_length, short or long by the "
     "median number of words of the expected answer; forecast and board: one field of the items; "
-    f"blindspots: columns and fields of items, and {', '.join(measured.MEASURES)}"
+    f"blindspots: columns and fields of items, and {', '.join(measured.FEATURES)}"
 )
 
 # What a query says of the whole table, and not of its rows.
-NAMED_OTHERWISE = ("run", "by")
+TABLE_PARAMETERS = ("run", "by")
 
 
 class UnknownRun(ValueError):
@@ -52,7 +52,7 @@ class UnknownRun(ValueError):
 
 
 @dataclass(frozen=True)
-class Made:
+class FigureTable:
     """A table with its columns in their order and its rows; `at`, when a stored one was made."""
 
     table: str
@@ -62,7 +62,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Making:
+class PendingTable:
     """A table that a worker makes: `figure` is what to ring for, `since` when it was asked for.
 
     `done` of `total` of a `step` in words are done, all empty before it is begun. `failure` says
@@ -78,11 +78,11 @@ class Making:
     done: int
     total: int
     failure: str
-    last: Made | None
+    last: FigureTable | None
 
 
 @dataclass(frozen=True)
-class Asked:
+class TableRequest:
     """What a query asks for, found and checked."""
 
     project: Project
@@ -92,16 +92,18 @@ class Asked:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tables.columns(self.table, self.by)
+        return tables.list_columns(self.table, self.by)
 
-    def wish(self) -> Wish:
+    def wish(self) -> CacheKey:
         """What the rows follow from, and nothing else."""
         runs = tuple(run.pk for run in self._resting)
         by = tuple(self.by) if self._kind.grouped or self._kind.groups else ()
-        return Wish(self.project, self.table, runs, by)
+        return CacheKey(self.project, self.table, runs, by)
 
     def state(self) -> str:
-        return states.of(self.project, self._resting, of_people=self._kind.of_people)
+        return states.compute_fingerprint(
+            self.project, self._resting, of_people=self._kind.of_people
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         return list(self._kind.rows(self.project, self.runs, self.by))
@@ -125,50 +127,66 @@ class Asked:
         return [] if self._kind.of_items else self.runs
 
     @property
-    def _kind(self) -> Figures:
-        return tables.RESULTS[self.table]
+    def _kind(self) -> TableKind:
+        return tables.RESULT_TABLES[self.table]
 
 
-def make(project: Project, table: str, query: MultiValueDict[str, str]) -> Made:
-    """A table of `tables.RESULTS` for `?run=N&run=M&by=field,field`, however long it takes; with
-    `&column=value` the rows alone that have it.
+def compute_table(project: Project, table: str, query: MultiValueDict[str, str]) -> FigureTable:
+    """A table of `tables.RESULT_TABLES` for `?run=N&run=M&by=field,field`, however long it takes;
+    with `&column=value` the rows alone that have it.
 
     Raises `UnknownRun` for a run, `reports.UnknownField` for a field that is not there.
     """
-    found = asked(project, table, chosen(project, query), fields(query.get("by", BY)))
-    return narrowed(made(found), query)
+    found = build_request(
+        project,
+        table,
+        select_project_runs(project, query),
+        parse_fields(query.get("by", DEFAULT_BY)),
+    )
+    return filter_rows(compute_or_fetch(found), query)
 
 
-def ask(project: Project, table: str, query: MultiValueDict[str, str]) -> Made | Making:
+def request_table(
+    project: Project, table: str, query: MultiValueDict[str, str]
+) -> FigureTable | PendingTable:
     """The same, if it is there or made in no time; else how far a worker is with it.
 
-    Ring for a worker then (`tasks.ring_for`); without that it begins some seconds later. Raises
-    as `make` does.
+    Ring for a worker then (`tasks.notify_of_figure`); without that it begins some seconds later.
+    Raises as `make` does.
     """
-    found = answer(asked(project, table, chosen(project, query), fields(query.get("by", BY))))
-    if isinstance(found, Made):
-        return narrowed(found, query)
-    return replace(found, last=found.last and narrowed(found.last, query))
+    found = fetch_or_enqueue(
+        build_request(
+            project,
+            table,
+            select_project_runs(project, query),
+            parse_fields(query.get("by", DEFAULT_BY)),
+        )
+    )
+    if isinstance(found, FigureTable):
+        return filter_rows(found, query)
+    return replace(found, last=found.last and filter_rows(found.last, query))
 
 
-def asked(project: Project, table: str, runs: Sequence[Run], by: Sequence[str]) -> Asked:
+def build_request(
+    project: Project, table: str, runs: Sequence[Run], by: Sequence[str]
+) -> TableRequest:
     """What is asked for, checked. Raises `reports.UnknownField`."""
-    groups = tables.RESULTS[table].groups
+    groups = tables.RESULT_TABLES[table].groups
     if groups == "items":
-        detecting.groupings(project, by)
+        detecting.check_groupings(project, by)
     elif groups == "slices":
-        blindspots.check(project, by)
+        blindspots.check_fields(project, by)
     elif groups == "answers":
-        aligning_scores.named(project, by)
+        aligning_scores.check_groupings(project, by)
     elif groups == "outcomes":
-        check(by)
+        check_fields(by)
     _check_names(table, by)
-    return Asked(project, table, list(runs), list(by))
+    return TableRequest(project, table, list(runs), list(by))
 
 
 def _check_names(table: str, by: Sequence[str]) -> None:
     """Raise `UnknownField` for a field that a row could not hold beside a column of its name."""
-    columns = tables.columns(table, by)
+    columns = tables.list_columns(table, by)
     if taken := [name for name in by if columns.count(name) > 1]:
         raise UnknownField(
             f"The table {table} has a column {', '.join(taken)} of its own. Give the items' field"
@@ -176,20 +194,22 @@ def _check_names(table: str, by: Sequence[str]) -> None:
         )
 
 
-def answer(asked: Asked, now: datetime | None = None) -> Made | Making:
+def fetch_or_enqueue(
+    asked: TableRequest, now: datetime | None = None
+) -> FigureTable | PendingTable:
     """What is asked for, as `ask` gives it."""
     wish = asked.wish()
     # What is stored was large once: then nothing needs to be counted.
-    found = keeping.found(wish) if asked.may_be_large else None
+    found = keeping.find(wish) if asked.may_be_large else None
     if found is None and asked.is_small():
-        return Made(asked.table, asked.columns, asked.rows())
+        return FigureTable(asked.table, asked.columns, asked.rows())
     now, state = now or timezone.now(), asked.state()
     if found and found.state == state:
-        return _stored(asked, found)
+        return _to_table(asked, found)
     if found is None or not (found.wanted_at or found.rests(now)):
-        found = keeping.want(wish, now)
-    last = _stored(asked, found) if found.made_at else None
-    return Making(
+        found = keeping.enqueue(wish, now)
+    last = _to_table(asked, found) if found.made_at else None
+    return PendingTable(
         figure=found.pk,
         table=asked.table,
         columns=asked.columns,
@@ -202,43 +222,43 @@ def answer(asked: Asked, now: datetime | None = None) -> Made | Making:
     )
 
 
-def made(asked: Asked) -> Made:
+def compute_or_fetch(asked: TableRequest) -> FigureTable:
     """What is asked for, as `make` gives it; a large table is stored for the next time."""
     if asked.is_small():
-        return Made(asked.table, asked.columns, asked.rows())
+        return FigureTable(asked.table, asked.columns, asked.rows())
     wish, state = asked.wish(), asked.state()
-    found = keeping.found(wish)
+    found = keeping.find(wish)
     if not found or found.state != state:
-        found = keeping.make_now(wish, state, asked.rows)
-    return _stored(asked, found)
+        found = keeping.compute_and_store(wish, state, asked.rows)
+    return _to_table(asked, found)
 
 
-def due(now: datetime) -> list[int]:
+def list_due(now: datetime) -> list[int]:
     """The ids of figures that wait for a worker."""
-    return keeping.due(now)
+    return keeping.list_due(now)
 
 
-def work(figure: int) -> bool:
+def run_job(figure: int) -> bool:
     """Make figures that are waited for; whether they were made."""
-    return keeping.work(figure, _of_wish)
+    return keeping.run_job(figure, _compute_key)
 
 
-def fields(text: str) -> list[str]:
+def parse_fields(text: str) -> list[str]:
     """The fields that `field,field` names, each once: a database may refuse a column twice."""
     names = (name.strip() for name in text.split(","))
     return list(dict.fromkeys(name for name in names if name))
 
 
-def chosen(project: Project, query: MultiValueDict[str, str]) -> list[Run]:
+def select_project_runs(project: Project, query: MultiValueDict[str, str]) -> list[Run]:
     """The runs that `?run=N&run=M` names, the usual ones (`run_marks`) where it names none."""
-    return among(run_marks.marked_runs(project), query)
+    return select_runs(run_marks.load_marked_runs(project), query)
 
 
-def among(runs: Iterable[Run], query: MultiValueDict[str, str]) -> list[Run]:
+def select_runs(runs: Iterable[Run], query: MultiValueDict[str, str]) -> list[Run]:
     """The same, of all runs of a project that judge."""
     named = set(query.getlist("run"))
     if not named:
-        return run_marks.usual(runs)
+        return run_marks.select_default(runs)
     if not all(number.isdecimal() and len(number) < 10 for number in named):
         raise UnknownRun("A run is named by its number.")
     numbers = set(map(int, named))
@@ -248,27 +268,29 @@ def among(runs: Iterable[Run], query: MultiValueDict[str, str]) -> list[Run]:
     return found
 
 
-def fits(row: Mapping[str, Any], names: Iterable[str], query: Mapping[str, str]) -> bool:
+def matches_query(row: Mapping[str, Any], names: Iterable[str], query: Mapping[str, str]) -> bool:
     """Whether a row has what a query says of these columns; "" and no word of one are anything."""
-    return all(query.get(name, "") in ("", word(row[name])) for name in names if name in row)
+    return all(
+        query.get(name, "") in ("", format_value(row[name])) for name in names if name in row
+    )
 
 
-def narrowed(made: Made, query: Mapping[str, str]) -> Made:
+def filter_rows(made: FigureTable, query: Mapping[str, str]) -> FigureTable:
     """The rows alone that have what the query says of their columns."""
-    names = [name for name in made.columns if name not in NAMED_OTHERWISE]
-    return replace(made, rows=[row for row in made.rows if fits(row, names, query)])
+    names = [name for name in made.columns if name not in TABLE_PARAMETERS]
+    return replace(made, rows=[row for row in made.rows if matches_query(row, names, query)])
 
 
-def word(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value of a row as an address says it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _of_wish(wish: Wish) -> tuple[str, Iterable[dict[str, Any]]]:
+def _compute_key(wish: CacheKey) -> tuple[str, Iterable[dict[str, Any]]]:
     runs = list(Run.objects.for_results().filter(pk__in=wish.runs))
-    found = asked(wish.project, wish.table, runs, wish.by)
+    found = build_request(wish.project, wish.table, runs, wish.by)
     return found.state(), found.rows()
 
 
-def _stored(asked: Asked, figure: StoredFigure) -> Made:
-    return Made(asked.table, asked.columns, keeping.rows_of(figure), figure.made_at)
+def _to_table(asked: TableRequest, figure: StoredFigure) -> FigureTable:
+    return FigureTable(asked.table, asked.columns, keeping.load_rows(figure), figure.made_at)

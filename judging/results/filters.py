@@ -17,19 +17,19 @@ from judging.models import Outcome, Run
 from judging.querysets import OutcomeQuerySet, RunQuerySet
 from judging.results import aligning_people, audits, narrowing
 
-BESIDE = {
-    narrowing.HERE: "Noticed more than by run",
-    narrowing.THERE: "Noticed less than by run",
-    narrowing.DIFFERS: "Other than by run",
-    narrowing.BOTH: "Parsed by run as well",
-    narrowing.SHARED: "Counted of run as well",
+COMPARISON_TITLES = {
+    narrowing.ONLY_HERE: "Noticed more than by run",
+    narrowing.ONLY_THERE: "Noticed less than by run",
+    narrowing.DIFFERS_FROM: "Other than by run",
+    narrowing.IN_BOTH: "Parsed by run as well",
+    narrowing.SHARED_WITH: "Counted of run as well",
 }
-EFFECTS = {
+ORDER_EFFECT_TITLES = {
     "first_twice": "The first answer twice",
     "second_twice": "The second answer twice",
     "half_tie": "A tie in one order",
 }
-RESULTS = {
+RESULT_TITLES = {
     "parsed": "Detected or undetected",
     "detected": "Detected",
     "undetected": "Undetected",
@@ -37,23 +37,23 @@ RESULTS = {
     "pending": "Pending",
 }
 # Few ask for these; they come with links from figures.
-BEHIND_FIGURES = (
+FIGURE_FILTERS = (
     "moved_from", "moved_below", "gold_from", "gold_to", "slice", "second_slice", "origin",
-    "order_effect", *BESIDE, "repeats", "audited", "dose", "expected",
+    "order_effect", *COMPARISON_TITLES, "repeats", "audited", "dose", "expected",
     "rated",
 )  # fmt: skip
-ITEMS = {
+ITEM_TITLES = {
     "errors": "With an error",
     "invariant": "Score-invariant",
     "repeats": "Repeats of others",
 }
-AUDITED = {
+AUDIT_TITLES = {
     "-".join(filter(None, (verdict, quality))): f"Verdict {verdict}, {quality or 'any'} explanation"
     for verdict in ("right", "wrong")
-    for quality in ("", *audits.QUALITIES, audits.OPEN)
+    for quality in ("", *audits.QUALITIES, audits.UNJUDGED)
 }
-TRUTHS = {"error": "An error", "no_error": "No error"}
-COUNTED = {"yes": "Counted", "no": "Left out"}
+TRUTH_TITLES = {"error": "An error", "no_error": "No error"}
+COUNTED_TITLES = {"yes": "Counted", "no": "Left out"}
 
 
 class RunFilter(django_filters.FilterSet):
@@ -89,7 +89,7 @@ class RunFilter(django_filters.FilterSet):
         for place, name in enumerate(("strategy", "endpoint")):
             held = dict.fromkeys(sorted({pair[place] for pair in pairs}))
             chosen = self.data.get(name)
-            choices = [(value, value) for value in (*held, *_unheld(chosen, held))]
+            choices = [(value, value) for value in (*held, *_missing_choice(chosen, held))]
             self.form.fields[name].widget = forms.Select(choices=[("", "All"), *choices])
         return self.form
 
@@ -101,16 +101,16 @@ class OutcomeFilter(django_filters.FilterSet):
     category = django_filters.CharFilter(max_length=80)
     source_ability = django_filters.CharFilter(label="Made from", max_length=80)
     result = django_filters.ChoiceFilter(
-        choices=[*RESULTS.items()], label="Result", method="with_result", empty_label="All"
+        choices=[*RESULT_TITLES.items()], label="Result", method="with_result", empty_label="All"
     )
     items = django_filters.ChoiceFilter(
-        choices=[*ITEMS.items()], label="Items", method="of_items", empty_label="All"
+        choices=[*ITEM_TITLES.items()], label="Items", method="of_items", empty_label="All"
     )
     detail = django_filters.CharFilter(max_length=20)
     cause = django_filters.CharFilter(max_length=20)
     counted = django_filters.ChoiceFilter(
         label="In figures",
-        choices=[*COUNTED.items()],
+        choices=[*COUNTED_TITLES.items()],
         method="as_counted",
         empty_label="All",
     )
@@ -125,14 +125,24 @@ class OutcomeFilter(django_filters.FilterSet):
     order_effect = django_filters.ChoiceFilter(
         field_name="values__order_effect",
         label="The place decided",
-        choices=[*EFFECTS.items()],
+        choices=[*ORDER_EFFECT_TITLES.items()],
         empty_label="All",
     )
-    only_here = django_filters.NumberFilter(label=BESIDE[narrowing.HERE], method="beside")
-    only_there = django_filters.NumberFilter(label=BESIDE[narrowing.THERE], method="beside")
-    differs_from = django_filters.NumberFilter(label=BESIDE[narrowing.DIFFERS], method="beside")
-    in_both = django_filters.NumberFilter(label=BESIDE[narrowing.BOTH], method="beside")
-    shared_with = django_filters.NumberFilter(label=BESIDE[narrowing.SHARED], method="beside")
+    only_here = django_filters.NumberFilter(
+        label=COMPARISON_TITLES[narrowing.ONLY_HERE], method="beside"
+    )
+    only_there = django_filters.NumberFilter(
+        label=COMPARISON_TITLES[narrowing.ONLY_THERE], method="beside"
+    )
+    differs_from = django_filters.NumberFilter(
+        label=COMPARISON_TITLES[narrowing.DIFFERS_FROM], method="beside"
+    )
+    in_both = django_filters.NumberFilter(
+        label=COMPARISON_TITLES[narrowing.IN_BOTH], method="beside"
+    )
+    shared_with = django_filters.NumberFilter(
+        label=COMPARISON_TITLES[narrowing.SHARED_WITH], method="beside"
+    )
     repeats = django_filters.ChoiceFilter(
         label="Repeats",
         choices=[("changing", "Changed their result")],
@@ -141,7 +151,7 @@ class OutcomeFilter(django_filters.FilterSet):
     )
 
     audited = django_filters.ChoiceFilter(
-        label="In an audit", choices=[*AUDITED.items()], method="of_audited", empty_label="All"
+        label="In an audit", choices=[*AUDIT_TITLES.items()], method="of_audited", empty_label="All"
     )
 
     dose = django_filters.NumberFilter(
@@ -156,7 +166,7 @@ class OutcomeFilter(django_filters.FilterSet):
     )
 
     truth = django_filters.ChoiceFilter(
-        choices=[*TRUTHS.items()], label="Held for", empty_label="All"
+        choices=[*TRUTH_TITLES.items()], label="Held for", empty_label="All"
     )
     kind = django_filters.CharFilter(label="Kind of error", method="of_kind", max_length=120)
 
@@ -196,34 +206,36 @@ class OutcomeFilter(django_filters.FilterSet):
     def as_gold(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
         """At least, or at most."""
         end = "gte" if name == "gold_from" else "lte"
-        return narrowing.gold_scored(found, **{end: float(value)})
+        return narrowing.filter_by_gold_score(found, **{end: float(value)})
 
     def of_slice(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
-        return narrowing.in_slice(found, value)
+        return narrowing.filter_by_slice(found, value)
 
     def of_dose(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
-        return narrowing.of_dose(found, int(value)) if value == int(value) else found.none()
+        return narrowing.filter_by_dose(found, int(value)) if value == int(value) else found.none()
 
     def of_expected(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
-        return narrowing.expecting_it(found, value)
+        return narrowing.filter_by_expected_effect(found, value)
 
     def beside(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
         """Beside the run of this number; no other number is one."""
         number = int(value) if value == int(value) and 0 < value < 10**9 else 0
-        return narrowing.beside(found, number, name)
+        return narrowing.filter_by_other_run(found, number, name)
 
     def of_repeated(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
-        return narrowing.changing(found)
+        return narrowing.filter_changing(found)
 
     def of_audited(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
-        return audits.behind(found, *value.split("-"))
+        return audits.filter_outcomes(found, *value.split("-"))
 
     def as_rated(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
         try:
             row = json.loads(value)
         except (ValueError, RecursionError):  # brackets can stand in one another too deep
             return found.none()
-        return aligning_people.behind(found, row) if isinstance(row, dict) else found.none()
+        return (
+            aligning_people.filter_outcomes(found, row) if isinstance(row, dict) else found.none()
+        )
 
     def as_counted(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
         """Of several axes the item's own alone: no figure is about the others."""
@@ -236,16 +248,18 @@ class OutcomeFilter(django_filters.FilterSet):
         for name in ("ability", "category", "source_ability", "detail", "cause"):
             held = dict.fromkeys(kind[name] for kind in kinds if kind[name])
             chosen = self.data.get(name)
-            choices = [(value, _title(name, value)) for value in (*held, *_unheld(chosen, held))]
+            choices = [
+                (value, _title(name, value)) for value in (*held, *_missing_choice(chosen, held))
+            ]
             self.form.fields[name].widget = forms.Select(choices=[("", "All"), *choices])
-        for name in (*BEHIND_FIGURES, "truth", "kind"):
+        for name in (*FIGURE_FILTERS, "truth", "kind"):
             # Few ask for it, and not every run has it.
             if not self.data.get(name):
                 del self.form.fields[name]
         return self.form
 
 
-def _unheld(chosen: str | None, held: Mapping[str, None]) -> list[str]:
+def _missing_choice(chosen: str | None, held: Mapping[str, None]) -> list[str]:
     """What was asked for and is not there: shown as chosen, or the form would say "All"."""
     return [chosen] if chosen and chosen not in held else []
 

@@ -10,12 +10,12 @@ from judging.models import Run
 from judging.prompts import frames
 from judging.results import counting
 
-ELSEWHERE = ("detection", "values")
+NEEDS_WITHOUT_RATE = ("detection", "values")
 
 
-def apart(runs: Iterable[Run]) -> tuple[list[Run], list[Run]]:
+def split_by_rate(runs: Iterable[Run]) -> tuple[list[Run], list[Run]]:
     """The runs that have undetected rates, and the others; votes are as their members."""
     runs = list(runs)
-    asked = counting.asked(runs)
-    others = [run for run in runs if frames.needs(asked[run.pk]) in ELSEWHERE]
+    asked = counting.load_strategies(runs)
+    others = [run for run in runs if frames.get_item_needs(asked[run.pk]) in NEEDS_WITHOUT_RATE]
     return [run for run in runs if run not in others], others

@@ -12,12 +12,12 @@ from annotation.leads.grouping import Grouping
 from judging.models import Outcome, Run
 from judging.querysets import OutcomeQuerySet
 from judging.results import counting, progress
-from judging.strategies import digest
+from judging.strategies import compute_digest
 
 # Frames whose items are error items and score-invariant ones.
-FRAMES = ("single", "pair", "reference")
+JUDGING_FRAMES = ("single", "pair", "reference")
 AT_A_TIME = 5_000
-READING = "reading outcomes"
+READING_STEP = "reading outcomes"
 # Of no type that Django would convert, a million times, what is a number already.
 _NUMBER: "Field[Any, Any]" = Field()
 # 1, 0 or the share of repeats, null where missing.
@@ -36,7 +36,7 @@ Ints = NDArray[np.int_]
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class RunArrays:
     """The items of one run, an array each: `detected` 1, 0 or the share of repeats, nan where
     missing; clusters have numbers that all runs share; `fields` hold what else was asked for."""
 
@@ -47,9 +47,9 @@ class Gathered:
     invariant: Bools
     fields: dict[str, NDArray[Any]]
 
-    def only(self, these: Bools | Ints) -> "Gathered":
+    def only(self, these: Bools | Ints) -> "RunArrays":
         """Some of the items: those that a mask picks, or those at these places."""
-        return Gathered(
+        return RunArrays(
             self.run,
             self.item[these],
             self.cluster[these],
@@ -59,13 +59,13 @@ class Gathered:
         )
 
 
-def gather(
+def load_arrays(
     runs: Iterable[Run],
     fields: Sequence[str] = (),
     groups: Sequence[Grouping] = (),
     *,
     among: OutcomeQuerySet | None = None,
-) -> list[Gathered]:
+) -> list[RunArrays]:
     """The counted items of runs that judge error items or score-invariant ones, repeats of other
     items left out, with fields of outcomes and what items are grouped by, by name.
 
@@ -73,8 +73,8 @@ def gather(
     for all, one a run where somebody hears how far it is, and none without such a run.
     """
     runs = list(runs)
-    asked = counting.asked(runs)
-    chosen = [run for run in runs if asked[run.pk].frame in FRAMES]
+    asked = counting.load_strategies(runs)
+    chosen = [run for run in runs if asked[run.pk].frame in JUDGING_FRAMES]
     if not chosen:
         return []
     columns = (
@@ -90,21 +90,21 @@ def gather(
     every = Outcome.objects.all() if among is None else among
     found = every.counted().main().exclude(ability="").order_by().values_list(*columns)
     rows: dict[int, list[tuple[Any, ...]]] = {run.pk: [] for run in chosen}
-    for some in progress.apart(chosen, READING):
+    for some in progress.split_if_watched(chosen, READING_STEP):
         for row in found.filter(run__in=some).iterator(chunk_size=AT_A_TIME):
             rows[row[0]].append(row)
-    return list(_gathered(chosen, rows, names))
+    return list(_build_arrays(chosen, rows, names))
 
 
-def generator(table: str, runs: Iterable[Run], *filters: Any) -> np.random.Generator:
+def make_generator(table: str, runs: Iterable[Run], *filters: Any) -> np.random.Generator:
     """Random numbers that follow from what is asked alone, so that every machine draws the same."""
-    seed = int(digest([table, [run.digest for run in runs], *filters])[:32], 16)
+    seed = int(compute_digest([table, [run.digest for run in runs], *filters])[:32], 16)
     return np.random.Generator(np.random.PCG64(seed))
 
 
-def _gathered(
+def _build_arrays(
     runs: Sequence[Run], rows: Mapping[int, Sequence[tuple[Any, ...]]], names: Sequence[str]
-) -> Iterator[Gathered]:
+) -> Iterator[RunArrays]:
     """The rows of each run, in the order of their items, whatever the database gave first."""
     clusters = sorted({row[2] for found in rows.values() for row in found})
     numbers = {cluster: number for number, cluster in enumerate(clusters)}
@@ -113,7 +113,7 @@ def _gathered(
         _, item, cluster, detected, invariant, *rest = found
         items = np.array(item, dtype=int)
         order = np.argsort(items)
-        yield Gathered(
+        yield RunArrays(
             run,
             items[order],
             np.array([numbers[one] for one in cluster], dtype=int)[order],

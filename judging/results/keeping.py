@@ -16,7 +16,7 @@ from annotation.models import Project
 from judging import clock
 from judging.models import StoredFigure
 from judging.results import progress
-from judging.strategies import digest
+from judging.strategies import compute_digest
 
 log = logging.getLogger(__name__)
 
@@ -25,17 +25,17 @@ Rows = list[dict[str, Any]]
 # A worker that was killed is noticed after this long.
 LEASE = timedelta(seconds=45)
 # How far it is, is noted so often, in seconds.
-NOTE_EVERY = 0.5
+PROGRESS_INTERVAL = 0.5
 # So many tables of a project are kept, those that were made last; a few KB each.
-KEPT = 500
+MOST_TABLES = 500
 # After a failure nobody tries again before this.
-REST = timedelta(minutes=1)
+RETRY_DELAY = timedelta(minutes=1)
 # A hundred thousand clusters in as many groups.
-ROOM = "96MB"
+WORK_MEM = "96MB"
 
 
 @dataclass(frozen=True)
-class Wish:
+class CacheKey:
     """What is asked for: a table, of runs by their ids, grouped by fields."""
 
     project: Project
@@ -44,20 +44,20 @@ class Wish:
     by: tuple[str, ...]
 
     def key(self) -> str:
-        return digest([self.project.pk, self.table, self.runs, self.by])
+        return compute_digest([self.project.pk, self.table, self.runs, self.by])
 
 
-def found(wish: Wish) -> StoredFigure | None:
+def find(wish: CacheKey) -> StoredFigure | None:
     """The table as it was made last, if it ever was asked for."""
     return StoredFigure.objects.filter(key=wish.key()).first()
 
 
-def rows_of(figure: StoredFigure) -> Rows:
+def load_rows(figure: StoredFigure) -> Rows:
     rows: Rows = json.loads(figure.rows)
     return rows
 
 
-def want(wish: Wish, now: datetime) -> StoredFigure:
+def enqueue(wish: CacheKey, now: datetime) -> StoredFigure:
     """Have the table made by the next worker; asking again changes nothing."""
     with writing.transact():
         asked = {"runs": wish.runs, "by": wish.by}
@@ -69,9 +69,9 @@ def want(wish: Wish, now: datetime) -> StoredFigure:
     return locked
 
 
-def store(wish: Wish, state: str, rows: Rows, seconds: float) -> StoredFigure:
+def store(wish: CacheKey, state: str, rows: Rows, seconds: float) -> StoredFigure:
     """Keep what was made of this state, instead of what was made before."""
-    written = json.dumps(rows, allow_nan=False, default=_plain)
+    written = json.dumps(rows, allow_nan=False, default=_to_python)
     made = {"state": state, "rows": written, "made_at": clock.now(), "seconds": seconds}
     done: dict[str, Any] = {"wanted_at": None, "held_until": None, "failure": "", "step": ""}
     asked = {"runs": wish.runs, "by": wish.by}
@@ -83,63 +83,68 @@ def store(wish: Wish, state: str, rows: Rows, seconds: float) -> StoredFigure:
                 **made, "project": wish.project, "table": wish.table, "asked": asked
             },
         )  # fmt: skip
-        spare = StoredFigure.objects.spare(wish.project, KEPT)
+        spare = StoredFigure.objects.spare(wish.project, MOST_TABLES)
         StoredFigure.objects.filter(pk__in=spare).delete()
     return figure
 
 
-def make_now(wish: Wish, state: str, make: Callable[[], Rows]) -> StoredFigure:
+def compute_and_store(wish: CacheKey, state: str, make: Callable[[], Rows]) -> StoredFigure:
     """Make and keep the table of this state while somebody waits."""
     begun = time.perf_counter()
-    with progress.heard(_nobody), roomy():
+    with progress.with_progress_callback(_ignore_progress), with_larger_work_mem():
         rows = make()
     return store(wish, state, rows, time.perf_counter() - begun)
 
 
-def _nobody(step: str, done: int, total: int) -> None:
+def _ignore_progress(step: str, done: int, total: int) -> None:
     """Hears, so that much is read in parts, and says nothing."""
 
 
-def due(now: datetime) -> list[int]:
+def list_due(now: datetime) -> list[int]:
     """The ids of tables that wait for a worker, in one query."""
     return list(StoredFigure.objects.due(now).values_list("pk", flat=True))
 
 
-def work(pk: int, make: Callable[[Wish], tuple[str, Iterable[dict[str, Any]]]]) -> bool:
+def run_job(pk: int, make: Callable[[CacheKey], tuple[str, Iterable[dict[str, Any]]]]) -> bool:
     """Make a table that is waited for, unless another worker is at it; whether it was made.
 
     `make` gives the state that the rows rest on, taken before them, and the rows. What fails is
     logged, and said to who waits. If the connection to the database was lost, the table is left to
     the next worker at once.
     """
-    figure = _take(pk)
+    figure = _claim(pk)
     if figure is None:
         return False
-    wish = _wish(figure)
+    wish = _read_key(figure)
     begun = time.perf_counter()
     try:
-        with progress.heard(_noting(figure)), roomy():
+        with (
+            progress.with_progress_callback(_make_progress_callback(figure)),
+            with_larger_work_mem(),
+        ):
             state, rows = make(wish)
             store(wish, state, list(rows), time.perf_counter() - begun)
     except Exception as error:
         if isinstance(error, Error) and not connection.is_usable():
-            writing.afresh(lambda: _give_back(figure), patience=LEASE.total_seconds())
+            writing.retry_with_new_connection(
+                lambda: _release(figure), patience=LEASE.total_seconds()
+            )
             raise
         log.exception("Making the figures %s of %s failed.", wish.table, wish.project.slug)
         with writing.transact():
-            figure.fail(f"{type(error).__name__}: {error}"[:500], until=clock.now() + REST)
+            figure.fail(f"{type(error).__name__}: {error}"[:500], until=clock.now() + RETRY_DELAY)
         return False
     return True
 
 
 @contextmanager
-def roomy() -> Iterator[None]:
+def with_larger_work_mem() -> Iterator[None]:
     """Let PostgreSQL keep the clusters of a run in memory instead of sorting them on disk."""
     if connection.vendor != "postgresql":
         yield
         return
     with connection.cursor() as cursor:
-        cursor.execute(f"SET work_mem = '{ROOM}'")
+        cursor.execute(f"SET work_mem = '{WORK_MEM}'")
     try:
         yield
     finally:
@@ -147,7 +152,7 @@ def roomy() -> Iterator[None]:
             cursor.execute("RESET work_mem")
 
 
-def _take(pk: int) -> StoredFigure | None:
+def _claim(pk: int) -> StoredFigure | None:
     now = clock.now()
     with writing.transact():
         free = StoredFigure.objects.due(now).select_for_update(of=("self",), skip_locked=True)
@@ -157,24 +162,24 @@ def _take(pk: int) -> StoredFigure | None:
     return figure
 
 
-def _give_back(figure: StoredFigure) -> None:
+def _release(figure: StoredFigure) -> None:
     """Leave a table to the next worker, unless another one has it by now."""
     ours = StoredFigure.objects.filter(pk=figure.pk, held_until__lte=figure.held_until)
     ours.update(held_until=None)
 
 
-def _wish(figure: StoredFigure) -> Wish:
+def _read_key(figure: StoredFigure) -> CacheKey:
     runs, by = (tuple(figure.asked[name]) for name in ("runs", "by"))
-    return Wish(figure.project, figure.table, runs, by)
+    return CacheKey(figure.project, figure.table, runs, by)
 
 
-def _noting(figure: StoredFigure) -> progress.Tell:
+def _make_progress_callback(figure: StoredFigure) -> progress.ProgressCallback:
     """Notes on the figure's row how far it is, now and then."""
     noted = 0.0
 
     def note(step: str, done: int, total: int) -> None:
         nonlocal noted
-        if time.monotonic() - noted < NOTE_EVERY:
+        if time.monotonic() - noted < PROGRESS_INTERVAL:
             return
         with writing.transact():
             figure.hold(step, done, total, until=clock.now() + LEASE)
@@ -183,6 +188,6 @@ def _noting(figure: StoredFigure) -> progress.Tell:
     return note
 
 
-def _plain(value: Any) -> Any:
+def _to_python(value: Any) -> Any:
     """A number of an array as Python's own."""
     return value.item()

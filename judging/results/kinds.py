@@ -9,17 +9,17 @@ from judging.models import Run
 
 # Outcomes that the database sums within a tenth of a second, and ones that are drawn, dealt or
 # searched through.
-MANY, FEW = 50_000, 5_000
+SUM_LIMIT, DRAW_LIMIT = 50_000, 5_000
 # Ones of which every group is drawn several times over.
-SOME = 500
-RUN = ("run", "endpoint", "strategy")
+GROUP_DRAW_LIMIT = 500
+RUN_COLUMNS = ("run", "endpoint", "strategy")
 
 Rows = Iterable[dict[str, Any]]
-Make = Callable[[Project, Sequence[Run], Sequence[str]], Rows]
+RowsFunction = Callable[[Project, Sequence[Run], Sequence[str]], Rows]
 
 
 @dataclass(frozen=True)
-class Figures:
+class TableKind:
     """A `results` table: its columns beside the fields it is grouped by, and how it is made.
 
     `before` are columns that stand between the run and the fields; a table that is `of_items` has
@@ -31,15 +31,15 @@ class Figures:
 
     columns: tuple[str, ...]
     grouped: bool
-    rows: Make
+    rows: RowsFunction
     before: tuple[str, ...] = ()
     of_items: bool = False
-    at_once: int | None = FEW
+    at_once: int | None = DRAW_LIMIT
     of_people: bool = True
     groups: Literal["outcomes", "items", "slices", "answers", ""] = ""
 
 
-def of_runs(rows: Callable[[Sequence[Run], Sequence[str]], Rows]) -> Make:
+def from_runs(rows: Callable[[Sequence[Run], Sequence[str]], Rows]) -> RowsFunction:
     """A table that needs the runs alone."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
@@ -48,7 +48,7 @@ def of_runs(rows: Callable[[Sequence[Run], Sequence[str]], Rows]) -> Make:
     return made
 
 
-def of_all(rows: Callable[[Sequence[Run]], Rows]) -> Make:
+def from_runs_ungrouped(rows: Callable[[Sequence[Run]], Rows]) -> RowsFunction:
     """A table that needs the runs alone, and has groups of its own."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
@@ -57,7 +57,7 @@ def of_all(rows: Callable[[Sequence[Run]], Rows]) -> Make:
     return made
 
 
-def of_project(rows: Callable[[Project], Rows]) -> Make:
+def from_project(rows: Callable[[Project], Rows]) -> RowsFunction:
     """A table that needs no run, and has groups of its own."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
@@ -66,7 +66,7 @@ def of_project(rows: Callable[[Project], Rows]) -> Make:
     return made
 
 
-def of_items(rows: Callable[[Project, Sequence[str]], Rows]) -> Make:
+def from_items(rows: Callable[[Project, Sequence[str]], Rows]) -> RowsFunction:
     """A table of the items of a project, which needs no run."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
@@ -75,13 +75,15 @@ def of_items(rows: Callable[[Project, Sequence[str]], Rows]) -> Make:
     return made
 
 
-def summed(columns: Sequence[str], rows: Callable[[Sequence[Run], Sequence[str]], Rows]) -> Figures:
+def summed_table(
+    columns: Sequence[str], rows: Callable[[Sequence[Run], Sequence[str]], Rows]
+) -> TableKind:
     """A table that the database sums up out of outcomes, by the fields that those have."""
-    return Figures(
+    return TableKind(
         ("total", "missing", *columns),
         True,
-        of_runs(rows),
-        at_once=MANY,
+        from_runs(rows),
+        at_once=SUM_LIMIT,
         of_people=False,
         groups="outcomes",
     )

@@ -30,14 +30,14 @@ from judging.results import progress
 AT_A_TIME = 5_000
 QUARTERS = (0.25, 0.5, 0.75)
 # The text under judgement in all frames that hold it against a gold answer.
-JUDGED = "perturbed"
+JUDGED_TEXT = "perturbed"
 # A bin of lengths, of which addresses may hold any.
 _LENGTHS = re.compile("([0-9]{1,9})-to-([0-9]{1,9})")
 
-Values = Mapping[int, float | None]
+FeatureValues = Mapping[int, float | None]
 
 
-class Bin(NamedTuple):
+class FeatureBin(NamedTuple):
     """What is under `below`, and in no bin before it."""
 
     slug: str
@@ -46,134 +46,140 @@ class Bin(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Measure:
+class ItemFeature:
     """What is measured of a `revision` or an `item`; without bins by quarters."""
 
     title: str
     of: str
-    bins: tuple[Bin, ...] = ()
+    bins: tuple[FeatureBin, ...] = ()
 
 
-MEASURES: dict[str, Measure] = {
-    "edit_size": Measure(
+FEATURES: dict[str, ItemFeature] = {
+    "edit_size": ItemFeature(
         "Edit size",
         "revision",
         (
-            Bin("under-1", "under 1 % changed", 0.01),
-            Bin("1-to-5", "1 to 5 % changed", 0.05),
-            Bin("5-to-20", "5 to 20 % changed", 0.2),
-            Bin("over-20", "20 % changed or more", inf),
+            FeatureBin("under-1", "under 1 % changed", 0.01),
+            FeatureBin("1-to-5", "1 to 5 % changed", 0.05),
+            FeatureBin("5-to-20", "5 to 20 % changed", 0.2),
+            FeatureBin("over-20", "20 % changed or more", inf),
         ),
     ),
-    "place": Measure(
+    "place": ItemFeature(
         "Place of the change",
         "revision",
         (
-            Bin("first-third", "changed in the first third", 1 / 3),
-            Bin("middle-third", "changed in the middle third", 2 / 3),
-            Bin("last-third", "changed in the last third", inf),
+            FeatureBin("first-third", "changed in the first third", 1 / 3),
+            FeatureBin("middle-third", "changed in the middle third", 2 / 3),
+            FeatureBin("last-third", "changed in the last third", inf),
         ),
     ),
-    "changes": Measure(
+    "changes": ItemFeature(
         "Changed places",
         "revision",
         (
-            Bin("1", "changed in one place", 2),
-            Bin("2-to-4", "changed in 2 to 4 places", 5),
-            Bin("over-4", "changed in 5 places or more", inf),
+            FeatureBin("1", "changed in one place", 2),
+            FeatureBin("2-to-4", "changed in 2 to 4 places", 5),
+            FeatureBin("over-4", "changed in 5 places or more", inf),
         ),
     ),
-    "length": Measure("Length of the answer", "revision"),
-    "detectability": Measure(
+    "length": ItemFeature("Length of the answer", "revision"),
+    "detectability": ItemFeature(
         "Human detectability",
         "item",
         (
-            Bin("none", "noticed by nobody who saw it blind", 1e-9),
-            Bin("some", "noticed by some who saw it blind", 1 - 1e-9),
-            Bin("all", "noticed by all who saw it blind", inf),
+            FeatureBin("none", "noticed by nobody who saw it blind", 1e-9),
+            FeatureBin("some", "noticed by some who saw it blind", 1 - 1e-9),
+            FeatureBin("all", "noticed by all who saw it blind", inf),
         ),
     ),
-    "surgicality": Measure(
+    "surgicality": ItemFeature(
         "Surgicality",
         "item",
         (
-            Bin("part", "changed beyond its claim", 1 - 1e-9),
-            Bin("all", "changed as claimed alone", inf),
+            FeatureBin("part", "changed beyond its claim", 1 - 1e-9),
+            FeatureBin("all", "changed as claimed alone", inf),
         ),
     ),
 }
-OF_DIFFS = ("edit_size", "place", "changes")
+DIFF_FEATURES = ("edit_size", "place", "changes")
 
 
-def read(project: Project, names: Sequence[str], judged: Any) -> dict[str, Values]:
+def load_features(project: Project, names: Sequence[str], judged: Any) -> dict[str, FeatureValues]:
     """The numbers of each measure by the id of the revision or item that it is of.
 
     `judged` are the revisions; diffs that were not made yet are. A query for all measures of
     diffs, and one for each of the others.
     """
-    found: dict[str, Values] = {}
-    asked = [name for name in names if name in OF_DIFFS]
-    if asked and tasktypes.of_version(project.task_type).diff:
-        _complete(judged)
-        rows = list(diffs.stored(project).values_list("revision", *asked).iterator(AT_A_TIME))
+    found: dict[str, FeatureValues] = {}
+    asked = [name for name in names if name in DIFF_FEATURES]
+    if asked and tasktypes.load_version(project.task_type).diff:
+        _complete_diffs(judged)
+        rows = list(diffs.stored_diffs(project).values_list("revision", *asked).iterator(AT_A_TIME))
         found |= {name: {row[0]: row[at] for row in rows} for at, name in enumerate(asked, 1)}
-    others = {"length": _lengths, "detectability": _detectability, "surgicality": _surgicality}
+    others = {
+        "length": _load_lengths,
+        "detectability": _load_detectability,
+        "surgicality": _load_surgicality,
+    }
     return found | {name: make(project) for name, make in others.items() if name in names}
 
 
-def binned(name: str, numbers: Sequence[float | None]) -> Any:
+def assign_bins(name: str, numbers: Sequence[float | None]) -> Any:
     """The bin of each number by its slug, "" for None."""
     values = np.array(numbers, dtype=float)
     there = ~np.isnan(values)
     slugs = np.full(values.shape, "", dtype=object)
-    bins = MEASURES[name].bins or _quarters(values[there])
+    bins = FEATURES[name].bins or _quartile_bins(values[there])
     ends = [one.below for one in bins]
     places = np.searchsorted(ends, values[there], side="right")
     slugs[there] = np.array([one.slug for one in bins], dtype=object)[places]
     return slugs
 
 
-def title_of(name: str, slug: str) -> str:
+def bin_title(name: str, slug: str) -> str:
     """A bin in words; of a field that items have by this name its title and value."""
     if name == "length" and (ends := _LENGTHS.fullmatch(slug)):
         least, most = map(int, ends.groups())
         return f"{least:,} to {most:,} characters"
-    measure = MEASURES[name]
+    measure = FEATURES[name]
     titles = {one.slug: one.title for one in measure.bins}
     return titles.get(slug, f"{measure.title}: {slug}")
 
 
-def within(found: OutcomeQuerySet, project: Project, name: str, slug: str) -> OutcomeQuerySet:
+def filter_by_bin(
+    found: OutcomeQuerySet, project: Project, name: str, slug: str
+) -> OutcomeQuerySet:
     """The outcomes in a bin. Raises ValueError for a bin that there is none of."""
-    least, below = _ends(name, slug)
-    if name in OF_DIFFS:
+    least, below = _bin_range(name, slug)
+    if name in DIFF_FEATURES:
         inside = {f"{name}__gte": least, f"{name}__lt": below}
         if below == inf:
             del inside[f"{name}__lt"]
-        made = diffs.stored(project).filter(revision=OuterRef("revision"), **inside)
+        made = diffs.stored_diffs(project).filter(revision=OuterRef("revision"), **inside)
         return found.filter(Exists(made))
     if name == "length":
-        judged = found.annotate(length=Length(KeyTextTransform(JUDGED, "revision__texts")))
+        judged = found.annotate(length=Length(KeyTextTransform(JUDGED_TEXT, "revision__texts")))
         return judged.filter(length__gte=least, length__lt=below)
-    numbers = read(project, [name], Revision.objects.none())[name].items()
+    numbers = load_features(project, [name], Revision.objects.none())[name].items()
     return found.filter(
         item__among=[pk for pk, one in numbers if one is not None and least <= one < below]
     )
 
 
-def _ends(name: str, slug: str) -> tuple[float, float]:
+def _bin_range(name: str, slug: str) -> tuple[float, float]:
     if name == "length" and (ends := _LENGTHS.fullmatch(slug)):
         first, last = map(int, ends.groups())
         return float(first), float(last + 1)
     least = -inf if name in ("detectability", "surgicality") else 0.0
-    for one in MEASURES[name].bins:
+    for one in FEATURES[name].bins:
         if one.slug == slug:
             return least, one.below
         least = one.below
     raise ValueError(f"{name} has no bin {slug}")
 
 
-def _quarters(values: Any) -> list[Bin]:
+def _quartile_bins(values: Any) -> list[FeatureBin]:
     """Bins with a quarter of the values each, ends included, in whole numbers."""
     if not len(values):
         return []
@@ -181,25 +187,25 @@ def _quarters(values: Any) -> list[Bin]:
     least = int(values.min())
     bins = []
     for most in cuts.tolist():
-        bins.append(Bin(f"{least}-to-{most}", "", most + 1))
+        bins.append(FeatureBin(f"{least}-to-{most}", "", most + 1))
         least = most + 1
     return bins
 
 
-def _complete(judged: Any) -> None:
-    for done in diffs.complete(judged):
-        progress.tell("comparing texts", done, done)
+def _complete_diffs(judged: Any) -> None:
+    for done in diffs.store_missing(judged):
+        progress.report("comparing texts", done, done)
 
 
-def _lengths(project: Project) -> Values:
+def _load_lengths(project: Project) -> FeatureValues:
     held = Revision.objects.filter(resolutions__current=True, item__project=project)
-    said = held.annotate(length=Length(KeyTextTransform(JUDGED, "texts"))).order_by()
+    said = held.annotate(length=Length(KeyTextTransform(JUDGED_TEXT, "texts"))).order_by()
     return dict(said.values_list("pk", "length").iterator(AT_A_TIME))
 
 
-def _detectability(project: Project) -> Values:
+def _load_detectability(project: Project) -> FeatureValues:
     """Of blind labels, as the category board has it."""
-    blind = tasktypes.of_version(project.task_type).blind
+    blind = tasktypes.load_version(project.task_type).blind
     options = blind.fields[0].options if blind else ()
     if not options:
         return {}
@@ -209,10 +215,10 @@ def _detectability(project: Project) -> Values:
     return {item: y / n for item, n, y in counted}
 
 
-def _surgicality(project: Project) -> Values:
+def _load_surgicality(project: Project) -> FeatureValues:
     """Of counted labels with a claim check, as the category board has it."""
     shares: dict[int, list[float]] = defaultdict(list)
-    fields = tasktypes.of_version(project.task_type).fields
+    fields = tasktypes.load_version(project.task_type).fields
     for name in (one.name for one in fields if one.kind == "claim_check"):
         labels = Label.objects.counted().in_project(project).at_stage(Stage.WORK).answering(name)
         rows = labels.order_by().values_list("item", KeyTextTransform(name, "answers"))
@@ -223,8 +229,8 @@ def _surgicality(project: Project) -> Values:
     return {item: sum(own) / len(own) for item, own in shares.items()}
 
 
-def own_instead(project: Project, names: Sequence[str]) -> set[str]:
+def shadowed_features(project: Project, names: Sequence[str]) -> set[str]:
     """Of names of measures those that items have as fields of their own, which take their place."""
-    known = [name for name in names if name in MEASURES]
+    known = [name for name in names if name in FEATURES]
     items = Item.objects.in_project(project)
     return {name for name in known if items.filter(fields__has_key=name).exists()}

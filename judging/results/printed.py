@@ -10,7 +10,7 @@ from judging import strategies
 from stats.estimates import Estimate
 from stats.rates import ClusterSums, clustered_wilson
 
-FOLDER = Path(strategies.__file__).parent / "published"
+PUBLISHED_FOLDER = Path(strategies.__file__).parent / "published"
 NO_COUNTS = "no counts are printed"
 DENOMINATORS = {
     "total": "of all items, missing ones too",
@@ -21,7 +21,7 @@ DENOMINATORS = {
 
 
 @dataclass(frozen=True)
-class Printed:
+class PublishedRate:
     """A rate of study 000's tables 3 to 5: undetected, a fraction of 1, as it is printed.
 
     Of score-invariant items it is the share left unmoved. `denominator` is one of `DENOMINATORS`,
@@ -58,14 +58,14 @@ class Printed:
 
 
 @cache
-def overview() -> tuple[Printed, ...]:
+def load_overview() -> tuple[PublishedRate, ...]:
     """The rates by ability of study 000, tables 3 to 5, in their order."""
-    with (FOLDER / "000-overview.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(_printed(row) for row in csv.DictReader(file) if row["rate"])
+    with (PUBLISHED_FOLDER / "000-overview.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(_to_published_rate(row) for row in csv.DictReader(file) if row["rate"])
 
 
-def _printed(row: dict[str, str]) -> Printed:
-    return Printed(
+def _to_published_rate(row: dict[str, str]) -> PublishedRate:
+    return PublishedRate(
         table=row["table"],
         strategy=row["strategy"],
         model=row["model"],

@@ -8,40 +8,40 @@ from typing import TypeVar
 T = TypeVar("T")
 
 # What is being done in words, how many are done, and of how many.
-Tell = Callable[[str, int, int], None]
+ProgressCallback = Callable[[str, int, int], None]
 
-_hears: ContextVar[Tell | None] = ContextVar("hears", default=None)
+_callback: ContextVar[ProgressCallback | None] = ContextVar("hears", default=None)
 
 
 @contextmanager
-def heard(by: Tell) -> Iterator[None]:
+def with_progress_callback(by: ProgressCallback) -> Iterator[None]:
     """Within it `by` hears of every step; it may be called often."""
-    token = _hears.set(by)
+    token = _callback.set(by)
     try:
         yield
     finally:
-        _hears.reset(token)
+        _callback.reset(token)
 
 
-def tell(step: str, done: int, total: int) -> None:
+def report(step: str, done: int, total: int) -> None:
     """So many of so many are done of this step, such as "comparing runs"."""
-    hears = _hears.get()
+    hears = _callback.get()
     if hears:
         hears(step, done, total)
 
 
-def apart(parts: Sequence[T], step: str) -> Iterator[Sequence[T]]:
+def split_if_watched(parts: Sequence[T], step: str) -> Iterator[Sequence[T]]:
     """All parts at once, which is one query; but one after the other where somebody hears of it,
     since that is long."""
-    if _hears.get() is None:
+    if _callback.get() is None:
         yield parts
     else:
-        yield from ([part] for part in through(parts, step))
+        yield from ([part] for part in iterate(parts, step))
 
 
-def through(parts: Sequence[T], step: str) -> Iterator[T]:
+def iterate(parts: Sequence[T], step: str) -> Iterator[T]:
     """The parts one after the other, telling how many are done."""
     for done, part in enumerate(parts):
-        tell(step, done, len(parts))
+        report(step, done, len(parts))
         yield part
-    tell(step, len(parts), len(parts))
+    report(step, len(parts), len(parts))

@@ -6,18 +6,18 @@ from typing import Any
 
 from judging.models import Outcome, Run
 from judging.results import counting, framed
-from judging.results.counting import FIELDS, Summed, UnknownField, place
-from judging.results.explaining import FRAME
+from judging.results.counting import FIELDS, GroupSums, UnknownField, taxonomy_order
+from judging.results.explaining import EXPLANATION_FRAME
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson
 
-__all__ = ["FIELDS", "UnknownField", "left_out", "place", "undetected"]
+__all__ = ["FIELDS", "UnknownField", "tabulate_left_out", "tabulate_undetected", "taxonomy_order"]
 
-LEFT_OUT = ("pending", "other_revision", "items", "shared")
+LEFT_OUT_COLUMNS = ("pending", "other_revision", "items", "shared")
 
 
 @dataclass(frozen=True)
-class Undetected:
+class UndetectedRow:
     """One row of the `undetected` table: counts and the undetected rate of a group of items.
 
     rate = undetected / parsed, for score-invariant items too, where it is the share left unmoved;
@@ -37,7 +37,7 @@ class Undetected:
 
     @property
     def detected(self) -> float:
-        return counting.whole(self.parsed - self.undetected)
+        return counting.round_sum(self.parsed - self.undetected)
 
     def as_row(self) -> dict[str, Any]:
         return {
@@ -58,9 +58,9 @@ class Undetected:
         }
 
 
-def undetected(
+def tabulate_undetected(
     runs: Iterable[Run], by: Sequence[str] = ("ability", "category")
-) -> list[Undetected]:
+) -> list[UndetectedRow]:
     """Undetected rates of runs by fields of their outcomes, in the order of the taxonomy.
 
     An outcome counts only against a current resolution of the revision that it judged, and of
@@ -72,13 +72,13 @@ def undetected(
     items; repeats of both kinds in one category make two rows. Detectors and ratings have no such
     rate and no row. Raises `UnknownField`.
     """
-    rated, _ = framed.apart(runs)
-    rates = {"undetected": (counting.PARSED, counting.UNDETECTED)}
-    found = counting.summed(rated, by, rates=rates)
+    rated, _ = framed.split_by_rate(runs)
+    rates = {"undetected": (counting.PARSED_SQL, counting.UNDETECTED_SQL)}
+    found = counting.sum_outcomes(rated, by, rates=rates)
     return [_row(sums) for sums in found]
 
 
-def left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
+def tabulate_left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """The table `left_out`: how many outcomes of each run no figure counts, by reason.
 
     `pending` are not asked about yet; of `other_revision` the item is held for something else than
@@ -90,11 +90,13 @@ def left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
     if not known:
         return []
     of_runs = f"o.run_id IN ({', '.join(map(str, known))}) AND o.main"
-    pending = _numbers(f"{of_runs} AND o.result = 'pending'")
-    settled = _numbers(f"{of_runs} AND o.result <> 'pending'")
-    held = _numbers(counting.counted(known))
-    judging = [pk for pk, run in known.items() if run.strategy.strategy().frame != FRAME]
-    shared = _shared(judging)
+    pending = _count_by_run(f"{of_runs} AND o.result = 'pending'")
+    settled = _count_by_run(f"{of_runs} AND o.result <> 'pending'")
+    held = _count_by_run(counting.counted_condition(known))
+    judging = [
+        pk for pk, run in known.items() if run.strategy.strategy().frame != EXPLANATION_FRAME
+    ]
+    shared = _count_shared(judging)
     return [
         {
             **counting.run_columns(run),
@@ -107,29 +109,29 @@ def left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
     ]
 
 
-def _numbers(such: str) -> dict[int, int]:
+def _count_by_run(such: str) -> dict[int, int]:
     """How many outcomes of each run are such."""
     table = Outcome._meta.db_table
     statement = f"SELECT o.run_id, COUNT(*) AS n FROM {table} AS o WHERE {such} GROUP BY o.run_id"
-    return {row["run_id"]: int(row["n"]) for row in counting.records(statement)}
+    return {row["run_id"]: int(row["n"]) for row in counting.fetch_dicts(statement)}
 
 
-def _shared(runs: Sequence[int]) -> int:
+def _count_shared(runs: Sequence[int]) -> int:
     """How many items count of every one of these runs."""
     if not runs:
         return 0
     table = Outcome._meta.db_table
-    [row] = counting.records(
+    [row] = counting.fetch_dicts(
         f"SELECT COUNT(*) AS n FROM (SELECT o.item_id FROM {table} AS o"
-        f" WHERE {counting.counted(runs)} GROUP BY o.item_id"
+        f" WHERE {counting.counted_condition(runs)} GROUP BY o.item_id"
         f" HAVING COUNT(DISTINCT o.run_id) = {len(runs)}) AS of_all"
     )
     return int(row["n"])
 
 
-def _row(found: Summed) -> Undetected:
+def _row(found: GroupSums) -> UndetectedRow:
     sums = found.rates["undetected"]
-    return Undetected(
+    return UndetectedRow(
         run=found.run,
         group=found.group,
         invariant=found.invariant,

@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 from annotation.models import Project
 from judging.models import Run
-from judging.preparing.pinning import PASSING
-from judging.strategies import digest
+from judging.preparing.pinning import TRANSIENT_KEYS
+from judging.strategies import compute_digest
 
 # What commands say of their --run.
-HELP = (
+RUN_HELP = (
     "only these; default: the runs that are finished, over all items, no canaries and superseded by"
     " none, or all that are not archived if there is none of that kind"
 )
 # The kinds of marks with what so many runs of one are.
-KINDS = {
+KIND_NAMES = {
     "canary": ("canary", "canaries"),
     "part": ("over part of the items", "over part of the items"),
     "unfinished": ("not finished", "not finished"),
@@ -29,51 +29,54 @@ KINDS = {
 }
 # What a run pins and a later one that supersedes it need not: how the endpoint is called and
 # reached, which examples were drawn, by whom the replies are read, and which file they came in.
-APART = (*PASSING, "name", "address", "answers", "parser", "recorded")
+IGNORED_CONFIG = (*TRANSIENT_KEYS, "name", "address", "answers", "parser", "recorded")
 
 
-class Mark(NamedTuple):
+class RunMark(NamedTuple):
     """Why a run stands beside no other unless it is named, and that in words."""
 
     kind: str
     words: str
 
 
-def marked_runs(project: Project) -> list[Run]:
+def load_marked_runs(project: Project) -> list[Run]:
     """All runs that judge, archived ones too, in their order and with their `marks`. Two queries.
 
     A run is superseded by the last one without a mark of the same strategy version, evaluator and
     choices. What is made of marked runs is marked with them, but for archived ones.
     """
     runs = list(Run.objects.in_project(project).judging().for_results())
-    sources = _sources(project, runs)
+    sources = _load_sources(project, runs)
     for run in runs:
-        run.marks = [*_own(run), *_inherited(run, sources[run.pk])]
+        run.marks = [*_own_marks(run), *_inherited_marks(run, sources[run.pk])]
     last: dict[str, Run] = {}
     for run in reversed(runs):
-        if not run.marks and (later := last.setdefault(_asks(run, sources[run.pk]), run)) != run:
-            run.marks = [Mark("superseded", f"superseded by run {later.number}")]
+        if (
+            not run.marks
+            and (later := last.setdefault(_config_digest(run, sources[run.pk]), run)) != run
+        ):
+            run.marks = [RunMark("superseded", f"superseded by run {later.number}")]
     for run in runs:
-        run.marks = run.marks or _inherited(run, sources[run.pk])
+        run.marks = run.marks or _inherited_marks(run, sources[run.pk])
     return runs
 
 
-def usual(runs: Iterable[Run]) -> list[Run]:
+def select_default(runs: Iterable[Run]) -> list[Run]:
     """Those without a mark; where each has one, all that are not archived."""
     there = [run for run in runs if run.archived_at is None]
     return [run for run in there if not run.marks] or there
 
 
-def set_aside(runs: Sequence[Run]) -> str:
+def describe_set_aside(runs: Sequence[Run]) -> str:
     """How many of these runs are not archived and yet none of the usual, by their first mark."""
     there = [run for run in runs if run.archived_at is None]
-    shown = usual(there)
+    shown = select_default(there)
     kinds = [run.marks[0].kind for run in there if run not in shown]
-    numbers = {kind: kinds.count(kind) for kind in KINDS if kind in kinds}
-    return ", ".join(f"{n} {KINDS[kind][n > 1]}" for kind, n in numbers.items())
+    numbers = {kind: kinds.count(kind) for kind in KIND_NAMES if kind in kinds}
+    return ", ".join(f"{n} {KIND_NAMES[kind][n > 1]}" for kind, n in numbers.items())
 
 
-def _sources(project: Project, runs: Sequence[Run]) -> Mapping[int, list[Run]]:
+def _load_sources(project: Project, runs: Sequence[Run]) -> Mapping[int, list[Run]]:
     """What each run is made of or about, by its id; these come before it. An asking of a canary
     follows from the first one and is no less for that."""
     known = {run.pk: run for run in runs}
@@ -85,29 +88,29 @@ def _sources(project: Project, runs: Sequence[Run]) -> Mapping[int, list[Run]]:
     return found
 
 
-def _own(run: Run) -> list[Mark]:
+def _own_marks(run: Run) -> list[RunMark]:
     found = []
     if run.occasion:
-        found.append(Mark("canary", "canary"))
+        found.append(RunMark("canary", "canary"))
     if run.is_part:
-        found.append(Mark("part", "part of the items"))
+        found.append(RunMark("part", "part of the items"))
     if run.state != Run.State.FINISHED:
-        found.append(Mark("unfinished", run.state))
+        found.append(RunMark("unfinished", run.state))
     if run.archived_at:
-        found.append(Mark("archived", "pilot" if "pilot" in run.pinned else "archived"))
+        found.append(RunMark("archived", "pilot" if "pilot" in run.pinned else "archived"))
     return found
 
 
-def _inherited(run: Run, sources: Iterable[Run]) -> list[Mark]:
+def _inherited_marks(run: Run, sources: Iterable[Run]) -> list[RunMark]:
     marks = ((one, mark) for one in sources for mark in one.marks if mark.kind != "archived")
     first = next(marks, None)
-    return [Mark("source", f"of run {first[0].number}, {first[1].words}")] if first else []
+    return [RunMark("source", f"of run {first[0].number}, {first[1].words}")] if first else []
 
 
-def _asks(run: Run, sources: Iterable[Run]) -> str:
+def _config_digest(run: Run, sources: Iterable[Run]) -> str:
     """A digest that is the same for runs that ask the same of the same evaluator."""
-    pinned = {name: value for name, value in run.pinned.items() if name not in APART}
+    pinned = {name: value for name, value in run.pinned.items() if name not in IGNORED_CONFIG}
     verdicts = run.pinned.get("recorded", {}).get("verdicts")
     made_of = [source.pk for source in sources]
     who = [run.kind, run.strategy_id, run.endpoint_id, run.samples]
-    return digest([who, pinned, verdicts, made_of])
+    return compute_digest([who, pinned, verdicts, made_of])

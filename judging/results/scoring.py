@@ -8,7 +8,7 @@ from typing import Any
 
 from judging.models import Outcome, Run
 from judging.results import counting
-from judging.results.counting import Summed, number, when
+from judging.results.counting import GroupSums, json_number, one_if
 from judging.strategies import Strategy
 
 DIRECTIONS = ("lower", "equal", "higher")
@@ -23,62 +23,66 @@ GOLD, PERTURBED = "gold", "perturbed"
 _NEAR = 1e-9
 
 
-def scores(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `scores`, one row a run and group, by fields as `counting.summed` has them.
+def tabulate_scores(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+    """The table `scores`, one row a run and group, by fields as `counting.sum_outcomes` has them.
 
     Scores apart have lower / equal / higher, both means over parsed items, and the number of golds
     at either end of the scale, where nothing more can be seen; scores against gold have the bins
     below the top and no gold. What does not apply is None. An item that was asked repeatedly
     stands where most of its repeats do, with their mean score.
     """
-    frames = _scored(runs)
+    frames = _scoring_strategies(runs)
     chosen = [run for run in runs if run.pk in frames]
-    found = counting.summed(chosen, by, counts=_counts(frames))
+    found = counting.sum_outcomes(chosen, by, counts=_count_sql(frames))
     return [_row(sums, frames[sums.run.pk]) for sums in found]
 
 
-def changes(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+def tabulate_changes(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `score_changes`: of parsed items scored apart, how many moved by how much.
 
     `change` is perturbed minus gold, to the nearest step of the scale (to the nearest whole number
     where there is no step); `share` is of the `parsed`.
     """
-    frames = {pk: strategy for pk, strategy in _scored(runs).items() if strategy.frame == "single"}
-    chosen = [run for run in runs if run.pk in frames]
-    totals = counting.summed(chosen, by)
-    steps = _by_step(chosen, by, frames)
-    return [row for sums in totals for row in _moved(sums, steps, frames[sums.run.pk])]
-
-
-def _scored(runs: Iterable[Run]) -> dict[int, Strategy]:
-    return {pk: one for pk, one in counting.asked(runs).items() if one.frame in FRAMES}
-
-
-def _counts(frames: Mapping[int, Strategy]) -> dict[str, str]:
-    details = {**{name: name for name in DIRECTIONS}, **BINS}
-    gold, perturbed = number(GOLD), number(PERTURBED)
-    ends = {
-        "gold_at_bottom": f"{gold} <= {_end(frames, 'low')} + {_NEAR}",
-        "gold_at_top": f"{gold} >= {_end(frames, 'high')} - {_NEAR}",
+    frames = {
+        pk: strategy
+        for pk, strategy in _scoring_strategies(runs).items()
+        if strategy.frame == "single"
     }
-    parsed = counting.PARSED
+    chosen = [run for run in runs if run.pk in frames]
+    totals = counting.sum_outcomes(chosen, by)
+    steps = _count_by_step(chosen, by, frames)
+    return [row for sums in totals for row in _change_rows(sums, steps, frames[sums.run.pk])]
+
+
+def _scoring_strategies(runs: Iterable[Run]) -> dict[int, Strategy]:
+    return {pk: one for pk, one in counting.load_strategies(runs).items() if one.frame in FRAMES}
+
+
+def _count_sql(frames: Mapping[int, Strategy]) -> dict[str, str]:
+    details = {**{name: name for name in DIRECTIONS}, **BINS}
+    gold, perturbed = json_number(GOLD), json_number(PERTURBED)
+    ends = {
+        "gold_at_bottom": f"{gold} <= {_scale_end_sql(frames, 'low')} + {_NEAR}",
+        "gold_at_top": f"{gold} >= {_scale_end_sql(frames, 'high')} - {_NEAR}",
+    }
+    parsed = counting.PARSED_SQL
     return {
-        **{name: when(f"{parsed} AND o.detail = '{detail}'") for name, detail in details.items()},
-        **{name: when(f"{parsed} AND {end}") for name, end in ends.items()},
+        **{name: one_if(f"{parsed} AND o.detail = '{detail}'") for name, detail in details.items()},
+        **{name: one_if(f"{parsed} AND {end}") for name, end in ends.items()},
         "sum_gold": f"CASE WHEN {parsed} THEN {gold} ELSE 0 END",
         "sum_pert": f"CASE WHEN {parsed} THEN {perturbed} ELSE 0 END",
-        "with_pert": when(f"{parsed} AND {perturbed} IS NOT NULL"),
+        "with_pert": one_if(f"{parsed} AND {perturbed} IS NOT NULL"),
     }
 
 
-def _end(frames: Mapping[int, Strategy], name: str) -> str:
+def _scale_end_sql(frames: Mapping[int, Strategy], name: str) -> str:
     """The end of each run's scale; null where it has none."""
     ends = {pk: getattr(one.scale, name) for pk, one in frames.items() if one.scale}
     cases = " ".join(f"WHEN {pk} THEN {float(end)!r}" for pk, end in ends.items())
     return f"CASE o.run_id {cases} END" if cases else "NULL"
 
 
-def _row(found: Summed, strategy: Strategy) -> dict[str, Any]:
+def _row(found: GroupSums, strategy: Strategy) -> dict[str, Any]:
     counts, apart = found.counts, strategy.frame == "single"
     # A vote has no scores of its own.
     scored = counts["with_pert"] == found.parsed and found.parsed > 0
@@ -101,39 +105,39 @@ def _row(found: Summed, strategy: Strategy) -> dict[str, Any]:
 Key = tuple[Any, ...]
 
 
-def _by_step(
+def _count_by_step(
     runs: Sequence[Run], by: Sequence[str], frames: Mapping[int, Strategy]
 ) -> dict[Key, dict[int, int]]:
     """How many items of a run and group moved by how many steps."""
     if not runs:
         return {}
     names = ", ".join(f"o.{name}" for name in ("run_id", *by, "invariant"))
-    sizes = " ".join(f"WHEN {run.pk} THEN {_step(frames[run.pk])!r}" for run in runs)
-    moved = f"({number(PERTURBED)} - {number(GOLD)}) / CASE o.run_id {sizes} END"
+    sizes = " ".join(f"WHEN {run.pk} THEN {_scale_step(frames[run.pk])!r}" for run in runs)
+    moved = f"({json_number(PERTURBED)} - {json_number(GOLD)}) / CASE o.run_id {sizes} END"
     statement = f"""
         SELECT {names}, FLOOR({moved} + 0.5) AS steps, COUNT(*) AS n
         FROM {Outcome._meta.db_table} AS o
-        WHERE {counting.counted(run.pk for run in runs)} AND {counting.PARSED}
-            AND {moved} IS NOT NULL {counting.unmixed(by)}
+        WHERE {counting.counted_condition(run.pk for run in runs)} AND {counting.PARSED_SQL}
+            AND {moved} IS NOT NULL {counting.separate_condition(by)}
         GROUP BY {names}, FLOOR({moved} + 0.5)
     """
     found: dict[Key, dict[int, int]] = {}
-    for row in counting.records(statement):
+    for row in counting.fetch_dicts(statement):
         key = (row["run_id"], *(row[name] for name in by), bool(row["invariant"]))
         found.setdefault(key, {})[int(row["steps"])] = int(row["n"])
     return found
 
 
-def _step(strategy: Strategy) -> float:
+def _scale_step(strategy: Strategy) -> float:
     return float(strategy.scale.step or 1) if strategy.scale else 1.0
 
 
-def _moved(
-    found: Summed, steps: Mapping[Key, Mapping[int, int]], strategy: Strategy
+def _change_rows(
+    found: GroupSums, steps: Mapping[Key, Mapping[int, int]], strategy: Strategy
 ) -> Iterable[dict[str, Any]]:
     moved = steps.get((found.run.pk, *found.group.values(), found.invariant), {})
     for place, n in sorted(moved.items()):
-        change = place * _step(strategy)
+        change = place * _scale_step(strategy)
         yield {
             **found.head(),
             "parsed": found.parsed,

@@ -9,12 +9,12 @@ from annotation import taxonomy
 from annotation.querysets import SI_ITEM
 from judging.models import Run
 from judging.results import counting, gathering, progress
-from judging.results.gathering import Bools, Gathered
+from judging.results.gathering import Bools, RunArrays
 from stats import bootstrap, rates, sensitivity
 from stats.estimates import Estimate
 
 ABILITY, SOURCE, ORIGIN = "ability", "source_ability", "item__origin"
-NOT_FOR_PAIRS = "not for pairs"
+NOT_FOR_PAIRS_REASON = "not for pairs"
 COLUMNS = (
     "ability", "origin", "total", "missing",
     "errors", "detection", "detection_low", "detection_high",
@@ -24,7 +24,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def sensitivities(runs: Iterable[Run]) -> list[dict[str, Any]]:
+def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """The table `sensitivity`: of each run a row over all, one an ability, one an origin.
 
     Score-invariant items go to the ability of the answer they were made from; the rows of origins
@@ -33,16 +33,16 @@ def sensitivities(runs: Iterable[Run]) -> list[dict[str, Any]]:
     What is None has its reason.
     """
     runs = list(runs)
-    asked = counting.asked(runs)
-    gathered = gathering.gather(runs, (ABILITY, SOURCE, ORIGIN))
+    asked = counting.load_strategies(runs)
+    gathered = gathering.load_arrays(runs, (ABILITY, SOURCE, ORIGIN))
     return [
         _row(part, ability, origin, of_pairs=asked[found.run.pk].frame == "pair")
-        for found in progress.through(gathered, "drawing clusters")
-        for ability, origin, part in _parts(found)
+        for found in progress.iterate(gathered, "drawing clusters")
+        for ability, origin, part in _split_items(found)
     ]
 
 
-def _parts(found: Gathered) -> Iterator[tuple[str, str, Gathered]]:
+def _split_items(found: RunArrays) -> Iterator[tuple[str, str, RunArrays]]:
     yield "", "", found
     of = np.where(found.invariant, found.fields[SOURCE], found.fields[ABILITY])
     for ability in taxonomy.load().abilities:
@@ -54,11 +54,11 @@ def _parts(found: Gathered) -> Iterator[tuple[str, str, Gathered]]:
         yield "", origin, found.only(~found.invariant | (origins == origin))
 
 
-def _row(found: Gathered, ability: str, origin: str, *, of_pairs: bool) -> dict[str, Any]:
+def _row(found: RunArrays, ability: str, origin: str, *, of_pairs: bool) -> dict[str, Any]:
     errors, calm = (found.only(side) for side in (~found.invariant, found.invariant))
-    detection, alarm = (rates.rate(one.detected, one.cluster) for one in (errors, calm))
-    j = sensitivity.j(detection, alarm)
-    apart = Estimate(None, None, None, j.n, NOT_FOR_PAIRS)
+    detection, alarm = (rates.estimate_rate(one.detected, one.cluster) for one in (errors, calm))
+    j = sensitivity.youden_j(detection, alarm)
+    apart = Estimate(None, None, None, j.n, NOT_FOR_PAIRS_REASON)
     d_prime = apart if of_pairs else _d_prime(found, ability, origin)
     return {
         **counting.run_columns(found.run),
@@ -67,22 +67,22 @@ def _row(found: Gathered, ability: str, origin: str, *, of_pairs: bool) -> dict[
         "total": len(found.item),
         "missing": int(np.isnan(found.detected).sum()),
         "errors": detection.n,
-        **_columns("detection", detection),
+        **_estimate_columns("detection", detection),
         "invariant": alarm.n,
-        **_columns("false_alarm", alarm),
-        **_columns("j", j),
+        **_estimate_columns("false_alarm", alarm),
+        **_estimate_columns("j", j),
         "j_reason": j.reason or None,
-        **_columns("d_prime", d_prime),
+        **_estimate_columns("d_prime", d_prime),
         "d_prime_reason": d_prime.reason or None,
     }
 
 
-def _d_prime(found: Gathered, *filters: str) -> Estimate:
+def _d_prime(found: RunArrays, *filters: str) -> Estimate:
     figure = sensitivity.d_prime(found.detected, found.invariant)
-    rng = gathering.generator("sensitivity", [found.run], "d_prime", *filters)
+    rng = gathering.make_generator("sensitivity", [found.run], "d_prime", *filters)
     return bootstrap.estimate(figure, found.cluster, rng)
 
 
-def _columns(name: str, one: Estimate) -> dict[str, Any]:
+def _estimate_columns(name: str, one: Estimate) -> dict[str, Any]:
     names: Sequence[str] = (name, f"{name}_low", f"{name}_high")
     return dict(zip(names, (one.value, one.low, one.high), strict=True))

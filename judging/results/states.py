@@ -19,35 +19,37 @@ from django.conf import settings
 from annotation.models import Project
 from judging import touches
 from judging.models import Run
-from judging.strategies import digest
+from judging.strategies import compute_digest
 
 # What reckons, and what it reads at the start: another release makes all figures anew.
-CODE = (
+CODE_PATTERNS = (
     *("stats", "judging/results", "judging/replies", "judging/querysets"),
     *("annotation/leads", "annotation/taxonomy.*"),
 )
 
 
-def of(project: Project, runs: Sequence[Run], *, of_people: bool) -> str:
+def compute_fingerprint(project: Project, runs: Sequence[Run], *, of_people: bool) -> str:
     """The state of figures of these runs; `of_people` if they rest on the project's labels and on
     items beside those of the runs. Two short queries, whatever was asked and labelled."""
-    checks = _checks(runs)
+    checks = _checking_runs(runs)
     resting = [*(run.pk for run in runs), *(pk for pk, *_ in checks)]
-    subjects = [touches.of_run(pk) for pk in resting]
+    subjects = [touches.run_subject(pk) for pk in resting]
     people: list[Any] = []
     if of_people:
-        subjects.append(touches.of_project(project.pk))
+        subjects.append(touches.project_subject(project.pk))
         people = [project.task_type_id, *project.members.order_by("pk").values_list("pk", "alias")]
-    counted = touches.counts(subjects)
-    return digest([code(), [_pinned(run) for run in runs], checks, people, counted])
+    counted = touches.load_counts(subjects)
+    return compute_digest(
+        [code_digest(), [_run_state(run) for run in runs], checks, people, counted]
+    )
 
 
-def _pinned(run: Run) -> list[Any]:
+def _run_state(run: Run) -> list[Any]:
     names = [run.number, run.endpoint.name, run.strategy.slug, run.strategy.number]
     return [run.pk, *names, run.digest, run.parser, run.samples]
 
 
-def _checks(runs: Sequence[Run]) -> list[list[Any]]:
+def _checking_runs(runs: Sequence[Run]) -> list[list[Any]]:
     """Runs that rest on these, such as checks of their explanations; whether they are in use."""
     over = Run.objects.filter(sources__in=runs).order_by("pk").distinct()
     found = over.values_list("pk", "state", "archived_at", "parser")
@@ -55,15 +57,15 @@ def _checks(runs: Sequence[Run]) -> list[list[Any]]:
 
 
 @cache
-def code() -> str:
+def code_digest() -> str:
     """A digest of what reckons."""
     found = hashlib.sha256(f"numpy {np.__version__} scipy {scipy.__version__}".encode())
-    for path in sorted(_files()):
+    for path in sorted(_code_files()):
         found.update(path.read_bytes())
     return found.hexdigest()
 
 
-def _files() -> Iterator[Path]:
-    for named in CODE:
+def _code_files() -> Iterator[Path]:
+    for named in CODE_PATTERNS:
         for path in settings.BASE_DIR.glob(named):
             yield from (path.rglob("*.py") if path.is_dir() else [path])

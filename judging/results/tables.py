@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef
 
 from annotation import tables as annotation_tables
 from annotation.models import Project
-from annotation.querysets.parts import in_parts
+from annotation.querysets.parts import id_batches
 from annotation.tables import Table
 from judging.models import Call, Outcome, Request, Run
 from judging.results import (
@@ -33,49 +33,49 @@ from judging.results import (
 )
 from judging.results.counting import run_columns
 from judging.results.kinds import (
-    MANY,
-    RUN,
-    SOME,
-    Figures,
+    GROUP_DRAW_LIMIT,
+    RUN_COLUMNS,
+    SUM_LIMIT,
     Rows,
-    of_all,
-    of_items,
-    of_project,
-    of_runs,
-    summed,
+    TableKind,
+    from_items,
+    from_project,
+    from_runs,
+    from_runs_ungrouped,
+    summed_table,
 )
-from judging.results.tables_of_leads import OF_LEADS
-from judging.results.tables_of_people import OF_PEOPLE
+from judging.results.tables_of_leads import LEAD_TABLES
+from judging.results.tables_of_people import PEOPLE_TABLES
 
 
 def _undetected(runs: Sequence[Run], by: Sequence[str]) -> Rows:
-    return [row.as_row() for row in reports.undetected(runs, by)]
+    return [row.as_row() for row in reports.tabulate_undetected(runs, by)]
 
 
 def _detector(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
-    return [row.as_row() for row in detecting.detector(project, runs, by)]
+    return [row.as_row() for row in detecting.tabulate(project, runs, by)]
 
 
 def _changes(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
-    return [row.as_row() for row in effects.changes(project, runs, by)]
+    return [row.as_row() for row in effects.tabulate_changes(project, runs, by)]
 
 
 def _bias(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
-    return [row.as_row() for row in effects.biases(project, runs, by)]
+    return [row.as_row() for row in effects.tabulate_bias(project, runs, by)]
 
 
 def _audited(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
-    return audited.audited(project, runs)
+    return audited.tabulate(project, runs)
 
 
-RESULTS: dict[str, Figures] = {
-    "categories": Figures(
+RESULT_TABLES: dict[str, TableKind] = {
+    "categories": TableKind(
         ("ability", "category", "items"),
         False,
-        of_project(annotation_tables.TABLES["categories"].rows),
+        from_project(annotation_tables.TABLES["categories"].rows),
         at_once=None,
     ),
-    "undetected": summed(
+    "undetected": summed_table(
         (
             "parsed",
             "detected",
@@ -88,72 +88,89 @@ RESULTS: dict[str, Figures] = {
         ),
         _undetected,
     ),
-    "scores": summed(scoring.COLUMNS, scoring.scores),
-    "score_changes": summed(scoring.CHANGE_COLUMNS, scoring.changes),
-    "verdicts": summed(verdicts.COLUMNS, verdicts.verdicts),
-    "order_effect": summed(verdicts.ORDER_COLUMNS, verdicts.order),
-    "repeats": summed(verdicts.REPEAT_COLUMNS, verdicts.repeats),
-    "explanations": summed(explaining.COLUMNS, explaining.explanations),
-    "left_out": Figures(
-        (*RUN, *reports.LEFT_OUT),
+    "scores": summed_table(scoring.COLUMNS, scoring.tabulate_scores),
+    "score_changes": summed_table(scoring.CHANGE_COLUMNS, scoring.tabulate_changes),
+    "verdicts": summed_table(verdicts.COLUMNS, verdicts.tabulate_verdicts),
+    "order_effect": summed_table(verdicts.ORDER_COLUMNS, verdicts.tabulate_order_effect),
+    "repeats": summed_table(verdicts.REPEAT_COLUMNS, verdicts.tabulate_repeats),
+    "explanations": summed_table(explaining.COLUMNS, explaining.tabulate),
+    "left_out": TableKind(
+        (*RUN_COLUMNS, *reports.LEFT_OUT_COLUMNS),
         False,
-        of_all(reports.left_out),
-        at_once=MANY,
+        from_runs_ungrouped(reports.tabulate_left_out),
+        at_once=SUM_LIMIT,
         of_people=False,
     ),
-    "sensitivity": Figures(
-        (*RUN, *sensing.COLUMNS), False, of_all(sensing.sensitivities), of_people=False
+    "sensitivity": TableKind(
+        (*RUN_COLUMNS, *sensing.COLUMNS),
+        False,
+        from_runs_ungrouped(sensing.tabulate),
+        of_people=False,
     ),
-    "doses": Figures(
+    "doses": TableKind(
         dosing.DOSE_COLUMNS,
         True,
-        of_runs(dosing.doses),
-        at_once=SOME,
+        from_runs(dosing.tabulate_doses),
+        at_once=GROUP_DRAW_LIMIT,
         of_people=False,
         groups="outcomes",
     ),
-    "penalties": Figures(
-        dosing.PENALTY_COLUMNS, True, dosing.penalties, at_once=SOME, groups="outcomes"
+    "penalties": TableKind(
+        dosing.PENALTY_COLUMNS,
+        True,
+        dosing.tabulate_penalties,
+        at_once=GROUP_DRAW_LIMIT,
+        groups="outcomes",
     ),
-    "compare": Figures(comparing.COLUMNS, False, of_all(comparing.compare), of_people=False),
-    "blindspots": Figures(
-        (*RUN, *blindspots.COLUMNS), False, blindspots.blind_spots, at_once=SOME, groups="slices"
+    "compare": TableKind(
+        comparing.COLUMNS, False, from_runs_ungrouped(comparing.compare), of_people=False
     ),
-    "cost": Figures(
-        (*RUN, *costing.COLUMNS), False, of_all(costing.costs), at_once=MANY, of_people=False
+    "blindspots": TableKind(
+        (*RUN_COLUMNS, *blindspots.COLUMNS),
+        False,
+        blindspots.tabulate,
+        at_once=GROUP_DRAW_LIMIT,
+        groups="slices",
     ),
-    "missing": Figures(
+    "cost": TableKind(
+        (*RUN_COLUMNS, *costing.COLUMNS),
+        False,
+        from_runs_ungrouped(costing.tabulate),
+        at_once=SUM_LIMIT,
+        of_people=False,
+    ),
+    "missing": TableKind(
         absent.COLUMNS,
         True,
-        of_runs(absent.missing),
+        from_runs(absent.tabulate),
         ("total", "missing"),
         of_people=False,
         groups="outcomes",
     ),
-    "detector": Figures(
+    "detector": TableKind(
         ("n", "invalid", *detecting.FIGURES, "reason"),
         True,
         _detector,
         ("total", "missing"),
         groups="items",
     ),
-    "detector_ranges": Figures(
+    "detector_ranges": TableKind(
         detecting_ranges.COLUMNS,
         True,
-        detecting_ranges.ranges,
+        detecting_ranges.tabulate,
         ("total", "missing"),
         of_people=False,
         groups="items",
     ),
     # The task of the project says which fields are kinds.
-    "error_kinds": Figures(
+    "error_kinds": TableKind(
         detecting_kinds.COLUMNS,
         True,
-        detecting_kinds.kinds,
+        detecting_kinds.tabulate,
         ("total", "missing"),
         groups="items",
     ),
-    "changes": Figures(
+    "changes": TableKind(
         effects.CHANGE_COLUMNS,
         True,
         _changes,
@@ -161,40 +178,44 @@ RESULTS: dict[str, Figures] = {
         of_people=False,
         groups="items",
     ),
-    "bias": Figures(
+    "bias": TableKind(
         effects.BIAS_COLUMNS, True, _bias, ("total", "missing"), of_people=False, groups="items"
     ),
-    **OF_PEOPLE,
-    "dataset": Figures(
-        describing.COLUMNS, True, of_items(describing.dataset), of_items=True, groups="items"
+    **PEOPLE_TABLES,
+    "dataset": TableKind(
+        describing.COLUMNS, True, from_items(describing.tabulate), of_items=True, groups="items"
     ),
     # It rests on other projects, of whose changes this one does not hear.
-    "audits": Figures((*RUN, *audited.COLUMNS), False, _audited, at_once=None),
-    **OF_LEADS,
+    "audits": TableKind((*RUN_COLUMNS, *audited.COLUMNS), False, _audited, at_once=None),
+    **LEAD_TABLES,
 }
 
 
-def columns(table: str, by: Sequence[str]) -> tuple[str, ...]:
+def list_columns(table: str, by: Sequence[str]) -> tuple[str, ...]:
     """All columns of a `results` table in their order."""
-    figures = RESULTS[table]
+    figures = RESULT_TABLES[table]
     if figures.of_items:
         return (*by, *figures.columns)
-    return (*RUN, *figures.before, *by, *figures.columns) if figures.grouped else figures.columns
+    return (
+        (*RUN_COLUMNS, *figures.before, *by, *figures.columns)
+        if figures.grouped
+        else figures.columns
+    )
 
 
-def calls(project: Project) -> Iterator[dict[str, Any]]:
+def read_calls(project: Project) -> Iterator[dict[str, Any]]:
     """Every call of the project's runs with the reply it got and what was read in it."""
     named = ("outcome__item", "outcome__revision", "request__reply")
     bulky = ("outcome__item__fields", "outcome__revision__texts", "outcome__values")
     found = Call.objects.order_by("outcome__item__position", "pk")
     whole = found.select_related(*named).defer(*bulky).prefetch_related("request__reply__readings")
     for run in Run.objects.in_project(project).for_results():
-        for ids in in_parts(found.filter(run=run)):
+        for ids in id_batches(found.filter(run=run)):
             for call in whole.filter(pk__among=ids):
-                yield {**_call(run, call), **_reply(run, call.request)}
+                yield {**_call_row(run, call), **_reply_columns(run, call.request)}
 
 
-def outcomes(project: Project) -> Iterator[dict[str, Any]]:
+def read_outcomes(project: Project) -> Iterator[dict[str, Any]]:
     """Every outcome of the project's runs that judge, one a run, item and axis; the figures are
     made of those that are `counted`."""
     counted = Outcome.objects.counted().main().filter(pk=OuterRef("pk"))
@@ -203,11 +224,11 @@ def outcomes(project: Project) -> Iterator[dict[str, Any]]:
     whole = whole.defer("item__fields", "revision__texts")
     runs = Run.objects.in_project(project).judging().select_related("strategy", "endpoint")
     for run in runs.order_by("number"):
-        for ids in in_parts(found.filter(run=run)):
-            yield from (_outcome(run, outcome) for outcome in whole.filter(pk__among=ids))
+        for ids in id_batches(found.filter(run=run)):
+            yield from (_outcome_row(run, outcome) for outcome in whole.filter(pk__among=ids))
 
 
-def _outcome(run: Run, outcome: Any) -> dict[str, Any]:
+def _outcome_row(run: Run, outcome: Any) -> dict[str, Any]:
     return {
         **run_columns(run),
         "item": outcome.item.key,
@@ -226,7 +247,7 @@ def _outcome(run: Run, outcome: Any) -> dict[str, Any]:
     }
 
 
-def _call(run: Run, call: Call) -> dict[str, Any]:
+def _call_row(run: Run, call: Call) -> dict[str, Any]:
     request = call.request
     return {
         **run_columns(run),
@@ -246,7 +267,7 @@ def _call(run: Run, call: Call) -> dict[str, Any]:
     }
 
 
-def _reply(run: Run, request: Request) -> dict[str, Any]:
+def _reply_columns(run: Run, request: Request) -> dict[str, Any]:
     reply = getattr(request, "reply", None)
     if reply is None:
         return {}
@@ -268,19 +289,19 @@ def _reply(run: Run, request: Request) -> dict[str, Any]:
     }
 
 
-_CALLS = (
+_CALL_COLUMNS = (
     "run", "endpoint", "strategy", "item", "revision", "role", "order", "axis", "step", "sample",
     "request", "state", "attempts", "failure", "message", "finish", "model", "text", "tokens_in",
     "tokens_out", "cost", "asked_at", "seconds", "parser", "value", "path", "cause", "explanation",
     "sends",
 )  # fmt: skip
-_OUTCOMES = (
+_OUTCOME_COLUMNS = (
     "run", "endpoint", "strategy", "item", "revision", "ability", "category", "source_ability",
     "cluster", "score_invariant", "axis", "result", "detail", "cause", "values", "counted",
 )  # fmt: skip
 
-KINDS = {
-    **annotation_tables.KINDS,
+COLUMN_KINDS = {
+    **annotation_tables.COLUMN_KINDS,
     **dict.fromkeys(
         ("run", "order", "step", "sample", "attempts", "tokens_in", "tokens_out"), "int"
     ),
@@ -288,10 +309,14 @@ KINDS = {
     "score_invariant": "bool",
     "asked_at": "time",
 }
-EXPORTS: dict[str, Table] = {
+EXPORT_TABLES: dict[str, Table] = {
     **{name: made for name, made in annotation_tables.TABLES.items() if name != "categories"},
-    "calls": Table(_CALLS, calls, count=lambda of: Call.objects.filter(run__project=of).count()),
+    "calls": Table(
+        _CALL_COLUMNS, read_calls, count=lambda of: Call.objects.filter(run__project=of).count()
+    ),
     "outcomes": Table(
-        _OUTCOMES, outcomes, count=lambda of: Outcome.objects.filter(run__project=of).count()
+        _OUTCOME_COLUMNS,
+        read_outcomes,
+        count=lambda of: Outcome.objects.filter(run__project=of).count(),
     ),
 }

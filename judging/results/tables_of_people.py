@@ -1,58 +1,63 @@
 """Tables of what people and evaluators say of the same items, each in numbers."""
 
 from judging.results import aligning, aligning_people, aligning_points
-from judging.results.kinds import RUN, SOME, Figures, of_items
+from judging.results.kinds import GROUP_DRAW_LIMIT, RUN_COLUMNS, TableKind, from_items
 
-OF_PEOPLE: dict[str, Figures] = {
-    "alignment": Figures(
-        aligning.COLUMNS, True, aligning.alignment, aligning.BEFORE, at_once=SOME, groups="answers"
+PEOPLE_TABLES: dict[str, TableKind] = {
+    "alignment": TableKind(
+        aligning.COLUMNS,
+        True,
+        aligning.tabulate_alignment,
+        aligning.COUNT_COLUMNS,
+        at_once=GROUP_DRAW_LIMIT,
+        groups="answers",
     ),
-    "alignment_groups": Figures(
-        (*RUN, *aligning.GROUP_COLUMNS), False, aligning.over_groups, groups="answers"
+    "alignment_groups": TableKind(
+        (*RUN_COLUMNS, *aligning.GROUP_COLUMNS), False, aligning.tabulate_groups, groups="answers"
     ),
-    "ceiling": Figures(
+    "ceiling": TableKind(
         aligning_people.CEILING_COLUMNS,
         True,
-        aligning_people.ceilings,
-        aligning.BEFORE,
-        at_once=SOME,
+        aligning_people.tabulate_ceiling,
+        aligning.COUNT_COLUMNS,
+        at_once=GROUP_DRAW_LIMIT,
         groups="answers",
     ),
-    "alt_test": Figures(
+    "alt_test": TableKind(
         aligning_people.TEST_COLUMNS,
         True,
-        aligning_people.alt_tests,
-        aligning.BEFORE,
+        aligning_people.tabulate_alt_test,
+        aligning.COUNT_COLUMNS,
         groups="answers",
     ),
-    "by_score": Figures(
+    "by_score": TableKind(
         aligning_points.SCORE_COLUMNS,
         True,
-        aligning_points.by_score,
-        aligning.BEFORE,
+        aligning_points.tabulate_by_score,
+        aligning.COUNT_COLUMNS,
         groups="answers",
     ),
-    "pairs": Figures(
+    "pairs": TableKind(
         aligning_points.CELL_COLUMNS,
         True,
-        aligning_points.cells,
-        aligning.BEFORE,
+        aligning_points.tabulate_pairs,
+        aligning.COUNT_COLUMNS,
         groups="answers",
     ),
-    "points": Figures(
-        aligning_points.POINT_COLUMNS, True, aligning_points.points, groups="answers"
+    "points": TableKind(
+        aligning_points.POINT_COLUMNS, True, aligning_points.tabulate_points, groups="answers"
     ),
-    "ratings": Figures(
+    "ratings": TableKind(
         aligning_people.RATING_COLUMNS,
         True,
-        of_items(aligning_people.ratings),
+        from_items(aligning_people.tabulate_ratings),
         of_items=True,
         groups="items",
     ),
-    "majority": Figures(
+    "majority": TableKind(
         aligning_people.MAJORITY_COLUMNS,
         True,
-        of_items(aligning_people.majorities),
+        from_items(aligning_people.tabulate_majority),
         of_items=True,
         groups="items",
     ),

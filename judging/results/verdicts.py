@@ -5,7 +5,7 @@ from typing import Any
 
 from judging.models import Run
 from judging.results import counting
-from judging.results.counting import PARSED, Summed, text, when
+from judging.results.counting import PARSED_SQL, GroupSums, json_text, one_if
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson
 
@@ -23,10 +23,10 @@ REPEAT_COLUMNS = (
     "score_invariant",
 )  # fmt: skip
 # Frames whose items are error items and score-invariant ones.
-FRAMES = ("single", "pair", "reference")
+JUDGING_FRAMES = ("single", "pair", "reference")
 
 
-def verdicts(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+def tabulate_verdicts(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `verdicts` of pairs in both orders, one row a run and group.
 
     `both_good_rate` is both_good / parsed with its interval, which says of score-invariant items
@@ -34,36 +34,36 @@ def verdicts(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     frequent verdict counts, and what the place decided is None, as it is of votes over runs.
     `one_order` counts missing items of which one order was read.
     """
-    chosen = _pairs(runs)
-    both = {"both_good": (PARSED, when("o.detail = 'both_good'"))}
+    chosen = _pair_runs(runs)
+    both = {"both_good": (PARSED_SQL, one_if("o.detail = 'both_good'"))}
     counts = {
         # A database may fold the names of columns to lower case.
-        **{name.lower(): when(f"{PARSED} AND o.detail = '{name}'") for name in DETAILS},
-        **{name: when(_effect(name)) for name in EFFECTS},
-        "one_order": when("o.cause = 'one_order'"),
+        **{name.lower(): one_if(f"{PARSED_SQL} AND o.detail = '{name}'") for name in DETAILS},
+        **{name: one_if(_effect_sql(name)) for name in EFFECTS},
+        "one_order": one_if("o.cause = 'one_order'"),
     }
-    return [_row(found) for found in counting.summed(chosen, by, rates=both, counts=counts)]
+    return [_row(found) for found in counting.sum_outcomes(chosen, by, rates=both, counts=counts)]
 
 
-def order(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+def tabulate_order_effect(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `order_effect`: of the parsed pairs, how often the place of the answers decided."""
-    chosen = [run for run in _pairs(runs) if _once(run)]
-    rates = {name: (PARSED, when(_effect(name))) for name in EFFECTS}
+    chosen = [run for run in _pair_runs(runs) if _asked_once(run)]
+    rates = {name: (PARSED_SQL, one_if(_effect_sql(name))) for name in EFFECTS}
     return [
         {
             **found.head(),
             "parsed": found.parsed,
             "effect": name,
             "n": found.rates[name].y,
-            **_estimate(clustered_wilson(found.rates[name])),
+            **_estimate_columns(clustered_wilson(found.rates[name])),
             "score_invariant": found.invariant,
         }
-        for found in counting.summed(chosen, by, rates=rates)
+        for found in counting.sum_outcomes(chosen, by, rates=rates)
         for name in EFFECTS
     ]
 
 
-def repeats(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+def tabulate_repeats(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     """The table `repeats` of runs that asked several times, as repeats or as votes.
 
     The undetected rate of the first sample alone, over the items of which it was read, beside that
@@ -71,48 +71,48 @@ def repeats(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
     changed their result.
     """
     runs = list(runs)
-    asked = counting.asked(runs)
-    chosen = [run for run in runs if run.samples > 1 and asked[run.pk].frame in FRAMES]
+    asked = counting.load_strategies(runs)
+    chosen = [run for run in runs if run.samples > 1 and asked[run.pk].frame in JUDGING_FRAMES]
     samples = [
-        text("parts", place, "result")
+        json_text("parts", place, "result")
         for place in range(max((run.samples for run in chosen), default=1))
     ]
-    detected, undetected = _times(samples, "detected"), _times(samples, "undetected")
+    detected, undetected = _times_sql(samples, "detected"), _times_sql(samples, "undetected")
     rates = {
-        "all": (PARSED, counting.UNDETECTED),
+        "all": (PARSED_SQL, counting.UNDETECTED_SQL),
         "first": (
             f"{samples[0]} IN ('detected', 'undetected')",
-            when(f"{samples[0]} = 'undetected'"),
+            one_if(f"{samples[0]} = 'undetected'"),
         ),
         "changing": (
             f"{detected} + {undetected} > 1",
-            when(f"{detected} > 0 AND {undetected} > 0"),
+            one_if(f"{detected} > 0 AND {undetected} > 0"),
         ),
     }
-    return [_repeated(found) for found in counting.summed(chosen, by, rates=rates)]
+    return [_repeat_row(found) for found in counting.sum_outcomes(chosen, by, rates=rates)]
 
 
-def _pairs(runs: Iterable[Run]) -> list[Run]:
+def _pair_runs(runs: Iterable[Run]) -> list[Run]:
     runs = list(runs)
-    asked = counting.asked(runs)
+    asked = counting.load_strategies(runs)
     return [run for run in runs if asked[run.pk].frame == "pair"]
 
 
-def _once(run: Run) -> bool:
+def _asked_once(run: Run) -> bool:
     return run.samples == 1 and run.kind != Run.Kind.DERIVED
 
 
-def _effect(name: str) -> str:
-    return f"o.detail = 'mixed' AND {text('order_effect')} = '{name}'"
+def _effect_sql(name: str) -> str:
+    return f"o.detail = 'mixed' AND {json_text('order_effect')} = '{name}'"
 
 
-def _times(samples: Iterable[str], result: str) -> str:
-    return "(" + " + ".join(when(f"{sample} = '{result}'") for sample in samples) + ")"
+def _times_sql(samples: Iterable[str], result: str) -> str:
+    return "(" + " + ".join(one_if(f"{sample} = '{result}'") for sample in samples) + ")"
 
 
-def _row(found: Summed) -> dict[str, Any]:
-    once = _once(found.run)
-    both = _estimate(clustered_wilson(found.rates["both_good"]))
+def _row(found: GroupSums) -> dict[str, Any]:
+    once = _asked_once(found.run)
+    both = _estimate_columns(clustered_wilson(found.rates["both_good"]))
     return {
         **found.head(),
         **{name: found.counts[name.lower()] for name in DETAILS},
@@ -125,26 +125,26 @@ def _row(found: Summed) -> dict[str, Any]:
     }
 
 
-def _repeated(found: Summed) -> dict[str, Any]:
+def _repeat_row(found: GroupSums) -> dict[str, Any]:
     first, moved = found.rates["first"], found.rates["changing"]
     return {
         **found.head(),
         "parsed": found.parsed,
         "samples": found.run.samples,
         "votes": found.run.asked().votes,
-        **_estimate(clustered_wilson(found.rates["all"])),
+        **_estimate_columns(clustered_wilson(found.rates["all"])),
         "first_parsed": first.n,
-        **_prefixed("first", clustered_wilson(first)),
+        **_prefixed_columns("first", clustered_wilson(first)),
         "repeated": moved.n,
         "changing": moved.y,
-        **_prefixed("changing", clustered_wilson(moved)),
+        **_prefixed_columns("changing", clustered_wilson(moved)),
         "score_invariant": found.invariant,
     }
 
 
-def _prefixed(name: str, one: Estimate) -> dict[str, Any]:
-    return {f"{name}_{key}": value for key, value in _estimate(one).items()}
+def _prefixed_columns(name: str, one: Estimate) -> dict[str, Any]:
+    return {f"{name}_{key}": value for key, value in _estimate_columns(one).items()}
 
 
-def _estimate(one: Estimate) -> dict[str, Any]:
+def _estimate_columns(one: Estimate) -> dict[str, Any]:
     return {"rate": one.value, "low": one.low, "high": one.high, "reason": one.reason or None}

@@ -11,17 +11,17 @@ from annotation.models import Account, Event, Membership, Project
 from judging.errors import Refused
 from judging.models import Budget, Run
 from judging.running import tallies
-from judging.running.moving import record
-from judging.running.spending import PLACES, ZERO, money
-from judging.running.tallies import Paid
+from judging.running.moving import record_event
+from judging.running.spending import DECIMAL_PLACES, ZERO, format_amount
+from judging.running.tallies import PaidReplies
 
 
 @dataclass(frozen=True)
-class Spending:
+class RunSpending:
     """What a run that asks cost so far, and what is known of the price of its replies."""
 
     run: Run
-    paid: Paid
+    paid: PaidReplies
 
     @property
     def spent(self) -> Decimal | None:
@@ -30,11 +30,11 @@ class Spending:
 
     @property
     def words(self) -> str:
-        return in_words(self.run.spent, self.paid)
+        return format_spent(self.run.spent, self.paid)
 
 
 @dataclass(frozen=True)
-class Standing:
+class BudgetStatus:
     """Where a project stands with its money, in the currency of the endpoints' prices.
 
     `spent` and `reserved` are sums over all of its runs. Of `spent`, `counted` is held against
@@ -46,7 +46,7 @@ class Standing:
     spent: Decimal
     counted: Decimal
     reserved: Decimal
-    paid: Paid
+    paid: PaidReplies
 
     @property
     def left(self) -> Decimal | None:
@@ -60,40 +60,40 @@ class Standing:
 
     @property
     def words(self) -> str:
-        return in_words(self.spent, self.paid)
+        return format_spent(self.spent, self.paid)
 
 
-def in_words(spent: Decimal, paid: Paid) -> str:
+def format_spent(spent: Decimal, paid: PaidReplies) -> str:
     """What is spent, for people: an unknown price is no 0, and a price of 0 is no unknown one. What
     was reserved for replies that tell no tokens counts against caps all the same."""
     tokens = f" ({paid.tokens:,} tokens)" if paid.tokens else ""
     if paid.is_unknown:
-        counted = f", at most {money(spent)} counted" if spent else ""
+        counted = f", at most {format_amount(spent)} counted" if spent else ""
         return f"unknown{counted}{tokens}"
-    said = money(spent) if spent or paid.charged or not paid.replies else "free"
+    said = format_amount(spent) if spent or paid.charged or not paid.replies else "free"
     if not paid.unknown:
         return said
     return f"{said}, unknown for {paid.unknown:,} of {paid.replies:,} replies{tokens}"
 
 
-def standing(project: Project) -> Standing:
+def load_status(project: Project) -> BudgetStatus:
     """Cap, spent and reserved of a project."""
     budget = Budget.objects.filter(project=project).first()
     spent, reserved = _sums(project)
     asked = Run.objects.in_project(project).filter(kind=Run.Kind.ASKED).order_by()
-    return Standing(
+    return BudgetStatus(
         cap=budget.cap if budget else None,
         spent=spent,
         counted=budget.spent if budget else spent,
         reserved=reserved,
-        paid=tallies.paid_together(list(asked.values_list("pk", flat=True))),
+        paid=tallies.count_paid(list(asked.values_list("pk", flat=True))),
     )
 
 
-def spendings(runs: Sequence[Run]) -> list[Spending]:
+def list_spending(runs: Sequence[Run]) -> list[RunSpending]:
     """What each of the runs cost. A reply that several share counts in each of them."""
-    paid = tallies.paid_by([run.pk for run in runs])
-    return [Spending(run, paid.get(run.pk, Paid())) for run in runs]
+    paid = tallies.count_paid_by_run([run.pk for run in runs])
+    return [RunSpending(run, paid.get(run.pk, PaidReplies())) for run in runs]
 
 
 def set_cap(
@@ -141,22 +141,26 @@ def raise_cap(run: Run, cap: Decimal, member: Membership | None) -> None:
         raise Refused(f"Run {run.number} has no cap that could be raised.")
     if cap < held.cap:
         raise Refused(
-            f"The cap of run {run.number} is {money(held.cap)}, of which {money(held.spent)} is"
+            f"The cap of run {run.number} is {format_amount(held.cap)}, of which "
+            f"{format_amount(held.spent)} is"
             " spent. A cap can only be raised."
         )
     budget = Budget.objects.filter(project=run.project_id, cap__lt=cap).first()
     if budget and budget.cap is not None:
         raise Refused(
-            f"The project may spend {money(budget.cap)} in all. Its leads raise that on its page"
+            f"The project may spend {format_amount(budget.cap)} in all. Its leads raise that on "
+            "its page"
             " Budget."
         )
     Run.objects.filter(pk=run.pk).update(cap=cap)
     old, new = ({"cap": f"{one.normalize():f}"} for one in (held.cap, cap))
-    record("run cap", run, member, old=old, new=new)
+    record_event("run cap", run, member, old=old, new=new)
 
 
 def _sums(project: Project) -> tuple[Decimal, Decimal]:
     runs = Run.objects.in_project(project).order_by()
     sums = runs.aggregate(spent=Sum("spent"), reserved=Sum("reserved"))
     # SQLite adds binary fractions.
-    return round(sums["spent"] or ZERO, PLACES), round(sums["reserved"] or ZERO, PLACES)
+    return round(sums["spent"] or ZERO, DECIMAL_PLACES), round(
+        sums["reserved"] or ZERO, DECIMAL_PLACES
+    )

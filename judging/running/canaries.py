@@ -15,11 +15,11 @@ from annotation.models import Membership, Project
 from judging.errors import Refused
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
 from judging.running import runs
-from judging.running.runs import Options
+from judging.running.runs import RunOptions
 from stats.estimates import Estimate
-from stats.rates import clustered_wilson, sums_of
+from stats.rates import clustered_wilson, sum_clusters
 
-ITEMS = 20
+DEFAULT_ITEMS = 20
 
 
 @dataclass(frozen=True)
@@ -35,29 +35,35 @@ class Drift:
     share: Estimate
 
 
-def begin(
+def start_canary(
     project: Project,
     *,
     strategy: StrategyVersion,
     endpoint: Endpoint,
     member: Membership | None = None,
-    options: Options = runs.USUAL,
+    options: RunOptions = runs.DEFAULT_OPTIONS,
 ) -> Run:
     """The first asking, over ITEMS items drawn at random, or `limit`; later ones are over the same.
 
-    Anything else as for `runs.start`.
+    Anything else as for `runs.start_run`.
     """
     if strategy.strategy().frame == "explanation":
         raise Refused("A canary asks about items. Choose a strategy that judges them itself.")
-    first = replace(options, limit=options.limit or ITEMS, occasion=_occasion(timezone.now()))
-    return runs.start(project, strategy=strategy, endpoint=endpoint, member=member, options=first)
+    first = replace(
+        options, limit=options.limit or DEFAULT_ITEMS, occasion=_occasion(timezone.now())
+    )
+    return runs.start_run(
+        project, strategy=strategy, endpoint=endpoint, member=member, options=first
+    )
 
 
-def ask_again(run: Run, member: Membership | None = None, *, while_labelling: bool = False) -> Run:
+def repeat_canary(
+    run: Run, member: Membership | None = None, *, while_labelling: bool = False
+) -> Run:
     """The same of the same evaluator once more, in the very texts that the first asking pinned."""
-    check(run)
-    first = first_of(run)
-    return runs.clone(
+    check_canary(run)
+    first = get_first_run(run)
+    return runs.clone_run(
         first,
         member,
         as_pinned=True,
@@ -66,13 +72,13 @@ def ask_again(run: Run, member: Membership | None = None, *, while_labelling: bo
     )
 
 
-def check(run: Run) -> None:
+def check_canary(run: Run) -> None:
     """Raise `Refused` for a run that is no canary."""
     if not run.occasion:
         raise Refused(f"Run {run.number} is no canary: it takes what was answered before.")
 
 
-def first_of(run: Run) -> Run:
+def get_first_run(run: Run) -> Run:
     """The first asking of the canary that a run belongs to."""
     return run.sources.first() or run
 
@@ -85,31 +91,31 @@ class Canary:
     drifts: list[Drift]
 
 
-def of(run: Run) -> Canary:
+def load_canary(run: Run) -> Canary:
     """The canary that a run belongs to, with all of its askings."""
-    first = first_of(run)
+    first = get_first_run(run)
     again = first.derived.exclude(occasion="").for_results()
     askings = [first, *again]
-    return Canary(askings, drift(askings))
+    return Canary(askings, compute_drift(askings))
 
 
-def drift(askings: Sequence[Run]) -> list[Drift]:
+def compute_drift(askings: Sequence[Run]) -> list[Drift]:
     """How far each asking after the first differs from it, by result and detail of the items.
 
     Items that either of the two misses are in neither number: a failure is no drift.
     """
     first, *later = sorted(askings, key=lambda run: run.number)
-    before = _said(first)
+    before = _load_decisions(first)
     found = []
     for run in later:
-        now = _said(run)
+        now = _load_decisions(run)
         both = before.keys() & now.keys()
         hits = {key: before[key] != now[key] for key in both}
-        found.append(Drift(run, len(both), sum(hits.values()), _share(first, hits)))
+        found.append(Drift(run, len(both), sum(hits.values()), _estimate_share(first, hits)))
     return found
 
 
-def _said(run: Run) -> dict[tuple[int, str], tuple[object, ...]]:
+def _load_decisions(run: Run) -> dict[tuple[int, str], tuple[object, ...]]:
     """What a run says of each item and axis that it decided; of a rating, its values."""
     decided = run.outcomes.settled().exclude(result=Outcome.Result.MISSING)
     rows = decided.values_list("item", "axis", "result", "detail", "values")
@@ -119,7 +125,7 @@ def _said(run: Run) -> dict[tuple[int, str], tuple[object, ...]]:
     }
 
 
-def _share(run: Run, hits: Mapping[tuple[int, str], bool]) -> Estimate:
+def _estimate_share(run: Run, hits: Mapping[tuple[int, str], bool]) -> Estimate:
     """The share of what changed among the items and axes that both askings decided."""
     clusters = dict(run.outcomes.values_list("item", "cluster"))
     sums: dict[str, list[int]] = {}
@@ -127,7 +133,7 @@ def _share(run: Run, hits: Mapping[tuple[int, str], bool]) -> Estimate:
         counted = sums.setdefault(clusters[item], [0, 0])
         counted[0] += 1
         counted[1] += changed
-    return clustered_wilson(sums_of((n, y) for n, y in sums.values()))
+    return clustered_wilson(sum_clusters((n, y) for n, y in sums.values()))
 
 
 def _occasion(now: datetime) -> str:

@@ -19,16 +19,16 @@ from judging.calling import outcomes
 from judging.errors import Refused
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
 from judging.preparing import drawing, pinning
-from judging.preparing.drawing import Drawn
+from judging.preparing.drawing import DrawnItems
 from judging.replies import decisions
-from judging.running.moving import record
+from judging.running.moving import record_event
 from judging.strategies import Strategy
 
 PANEL = "panel"
 BATCH = 200
 
 
-def derive(
+def derive_run(
     project: Project,
     *,
     strategy: StrategyVersion,
@@ -41,7 +41,7 @@ def derive(
     """
     sources = sorted(set(sources), key=lambda run: run.number)
     _check(project, strategy, sources)
-    run = pinning.draft(
+    run = pinning.draft_run(
         project,
         strategy,
         _endpoint(sources),
@@ -54,15 +54,17 @@ def derive(
     )
     with writing.transact():
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
-        places, left_out = _shared(sources)
-        pinning.pin(run, Drawn(places), sources=sources)
+        places, left_out = _find_shared_places(sources)
+        pinning.store_run(run, DrawnItems(places), sources=sources)
         numbers = [source.number for source in sources]
-        record("run derived", run, member, sources=numbers, items=len(places), left_out=left_out)
-    refresh(run)
+        record_event(
+            "run derived", run, member, sources=numbers, items=len(places), left_out=left_out
+        )
+    refresh_outcomes(run)
     return run
 
 
-def refresh(run: Run) -> int:
+def refresh_outcomes(run: Run) -> int:
     """Make the outcomes of a derived run of those of its sources, batch by batch; how many.
 
     Pending ones of a source leave theirs pending. Made twice they are the same.
@@ -74,20 +76,20 @@ def refresh(run: Run) -> int:
     while batch := list(run.outcomes.filter(pk__gt=last).order_by("pk")[:BATCH]):
         last = batch[-1].pk
         with writing.transact():
-            said = _said(sources, batch)
-            made += _fold(strategy, source, batch, said)
+            said = _load_source_outcomes(sources, batch)
+            made += _decide_batch(strategy, source, batch, said)
     # A source that is read by another parser is another one.
-    Run.objects.filter(pk=run.pk).update(digest=pinning.digest(run))
+    Run.objects.filter(pk=run.pk).update(digest=pinning.compute_digest(run))
     return made
 
 
-def refresh_derived(source: Run) -> None:
+def refresh_dependants(source: Run) -> None:
     """Make the runs again that are derived of this one."""
     for run in source.derived.filter(kind=Run.Kind.DERIVED).select_related("strategy"):
-        refresh(run)
+        refresh_outcomes(run)
 
 
-def _fold(
+def _decide_batch(
     strategy: Strategy,
     source: Strategy,
     batch: Sequence[Outcome],
@@ -99,13 +101,17 @@ def _fold(
         if any(vote.result == Outcome.Result.PENDING for vote in votes):
             Outcome.objects.filter(pk=outcome.pk).reopen()
             continue
-        outcomes.apply(outcome, decisions.fold(strategy, votes, source=source), strategy)
+        outcomes.apply_decision(
+            outcome, decisions.combine(strategy, votes, source=source), strategy
+        )
         folded.append(outcome)
-    outcomes.write(folded)
+    outcomes.store_decisions(folded)
     return len(folded)
 
 
-def _said(sources: Sequence[Run], batch: Sequence[Outcome]) -> dict[tuple[int, str], list[Outcome]]:
+def _load_source_outcomes(
+    sources: Sequence[Run], batch: Sequence[Outcome]
+) -> dict[tuple[int, str], list[Outcome]]:
     """What the sources say of the items of a batch, by item and axis, in their order."""
     items = [outcome.item_id for outcome in batch]
     found = Outcome.objects.filter(run__in=sources, item__in=items).order_by("run__number")
@@ -115,7 +121,7 @@ def _said(sources: Sequence[Run], batch: Sequence[Outcome]) -> dict[tuple[int, s
     return said
 
 
-def _shared(sources: Sequence[Run]) -> tuple[list[dict[str, Any]], int]:
+def _find_shared_places(sources: Sequence[Run]) -> tuple[list[dict[str, Any]], int]:
     """The places that all sources have alike, and how many only some of them have."""
     every = Outcome.objects.filter(run__in=sources)
     groups = every.values("item", "axis", "revision").annotate(n=Count("run")).order_by()
@@ -126,7 +132,7 @@ def _shared(sources: Sequence[Run]) -> tuple[list[dict[str, Any]], int]:
         raise Refused("These runs have no item in common. Choose runs over the same items.")
     places = [
         place
-        for place in drawing.copies(sources[0].outcomes.all())
+        for place in drawing.load_places(sources[0].outcomes.all())
         if (place["item_id"], place["axis"], place["revision_id"]) in alike
     ]
     return places, sum(row["n"] < len(sources) for row in groups)
@@ -144,10 +150,10 @@ def _check(project: Project, strategy: StrategyVersion, sources: Sequence[Run]) 
         if run.state != Run.State.FINISHED or run.kind == Run.Kind.DERIVED:
             what = "derived itself" if run.kind == Run.Kind.DERIVED else run.state
             raise Refused(f"Run {run.number} is {what}. Choose runs that were asked and ended.")
-    _check_alike(strategy.strategy(), [run.asked() for run in sources])
+    _check_same_question(strategy.strategy(), [run.asked() for run in sources])
 
 
-def _check_alike(fold: Strategy, asked: Sequence[Strategy]) -> None:
+def _check_same_question(fold: Strategy, asked: Sequence[Strategy]) -> None:
     if len({one.frame for one in asked}) > 1:
         raise Refused("These runs judge in different frames. Choose runs of one frame.")
     if fold.fold != "mean":

@@ -11,15 +11,15 @@ from judging.models import Endpoint, Request, Run, StrategyVersion
 from judging.preparing import allowing, pinning
 from judging.prompts import frames
 from judging.running import piloting, runs, spending
-from judging.running.piloting import Amount, Pilot
-from judging.running.runs import Options
+from judging.running.piloting import CallEstimate, CostEstimate
+from judging.running.runs import RunOptions
 from judging.strategies import Strategy
 
 BATCH = 200
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class RunEstimate:
     """Counts of what a run would ask.
 
     `calls` of all items come down to `requests` that differ, `stored` of which are answered
@@ -35,8 +35,8 @@ class Foreseen:
     requests: int
     stored: int
     cost: Decimal | None
-    pilot: Pilot
-    by_pilot: Amount | None
+    pilot: CallEstimate
+    by_pilot: CostEstimate | None
     pilot_items: int
     labelling: int = 0
     examples: tuple[str, ...] = ()
@@ -46,44 +46,44 @@ class Foreseen:
         return self.requests - self.stored
 
 
-def foresee(
+def estimate_run(
     project: Project,
     *,
     strategy: StrategyVersion,
     endpoint: Endpoint,
-    options: Options,
-) -> Foreseen:
-    """What `runs.start` with the same arguments would ask; every prompt is rendered for it.
+    options: RunOptions,
+) -> RunEstimate:
+    """What `runs.start_run` with the same arguments would ask; every prompt is rendered for it.
 
     Raises `Refused` for an endpoint that cannot be asked by this strategy, and where there is
     nothing to ask about.
     """
-    values = {**runs.counted(options.samples), "occasion": options.occasion}
-    run = pinning.draft(project, strategy, endpoint, own=options.own, **values)
+    values = {**runs.build_sample_counts(options.samples), "occasion": options.occasion}
+    run = pinning.draft_run(project, strategy, endpoint, own=options.own, **values)
     asked = run.asked()
-    allowing.check(asked, endpoint, parameters=run.pinned["parameters"])
+    allowing.check_endpoint(asked, endpoint, parameters=run.pinned["parameters"])
     # Which items a seed draws says little about what they cost.
     drawn = options.draw(project, asked, options.seed or 0)
-    pinning.show(run, drawn.examples)
+    pinning.pin_examples(run, drawn.examples)
     costs: dict[str, Decimal | None] = {}
     for batch in _batches(drawn.places):
-        costs |= _costs(run, asked, batch, options.over)
-    stored = sum(_stored(digests) for digests in _batches(list(costs)))
-    made = len(drawn.places) * run.samples * len(frames.calls(asked))
+        costs |= _estimate_costs(run, asked, batch, options.over)
+    stored = sum(_count_answered(digests) for digests in _batches(list(costs)))
+    made = len(drawn.places) * run.samples * len(frames.list_calls(asked))
     later = made * asked.last_step
     known = [cost for cost in costs.values() if cost is not None]
     to_ask = len(costs) - stored + later
-    pilot = piloting.measure(strategy, endpoint)
-    return Foreseen(
+    pilot = piloting.estimate_call(strategy, endpoint)
+    return RunEstimate(
         items=len(drawn.items),
         calls=made + later,
         requests=len(costs) + later,
         stored=stored,
         cost=_mean(known) * to_ask if len(known) == len(costs) else None,
         pilot=pilot,
-        by_pilot=piloting.amount(pilot, to_ask),
-        pilot_items=piloting.items_for((made + later) // len(drawn.items)),
-        labelling=allowing.being_labelled(run, drawn.items),
+        by_pilot=piloting.estimate_cost(pilot, to_ask),
+        pilot_items=piloting.count_pilot_items((made + later) // len(drawn.items)),
+        labelling=allowing.count_being_labelled(run, drawn.items),
         examples=tuple(row["key"] for row in drawn.examples),
     )
 
@@ -92,22 +92,22 @@ def _mean(costs: list[Decimal]) -> Decimal:
     return sum(costs, Decimal(0)) / max(1, len(costs))
 
 
-def _costs(
+def _estimate_costs(
     run: Run, strategy: Strategy, places: list[dict[str, Any]], over: Run | None
 ) -> dict[str, Decimal | None]:
     """The digests of the requests that these places begin with, with what each may cost."""
     revisions = Revision.objects.only("texts").in_bulk([place["revision_id"] for place in places])
-    outcomes = [pinning.pending(run, place) for place in places]
+    outcomes = [pinning.build_outcome(run, place) for place in places]
     for outcome in outcomes:
         outcome.revision = revisions[outcome.revision_id]
-    wanted = calls.first(run, strategy, outcomes, base=over)
+    wanted = calls.build_first_calls(run, strategy, outcomes, base=over)
     return {
-        digest: spending.foreseen(run.endpoint, run, body)
-        for _, digest, body in calls.rendered(run, strategy, wanted)
+        digest: spending.estimate_request(run.endpoint, run, body)
+        for _, digest, body in calls.render_calls(run, strategy, wanted)
     }
 
 
-def _stored(digests: list[str]) -> int:
+def _count_answered(digests: list[str]) -> int:
     return Request.objects.filter(digest__in=digests, state="answered").count()
 
 

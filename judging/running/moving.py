@@ -10,10 +10,10 @@ from annotation.models import Event, Membership
 from judging.errors import Refused
 from judging.models import Run
 
-ENDED = frozenset({Run.State.FINISHED, Run.State.CANCELLED})
+END_STATES = frozenset({Run.State.FINISHED, Run.State.CANCELLED})
 
 
-def move(
+def change_state(
     run: Run,
     allowed: Collection[str],
     state: str,
@@ -23,7 +23,7 @@ def move(
     **data: Any,
 ) -> None:
     """Move a run on, unless somebody else moved it out of the allowed states meanwhile."""
-    finished = timezone.now() if state in ENDED else None
+    finished = timezone.now() if state in END_STATES else None
     values = {"state": state, "reason": reason, "finished_at": finished}
     with writing.transact():
         [was] = Run.objects.filter(pk=run.pk).values_list("state", flat=True)
@@ -32,10 +32,10 @@ def move(
         if not moved:
             raise Refused(f"Run {run.number} is {run.state}, so it cannot become {state}.")
         said = {"reason": reason, **data} if reason else data
-        record(f"run {state}", run, member, old={"state": was}, new={"state": state}, **said)
+        record_event(f"run {state}", run, member, old={"state": was}, new={"state": state}, **said)
 
 
-def paused_for(run: Run) -> list[str]:
+def list_pause_reasons(run: Run) -> list[str]:
     """Why the run was paused at the endpoint where it is now, in words."""
     events = Event.objects.filter(project=run.project_id, subject=f"run {run.number}")
     moved = events.filter(kind="run moved").order_by("pk").last()
@@ -43,7 +43,7 @@ def paused_for(run: Run) -> list[str]:
     return [event.data.get("reason", "") for event in pauses]
 
 
-def record(kind: str, run: Run, member: Membership | None, **data: Any) -> None:
+def record_event(kind: str, run: Run, member: Membership | None, **data: Any) -> None:
     """Put on record what happened to a run, in the transaction that does it."""
     Event.record(
         kind,

@@ -17,15 +17,15 @@ from judging.models import Outcome, Run
 from judging.preparing import pinning
 from judging.replies import outputs
 from judging.running import runs
-from judging.running.moving import move
+from judging.running.moving import change_state
 
 # Items that a preview names; all are counted.
-NAMED = 200
+MAX_LISTED = 200
 BATCH = 200
 
 
 @dataclass(frozen=True)
-class Change:
+class OutcomeChange:
     """An item, along one axis, that another parser would decide otherwise: what it is held for
     and what it would be, each as result and detail, or cause."""
 
@@ -36,7 +36,7 @@ class Change:
 
 
 @dataclass
-class Preview:
+class ReparsePreview:
     """What would become of a run's `outcomes` under `parser`: how many `change`, counted by what
     they were and would be, and the first of them by name."""
 
@@ -44,73 +44,75 @@ class Preview:
     outcomes: int = 0
     changed: int = 0
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[OutcomeChange] = field(default_factory=list)
 
 
-def parsers(run: Run) -> tuple[str, ...]:
+def list_parsers(run: Run) -> tuple[str, ...]:
     """The parsers that the replies of a run can be read by, by name; of most outputs there is one
     alone, which has none."""
     return outputs.PARSERS.get(run.asked().output, ("",))
 
 
-def is_readable(run: Run) -> bool:
+def can_reparse(run: Run) -> bool:
     """Whether the replies of a run can be read again now."""
     return run.state == Run.State.FINISHED and run.kind == Run.Kind.ASKED
 
 
-def preview(run: Run, parser: str | None = None) -> Preview:
+def build_preview(run: Run, parser: str | None = None) -> ReparsePreview:
     """What would change if the run's replies were read by this parser, by default the one that
     it has, as that is now. Stores the new readings, and nothing else.
 
     Raises `Refused` for a run that is not over or has no replies, and an unknown parser.
     """
-    tried = _switched(run, parser)
-    found = Preview(tried.parser)
+    tried = _with_parser(run, parser)
+    found = ReparsePreview(tried.parser)
     for batch in _batches(run):
-        for outcome, decision in outcomes.decisions_of(tried, batch):
+        for outcome, decision in outcomes.compute_decisions(tried, batch):
             found.outcomes += 1
-            before, after = _said(outcome), _said(decision)
+            before, after = _format_outcome(outcome), _format_outcome(decision)
             # Along a vote or a rating what was said may differ where the result does not.
             if before == after and outcome.values == decision.values:
                 continue
             found.changed += 1
             found.counts[before, after] += 1
-            if len(found.changes) < NAMED:
-                found.changes.append(Change(outcome.item.key, outcome.axis, before, after))
+            if len(found.changes) < MAX_LISTED:
+                found.changes.append(OutcomeChange(outcome.item.key, outcome.axis, before, after))
     return found
 
 
-def apply(run: Run, member: Membership | None, parser: str | None = None) -> None:
+def switch_parser(run: Run, member: Membership | None, parser: str | None = None) -> None:
     """Switch the run to this parser, and let its outcomes and derived runs follow.
 
     Whoever finds it half-way goes on: until it is done the run is running, as while it is asked.
     """
-    switched = _switched(run, parser)
+    switched = _with_parser(run, parser)
     with writing.transact():
         was = run.parser
-        move(run, {Run.State.FINISHED}, Run.State.RUNNING, member, was=was, parser=switched.parser)
-        run.pinned = {**switched.pinned, rereading.MARK: 0}
+        change_state(
+            run, {Run.State.FINISHED}, Run.State.RUNNING, member, was=was, parser=switched.parser
+        )
+        run.pinned = {**switched.pinned, rereading.PROGRESS_KEY: 0}
         run.parser = switched.parser
-        run.digest = pinning.digest(run)
+        run.digest = pinning.compute_digest(run)
         run.save(update_fields=["pinned", "parser", "digest"])
     runs.finish_if_done(run)
 
 
-def _switched(run: Run, parser: str | None) -> Run:
+def _with_parser(run: Run, parser: str | None) -> Run:
     """The run as it would be under another parser, not stored."""
-    if not is_readable(run):
-        raise Refused(f"Run {run.number} {_why_not(run)}")
-    if parser is not None and parser not in parsers(run):
-        known = ", ".join(name or "one alone" for name in parsers(run))
+    if not can_reparse(run):
+        raise Refused(f"Run {run.number} {_explain_unavailable(run)}")
+    if parser is not None and parser not in list_parsers(run):
+        known = ", ".join(name or "one alone" for name in list_parsers(run))
         raise Refused(f"There is no parser {parser!r} for these replies; there are {known}.")
     tried = Run.objects.select_related("strategy", "endpoint").get(pk=run.pk)
     if parser is not None:
         tried.pinned = {**tried.pinned, "parser": parser}
-    tried.parser = outputs.parser(tried.asked())
+    tried.parser = outputs.get_parser_version(tried.asked())
     return tried
 
 
-def _why_not(run: Run) -> str:
+def _explain_unavailable(run: Run) -> str:
     if run.kind == Run.Kind.RECORDED:
         return (
             "is recorded: what was stored with its replies and what our parser reads stand side by"
@@ -129,7 +131,7 @@ def _batches(run: Run) -> Iterator[list[Outcome]]:
         yield batch
 
 
-def _said(decided: Any) -> str:
+def _format_outcome(decided: Any) -> str:
     """An outcome or a decision in one word and its detail or cause."""
     more = decided.detail or decided.cause
     return f"{decided.result} {more}".strip()

@@ -17,38 +17,38 @@ from judging import clock, pins
 from judging.calling import outcomes, rereading
 from judging.errors import Refused as Refused
 from judging.models import Call, Endpoint, Outcome, Request, Run, StrategyVersion
-from judging.pins import Own
+from judging.pins import RunOverrides
 from judging.preparing import allowing, drawing, pinning
-from judging.preparing.drawing import Drawn
+from judging.preparing.drawing import DrawnItems
 from judging.prompts import frames
 from judging.prompts.declaring import MAX_SAMPLES
 from judging.providers.errors import Rejected
-from judging.providers.parameters import instead_of, refused
-from judging.querysets import BY_HAND
+from judging.providers.parameters import find_refused, instead_of
+from judging.querysets import PAUSED_BY_HAND
 from judging.running import budgeting, deriving
-from judging.running.moving import move, record
+from judging.running.moving import change_state, record_event
 from judging.strategies import Strategy
 
 PILOT = "pilot"
 # In these states requests of a run may have failed for good.
-TRIED = frozenset({Run.State.RUNNING, Run.State.PAUSED, Run.State.FINISHED})
+RETRY_STATES = frozenset({Run.State.RUNNING, Run.State.PAUSED, Run.State.FINISHED})
 # In these states a run may be moved to another endpoint, if none of its requests was answered.
-AT_REST = frozenset({Run.State.PAUSED, Run.State.FINISHED})
+MOVABLE_STATES = frozenset({Run.State.PAUSED, Run.State.FINISHED})
 # Why a run of this kind has nobody to ask.
-UNASKED: dict[str, str] = {
+UNASKED_REASONS: dict[str, str] = {
     Run.Kind.RECORDED: "holds replies that were made elsewhere",
     Run.Kind.DERIVED: "follows from other runs and asks nobody",
 }
 # Of what a provider said of failed requests so many different texts are read.
-MOST_WORDS = 10
+MAX_MESSAGES = 10
 # Calls are planned in small transactions, so that nobody waits long for the write lock.
 BATCH = 200
 # Outcomes of a run from which on planning it changes what PostgreSQL must know of the tables.
-LARGE = 1_000
+ANALYZE_FROM = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class RunOptions:
     """What a run is to be beside its strategy and its endpoint.
 
     It is over the project's judgeable items, those of `items`, or a random `limit` of them; an
@@ -64,17 +64,19 @@ class Options:
     items: Collection[int] | None = None
     over: Run | None = None
     samples: int | None = None
-    own: Own = pinning.NOTHING
+    own: RunOverrides = pinning.NO_OVERRIDES
     occasion: str = ""
     pilot: bool = False
     cap: Decimal | None = None
     while_labelling: bool = False
 
-    def draw(self, project: Project, asked: Strategy, seed: int) -> Drawn:
+    def draw(self, project: Project, asked: Strategy, seed: int) -> DrawnItems:
         """The items of a run, as `seed` draws them. Raises `Refused` where there are none."""
         if asked.frame == "explanation":
-            return drawing.over(base(self.over), asked, seed=seed, limit=self.limit)
-        return drawing.draw(
+            return drawing.draw_for_check(
+                require_checked_run(self.over), asked, seed=seed, limit=self.limit
+            )
+        return drawing.draw_items(
             project,
             asked,
             seed=seed,
@@ -85,16 +87,16 @@ class Options:
         )
 
 
-USUAL = Options()
+DEFAULT_OPTIONS = RunOptions()
 
 
-def start(
+def start_run(
     project: Project,
     *,
     strategy: StrategyVersion,
     endpoint: Endpoint,
     member: Membership | None = None,
-    options: Options = USUAL,
+    options: RunOptions = DEFAULT_OPTIONS,
 ) -> Run:
     """A new run. Everything that it rests on is pinned at once, in one transaction; its calls are
     planned by whoever works on it first.
@@ -102,7 +104,7 @@ def start(
     Raises `Refused` when there is nothing to judge, a cap cannot be kept, or people are still
     labelling the items and no lead allows it by `while_labelling`.
     """
-    run = pinning.draft(
+    run = pinning.draft_run(
         project,
         strategy,
         endpoint,
@@ -111,11 +113,11 @@ def start(
         seed=secrets.randbits(48) if options.seed is None else options.seed,
         occasion=options.occasion,
         own=options.own,
-        **counted(options.samples),
+        **build_sample_counts(options.samples),
     )
     if options.pilot:
         run.pinned[PILOT], run.archived_at = True, timezone.now()
-    return _start(
+    return _store_draft(
         run,
         lambda: options.draw(project, run.asked(), run.seed),
         sources=[options.over] if options.over else [],
@@ -123,7 +125,7 @@ def start(
     )
 
 
-def clone(
+def clone_run(
     run: Run,
     member: Membership | None,
     *,
@@ -143,10 +145,10 @@ def clone(
     _check_asked(run, "cloned")
     endpoint = endpoint or run.endpoint
     if as_pinned or occasion:
-        return _as_pinned(
+        return _clone_as_pinned(
             run, endpoint, member, cap=cap, occasion=occasion, allowed=while_labelling
         )
-    options = Options(
+    options = RunOptions(
         cap=cap,
         with_duplicates=True,
         seed=run.seed,
@@ -154,14 +156,14 @@ def clone(
         over=run.sources.first() if run.asked().frame == "explanation" else None,
         while_labelling=while_labelling,
         items=set(run.outcomes.values_list("item", flat=True)),
-        own=pins.own(run.pinned),
+        own=pins.load_overrides(run.pinned),
     )
-    return start(
+    return start_run(
         run.project, strategy=run.strategy, endpoint=endpoint, member=member, options=options
     )
 
 
-def ask_without(run: Run, member: Membership | None) -> Run:
+def restart_without_parameter(run: Run, member: Membership | None) -> Run:
     """A new run in the place of this one, which is cancelled if it did not end: over the very
     texts that it pinned, without the parameter that its evaluator refused, or with the limit of
     tokens by the name that the refusal says to use.
@@ -173,21 +175,21 @@ def ask_without(run: Run, member: Membership | None) -> Run:
         # One of two that press at the same moment.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
         failed = Request.objects.wanted_by(run).filter(state="failed").words()
-        name, instead = refused_parameter(run, failed[:MOST_WORDS])
+        name, instead = find_refused_parameter(run, failed[:MAX_MESSAGES])
         if not name:
             raise Refused(
                 f"No parameter of run {run.number} was refused, or it is cancelled, or another run"
                 " asks the same without it."
             )
-        own = pins.own(run.pinned)
+        own = pins.load_overrides(run.pinned)
         kept = {instead: run.sends()[name]} if instead else {}
         own = replace(own, parameters={**own.parameters, name: None, **kept})
-        copy = _draft_as(run, run.endpoint, member, cap=cap, occasion=run.occasion, own=own)
+        copy = _draft_clone(run, run.endpoint, member, cap=cap, occasion=run.occasion, own=own)
         if run.pinned.get(PILOT):
             copy.pinned[PILOT], copy.archived_at = True, timezone.now()
-        copy = _start(
+        copy = _store_draft(
             copy,
-            lambda: drawing.as_in(run),
+            lambda: drawing.draw_as_pinned(run),
             sources=run.sources.all(),
             allowed=run.while_labelling,
             instead_of=run.number,
@@ -198,18 +200,18 @@ def ask_without(run: Run, member: Membership | None) -> Run:
             open_states = {Run.State.RUNNING, Run.State.PAUSED}
             way = f"with {instead} in the place of" if instead else "without"
             reason = f"Run {copy.number} asks the same {way} {name}."
-            move(run, open_states, Run.State.CANCELLED, member, reason=reason)
+            change_state(run, open_states, Run.State.CANCELLED, member, reason=reason)
     return copy
 
 
-def refused_parameter(run: Run, failed: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
+def find_refused_parameter(run: Run, failed: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
     """The parameter of ours that the evaluator refused, by cause and message of `failed` requests
     of the run, and the one to send in its place, "" for none; both "" if it refused none, the run
     is cancelled, or another one took its place."""
-    if run.state not in TRIED:
+    if run.state not in RETRY_STATES:
         return "", ""
     words = (row["message"] for row in failed if row["cause"] == Rejected.cause)
-    said = ((refused(one, run.sends()), one) for one in words)
+    said = ((find_refused(one, run.sends()), one) for one in words)
     name, told = next((pair for pair in said if pair[0]), ("", ""))
     taken = Event.objects.filter(
         project=run.project_id, kind="run started", data__instead_of=run.number
@@ -217,7 +219,7 @@ def refused_parameter(run: Run, failed: Iterable[Mapping[str, Any]]) -> tuple[st
     return ("", "") if not name or taken.exists() else (name, instead_of(told, name))
 
 
-def _as_pinned(
+def _clone_as_pinned(
     run: Run,
     endpoint: Endpoint,
     member: Membership | None,
@@ -226,22 +228,22 @@ def _as_pinned(
     occasion: str,
     allowed: bool,
 ) -> Run:
-    own = pins.own(run.pinned)
-    copy = _draft_as(run, endpoint, member, cap=cap, occasion=occasion, own=own)
+    own = pins.load_overrides(run.pinned)
+    copy = _draft_clone(run, endpoint, member, cap=cap, occasion=occasion, own=own)
     sources = [run] if occasion else list(run.sources.all())
-    return _start(copy, lambda: drawing.as_in(run), sources=sources, allowed=allowed)
+    return _store_draft(copy, lambda: drawing.draw_as_pinned(run), sources=sources, allowed=allowed)
 
 
-def _draft_as(
+def _draft_clone(
     run: Run,
     endpoint: Endpoint,
     member: Membership | None,
     *,
     cap: Decimal | None,
     occasion: str,
-    own: Own,
+    own: RunOverrides,
 ) -> Run:
-    return pinning.draft(
+    return pinning.draft_run(
         run.project,
         run.strategy,
         endpoint,
@@ -254,7 +256,7 @@ def _draft_as(
     )
 
 
-def counted(samples: int | None) -> dict[str, int]:
+def build_sample_counts(samples: int | None) -> dict[str, int]:
     """How often each call is made, as a run keeps it; nothing where the strategy says it."""
     if samples is None:
         return {}
@@ -263,42 +265,42 @@ def counted(samples: int | None) -> dict[str, int]:
     return {"samples": samples}
 
 
-def base(over: Run | None) -> Run:
+def require_checked_run(over: Run | None) -> Run:
     """The run whose explanations are to be checked; `Refused` without one."""
     if over is None:
         raise Refused("An explanation check is over a run that ended: name it.")
     return over
 
 
-def _start(
-    run: Run, draw: Callable[[], Drawn], *, sources: Iterable[Run], allowed: bool, **noted: Any
+def _store_draft(
+    run: Run, draw: Callable[[], DrawnItems], *, sources: Iterable[Run], allowed: bool, **noted: Any
 ) -> Run:
     """Store a draft, if it may be started, with what is `noted` in the record of it."""
     if run.strategy.project_id not in {None, run.project_id}:
         raise Refused(f"Strategy {run.strategy.slug} is another project's. Copy it to this one.")
-    allowing.check(run.asked(), run.endpoint, run.cap, parameters=run.pinned["parameters"])
+    allowing.check_endpoint(run.asked(), run.endpoint, run.cap, parameters=run.pinned["parameters"])
     allowing.check_budget(run.project, run.endpoint)
     with writing.transact():
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
-        _check_there(run)
+        _check_not_deleted(run)
         drawn = draw()
-        labelling = allowing.being_labelled(run, drawn.items)
+        labelling = allowing.count_being_labelled(run, drawn.items)
         allowing.check_labelling(labelling, allowed=allowed, member=run.member)
         run.while_labelling = labelling > 0
-        pinning.pin(run, drawn, sources=sources)
+        pinning.store_run(run, drawn, sources=sources)
         said = noted | ({"labelling": labelling} if labelling else {})
-        record("run started", run, run.member, items=len(drawn.items), **said)
+        record_event("run started", run, run.member, items=len(drawn.items), **said)
     return run
 
 
-def _check_there(run: Run) -> None:
+def _check_not_deleted(run: Run) -> None:
     """Raise `Refused` for a strategy that was deleted since somebody chose it."""
     version = run.strategy
     if version.project_id and StrategyVersion.objects.deleted(run.project).contains(version):
         raise Refused(f"Strategy {version.slug} was deleted meanwhile. Take it back first.")
 
 
-def plan(run: Run, *, keep_on: Callable[[], bool] = lambda: True) -> None:
+def plan_calls(run: Run, *, keep_on: Callable[[], bool] = lambda: True) -> None:
     """Make the calls of a new run, batch by batch, as long as `keep_on` says so.
 
     Stopped half-way, it goes on where it was.
@@ -310,30 +312,30 @@ def plan(run: Run, *, keep_on: Callable[[], bool] = lambda: True) -> None:
         later = run.outcomes.pending().filter(pk__gt=planned).select_related("revision")
         batch = list(later.order_by("pk")[:BATCH])
         if not batch:
-            _count_calls(run.outcomes.count())
+            _analyze_calls(run.outcomes.count())
             Run.objects.planning().filter(pk=run.pk).update(state=Run.State.RUNNING)
             break
-        outcomes.begin(run, strategy, batch)
+        outcomes.start_outcomes(run, strategy, batch)
         planned = batch[-1].pk
         batches += 1
         if batches.bit_count() == 1:
-            _count_calls(batches * BATCH)
+            _analyze_calls(batches * BATCH)
     run.refresh_from_db(fields=["state"])
     if run.state == Run.State.RUNNING:
         finish_if_done(run)
 
 
-def _count_calls(planned: int) -> None:
+def _analyze_calls(planned: int) -> None:
     """What is asked next, and what pages show meanwhile, is looked up among the calls that were
     just made: counted each time they are twice as many, and in the end."""
-    if planned >= LARGE:
-        bulk.counted(*(model._meta.db_table for model in (Outcome, Call, Request)))
+    if planned >= ANALYZE_FROM:
+        bulk.analyze_tables(*(model._meta.db_table for model in (Outcome, Call, Request)))
 
 
-def pause(run: Run, member: Membership | None, *, reason: str = BY_HAND) -> None:
+def pause(run: Run, member: Membership | None, *, reason: str = PAUSED_BY_HAND) -> None:
     """No further call is started. By hand, those in flight are hung up and asked again on resume,
     unless another run wants them; with another reason they end and are kept."""
-    move(run, {Run.State.RUNNING}, Run.State.PAUSED, member, reason=reason)
+    change_state(run, {Run.State.RUNNING}, Run.State.PAUSED, member, reason=reason)
 
 
 def resume(run: Run, member: Membership | None, *, cap: Decimal | None = None) -> None:
@@ -346,7 +348,7 @@ def resume(run: Run, member: Membership | None, *, cap: Decimal | None = None) -
             Request.objects.wanted_by(run).try_afresh(clock.now())
         if cap is not None:
             budgeting.raise_cap(run, cap, member)
-        move(run, {Run.State.PAUSED}, Run.State.RUNNING, member)
+        change_state(run, {Run.State.PAUSED}, Run.State.RUNNING, member)
     run.refresh_from_db(fields=["cap"])
     finish_if_done(run)
 
@@ -356,7 +358,7 @@ def is_unanswered(run: Run) -> bool:
     return not run.calls.filter(request__state="answered").exists()
 
 
-def move_to(run: Run, endpoint: Endpoint, member: Membership | None) -> None:
+def move_to_endpoint(run: Run, endpoint: Endpoint, member: Membership | None) -> None:
     """Ask a run at another endpoint, while none of its requests was answered: its calls are planned
     anew. Items, revisions, strategy, examples, samples and seed stay as they were pinned.
 
@@ -366,8 +368,8 @@ def move_to(run: Run, endpoint: Endpoint, member: Membership | None) -> None:
     _check_asked(run, "moved")
     if endpoint.pk == run.endpoint_id:
         raise Refused(f"Run {run.number} is at {endpoint.name} already. Choose another endpoint.")
-    pinned = pinning.elsewhere(run, endpoint)
-    allowing.check(run.asked(), endpoint, run.cap, parameters=pinned["parameters"])
+    pinned = pinning.repin_endpoint(run, endpoint)
+    allowing.check_endpoint(run.asked(), endpoint, run.cap, parameters=pinned["parameters"])
     allowing.check_budget(run.project, endpoint)
     with writing.transact():
         # Before the run, and in the order in which they are decided: as a retry locks them.
@@ -379,15 +381,15 @@ def move_to(run: Run, endpoint: Endpoint, member: Membership | None) -> None:
         old = {"endpoint": run.endpoint.name, "state": held.state}
         held.endpoint, held.pinned, held.renderer = endpoint, pinned, frames.RENDERER
         held.state, held.reason, held.finished_at = Run.State.PLANNING, "", None
-        held.digest = pinning.digest(held)
+        held.digest = pinning.compute_digest(held)
         changed = ("endpoint", "pinned", "renderer", "state", "reason", "finished_at", "digest")
         held.save(update_fields=changed)
         new = {"endpoint": endpoint.name, "state": held.state}
-        record("run moved", held, member, old=old, new=new)
+        record_event("run moved", held, member, old=old, new=new)
     run.refresh_from_db()
 
 
-def is_put_away(run: Run) -> bool:
+def is_archived_by_hand(run: Run) -> bool:
     """Whether a person archived it; pilots are archived from the first on."""
     return run.archived_at is not None and PILOT not in run.pinned
 
@@ -395,11 +397,11 @@ def is_put_away(run: Run) -> bool:
 def _check_movable(run: Run) -> None:
     """Raise `Refused` unless nothing rests on what the run asked so far."""
     instead = "Clone it with another endpoint instead."
-    if run.state not in AT_REST:
+    if run.state not in MOVABLE_STATES:
         raise Refused(f"Run {run.number} is {run.state}. Pause it before it is moved.")
     if not is_unanswered(run):
         raise Refused(f"Requests of run {run.number} were answered. {instead}")
-    if is_put_away(run):
+    if is_archived_by_hand(run):
         raise Refused(f"Run {run.number} is archived. Take it back before it is moved.")
     if run.occasion and run.sources.exists():
         raise Refused(f"Run {run.number} asks a canary again, of the same evaluator. {instead}")
@@ -413,7 +415,7 @@ def cancel(run: Run, member: Membership | None) -> None:
     """End a run for good; what was answered stays, the rest is never asked. Calls in flight are
     hung up, unless another run wants them."""
     open_states = {Run.State.PLANNING, Run.State.RUNNING, Run.State.PAUSED}
-    move(run, open_states, Run.State.CANCELLED, member)
+    change_state(run, open_states, Run.State.CANCELLED, member)
 
 
 def retry_failed(run: Run, member: Membership | None) -> int:
@@ -431,10 +433,10 @@ def retry_failed(run: Run, member: Membership | None) -> int:
         unsure = run.outcomes.lock_unsure()
         if not ids and not run.outcomes.mended().exists():
             raise Refused("No request of this run failed.")
-        move(run, TRIED, Run.State.RUNNING, member, requests=len(ids))
-        for part in _parts(ids, 500):
+        change_state(run, RETRY_STATES, Run.State.RUNNING, member, requests=len(ids))
+        for part in _split_batches(ids, 500):
             Request.objects.filter(pk__in=part).ask_again(clock.now())
-        for part in _parts(unsure, 500):
+        for part in _split_batches(unsure, 500):
             Outcome.objects.filter(pk__in=part).settled().reopen()
     finish_if_done(run)
     return len(ids)
@@ -442,7 +444,7 @@ def retry_failed(run: Run, member: Membership | None) -> int:
 
 def _check_asked(run: Run, what: str) -> None:
     """Raise `Refused` for a run that asked nobody."""
-    if why := UNASKED.get(run.kind):
+    if why := UNASKED_REASONS.get(run.kind):
         raise Refused(f"Run {run.number} {why}, so it cannot be {what}. Start a new run instead.")
 
 
@@ -454,30 +456,30 @@ def finish_if_done(run: Run) -> bool:
     """
     if Request.objects.wanted_by(run).still_open().exists():
         return False
-    rereading.go_on(run)
+    rereading.decide_remaining(run)
     pending = list(run.outcomes.pending().values_list("pk", flat=True))
-    for part in _parts(pending, 500):
+    for part in _split_batches(pending, 500):
         outcomes.settle(part)
-    if _is_open(run):
+    if _awaits_replies(run):
         return False
-    deriving.refresh_derived(run)
+    deriving.refresh_dependants(run)
     with writing.transact():
         # Looked at once more under the run's lock: a retry may have come meanwhile.
         Run.objects.select_for_update(no_key=True).only("pk").get(pk=run.pk)
-        if _is_open(run):
+        if _awaits_replies(run):
             return False
         with suppress(Refused):
-            move(run, {Run.State.RUNNING}, Run.State.FINISHED, None)
+            change_state(run, {Run.State.RUNNING}, Run.State.FINISHED, None)
     return True
 
 
-def _is_open(run: Run) -> bool:
+def _awaits_replies(run: Run) -> bool:
     """Whether a reply is waited for; a chain may have gone on since its last one came."""
     waiting = Request.objects.wanted_by(run).still_open()
     return waiting.exists() or run.outcomes.pending().exists()
 
 
-def _parts(ids: Sequence[int], size: int) -> Iterable[Sequence[int]]:
+def _split_batches(ids: Sequence[int], size: int) -> Iterable[Sequence[int]]:
     stream = iter(ids)
     while part := list(islice(stream, size)):
         yield part

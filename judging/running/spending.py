@@ -16,17 +16,17 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Round
 
 from judging.models import Budget, Endpoint, Run
-from judging.providers.prices import estimate
-from judging.querysets import Held
+from judging.providers.prices import estimate_cost
+from judging.querysets import RequestLease
 
 ZERO = Decimal(0)
 # A price has six decimals and is that of a million tokens, so no cost needs more.
-PLACES = 12
-_SMALLEST = Decimal(1).scaleb(-PLACES)
+DECIMAL_PLACES = 12
+_SMALLEST = Decimal(1).scaleb(-DECIMAL_PLACES)
 
 
 @dataclass(frozen=True, slots=True)
-class Reserved:
+class Reservation:
     """How many of the requests could be paid for, the first `count` of them.
 
     `stuck` says why not even one could, in words for whoever started the run; it is "" while
@@ -37,13 +37,13 @@ class Reserved:
     stuck: str = ""
 
 
-def foreseen(endpoint: Endpoint, run: Run, body: bytes) -> Decimal | None:
+def estimate_request(endpoint: Endpoint, run: Run, body: bytes) -> Decimal | None:
     """What a request is taken to cost, rounded up to what a column holds; None if unknown."""
-    price = estimate(endpoint.prices(), body, run.pinned["parameters"])
+    price = estimate_cost(endpoint.prices(), body, run.pinned["parameters"])
     return None if price is None else price.quantize(_SMALLEST, ROUND_UP)
 
 
-def money(amount: Decimal) -> str:
+def format_amount(amount: Decimal) -> str:
     """An amount in words for people, without zeros at the end: six decimals, and four digits of
     what is less than a thousandth, so that it does not look like nothing."""
     places = _places(amount) if amount else 0
@@ -55,9 +55,9 @@ def _places(amount: Decimal) -> int:
     return max(6, 3 - amount.adjusted())
 
 
-def about(amount: Decimal | float) -> str:
+def format_estimate(amount: Decimal | float) -> str:
     """An amount that is roughly known: two decimals, and four digits of what is less than 1."""
-    return f"{amount:,.2f}" if amount >= 1 else money(Decimal(f"{amount:.3e}"))
+    return f"{amount:,.2f}" if amount >= 1 else format_amount(Decimal(f"{amount:.3e}"))
 
 
 def is_capped(run: Run) -> bool:
@@ -65,24 +65,26 @@ def is_capped(run: Run) -> bool:
     return run.cap is not None or budget.exists()
 
 
-def reserve(run: Run, prices: Sequence[Decimal | None]) -> Reserved:
+def reserve(run: Run, prices: Sequence[Decimal | None]) -> Reservation:
     """Reserve as many of the prices, from the first on, as run and project can pay.
 
     The updates themselves refuse to pass a cap, so two workers cannot both take what is left.
     """
     if None in prices and is_capped(run):
         name = run.endpoint.name
-        return Reserved(0, f"A cap cannot be kept: the prices of {name} are unknown. Enter them.")
+        return Reservation(
+            0, f"A cap cannot be kept: the prices of {name} are unknown. Enter them."
+        )
     known = [price or ZERO for price in prices]
     while known:
         total = sum(known, ZERO)
         if not total or _reserve(run, total):
-            return Reserved(len(known))
+            return Reservation(len(known))
         known = known[: len(known) // 2]
-    return Reserved(0, _why_stuck(run, prices[0] or ZERO))
+    return Reservation(0, _explain_stuck(run, prices[0] or ZERO))
 
 
-def settle(requests: Iterable[Held], paid: Iterable[tuple[int, Decimal]]) -> None:
+def settle(requests: Iterable[RequestLease], paid: Iterable[tuple[int, Decimal]]) -> None:
     """Free what is reserved for the requests, and book what was paid, as (run id, amount)."""
     freed: dict[int, Decimal] = defaultdict(Decimal)
     spent: dict[int, Decimal] = defaultdict(Decimal)
@@ -101,29 +103,29 @@ def settle(requests: Iterable[Held], paid: Iterable[tuple[int, Decimal]]) -> Non
 
 
 def _book(rows: QuerySet[Any], freed: Decimal, spent: Decimal) -> None:
-    rows.update(reserved=_sum(F("reserved") - freed), spent=_sum(F("spent") + spent))
+    rows.update(reserved=_round_sum(F("reserved") - freed), spent=_round_sum(F("spent") + spent))
 
 
 def _reserve(run: Run, total: Decimal) -> bool:
     """True if run and project could reserve the total; else nothing is reserved."""
-    fits = Q(cap__isnull=True) | Q(cap__gte=_sum(F("spent") + F("reserved") + total))
-    more = {"reserved": _sum(F("reserved") + total)}
+    fits = Q(cap__isnull=True) | Q(cap__gte=_round_sum(F("spent") + F("reserved") + total))
+    more = {"reserved": _round_sum(F("reserved") + total)}
     if not Run.objects.filter(fits, pk=run.pk).update(**more):
         return False
     budget = Budget.objects.filter(project_id=run.project_id)
     if budget.filter(fits).update(**more) or not budget.exists():
         return True
-    Run.objects.filter(pk=run.pk).update(reserved=_sum(F("reserved") - total))
+    Run.objects.filter(pk=run.pk).update(reserved=_round_sum(F("reserved") - total))
     return False
 
 
-def _why_stuck(run: Run, price: Decimal) -> str:
+def _explain_stuck(run: Run, price: Decimal) -> str:
     held = Run.objects.get(pk=run.pk)
     budget = Budget.objects.filter(project_id=run.project_id).first()
     if held.cap is not None and held.cap < held.spent + price:
-        return _would_pass(f"the run's cost cap of {money(held.cap)}", held, price)
+        return _would_pass(f"the run's cost cap of {format_amount(held.cap)}", held, price)
     if budget and budget.cap is not None and budget.cap < budget.spent + price:
-        return _would_pass(f"the project's budget of {money(budget.cap)}", budget, price)
+        return _would_pass(f"the project's budget of {format_amount(budget.cap)}", budget, price)
     return ""
 
 
@@ -133,11 +135,12 @@ def _would_pass(cap: str, held: Run | Budget, price: Decimal) -> str:
     needed = counted + price
     needed = needed.quantize(Decimal(1).scaleb(-_places(needed)), ROUND_UP)
     return (
-        f"The next call would pass {cap}: it may cost {money(price)}, and {money(counted)} is"
-        f" counted. Raise it to {money(needed)} or more to go on."
+        f"The next call would pass {cap}: it may cost {format_amount(price)}, and "
+        f"{format_amount(counted)} is"
+        f" counted. Raise it to {format_amount(needed)} or more to go on."
     )
 
 
-def _sum(expression: Any) -> Round:
+def _round_sum(expression: Any) -> Round:
     """SQLite counts in binary fractions: unrounded, what was freed leaves a rest, or a debt."""
-    return Round(expression, precision=PLACES)
+    return Round(expression, precision=DECIMAL_PLACES)

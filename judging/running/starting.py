@@ -12,19 +12,19 @@ from itertools import product
 from annotation.models import Membership, Project
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
-from judging.pins import Own
+from judging.pins import RunOverrides
 from judging.preparing import allowing, pinning
 from judging.running import canaries, foreseeing, runs
-from judging.running.foreseeing import Foreseen
-from judging.running.piloting import WANTED, Amount
-from judging.running.runs import Options
+from judging.running.foreseeing import RunEstimate
+from judging.running.piloting import PILOT_CALLS, CostEstimate
+from judging.running.runs import RunOptions
 
 # More at once is rather a mistake than a wish.
-MOST = 40
+MAX_RUNS = 40
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class NewRuns:
     """What is to be asked of whom, with the options of its runs; `canary` asks anew."""
 
     strategies: Sequence[StrategyVersion]
@@ -35,17 +35,17 @@ class Wish:
     samples: int | None = None
     over: Run | None = None
     items: Collection[int] | None = None
-    own: Own = pinning.NOTHING
+    own: RunOverrides = pinning.NO_OVERRIDES
     canary: bool = False
     cap: Decimal | None = None
     while_labelling: bool = False
 
-    def options(self, strategy: StrategyVersion) -> Options:
+    def options(self, strategy: StrategyVersion) -> RunOptions:
         """What a run of this strategy is to be."""
         checks = not self.canary and strategy.strategy().frame == "explanation"
-        return Options(
+        return RunOptions(
             seed=self.seed,
-            limit=self.limit or (canaries.ITEMS if self.canary else None),
+            limit=self.limit or (canaries.DEFAULT_ITEMS if self.canary else None),
             with_duplicates=self.with_duplicates,
             items=self.items,
             over=self.over if checks else None,
@@ -57,12 +57,12 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Asking:
+class PlannedRun:
     """One run of a wish before it is started, with the pilots that are on their way."""
 
     strategy: StrategyVersion
     endpoint: Endpoint
-    foreseen: Foreseen
+    foreseen: RunEstimate
     pilots: list[Run]
 
     @property
@@ -73,15 +73,15 @@ class Asking:
     def wants_pilot(self) -> bool:
         """Whether a pilot would tell more than is known, which costs what its calls cost."""
         told = self.foreseen.pilot.is_enough or self.pilots
-        return not (told or self.endpoint.is_offline) and self.foreseen.to_ask > WANTED
+        return not (told or self.endpoint.is_offline) and self.foreseen.to_ask > PILOT_CALLS
 
 
-def pairs(wish: Wish) -> list[tuple[StrategyVersion, Endpoint]]:
+def build_pairs(wish: NewRuns) -> list[tuple[StrategyVersion, Endpoint]]:
     """The runs of a wish: baselines go to the baseline, all else to all other endpoints.
 
     Raises `Refused` where a strategy or an endpoint would be left alone.
     """
-    found = [pair for pair in product(wish.strategies, wish.endpoints) if _fit(*pair)]
+    found = [pair for pair in product(wish.strategies, wish.endpoints) if _is_compatible(*pair)]
     for strategy in wish.strategies:
         if strategy not in {pair[0] for pair in found}:
             wanted = "baseline" if strategy.strategy().metric else "an evaluator LLM"
@@ -89,28 +89,28 @@ def pairs(wish: Wish) -> list[tuple[StrategyVersion, Endpoint]]:
     for endpoint in wish.endpoints:
         if endpoint not in {pair[1] for pair in found}:
             raise Refused(f"None of the chosen strategies can be put to {endpoint.name}.")
-    if len(found) > MOST:
-        raise Refused(f"That would be {len(found)} runs. Start {MOST} at once at most.")
+    if len(found) > MAX_RUNS:
+        raise Refused(f"That would be {len(found)} runs. Start {MAX_RUNS} at once at most.")
     return found
 
 
-def foresee(project: Project, wish: Wish) -> list[Asking]:
-    """What each run of the wish would ask. Raises `Refused` like `runs.start`, but for caps and
+def estimate_runs(project: Project, wish: NewRuns) -> list[PlannedRun]:
+    """What each run of the wish would ask. Raises `Refused` like `runs.start_run`, but for caps and
     items that people are still labelling, which it only counts."""
-    return list(_foreseen(project, wish))
+    return list(_estimate_each(project, wish))
 
 
-def pilot(project: Project, wish: Wish, member: Membership | None) -> list[Run]:
+def start_pilots(project: Project, wish: NewRuns, member: Membership | None) -> list[Run]:
     """A pilot of some 30 calls for each run that has none; those that were started.
 
     A pilot is over a part of the run's own items, so that nothing of it is paid for twice.
     """
     if wish.canary:
         raise Refused("A canary is as small as a pilot: start it, it says itself what it costs.")
-    wanted = [one for one in _foreseen(project, wish) if one.wants_pilot]
+    wanted = [one for one in _estimate_each(project, wish) if one.wants_pilot]
     _check(project, wish, wanted, member)
     return [
-        runs.start(
+        runs.start_run(
             project,
             strategy=one.strategy,
             endpoint=one.endpoint,
@@ -121,14 +121,15 @@ def pilot(project: Project, wish: Wish, member: Membership | None) -> list[Run]:
     ]
 
 
-def start(project: Project, wish: Wish, member: Membership | None) -> list[Run]:
-    """The runs of a wish. Raises `Refused` like `runs.start`, and then starts none of them; only
-    what changed in that very moment can refuse a later one, and the message says what was started.
+def start_runs(project: Project, wish: NewRuns, member: Membership | None) -> list[Run]:
+    """The runs of a wish. Raises `Refused` like `runs.start_run`, and then starts none of them;
+    only what changed in that very moment can refuse a later one, and the message says what was
+    started.
     """
-    found = pairs(wish)
+    found = build_pairs(wish)
     if len(found) > 1:
-        _check(project, wish, list(_foreseen(project, wish)), member)
-    begin = canaries.begin if wish.canary else runs.start
+        _check(project, wish, list(_estimate_each(project, wish)), member)
+    begin = canaries.start_canary if wish.canary else runs.start_run
     begun: list[Run] = []
     for strategy, endpoint in found:
         options = wish.options(strategy)
@@ -137,33 +138,35 @@ def start(project: Project, wish: Wish, member: Membership | None) -> list[Run]:
                 begin(project, strategy=strategy, endpoint=endpoint, member=member, options=options)
             )
         except Refused as problem:
-            raise Refused(_after(begun, problem)) from problem
+            raise Refused(_explain_partial(begun, problem)) from problem
     return begun
 
 
-def _after(begun: Sequence[Run], problem: Refused) -> str:
+def _explain_partial(begun: Sequence[Run], problem: Refused) -> str:
     if not begun:
         return str(problem)
     numbers = ", ".join(str(run.number) for run in begun)
     return f"Started already: run {numbers}. The next one was refused: {problem}"
 
 
-def _fit(strategy: StrategyVersion, endpoint: Endpoint) -> bool:
+def _is_compatible(strategy: StrategyVersion, endpoint: Endpoint) -> bool:
     return bool(strategy.strategy().metric) == (endpoint.provider == "baseline")
 
 
-def _foreseen(project: Project, wish: Wish) -> Iterator[Asking]:
+def _estimate_each(project: Project, wish: NewRuns) -> Iterator[PlannedRun]:
     # Any occasion will do to foresee a canary: none of its requests was ever asked.
     occasion = "foreseen" if wish.canary else ""
-    for strategy, endpoint in pairs(wish):
+    for strategy, endpoint in build_pairs(wish):
         options = replace(wish.options(strategy), occasion=occasion)
-        foreseen = foreseeing.foresee(
+        foreseen = foreseeing.estimate_run(
             project, strategy=strategy, endpoint=endpoint, options=options
         )
-        yield Asking(strategy, endpoint, foreseen, _pilots(project, strategy, endpoint))
+        yield PlannedRun(
+            strategy, endpoint, foreseen, _list_open_pilots(project, strategy, endpoint)
+        )
 
 
-def _pilots(project: Project, strategy: StrategyVersion, endpoint: Endpoint) -> list[Run]:
+def _list_open_pilots(project: Project, strategy: StrategyVersion, endpoint: Endpoint) -> list[Run]:
     """Pilots of such a run that did not end yet."""
     open_states = [Run.State.PLANNING, Run.State.RUNNING, Run.State.PAUSED]
     mine = Run.objects.in_project(project).filter(strategy=strategy, endpoint=endpoint)
@@ -171,9 +174,10 @@ def _pilots(project: Project, strategy: StrategyVersion, endpoint: Endpoint) -> 
 
 
 def _check(
-    project: Project, wish: Wish, wanted: Sequence[Asking], member: Membership | None
+    project: Project, wish: NewRuns, wanted: Sequence[PlannedRun], member: Membership | None
 ) -> None:
-    """Raise `Refused` for what `runs.start` would refuse, before the first of several starts."""
+    """Raise `Refused` for what `runs.start_run` would refuse, before the first of several
+    starts."""
     for one in wanted:
         labelling, allowed = one.foreseen.labelling, wish.while_labelling
         allowing.check_labelling(labelling, allowed=allowed, member=member)
@@ -182,7 +186,7 @@ def _check(
         allowing.check_budget(project, one.endpoint)
 
 
-def total(askings: Sequence[Asking]) -> Amount | None:
+def sum_costs(askings: Sequence[PlannedRun]) -> CostEstimate | None:
     """What all of them cost by their pilots; None where one of them does not say.
 
     The ends of the interval are sums of ends, so it is rather too wide.
@@ -191,7 +195,7 @@ def total(askings: Sequence[Asking]) -> Amount | None:
     if not found or None in found:
         return None
     amounts = [one for one in found if one]
-    return Amount(
+    return CostEstimate(
         value=sum((one.value for one in amounts), Decimal(0)),
         low=sum((one.low for one in amounts), Decimal(0)),
         high=sum((one.high for one in amounts), Decimal(0)),

@@ -10,26 +10,26 @@ from annotation.models import Membership
 from judging.errors import Refused
 from judging.models import Run
 from judging.running import runs
-from judging.running.moving import ENDED, record
+from judging.running.moving import END_STATES, record_event
 
 
-def archive(run: Run, member: Membership | None) -> None:
+def archive_run(run: Run, member: Membership | None) -> None:
     """Out of the lists and figures, unless they are asked for it; nothing of it is dropped."""
-    if run.state not in ENDED:
+    if run.state not in END_STATES:
         raise Refused(f"Run {run.number} is {run.state}. Cancel it or let it end first.")
-    _put_away(run, member, "archived", timezone.now())
+    _set_archived(run, member, "archived", timezone.now())
 
 
-def unarchive(run: Run, member: Membership | None) -> None:
+def unarchive_run(run: Run, member: Membership | None) -> None:
     """Back into the lists and figures."""
-    _put_away(run, member, "unarchived", None)
+    _set_archived(run, member, "unarchived", None)
 
 
-def _put_away(run: Run, member: Membership | None, what: str, when: datetime | None) -> None:
+def _set_archived(run: Run, member: Membership | None, what: str, when: datetime | None) -> None:
     with writing.transact():
         found = Run.objects.filter(pk=run.pk, archived_at__isnull=when is not None)
         if found.update(archived_at=when):
-            record(f"run {what}", run, member)
+            record_event(f"run {what}", run, member)
     run.archived_at = when
 
 
@@ -39,12 +39,12 @@ STEPS: dict[str, Callable[[Run, Membership], object]] = {
     "pause": runs.pause,
     "cancel": runs.cancel,
     "retry": runs.retry_failed,
-    "archive": archive,
-    "unarchive": unarchive,
+    "archive": archive_run,
+    "unarchive": unarchive_run,
 }
 
 
-def open_steps(run: Run, failed: int, *, answered: int, refused: str = "") -> list[str]:
+def list_open_steps(run: Run, failed: int, *, answered: int, refused: str = "") -> list[str]:
     """The steps that a run with this many failed and answered requests can take now, and with a
     parameter that its evaluator `refused`.
 
@@ -56,14 +56,14 @@ def open_steps(run: Run, failed: int, *, answered: int, refused: str = "") -> li
         Run.State.RUNNING: ["pause", "cancel"],
         Run.State.PAUSED: ["resume", "cancel"],
     }.get(state, [])
-    asked = run.kind not in runs.UNASKED
-    if asked and state in runs.TRIED and (failed or run.outcomes.mended().exists()):
+    asked = run.kind not in runs.UNASKED_REASONS
+    if asked and state in runs.RETRY_STATES and (failed or run.outcomes.mended().exists()):
         steps = [*steps, "retry"]
     if refused:
         steps = [*steps, "ask-without"]
-    is_movable = state in runs.AT_REST and not answered and not run.occasion
-    if asked and is_movable and not runs.is_put_away(run):
+    is_movable = state in runs.MOVABLE_STATES and not answered and not run.occasion
+    if asked and is_movable and not runs.is_archived_by_hand(run):
         steps = [*steps, "move"]
-    if state in ENDED:
+    if state in END_STATES:
         steps = [*steps, "unarchive" if run.archived_at else "archive"]
     return steps

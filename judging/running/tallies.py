@@ -16,7 +16,7 @@ Counts = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Paid:
+class PaidReplies:
     """What is known of the price of replies, each of which counts once: `unknown` of them came at
     an unknown price, with so many `tokens` in and out as were told; `charged` cost something."""
 
@@ -32,45 +32,44 @@ class Paid:
 
 
 @dataclass(frozen=True)
-class Items:
+class ItemCounts:
     """How many items a run has, and how many of them are not decided yet, or missing; along
     several axes each counts once. `paid` is of its replies, whichever run asked for them."""
 
     items: int = 0
     pending: int = 0
     missing: int = 0
-    paid: Paid = Paid()
+    paid: PaidReplies = PaidReplies()
 
 
-def states(runs: Iterable[Run]) -> dict[int, str]:
+def load_states(runs: Iterable[Run]) -> dict[int, str]:
     """What there is to count of each run, by its id, in one short query. To be taken before
     anything is counted: what comes meanwhile then belongs to a later state."""
     listed = list(runs)
-    changes = touches.counts(touches.of_run(run.pk) for run in listed)
-    everything = changes.get(touches.EVERYTHING, 0)
-    return {
-        run.pk: f"{everything}.{changes.get(touches.of_run(run.pk), 0)} {run.state} {run.parser}"
-        for run in listed
-    }
+    changes = touches.load_counts(touches.run_subject(run.pk) for run in listed)
+    everything = changes.get(touches.ALL_SUBJECTS, 0)
+    counts = {run.pk: changes.get(touches.run_subject(run.pk), 0) for run in listed}
+    return {run.pk: f"{everything}.{counts[run.pk]} {run.state} {run.parser}" for run in listed}
 
 
-def kept(kind: str, states: Mapping[int, str], now: datetime) -> dict[int, Counts]:
+def load_counts(kind: str, states: Mapping[int, str], now: datetime) -> dict[int, Counts]:
     """Counts that hold, by the id of the run: those of its state, and those that a worker keeps."""
     found = Tally.objects.filter(kind=kind, run__in=states)
     rows = found.values_list("run_id", "state", "shown_until", "counts")
     return {
         pk: counts
         for pk, state, until, counts in rows
-        if state == states[pk] or (_alike(state, states[pk]) and until is not None and until > now)
+        if state == states[pk]
+        or (_only_grew(state, states[pk]) and until is not None and until > now)
     }
 
 
-def _alike(state: str, other: str) -> bool:
+def _only_grew(state: str, other: str) -> bool:
     """Whether only more was counted: a run that was paused meanwhile is another matter."""
     return state.partition(" ")[2] == other.partition(" ")[2]
 
 
-def keep(
+def store_counts(
     kind: str,
     states: Mapping[int, str],
     counted: Mapping[int, Counts],
@@ -97,50 +96,50 @@ def keep(
         )
 
 
-def let_go(run: Run) -> None:
+def release_counts(run: Run) -> None:
     """What was counted of the run holds for its state alone from now on."""
     with writing.transact():
         Tally.objects.filter(run=run).update(shown_until=None)
 
 
-def with_items(runs: Iterable[Run], now: datetime) -> list[Run]:
+def with_item_counts(runs: Iterable[Run], now: datetime) -> list[Run]:
     """The runs with `counted`, in four queries at most and a write."""
     listed = list(runs)
-    states_ = states(listed)
-    known = kept(Kind.ITEMS, states_, now)
+    states_ = load_states(listed)
+    known = load_counts(Kind.ITEMS, states_, now)
     if lacking := sorted(set(states_) - set(known)):
         counted = count_items(lacking)
-        keep(Kind.ITEMS, states_, counted)
+        store_counts(Kind.ITEMS, states_, counted)
         known |= counted
     for run in listed:
         counts = known[run.pk]
-        run.counted = Items(**{**counts, "paid": Paid(**counts["paid"])})
+        run.counted = ItemCounts(**{**counts, "paid": PaidReplies(**counts["paid"])})
     return listed
 
 
 def count_items(runs: Sequence[int]) -> dict[int, Counts]:
     """The counts of `Items` by the id of the run, from its outcomes and replies, in two queries."""
     found = {row.pop("run"): row for row in Outcome.objects.filter(run__in=runs).count_items()}
-    paid = paid_by(runs)
-    nothing = Items()
+    paid = count_paid_by_run(runs)
+    nothing = ItemCounts()
     return {
         pk: {**asdict(nothing), **found.get(pk, {}), "paid": asdict(paid.get(pk, nothing.paid))}
         for pk in runs
     }
 
 
-def paid_by(runs: Sequence[int]) -> dict[int, Paid]:
+def count_paid_by_run(runs: Sequence[int]) -> dict[int, PaidReplies]:
     """What is known of the price of the replies of each run that has any, by its id; a reply that
     runs share is one of each."""
     return _paid("run_id", runs)
 
 
-def paid_together(runs: Sequence[int]) -> Paid:
+def count_paid(runs: Sequence[int]) -> PaidReplies:
     """The same of all of them together; a reply that runs share is one."""
-    return _paid("0", runs).get(0, Paid())
+    return _paid("0", runs).get(0, PaidReplies())
 
 
-def _paid(whose: str, runs: Sequence[int]) -> dict[int, Paid]:
+def _paid(whose: str, runs: Sequence[int]) -> dict[int, PaidReplies]:
     if not runs:
         return {}
     tokens = "COALESCE(p.tokens_in, 0) + COALESCE(p.tokens_out, 0)"
@@ -155,4 +154,6 @@ def _paid(whose: str, runs: Sequence[int]) -> dict[int, Paid]:
             ) AS u JOIN {Reply._meta.db_table} AS p ON p.request_id = u.request_id
             GROUP BY u.whose
         """)
-        return {pk: Paid(*(int(count) for count in counts)) for pk, *counts in cursor.fetchall()}
+        return {
+            pk: PaidReplies(*(int(count) for count in counts)) for pk, *counts in cursor.fetchall()
+        }

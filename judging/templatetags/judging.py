@@ -12,22 +12,22 @@ from django.utils.safestring import SafeString
 
 from annotation.models import Item
 from annotation.templatetags.figures import DASH, duration, share
-from judging.engine.watching import Watched
+from judging.engine.watching import RunStatus
 from judging.models import Outcome, Reply, Run
-from judging.preparing.trying import Tried
+from judging.preparing.trying import TrialResult
 from judging.prompts import described, placeholders
 from judging.querysets import OutcomeQuerySet
-from judging.replies.folding import PARTS
+from judging.replies.folding import PARTS_KEY
 from judging.replies.phrases import NO_ERROR
 from judging.running import budgeting, spending
-from judging.running.tallies import Paid
+from judging.running.tallies import PaidReplies
 from judging.strategies import Strategy
 
 register = template.Library()
 
 register.filter("percent", share)
-register.filter("between", described.between)
-register.filter("offers", described.offers)
+register.filter("between", described.describe_scale)
+register.filter("offers", described.describe_answers)
 
 
 @register.filter
@@ -39,7 +39,7 @@ def count(value: int) -> str:
 @register.filter
 def price(value: Decimal | None) -> str:
     """Money in the currency of the endpoint, without zeros at the end; a dash if there is none."""
-    return DASH if value is None else spending.money(value)
+    return DASH if value is None else spending.format_amount(value)
 
 
 @register.filter
@@ -47,30 +47,30 @@ def tariff(value: Decimal | None) -> str:
     """The price of a million tokens."""
     if value is None:
         return "unknown"
-    return spending.money(value) if value else "free"
+    return spending.format_amount(value) if value else "free"
 
 
-register.filter("about", spending.about)
+register.filter("about", spending.format_estimate)
 
 
 @register.filter
 def estimate(value: Decimal) -> str:
     """What something may cost."""
-    return spending.about(value) if value else "free"
+    return spending.format_estimate(value) if value else "free"
 
 
 @register.filter
-def charge(reply: Reply | Tried) -> str:
+def charge(reply: Reply | TrialResult) -> str:
     """What one reply cost."""
     tokens = (reply.tokens_in or 0) + (reply.tokens_out or 0)
-    paid = Paid(1, int(reply.cost is None), tokens, int(bool(reply.cost)))
-    return budgeting.in_words(reply.cost or spending.ZERO, paid)
+    paid = PaidReplies(1, int(reply.cost is None), tokens, int(bool(reply.cost)))
+    return budgeting.format_spent(reply.cost or spending.ZERO, paid)
 
 
 @register.filter
 def spent(run: Run) -> str:
     """What a run that is counted has spent."""
-    return budgeting.in_words(run.spent, run.counted.paid)
+    return budgeting.format_spent(run.spent, run.counted.paid)
 
 
 @register.filter
@@ -128,7 +128,7 @@ def parts(value: Any) -> list[tuple[str, str]]:
 @register.filter
 def why(cause: str) -> str:
     """What a cause means; "" for that of a request that failed, which has a message."""
-    return described.CAUSES.get(cause, "")
+    return described.CAUSE_DESCRIPTIONS.get(cause, "")
 
 
 @register.filter
@@ -145,13 +145,13 @@ def slots(prompt: str) -> SafeString:
         "{}",
         (
             (format_html('<mark class="strategy-slot">{}</mark>', text) if is_name else text,)
-            for text, is_name in placeholders.pieces(prompt)
+            for text, is_name in placeholders.split_template(prompt)
         ),
     )
 
 
 @register.filter
-def any_open(watched: Iterable[Watched]) -> bool:
+def any_open(watched: Iterable[RunStatus]) -> bool:
     """Whether any of the runs will go on by itself."""
     return any(one.run.state in {Run.State.PLANNING, Run.State.RUNNING} for one in watched)
 
@@ -170,7 +170,7 @@ def plain(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """What of an outcome's values fits on a line: single ones, and what is nested in short."""
     found: list[tuple[str, Any]] = []
     for name, value in values.items():
-        if name == PARTS:
+        if name == PARTS_KEY:
             counted = Counter(part["result"] for part in value)
             found.append(("of each", ", ".join(f"{n} {said}" for said, n in counted.items())))
         elif isinstance(value, Mapping) and not value:

@@ -19,29 +19,29 @@ from annotation.views.painting import HtmxRequest
 from judging import errors
 from judging.models import StrategyVersion
 from judging.preparing import authoring, catalogue, offering, previewing
-from judging.preparing.authoring import LONGEST_NOTE, Draft
+from judging.preparing.authoring import MAX_NOTE_LENGTH, StrategyDraft
 from judging.prompts import described
-from judging.prompts.placeholders import SHOWN
+from judging.prompts.placeholders import FRAME_PLACEHOLDERS
 from judging.replies import outputs
-from judging.views.desk import CopyForm, Desk, desk
-from judging.views.strategies import found
+from judging.views.desk import CopyForm, EditorInput, parse_editor_input
+from judging.views.strategies import get_strategy_or_404
 
 LONGEST_REPLY = 200_000
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def copy(request: HttpRequest, slug: str, strategy: str) -> HttpResponse:
+def copy_strategy(request: HttpRequest, slug: str, strategy: str) -> HttpResponse:
     """Make a strategy the project's own, to change it there."""
     member = access.member_for(request, slug, right="run")
-    parent = _version(member, strategy, request.GET.get("version", ""))
-    initial = {"slug": f"our-{parent.slug}"[: authoring.LONGEST_SLUG].rstrip("-")}
+    parent = _get_version_or_404(member, strategy, request.GET.get("version", ""))
+    initial = {"slug": f"our-{parent.slug}"[: authoring.MAX_SLUG_LENGTH].rstrip("-")}
     initial["title"] = f"{parent.strategy().title}, ours"
     form = CopyForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
         try:
-            version = authoring.copy(
-                member.project, parent, **form.cleaned_data, member=access.seated(member)
+            version = authoring.copy_strategy(
+                member.project, parent, **form.cleaned_data, member=access.ensure_membership(member)
             )
         except Refused as problem:
             form.add_error("slug", str(problem))
@@ -56,10 +56,10 @@ def copy(request: HttpRequest, slug: str, strategy: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @login_required
-def edit(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
+def edit_strategy(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
     """The text of the project's own strategy; a POST stores it as the next version."""
     member = access.member_for(request, slug, right="run")
-    newest = found(member, strategy)
+    newest = get_strategy_or_404(member, strategy)
     if newest.project_id is None:
         messages.info(request, f"{newest.slug} is shipped with Blindspot. Copy it to change it.")
         return redirect("strategy-copy", slug=slug, strategy=strategy)
@@ -67,73 +67,75 @@ def edit(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
         messages.info(request, f"{newest.slug} is retired. Take it back to change it.")
         return redirect("strategy", slug=slug, strategy=strategy)
     if request.method == "POST":
-        return _save(request, member, newest, desk(request.POST))
-    begun = _version(member, strategy, request.GET.get("use", ""))
-    return _page(request, member, newest, Desk(source=catalogue.source_of(begun)))
+        return _save_version(request, member, newest, parse_editor_input(request.POST))
+    begun = _get_version_or_404(member, strategy, request.GET.get("use", ""))
+    return _render_editor(request, member, newest, EditorInput(source=catalogue.get_source(begun)))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @login_required
-def preview(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
+def preview_strategy(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
     """What the text, or the stored strategy, would send about an item; alone for a script."""
     member = access.member_for(request, slug, right="run")
-    newest = found(member, strategy)
-    wish = desk(request.POST if request.method == "POST" else request.GET)
+    newest = get_strategy_or_404(member, strategy)
+    wish = parse_editor_input(request.POST if request.method == "POST" else request.GET)
     if not request.htmx:
-        return _page(request, member, newest, wish)
-    draft = _draft(newest, wish)
-    context = _frame(member, newest, wish, draft) | _previewed(member, draft, wish)
+        return _render_editor(request, member, newest, wish)
+    draft = _build_draft(newest, wish)
+    context = _editor_context(member, newest, wish, draft) | _preview_context(member, draft, wish)
     return render(request, "judging/strategy_desk.html#preview", context)
 
 
 @require_POST
 @never_cache
 @login_required
-def parse(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
+def parse_reply(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
     """What would be read in a pasted reply; alone for a script."""
     member = access.member_for(request, slug, right="run")
-    newest = found(member, strategy)
-    wish = desk(request.POST)
+    newest = get_strategy_or_404(member, strategy)
+    wish = parse_editor_input(request.POST)
     if not request.htmx:
-        return _page(request, member, newest, wish)
-    draft = _draft(newest, wish)
-    context = _frame(member, newest, wish, draft) | _read(member, draft, wish)
+        return _render_editor(request, member, newest, wish)
+    draft = _build_draft(newest, wish)
+    context = _editor_context(member, newest, wish, draft) | _parse_context(member, draft, wish)
     return render(request, "judging/strategy_desk.html#reading", context)
 
 
 @require_safe
 @never_cache
 @login_required
-def keys(request: HttpRequest, slug: str) -> HttpResponse:
+def suggest_items(request: HttpRequest, slug: str) -> HttpResponse:
     """Items to choose from, by a part of their keys."""
     member = access.member_for(request, slug, right="run")
-    found_keys = previewing.keys_like(member.project, request.GET.get("item", "").strip())
+    found_keys = previewing.suggest_keys(member.project, request.GET.get("item", "").strip())
     return render(request, "judging/_item_keys.html", {"keys": found_keys})
 
 
-def _save(
-    request: HtmxRequest, member: Membership, newest: StrategyVersion, wish: Desk
+def _save_version(
+    request: HtmxRequest, member: Membership, newest: StrategyVersion, wish: EditorInput
 ) -> HttpResponse:
-    if len(wish.note) > LONGEST_NOTE:
-        problem = f"The note is too long. Shorten it to {LONGEST_NOTE:,} characters."
-        return _page(request, member, newest, wish, status=422, problem=problem)
-    draft = _draft(newest, wish)
+    if len(wish.note) > MAX_NOTE_LENGTH:
+        problem = f"The note is too long. Shorten it to {MAX_NOTE_LENGTH:,} characters."
+        return _render_editor(request, member, newest, wish, status=422, problem=problem)
+    draft = _build_draft(newest, wish)
     if draft.strategy is None:
-        problem = " ".join(authoring.said(one) for one in draft.problems)
-        return _page(request, member, newest, wish, status=422, problem=problem)
+        problem = " ".join(authoring.format_problem(one) for one in draft.problems)
+        return _render_editor(request, member, newest, wish, status=422, problem=problem)
     try:
-        version = authoring.save(
+        version = authoring.save_version(
             member.project,
             draft,
             shown=wish.shown,
             note=wish.note,
-            member=access.seated(member),
+            member=access.ensure_membership(member),
         )
     except Stale as problem:
-        return _page(request, member, newest, wish, status=409, **_others(newest, draft, problem))
+        return _render_editor(
+            request, member, newest, wish, status=409, **_conflict_context(newest, draft, problem)
+        )
     except Refused as problem:
-        return _page(request, member, newest, wish, status=422, problem=str(problem))
+        return _render_editor(request, member, newest, wish, status=422, problem=str(problem))
     if version is None:
         messages.info(request, f"Nothing was stored: this is the text of {newest} already.")
         return redirect("strategy-edit", slug=member.project.slug, strategy=newest.slug)
@@ -144,38 +146,42 @@ def _save(
     )
 
 
-def _others(newest: StrategyVersion, draft: Draft, problem: Stale) -> dict[str, Any]:
+def _conflict_context(
+    newest: StrategyVersion, draft: StrategyDraft, problem: Stale
+) -> dict[str, Any]:
     """What somebody else stored meanwhile, beside the text that was not."""
-    compared = diffing.compare(catalogue.source_of(newest), draft.source)
+    compared = diffing.compare(catalogue.get_source(newest), draft.source)
     return {"stale": str(problem), "compared": compared, "shown": newest.number}
 
 
-def _version(member: Membership, slug: str, number: str) -> StrategyVersion:
+def _get_version_or_404(member: Membership, slug: str, number: str) -> StrategyVersion:
     """The version of this number, by default the newest one."""
-    newest = found(member, slug)
-    known = {str(one.number): one for one in catalogue.versions(member.project, newest)}
+    newest = get_strategy_or_404(member, slug)
+    known = {str(one.number): one for one in catalogue.list_versions(member.project, newest)}
     version = known.get(number) if number else newest
     if version is None:
         raise Http404
     return version
 
 
-def _page(
+def _render_editor(
     request: HttpRequest,
     member: Membership,
     newest: StrategyVersion,
-    wish: Desk,
+    wish: EditorInput,
     *,
     status: int = 200,
     **said: Any,
 ) -> HttpResponse:
-    draft = _draft(newest, wish)
-    context = _frame(member, newest, wish, draft) | _previewed(member, draft, wish)
-    context |= _read(member, draft, wish) | said
+    draft = _build_draft(newest, wish)
+    context = _editor_context(member, newest, wish, draft) | _preview_context(member, draft, wish)
+    context |= _parse_context(member, draft, wish) | said
     return render(request, "judging/strategy_desk.html", context, status=status)
 
 
-def _frame(member: Membership, newest: StrategyVersion, wish: Desk, draft: Draft) -> dict[str, Any]:
+def _editor_context(
+    member: Membership, newest: StrategyVersion, wish: EditorInput, draft: StrategyDraft
+) -> dict[str, Any]:
     return {
         "project": member.project,
         "member": member,
@@ -184,41 +190,43 @@ def _frame(member: Membership, newest: StrategyVersion, wish: Desk, draft: Draft
         "wish": wish,
         "shown": wish.shown or newest.number,
         "draft": draft,
-        "endpoints": offering.endpoints(),
-        "finishes": described.FINISHES,
-        "placeholders": sorted({name for one in SHOWN.values() for name in one.needed}),
-        "keys": previewing.keys_like(member.project, ""),
+        "endpoints": offering.list_endpoints(),
+        "finishes": described.FINISH_DESCRIPTIONS,
+        "placeholders": sorted(
+            {name for one in FRAME_PLACEHOLDERS.values() for name in one.needed}
+        ),
+        "keys": previewing.suggest_keys(member.project, ""),
     }
 
 
-def _draft(newest: StrategyVersion, wish: Desk) -> Draft:
+def _build_draft(newest: StrategyVersion, wish: EditorInput) -> StrategyDraft:
     """The text in the editor; of what is shipped only its own text."""
     if wish.source is None or newest.project_id is None:
-        return authoring.read(catalogue.source_of(newest), newest.slug)
-    return authoring.read(wish.source, newest.slug)
+        return authoring.parse_source(catalogue.get_source(newest), newest.slug)
+    return authoring.parse_source(wish.source, newest.slug)
 
 
-def _previewed(member: Membership, draft: Draft, wish: Desk) -> dict[str, Any]:
+def _preview_context(member: Membership, draft: StrategyDraft, wish: EditorInput) -> dict[str, Any]:
     if draft.strategy is None:
         return {"preview": None}
     version = draft.version()
-    item = previewing.item_of(member.project, wish.item, version)
-    endpoint = offering.endpoints().named(wish.endpoint) if wish.endpoint else None
-    made = previewing.preview(
+    item = previewing.find_item(member.project, wish.item, version)
+    endpoint = offering.list_endpoints().named(wish.endpoint) if wish.endpoint else None
+    made = previewing.build_preview(
         member.project, version, item=item, call=wish.call, endpoint=endpoint, said=wish.said
     )
-    previewing.note_seen(member, item, made, timezone.now())
+    previewing.record_seen_answers(member, item, made, timezone.now())
     return {"preview": made, "item": item, "endpoint": endpoint}
 
 
-def _read(member: Membership, draft: Draft, wish: Desk) -> dict[str, Any]:
+def _parse_context(member: Membership, draft: StrategyDraft, wish: EditorInput) -> dict[str, Any]:
     """What is read in the pasted reply, or why nothing can be."""
     if draft.strategy is None or not wish.reply:
         return {"reading": None}
     if len(wish.reply) > LONGEST_REPLY:
         return {"reading": None, "unread": f"Shorten the reply to {LONGEST_REPLY:,} characters."}
     try:
-        reading = previewing.read(
+        reading = previewing.parse_reply(
             member.project,
             draft.version(),
             text=wish.reply,
@@ -229,7 +237,7 @@ def _read(member: Membership, draft: Draft, wish: Desk) -> dict[str, Any]:
         return {"reading": None, "unread": str(problem)}
     return {
         "reading": reading,
-        "parser": outputs.parser(draft.strategy),
-        "way": described.PATHS.get(reading.path, ""),
-        "cause": described.CAUSES.get(reading.cause, reading.cause),
+        "parser": outputs.get_parser_version(draft.strategy),
+        "way": described.PATH_DESCRIPTIONS.get(reading.path, ""),
+        "cause": described.CAUSE_DESCRIPTIONS.get(reading.cause, reading.cause),
     }

@@ -13,7 +13,7 @@ from judging.forms.budget import CapForm
 from judging.models import Run
 from judging.running import budgeting
 
-RUNS = 50
+RUNS_PER_PAGE = 50
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -23,20 +23,24 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
     """Cap, spent and reserved of a project, and of each of its runs; a lead sets the cap."""
     sets = request.method == "POST"
     member = access.member_for(request, slug, right="manage" if sets else "results")
-    standing = budgeting.standing(member.project)
+    standing = budgeting.load_status(member.project)
     form = CapForm(request.POST if sets else None, initial={"cap": standing.cap})
     if sets and form.is_valid():
-        budgeting.set_cap(member.project, form.cleaned_data["cap"], access.seated(member))
+        budgeting.set_cap(
+            member.project, form.cleaned_data["cap"], access.ensure_membership(member)
+        )
         messages.success(request, "The cap is set. Runs that are paused stay so until resumed.")
         return redirect("budget", slug=slug)
     asked = Run.objects.in_project(member.project).filter(kind=Run.Kind.ASKED)
-    page = Paginator(asked.for_page().order_by("-number"), RUNS).get_page(request.GET.get("page"))
+    page = Paginator(asked.for_page().order_by("-number"), RUNS_PER_PAGE).get_page(
+        request.GET.get("page")
+    )
     context = {
         "project": member.project,
         "member": member,
         "standing": standing,
         "form": form,
         "page": page,
-        "spendings": budgeting.spendings(list(page)),
+        "spendings": budgeting.list_spending(list(page)),
     }
     return render(request, "judging/budget.html", context, status=422 if form.errors else 200)

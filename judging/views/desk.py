@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from django import forms
 from django.http import QueryDict
 
-from judging.preparing.authoring import LONGEST_NOTE, LONGEST_SLUG
+from judging.preparing.authoring import MAX_NOTE_LENGTH, MAX_SLUG_LENGTH
 
-SAID = "said-"
+SAID_PREFIX = "said-"
 LONGEST_TITLE = 120
 
 
@@ -17,21 +17,21 @@ class CopyForm(forms.Form):
 
     slug = forms.CharField(
         label="Name",
-        max_length=LONGEST_SLUG,
+        max_length=MAX_SLUG_LENGTH,
         help_text="Small letters, digits and hyphens. It stays, and runs are listed under it.",
         widget=forms.TextInput({"autocomplete": "off", "autocapitalize": "none"}),
     )
     title = forms.CharField(label="Title", max_length=LONGEST_TITLE)
     note = forms.CharField(
         label="Note",
-        max_length=LONGEST_NOTE,
+        max_length=MAX_NOTE_LENGTH,
         required=False,
         help_text="What the copy is for; it stands beside its first version.",
     )
 
 
 @dataclass(frozen=True)
-class Desk:
+class EditorInput:
     """What somebody wrote and chose where a strategy is written and tried; nothing of it is lost
     when something else is wrong.
 
@@ -50,13 +50,13 @@ class Desk:
     said: Mapping[str, str] = field(default_factory=dict)
 
 
-def desk(data: QueryDict) -> Desk:
+def parse_editor_input(data: QueryDict) -> EditorInput:
     """What a page sent; whatever it is, it is kept as text."""
     sent = {
         name: str(value).replace("\0", "\N{REPLACEMENT CHARACTER}") for name, value in data.items()
     }
     shown = sent.get("shown", "")
-    return Desk(
+    return EditorInput(
         source=sent.get("source"),
         shown=int(shown) if shown.isascii() and shown.isdecimal() and len(shown) < 10 else 0,
         note=sent.get("note", ""),
@@ -66,6 +66,8 @@ def desk(data: QueryDict) -> Desk:
         reply=sent.get("reply", ""),
         finish=sent.get("finish", "") or "stop",
         said={
-            name.removeprefix(SAID): text for name, text in sent.items() if name.startswith(SAID)
+            name.removeprefix(SAID_PREFIX): text
+            for name, text in sent.items()
+            if name.startswith(SAID_PREFIX)
         },
     )

@@ -14,17 +14,17 @@ from annotation.models import Account
 from judging.forms.endpoints import EndpointPageForm
 from judging.models import Endpoint
 from judging.preparing import endpoints, trying
-from judging.providers import parameters_of
-from judging.providers.keys import is_set
-from judging.providers.prices import LIMITS
+from judging.providers import merge_defaults
+from judging.providers.keys import is_key_set
+from judging.providers.prices import TOKEN_LIMIT_NAMES
 
 
 @require_GET
 @login_required
 def endpoint_list(request: HttpRequest) -> HttpResponse:
     """Every evaluator that can be asked, and those whose replies were recorded."""
-    found = endpoints.visible(request)
-    context = {"rows": [(one, is_set(one.key_variable)) for one in found]}
+    found = endpoints.list_visible(request)
+    context = {"rows": [(one, is_key_set(one.key_variable)) for one in found]}
     return render(request, "judging/endpoints.html", context)
 
 
@@ -32,8 +32,8 @@ def endpoint_list(request: HttpRequest) -> HttpResponse:
 @login_required
 def new_endpoint(request: HttpRequest) -> HttpResponse:
     """Set up an evaluator."""
-    endpoints.changeable(request)
-    return _edited(request, EndpointPageForm(request.POST or None))
+    endpoints.list_changeable(request)
+    return _save_form(request, EndpointPageForm(request.POST or None))
 
 
 @require_GET
@@ -41,43 +41,43 @@ def new_endpoint(request: HttpRequest) -> HttpResponse:
 @login_required
 def endpoint(request: HttpRequest, name: str) -> HttpResponse:
     """One evaluator: how it is asked, its limits and prices, and what is left."""
-    return _paint(request, endpoints.named(request, name))
+    return _render_endpoint(request, endpoints.get_visible(request, name))
 
 
 @require_http_methods(["GET", "POST"])
 @login_required
 def edit_endpoint(request: HttpRequest, name: str) -> HttpResponse:
     """Change what does not shape requests; all of it as long as no run rests on it."""
-    found = endpoints.changed(request, name)
-    return _edited(request, EndpointPageForm(request.POST or None, instance=found))
+    found = endpoints.get_changeable(request, name)
+    return _save_form(request, EndpointPageForm(request.POST or None, instance=found))
 
 
 @require_POST
 @login_required
 def try_endpoint(request: HttpRequest, name: str) -> HttpResponse:
     """Ask it once, outside of runs."""
-    found = endpoints.named(request, name)
-    return _paint(request, found, trying.ask(found, timezone.now()))
+    found = endpoints.get_visible(request, name)
+    return _render_endpoint(request, found, trying.run_trial(found, timezone.now()))
 
 
-def _edited(request: HttpRequest, form: EndpointPageForm) -> HttpResponse:
+def _save_form(request: HttpRequest, form: EndpointPageForm) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         assert isinstance(request.user, Account)
-        saved = endpoints.save(form, request.user)
+        saved = endpoints.save_endpoint(form, request.user)
         messages.success(request, f"Endpoint {saved.name} is saved.")
         return redirect("endpoint", name=saved.name)
     context = {"form": form, "endpoint": form.instance}
     if form.resting:
-        context |= _asked(form.instance)
+        context |= _usage_context(form.instance)
     status = 422 if form.errors else 200
     return render(request, "judging/endpoint_edit.html", context, status=status)
 
 
-def _paint(
-    request: HttpRequest, found: Endpoint, tried: trying.Tried | None = None
+def _render_endpoint(
+    request: HttpRequest, found: Endpoint, tried: trying.TrialResult | None = None
 ) -> HttpResponse:
     now = timezone.now()
-    context = _asked(found) | {
+    context = _usage_context(found) | {
         "is_paused": found.is_paused(now),
         "remaining_at": found.remaining_at(),
         "tried": tried,
@@ -86,13 +86,13 @@ def _paint(
     return render(request, "judging/endpoint.html", context, status=status)
 
 
-def _asked(endpoint: Endpoint) -> dict[str, Any]:
+def _usage_context(endpoint: Endpoint) -> dict[str, Any]:
     pinned = endpoint.pinned()
-    parameters = parameters_of(pinned)
+    parameters = merge_defaults(pinned)
     return {
         "endpoint": endpoint,
         "parameters": parameters,
         "left": [name for name, value in pinned["parameters"].items() if value is None],
-        "is_limited": any(name in parameters for name in LIMITS),
-        "has_key": is_set(endpoint.key_variable),
+        "is_limited": any(name in parameters for name in TOKEN_LIMIT_NAMES),
+        "has_key": is_key_set(endpoint.key_variable),
     }

@@ -14,9 +14,9 @@ from annotation import access, jobs, tasktypes
 from annotation.errors import FieldError
 from annotation.filters import ItemPageFilter
 from annotation.models import Item, Job, Membership, Snapshot
-from formats.writers import FILES
+from formats.writers import FILE_FORMATS
 from judging import cards, exporting
-from judging.exported import Wish
+from judging.exported import ExportRequest
 from judging.forms.exporting import ExportForm
 
 
@@ -26,25 +26,25 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
     """The exports that were asked for; a post asks for one."""
     member = access.member_for(request, slug, right="results")
     asked = request.method == "POST"
-    filters = _filters(request, member)
-    form = _form(request, member)
+    filters = _build_filters(request, member)
+    form = _build_form(request, member)
     if asked and form.is_valid() and filters.is_valid():
-        wish = _wish(form.cleaned_data, filters)
+        wish = _build_request(form.cleaned_data, filters)
         try:
-            exporting.want(member.project, access.seated(member), wish)
+            exporting.enqueue(member.project, access.ensure_membership(member), wish)
         except FieldError as error:
             form.add_error(error.field, str(error))
         else:
             return redirect("exports", slug)
-    found = list(exporting.of_member(member))
+    found = list(exporting.list_exports(member))
     context = {
         "project": member.project,
         "member": member,
         "form": form,
         "filters": filters.form,
-        "jobs": [_shown(job, member) for job in found],
+        "jobs": [_export_line(job, member) for job in found],
         "busy": any(job.finished_at is None for job in found),
-        "days": exporting.KEPT.days,
+        "days": exporting.RETENTION.days,
     }
     template = "judging/exports.html" + ("#jobs" if request.headers.get("HX-Request") else "")
     return render(request, template, context, status=422 if asked else 200)
@@ -52,47 +52,47 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_GET
 @login_required
-def export(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
+def download_export(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
     """The file of an export, until its time is over."""
     member = access.member_for(request, slug, right="results")
-    job = exporting.of_member(member).filter(result__number=number).first()
-    if job is None or not exporting.can_be_taken(job, timezone.now()):
+    job = exporting.list_exports(member).filter(result__number=number).first()
+    if job is None or not exporting.can_download(job, timezone.now()):
         messages.error(request, f"Export {number} is not here. Ask for it again.")
         return redirect("exports", slug)
-    name = f"{slug}-{job.result['table']}-{number}{exporting.path(job).suffix}"
-    return FileResponse(exporting.path(job).open("rb"), as_attachment=True, filename=name)
+    name = f"{slug}-{job.result['table']}-{number}{exporting.get_path(job).suffix}"
+    return FileResponse(exporting.get_path(job).open("rb"), as_attachment=True, filename=name)
 
 
 @require_POST
 @login_required
-def cancel(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+def cancel_export(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     member = access.member_for(request, slug, right="results")
-    job = exporting.of_member(member).filter(result__number=number).first()
-    if job and not jobs.cancel(job, member):
+    job = exporting.list_exports(member).filter(result__number=number).first()
+    if job and not jobs.cancel_job(job, member):
         messages.error(request, f"Export {number} was done before it could be cancelled.")
     return redirect("exports", slug)
 
 
-def _shown(job: Job, member: Membership) -> tuple[Job, bool, str]:
+def _export_line(job: Job, member: Membership) -> tuple[Job, bool, str]:
     """An export, whether its file is there, and its password if the member may know it."""
-    there = exporting.can_be_taken(job, timezone.now())
-    return job, there, exporting.password_for(job, member)
+    there = exporting.can_download(job, timezone.now())
+    return job, there, exporting.get_password(job, member)
 
 
-def _form(request: HttpRequest, member: Membership) -> ExportForm:
+def _build_form(request: HttpRequest, member: Membership) -> ExportForm:
     made = Snapshot.objects.in_project(member.project).made()
     return ExportForm(
         request.POST if request.method == "POST" else None,
-        tables=exporting.offered(member),
-        formats=FILES,
+        tables=exporting.list_tables(member),
+        formats=FILE_FORMATS,
         snapshots=[snapshot.name for snapshot in made],
         licences=cards.LICENCES.items(),
         initial={"encrypt": member.project.sealed},
     )
 
 
-def _filters(request: HttpRequest, member: Membership) -> ItemPageFilter:
-    task = tasktypes.of_version(member.project.task_type)
+def _build_filters(request: HttpRequest, member: Membership) -> ItemPageFilter:
+    task = tasktypes.load_version(member.project.task_type)
     people = Membership.objects.in_project(member.project).who_label()
     return ItemPageFilter(
         request.POST if request.method == "POST" else request.GET,
@@ -103,10 +103,10 @@ def _filters(request: HttpRequest, member: Membership) -> ItemPageFilter:
     )
 
 
-def _wish(asked: dict[str, Any], filters: ItemPageFilter) -> Wish:
+def _build_request(asked: dict[str, Any], filters: ItemPageFilter) -> ExportRequest:
     data: dict[str, Any] = filters.data
     given = {name: str(data[name]) for name in filters.form.fields if data.get(name)}
     narrowed = given if asked["table"] == "items" else {}
     of_items = {name: asked.get(name, "") for name in ("snapshot", "licence")}
     of_items["encrypt"] = asked["encrypt"]
-    return Wish(asked["table"], asked["format"], narrowed, asked["canary"], **of_items)
+    return ExportRequest(asked["table"], asked["format"], narrowed, asked["canary"], **of_items)

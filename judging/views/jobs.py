@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation import access
 from judging import working
 
-PAGE = 50
+JOBS_PER_PAGE = 50
 
 
 @require_safe
@@ -20,8 +20,10 @@ PAGE = 50
 def jobs(request: HttpRequest, slug: str) -> HttpResponse:
     """Every import, export, archive, snapshot and run that the member sees, the last first."""
     member = access.member_for(request, slug, right="results")
-    page = Paginator(working.listed(member)[:], PAGE).get_page(request.GET.get("page"))
-    entries = working.shown(list(page.object_list), member)
+    page = Paginator(working.list_visible(member)[:], JOBS_PER_PAGE).get_page(
+        request.GET.get("page")
+    )
+    entries = working.build_entries(list(page.object_list), member)
     context = {
         "project": member.project,
         "member": member,
@@ -35,11 +37,11 @@ def jobs(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 @login_required
-def steer(request: HttpRequest, slug: str, kind: str, number: int, step: str) -> HttpResponse:
+def change_job(request: HttpRequest, slug: str, kind: str, number: int, step: str) -> HttpResponse:
     """Cancel a job, or have one that failed done again."""
     member = access.member_for(request, slug, right="results")
-    job = working.called(member, kind, number)
-    act = {"cancel": working.cancel, "again": working.again}[step]
-    if job is None or not act(job, access.seated(member)):
+    job = working.find_job(member, kind, number)
+    act = {"cancel": working.cancel_job, "again": working.rerun_job}[step]
+    if job is None or not act(job, access.ensure_membership(member)):
         messages.error(request, "There is nothing to do about this job any more. See its state.")
     return redirect("jobs", slug)

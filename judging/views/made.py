@@ -13,14 +13,14 @@ from annotation import access, making, perturbing, taxonomy
 from annotation.models import Membership
 from judging import tasks
 from judging.errors import Refused
-from judging.forms.making import AgainForm
+from judging.forms.making import RegenerateForm
 from judging.making import again, standing
-from judging.making.again import Rejected
+from judging.making.again import RejectedItem
 from judging.models import Run, StrategyVersion
 from judging.preparing import offering
 
 # So many of what was turned down are offered at once.
-AT_ONCE = 200
+MOST_AT_ONCE = 200
 
 
 @require_safe
@@ -32,16 +32,16 @@ def board(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "project": member.project,
         "member": member,
-        "lines": standing.lines(member.project),
-        "parts": standing.PARTS,
-        "perturbs": perturbing.fits(member.project),
+        "lines": standing.load_board(member.project),
+        "parts": standing.PART_TITLES,
+        "perturbs": perturbing.is_suitable(member.project),
     }
     return render(request, "judging/making.html", context)
 
 
 @require_POST
 @login_required
-def open_waiting(request: HttpRequest, slug: str) -> HttpResponse:
+def release_items(request: HttpRequest, slug: str) -> HttpResponse:
     """Give people what waits of a category, with what a machine flagged or without."""
     member = access.member_for(request, slug, right="manage")
     category = request.POST.get("category", "")
@@ -49,8 +49,8 @@ def open_waiting(request: HttpRequest, slug: str) -> HttpResponse:
         messages.error(request, "There is no such category. Nothing was changed.")
         return redirect("making", slug)
     flagged = request.POST.get("flagged") == "yes"
-    by = access.seated(member)
-    n = making.open_waiting(member.project, category=category, flagged=flagged, member=by)
+    by = access.ensure_membership(member)
+    n = making.release_waiting(member.project, category=category, flagged=flagged, member=by)
     if n:
         messages.success(request, f"People get {n:,} item{'s' * (n != 1)} more.")
     else:
@@ -61,17 +61,17 @@ def open_waiting(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @login_required
-def make_again(request: HttpRequest, slug: str, category: str) -> HttpResponse:
+def regenerate_items(request: HttpRequest, slug: str, category: str) -> HttpResponse:
     """What people turned down of a category, with what they said; a post has it made again."""
     member = access.member_for(request, slug, right="manage")
     named = taxonomy.load().find(category)
     if named is None:
         raise Http404
-    found = again.rejected(member.project, category, most=AT_ONCE)
-    versions = {one.slug: one for one in again.strategies(member.project, category)}
+    found = again.load_rejected(member.project, category, most=MOST_AT_ONCE)
+    versions = {one.slug: one for one in again.list_strategies(member.project, category)}
     asked = request.method == "POST"
-    form = _form(request.POST if asked else None, versions, found)
-    if asked and form.is_valid() and (run := _begun(member, category, form, versions, found)):
+    form = _build_form(request.POST if asked else None, versions, found)
+    if asked and form.is_valid() and (run := _start_run(member, category, form, versions, found)):
         messages.success(request, f"Run {run.number} makes them again. Bring in what it makes.")
         return redirect("run", slug, run.number)
     context = {
@@ -80,31 +80,33 @@ def make_again(request: HttpRequest, slug: str, category: str) -> HttpResponse:
         "category": named,
         "form": form,
         "rejected": found,
-        "more": max(0, again.counts(member.project).get(category, 0) - len(found)),
+        "more": max(0, again.count_rejected(member.project).get(category, 0) - len(found)),
         "ticked": form.ticked(),
     }
     return render(request, "judging/making_again.html", context, status=422 if asked else 200)
 
 
-def _form(data: Any, versions: dict[str, StrategyVersion], found: list[Rejected]) -> AgainForm:
+def _build_form(
+    data: Any, versions: dict[str, StrategyVersion], found: list[RejectedItem]
+) -> RegenerateForm:
     def told(one: StrategyVersion) -> str:
         whose = "your own" if one.project_id else "shipped"
         return f"{one.slug} v{one.number}, {whose}"
 
-    return AgainForm(
+    return RegenerateForm(
         data,
         strategies=[(slug, told(one)) for slug, one in versions.items()],
-        endpoints=standing.who_writes(),
+        endpoints=standing.list_generator_endpoints(),
         items=[one.item.key for one in found],
     )
 
 
-def _begun(
+def _start_run(
     member: Membership,
     category: str,
-    form: AgainForm,
+    form: RegenerateForm,
     versions: dict[str, StrategyVersion],
-    found: list[Rejected],
+    found: list[RejectedItem],
 ) -> Run | None:
     """The run that was started; None if it could not be, which the form says."""
     said = form.cleaned_data
@@ -115,12 +117,12 @@ def _begun(
             category,
             items=[one.item.pk for one in found if one.item.key in chosen],
             strategy=versions[said["strategy"]],
-            endpoint=offering.endpoint_of(said["endpoint"]),
-            member=access.seated(member),
+            endpoint=offering.get_endpoint(said["endpoint"]),
+            member=access.ensure_membership(member),
             cap=said["cap"],
         )
     except Refused as problem:
         form.add_error(None, str(problem))
         return None
-    tasks.ring(run.endpoint_id)
+    tasks.notify_workers(run.endpoint_id)
     return run

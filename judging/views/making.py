@@ -16,7 +16,7 @@ from judging.errors import Refused
 from judging.forms.making import BringForm
 from judging.making import again, bringing, choosing, rows
 from judging.models import Run
-from judging.views.runs import found
+from judging.views.runs import get_run_or_404
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -25,12 +25,12 @@ from judging.views.runs import found
 def bring_in(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Where the replies of a run can come in, and the times that they did; a post asks for it."""
     member = access.member_for(request, slug, right="manage")
-    run = found(member, number)
-    problem = choosing.why_not(run)
-    offered = [] if problem else choosing.targets(run, member.account)
+    run = get_run_or_404(member, number)
+    problem = choosing.explain_unavailable(run)
+    offered = [] if problem else choosing.list_targets(run, member.account)
     asked = request.method == "POST"
-    form = _form(run, offered, request.POST if asked else None)
-    if asked and form.is_valid() and _wanted(member, run, form):
+    form = _build_form(run, offered, request.POST if asked else None)
+    if asked and form.is_valid() and _enqueue(member, run, form):
         return redirect("run-bring-in", slug, number)
     context = {
         "project": member.project,
@@ -39,67 +39,69 @@ def bring_in(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         "problem": problem,
         "offered": offered,
         "form": form,
-        **_brought(run, offered),
+        **_bring_in_context(run, offered),
     }
     if request.headers.get("HX-Request"):
         return render(request, "judging/bring_in.html#jobs", context)
-    context |= _previewed(run, offered, str(form["into"].value() or ""))
+    context |= _preview_context(run, offered, str(form["into"].value() or ""))
     return render(request, "judging/bring_in.html", context, status=422 if asked else 200)
 
 
 @require_POST
 @login_required
-def ask_anew(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+def retry_generation(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Ask once more about the items of which a generator run made nothing."""
     member = access.member_for(request, slug, right="run")
-    asked = found(member, number)
+    asked = get_run_or_404(member, number)
     try:
-        run = again.ask_anew(asked, access.seated(member))
+        run = again.retry_missing(asked, access.ensure_membership(member))
     except Refused as problem:
         messages.error(request, str(problem))
         return redirect("run", slug, number)
-    tasks.ring(run.endpoint_id)
+    tasks.notify_workers(run.endpoint_id)
     messages.success(request, f"Run {run.number} asks again what run {number} made nothing of.")
     return redirect("run", slug, run.number)
 
 
-def _form(run: Run, offered: list[Project], data: Any) -> BringForm:
+def _build_form(run: Run, offered: list[Project], data: Any) -> BringForm:
     return BringForm(
         data,
         targets=[(one.slug, one.name) for one in offered],
         flags=choosing.FLAGS,
-        may_accept=rows.may_accept(run),
+        may_accept=rows.can_skip_review(run),
         initial={
-            "into": choosing.usual_target(run, offered),
-            "share": choosing.usual_share(run),
-            "aside": choosing.USUAL_FLAGS,
+            "into": choosing.default_target(run, offered),
+            "share": choosing.default_share(run),
+            "aside": choosing.DEFAULT_FLAGS,
         },
     )
 
 
-def _wanted(member: Membership, run: Run, form: BringForm) -> bool:
+def _enqueue(member: Membership, run: Run, form: BringForm) -> bool:
     """Whether a job is asked for; else the form says why not."""
     try:
-        wish = choosing.wish(run, member.account, form.cleaned_data["into"], form.vetting())
-        bringing.want(wish, access.seated(member))
+        wish = choosing.build_request(
+            run, member.account, form.cleaned_data["into"], form.vetting()
+        )
+        bringing.enqueue(wish, access.ensure_membership(member))
     except (Refused, errors.Refused) as problem:
         form.add_error(None, str(problem))
     return not form.errors
 
 
-def _brought(run: Run, offered: list[Project]) -> dict[str, Any]:
-    found = list(bringing.of_run(run))
+def _bring_in_context(run: Run, offered: list[Project]) -> dict[str, Any]:
+    found = list(bringing.list_jobs(run))
     return {
         "jobs": found,
         "busy": any(job.finished_at is None for job in found),
         "open": {one.slug for one in offered},
-        "in_place": rows.in_place(run, run.project),
-        "holds": rows.mark(run),
+        "in_place": rows.fills_own_items(run, run.project),
+        "holds": rows.build_key_infix(run),
     }
 
 
-def _previewed(run: Run, offered: list[Project], into: str) -> dict[str, Any]:
+def _preview_context(run: Run, offered: list[Project], into: str) -> dict[str, Any]:
     """A look at the first rows, as they come into the chosen project."""
     wanted = [one for one in offered if one.slug == into]
     chosen = next(iter(wanted or offered), None)
-    return {"chosen": chosen, "preview": choosing.preview(run, chosen) if chosen else []}
+    return {"chosen": chosen, "preview": choosing.build_preview(run, chosen) if chosen else []}

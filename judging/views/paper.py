@@ -13,7 +13,7 @@ from annotation.models import Job, Membership
 from judging.paper import freezing, jobs, methods
 from judging.results import figures, run_marks
 
-TYPES = {"txt": "text/plain; charset=utf-8", "tex": "text/x-tex; charset=utf-8"}
+CONTENT_TYPES = {"txt": "text/plain; charset=utf-8", "tex": "text/x-tex; charset=utf-8"}
 
 
 @require_GET
@@ -24,8 +24,8 @@ def methods_page(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "project": member.project,
         "member": member,
-        "said": _said(request, member),
-        "forms": TYPES,
+        "said": _write_methods(request, member),
+        "forms": CONTENT_TYPES,
     }
     return render(request, "judging/paper/methods.html", context)
 
@@ -35,11 +35,11 @@ def methods_page(request: HttpRequest, slug: str) -> HttpResponse:
 def methods_file(request: HttpRequest, slug: str, text: str) -> HttpResponse:
     """The same as text or LaTeX."""
     member = access.member_for(request, slug, right="results")
-    if text not in TYPES:
+    if text not in CONTENT_TYPES:
         raise Http404
-    said = _said(request, member)
+    said = _write_methods(request, member)
     content = said.latex if text == "tex" else said.text
-    response = HttpResponse(content, content_type=TYPES[text])
+    response = HttpResponse(content, content_type=CONTENT_TYPES[text])
     response["Content-Disposition"] = f'attachment; filename="{slug}-methods.{text}"'
     return response
 
@@ -50,19 +50,19 @@ def archives(request: HttpRequest, slug: str) -> HttpResponse:
     """The archives of results that were asked for; a post asks for one."""
     member = access.member_for(request, slug, right="manage")
     if request.method == "POST":
-        wish = _wish(request, member)
+        wish = _build_request(request, member)
         try:
-            freezing.check(member.project, texts=wish.texts, replies=wish.replies)
+            freezing.check_sealed(member.project, texts=wish.texts, replies=wish.replies)
         except Refused as error:
             messages.error(request, str(error))
         else:
-            jobs.want(member.project, access.seated(member), wish)
+            jobs.enqueue(member.project, access.ensure_membership(member), wish)
         return redirect("archives", slug)
-    found = jobs.of_project(member.project)
+    found = jobs.list_archives(member.project)
     context = {
         "project": member.project,
         "member": member,
-        "runs": [run for run in run_marks.marked_runs(member.project) if not run.archived_at],
+        "runs": [run for run in run_marks.load_marked_runs(member.project) if not run.archived_at],
         "jobs": found,
         "busy": any(job.finished_at is None for job in found),
     }
@@ -77,26 +77,26 @@ def archives(request: HttpRequest, slug: str) -> HttpResponse:
 def archive(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
     """The file of an archive."""
     member = access.member_for(request, slug, right="manage")
-    found = jobs.of_project(member.project).filter(state=Job.State.FINISHED)
+    found = jobs.list_archives(member.project).filter(state=Job.State.FINISHED)
     job = found.filter(result__number=number).first()
-    if job is None or not jobs.path(job).exists():
+    if job is None or not jobs.get_path(job).exists():
         messages.error(request, f"Archive {number} is not here. Ask for it again.")
         return redirect("archives", slug)
     name = f"{slug}-results-{number}.zip"
-    return FileResponse(jobs.path(job).open("rb"), as_attachment=True, filename=name)
+    return FileResponse(jobs.get_path(job).open("rb"), as_attachment=True, filename=name)
 
 
-def _said(request: HttpRequest, member: Membership) -> methods.Paragraph:
+def _write_methods(request: HttpRequest, member: Membership) -> methods.MethodsText:
     try:
-        runs = figures.chosen(member.project, request.GET)
+        runs = figures.select_project_runs(member.project, request.GET)
     except figures.UnknownRun as error:
         raise Http404(str(error)) from error
-    return methods.paragraph(member.project, runs)
+    return methods.write_methods(member.project, runs)
 
 
-def _wish(request: HttpRequest, member: Membership) -> jobs.Wish:
+def _build_request(request: HttpRequest, member: Membership) -> jobs.ArchiveRequest:
     """The runs that the result pages show where none is ticked."""
-    runs = [run for run in run_marks.marked_runs(member.project) if not run.archived_at]
+    runs = [run for run in run_marks.load_marked_runs(member.project) if not run.archived_at]
     ticked = [run for run in runs if str(run.number) in request.POST.getlist("run")]
-    numbers = [run.number for run in ticked or run_marks.usual(runs)]
-    return jobs.Wish(numbers, "texts" in request.POST, "replies" in request.POST)
+    numbers = [run.number for run in ticked or run_marks.select_default(runs)]
+    return jobs.ArchiveRequest(numbers, "texts" in request.POST, "replies" in request.POST)

@@ -13,13 +13,13 @@ from annotation import access, diffs, tasktypes
 from judging.calling import rendering
 from judging.models import Call, Outcome, Reading, Reply, Request, Run
 from judging.prompts import described, frames, injection
-from judging.prompts.frames import CallSpec, Prompt
-from judging.replies.folding import PARTS
+from judging.prompts.frames import CallSpec, RenderedPrompt
+from judging.replies.folding import PARTS_KEY
 from judging.strategies import TOTAL, Strategy
 
 
 @dataclass(frozen=True)
-class Scored:
+class MetricScore:
     """What one metric was given; `means` is what its points say of that value, `value` a number or
     the cause why there is none."""
 
@@ -30,7 +30,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Asked:
+class CallLine:
     """One call with all that came of it.
 
     `prompt` is rendered again, None for a recorded reply; `verified` says whether it makes the
@@ -41,18 +41,18 @@ class Asked:
     title: str
     call: Call
     request: Request
-    prompt: Prompt | None
+    prompt: RenderedPrompt | None
     verified: bool
     reply: Reply | None
     reading: Reading | None
     others: list[Reading]
-    scored: list[Scored]
+    scored: list[MetricScore]
     shows: Any = None
     shown_from: str = ""
 
 
 @dataclass(frozen=True)
-class Part:
+class SampleLine:
     """What one sample of an outcome said, or one run that it was derived of."""
 
     title: str
@@ -73,7 +73,7 @@ def run_item(request: HttpRequest, slug: str, number: int, key: str) -> HttpResp
     outcome = of_item.along(request.GET.get("axis", "")).first()
     if outcome is None:
         raise Http404
-    task = tasktypes.of_version(member.project.task_type)
+    task = tasktypes.load_version(member.project.task_type)
     texts = outcome.revision.texts
     context = {
         "project": member.project,
@@ -84,35 +84,37 @@ def run_item(request: HttpRequest, slug: str, number: int, key: str) -> HttpResp
         "along": list(of_item.along("")) if strategy.axes else [],
         "item": outcome.item,
         "texts": texts,
-        "difference": diffs.of(outcome.revision) if task.diff else None,
-        "flags": injection.flags(texts, delimiters=injection.delimiters(strategy)),
-        "scored": _scored(strategy, outcome.values),
-        "parts": _parts(found, outcome),
-        "asked": _asked(found, strategy, list(outcome.calls.for_replies())),
+        "difference": diffs.load_difference(outcome.revision) if task.diff else None,
+        "flags": injection.find_flags(texts, delimiters=injection.find_delimiters(strategy)),
+        "scored": _metric_scores(strategy, outcome.values),
+        "parts": _sample_lines(found, outcome),
+        "asked": _call_lines(found, strategy, list(outcome.calls.for_replies())),
     }
     return render(request, "judging/run_item.html", context)
 
 
-def _asked(run: Run, strategy: Strategy, made: list[Call]) -> list[Asked]:
+def _call_lines(run: Run, strategy: Strategy, made: list[Call]) -> list[CallLine]:
     """Sample by sample, each chain from its first step to its last."""
     shown = {}
     if run.kind == Run.Kind.ASKED:
-        shown = rendering.shown(run, strategy, [call.request_id for call in made])
+        shown = rendering.load_prompt_inputs(run, strategy, [call.request_id for call in made])
     made.sort(key=lambda call: (call.sample, call.order, call.role, call.step))
-    return [_one(run, strategy, call, shown.get(call.request_id)) for call in made]
+    return [_call_line(run, strategy, call, shown.get(call.request_id)) for call in made]
 
 
-def _one(run: Run, strategy: Strategy, call: Call, shown: rendering.Shown | None) -> Asked:
+def _call_line(
+    run: Run, strategy: Strategy, call: Call, shown: rendering.PromptInputs | None
+) -> CallLine:
     prompt, verified = None, False
     if shown:
-        prompt = frames.render(strategy, shown.texts, shown.spec, more=shown.more)
-        body = rendering.body_of(run, shown.texts, shown.spec, strategy, shown.more)
-        verified = rendering.digest_of(run, body, call.sample) == call.request.digest
+        prompt = frames.render_prompt(strategy, shown.texts, shown.spec, more=shown.more)
+        body = rendering.render_body(run, shown.texts, shown.spec, strategy, shown.more)
+        verified = rendering.compute_request_digest(run, body, call.sample) == call.request.digest
     reply = getattr(call.request, "reply", None)
     readings = list(reply.readings.all()) if reply else []
     reading = next((one for one in readings if one.parser == run.parser), None)
     fed = call.fed_by
-    return Asked(
+    return CallLine(
         title=_title(run, strategy, call),
         call=call,
         request=call.request,
@@ -121,9 +123,9 @@ def _one(run: Run, strategy: Strategy, call: Call, shown: rendering.Shown | None
         reply=reply,
         reading=reading,
         others=[one for one in readings if one.parser != run.parser],
-        scored=_scored(strategy, reading.value) if reading else [],
+        scored=_metric_scores(strategy, reading.value) if reading else [],
         shows=(fed.value if fed.cause == "" else fed.cause) if fed else None,
-        shown_from=_shown_from(strategy, call) if fed else "",
+        shown_from=_earlier_reply(strategy, call) if fed else "",
     )
 
 
@@ -131,16 +133,16 @@ def _title(run: Run, strategy: Strategy, call: Call) -> str:
     """What was shown, and which of several calls about it this is, as far as there are several."""
     spec = CallSpec(call.role, call.order, call.axis, call.step)
     sample = f", sample {call.sample + 1}" if run.samples > 1 else ""
-    return f"{described.title(strategy, spec)}{sample}"
+    return f"{described.format_call_title(strategy, spec)}{sample}"
 
 
-def _shown_from(strategy: Strategy, call: Call) -> str:
+def _earlier_reply(strategy: Strategy, call: Call) -> str:
     if strategy.frame == "explanation":
         return "the run that is checked"
     return f"step {call.step} ({strategy.step(call.step - 1).name})"
 
 
-def _scored(strategy: Strategy, values: Any) -> list[Scored]:
+def _metric_scores(strategy: Strategy, values: Any) -> list[MetricScore]:
     """The metrics of a rating or a rubric with what their points mean; [] for all else."""
     if not strategy.metrics or not isinstance(values, Mapping):
         return []
@@ -151,19 +153,19 @@ def _scored(strategy: Strategy, values: Any) -> list[Scored]:
         means = metric.points.get(value, "") if isinstance(value, int | float) else ""
         said = causes.get(metric.slug) if value is None else value
         scale = f"{metric.scale.low:g} to {metric.scale.high:g}"
-        rows.append(Scored(metric.title, said, scale, means))
+        rows.append(MetricScore(metric.title, said, scale, means))
     if TOTAL in values:
-        rows.append(Scored("Total", values[TOTAL], "", ""))
+        rows.append(MetricScore("Total", values[TOTAL], "", ""))
     return rows
 
 
-def _parts(run: Run, outcome: Outcome) -> list[Part]:
+def _sample_lines(run: Run, outcome: Outcome) -> list[SampleLine]:
     """The samples of an outcome, or what each run said that it follows from."""
     if run.kind == Run.Kind.DERIVED:
-        return [_of_run(one) for one in _sources_of(run, outcome)]
-    said: Sequence[Mapping[str, Any]] = outcome.values.get(PARTS, ())
+        return [_source_line(one) for one in _source_outcomes(run, outcome)]
+    said: Sequence[Mapping[str, Any]] = outcome.values.get(PARTS_KEY, ())
     return [
-        Part(
+        SampleLine(
             title=f"Sample {place}",
             run=None,
             result=part["result"],
@@ -174,13 +176,13 @@ def _parts(run: Run, outcome: Outcome) -> list[Part]:
     ]
 
 
-def _sources_of(run: Run, outcome: Outcome) -> Iterable[Outcome]:
+def _source_outcomes(run: Run, outcome: Outcome) -> Iterable[Outcome]:
     there = Outcome.objects.of_item(outcome.item).filter(axis=outcome.axis)
     return there.filter(run__in=run.sources.all()).order_by("run__number")
 
 
-def _of_run(said: Outcome) -> Part:
-    return Part(
+def _source_line(said: Outcome) -> SampleLine:
+    return SampleLine(
         title=f"{said.run.strategy.slug}, {said.run.endpoint.name}",
         run=said.run.number,
         result=said.result,

@@ -26,8 +26,8 @@ from judging.recorded import differing
 from judging.results.filters import OutcomeFilter, RunFilter
 from judging.running import canaries, reparsing, runs, steering, tallies
 
-PAGE = 50
-SAID = {
+ROWS_PER_PAGE = 50
+STEP_MESSAGES = {
     "pause": "Run {run} is paused. Calls in flight are stopped, and asked again when it goes on.",
     "resume": "Run {run} goes on.",
     "cancel": "Run {run} is cancelled. Calls in flight are stopped; what was answered stays.",
@@ -45,9 +45,9 @@ def run_list(request: HttpRequest, slug: str) -> HttpResponse:
     member = access.member_for(request, slug, right="results")
     every = Run.objects.in_project(member.project)
     narrowed = RunFilter(request.GET, queryset=every)
-    pages = Paginator(narrowed.qs.for_list(), PAGE)
+    pages = Paginator(narrowed.qs.for_list(), ROWS_PER_PAGE)
     page = pages.get_page(request.GET.get("page"))
-    tallies.with_items(page, timezone.now())
+    tallies.with_item_counts(page, timezone.now())
     context = {
         "project": member.project,
         "member": member,
@@ -64,76 +64,80 @@ def run_list(request: HttpRequest, slug: str) -> HttpResponse:
 def run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
     """One run: how far it is and why no further, what it rests on, what it says of each item."""
     member = access.member_for(request, slug, right="results")
-    return paint(request, member, found(member, number))
+    return render_run(request, member, get_run_or_404(member, number))
 
 
 @require_POST
 @login_required
-def steer(request: HtmxRequest, slug: str, number: int, step: str) -> HttpResponse:
+def change_run(request: HtmxRequest, slug: str, number: int, step: str) -> HttpResponse:
     """Pause, cancel, ask again what failed, put away or take back."""
     member = access.member_for(request, slug, right="run")
-    steered = found(member, number)
-    take = partial(steering.STEPS[step], steered, access.seated(member))
-    return _taken(request, member, steered, step, take)
+    steered = get_run_or_404(member, number)
+    take = partial(steering.STEPS[step], steered, access.ensure_membership(member))
+    return _apply_step(request, member, steered, step, take)
 
 
 @require_POST
 @login_required
-def resume(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
+def resume_run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
     """Go on with a paused run, under a higher cap if one is entered."""
     member = access.member_for(request, slug, right="run")
-    paused = found(member, number)
+    paused = get_run_or_404(member, number)
     form = CapForm(request.POST)
     if not form.is_valid():
-        return paint(request, member, paused, problem=f"New cap: {form.errors['cap'][0]}")
-    take = partial(runs.resume, paused, access.seated(member), cap=form.cleaned_data["cap"])
-    return _taken(request, member, paused, "resume", take)
+        return render_run(request, member, paused, problem=f"New cap: {form.errors['cap'][0]}")
+    take = partial(
+        runs.resume, paused, access.ensure_membership(member), cap=form.cleaned_data["cap"]
+    )
+    return _apply_step(request, member, paused, "resume", take)
 
 
-def _taken(
+def _apply_step(
     request: HtmxRequest, member: Membership, run: Run, step: str, take: Callable[[], object]
 ) -> HttpResponse:
     try:
         number = take()
     except runs.Refused as problem:
-        return paint(request, member, run, problem=str(problem))
-    tasks.ring(run.endpoint_id)
+        return render_run(request, member, run, problem=str(problem))
+    tasks.notify_workers(run.endpoint_id)
     said = "mended" if step == "retry" and not number else step
-    messages.success(request, SAID[said].format(run=run.number))
+    messages.success(request, STEP_MESSAGES[said].format(run=run.number))
     return redirect("run", slug=member.project.slug, number=run.number)
 
 
 @require_http_methods(["GET", "POST"])
 @login_required
-def cancel(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
+def cancel_run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
     """Ask once more before a run is ended for good."""
     if request.method == "POST":
-        response: HttpResponse = steer(request, slug=slug, number=number, step="cancel")
+        response: HttpResponse = change_run(request, slug=slug, number=number, step="cancel")
         return response
     member = access.member_for(request, slug, right="run")
-    asked = found(member, number)
+    asked = get_run_or_404(member, number)
     context = {
         "project": member.project,
         "member": member,
         "run": asked,
-        "progress": watching.progress(asked),
+        "progress": watching.count_progress(asked),
     }
     return render(request, "judging/run_cancel.html", context)
 
 
-def found(member: Membership, number: int) -> Run:
+def get_run_or_404(member: Membership, number: int) -> Run:
     return get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
 
 
-def paint(request: HtmxRequest, member: Membership, run: Run, *, problem: str = "") -> HttpResponse:
+def render_run(
+    request: HtmxRequest, member: Membership, run: Run, *, problem: str = ""
+) -> HttpResponse:
     """The page of a run, of which a poll gets the progress alone."""
     context = {
         "project": member.project,
         "member": member,
         "run": run,
         "problem": problem,
-        "watched": watching.watch(run),
-        "unasked": runs.UNASKED.get(run.kind, ""),
+        "watched": watching.load_status(run),
+        "unasked": runs.UNASKED_REASONS.get(run.kind, ""),
     }
     if request.htmx:
         response = render(request, "judging/run.html#progress", context)
@@ -141,42 +145,42 @@ def paint(request: HtmxRequest, member: Membership, run: Run, *, problem: str = 
             # The list of outcomes below the progress is complete only now.
             response["HX-Refresh"] = "true"
         return response
-    context |= _outcomes(request, run) | _related(run)
+    context |= _outcomes_context(request, run) | _related_context(run)
     return render(request, "judging/run.html", context, status=422 if problem else 200)
 
 
-def _outcomes(request: HttpRequest, run: Run) -> dict[str, Any]:
+def _outcomes_context(request: HttpRequest, run: Run) -> dict[str, Any]:
     narrowed = OutcomeFilter(request.GET, queryset=run.outcomes.for_list())
-    pages = Paginator(narrowed.qs, PAGE)
+    pages = Paginator(narrowed.qs, ROWS_PER_PAGE)
     return {
         "filters": narrowed.offer(run.outcomes.kinds()),
         "page": pages.get_page(request.GET.get("page")),
-        "recorded": differing.of(run),
+        "recorded": differing.compare_verdicts(run),
         "strategy": run.strategy.strategy(),
-        "own": pins.own(run.pinned),
+        "own": pins.load_overrides(run.pinned),
     }
 
 
-def _related(run: Run) -> dict[str, Any]:
+def _related_context(run: Run) -> dict[str, Any]:
     """What it follows from, what follows from it, and what can be made of it now."""
     return {
         "sources": run.sources.for_results(),
         "derived": run.derived.for_results(),
-        "explains": offering.explained(run.project).filter(pk=run.pk).exists(),
-        "readable": reparsing.is_readable(run),
-        "comes_in": run.generates and not choosing.why_not(run),
-        "suggests": suggesting.is_for(run) and not suggesting.why_not(run),
-        **(_drift(run) if run.occasion and not run.generates else {}),
+        "explains": offering.list_explained_runs(run.project).filter(pk=run.pk).exists(),
+        "readable": reparsing.can_reparse(run),
+        "comes_in": run.generates and not choosing.explain_unavailable(run),
+        "suggests": suggesting.suggests_abilities(run) and not suggesting.explain_unavailable(run),
+        **(_drift_context(run) if run.occasion and not run.generates else {}),
     }
 
 
-def _drift(run: Run) -> dict[str, Any]:
+def _drift_context(run: Run) -> dict[str, Any]:
     # Altair takes a second to import; no other page should wait for it.
     from charts import drift
 
-    canary = canaries.of(run)
+    canary = canaries.load_canary(run)
     points = [
-        drift.Asking(
+        drift.CanaryRun(
             run=f"Run {one.run.number}",
             asked=one.run.created_at,
             share=one.share.value,
@@ -187,4 +191,4 @@ def _drift(run: Run) -> dict[str, Any]:
         for one in canary.drifts
         if one.share.value is not None
     ]
-    return {"canary": canary, "drift": drift.drifts(points) if points else None}
+    return {"canary": canary, "drift": drift.draw_drift(points) if points else None}

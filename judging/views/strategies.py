@@ -15,7 +15,7 @@ from judging.models import StrategyVersion
 from judging.preparing import catalogue, previewing, retiring
 from judging.prompts import described
 
-SAID = {
+STEP_MESSAGES = {
     "retire": "{strategy} is retired: new runs are not offered it. Its runs stay as they are.",
     "delete": "{strategy} is deleted. It stands below, where it can be taken back.",
     "back": "{strategy} is back.",
@@ -30,8 +30,8 @@ def strategy_list(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "project": member.project,
         "member": member,
-        "groups": catalogue.grouped(member.project),
-        "deleted": catalogue.deleted(member.project),
+        "groups": catalogue.group_by_frame(member.project),
+        "deleted": catalogue.list_deleted(member.project),
     }
     return render(request, "judging/strategies.html", context)
 
@@ -44,10 +44,10 @@ def strategy(request: HttpRequest, slug: str, strategy: str) -> HttpResponse:
     `?version=N` shows an earlier version, `?old=&new=` how two of them differ.
     """
     member = access.member_for(request, slug, right="results")
-    newest = found(member, strategy)
-    versions = catalogue.versions(member.project, newest)
-    runs = catalogue.runs_of(member.project, newest)
-    shown = _numbered(versions, request.GET.get("version", ""), newest)
+    newest = get_strategy_or_404(member, strategy)
+    versions = catalogue.list_versions(member.project, newest)
+    runs = catalogue.list_runs(member.project, newest)
+    shown = _select_version(versions, request.GET.get("version", ""), newest)
     context = {
         "project": member.project,
         "member": member,
@@ -55,59 +55,59 @@ def strategy(request: HttpRequest, slug: str, strategy: str) -> HttpResponse:
         "version": shown,
         "versions": versions,
         "origin": versions[-1].parent,
-        "source": catalogue.source_of(shown),
+        "source": catalogue.get_source(shown),
         "runs": runs,
-        "open_steps": retiring.open_steps(newest, len(runs)),
-        **_in_words(member.project, shown),
-        **_compared(request, versions),
+        "open_steps": retiring.list_open_steps(newest, len(runs)),
+        **_version_context(member.project, shown),
+        **_comparison_context(request, versions),
     }
     return render(request, "judging/strategy.html", context)
 
 
 @require_POST
 @login_required
-def put_away(request: HttpRequest, slug: str, strategy: str, step: str) -> HttpResponse:
+def change_strategy(request: HttpRequest, slug: str, strategy: str, step: str) -> HttpResponse:
     """Retire or delete one of the project's own strategies, or take it back."""
     member = access.member_for(request, slug, right="run")
     try:
-        retiring.STEPS[step](member.project, strategy, access.seated(member))
+        retiring.STEPS[step](member.project, strategy, access.ensure_membership(member))
     except errors.Refused as problem:
         messages.error(request, str(problem))
     else:
-        messages.success(request, SAID[step].format(strategy=strategy))
-    if catalogue.find(member.project, strategy) is None:
+        messages.success(request, STEP_MESSAGES[step].format(strategy=strategy))
+    if catalogue.find_version(member.project, strategy) is None:
         return redirect("strategies", slug=slug)
     return redirect("strategy", slug=slug, strategy=strategy)
 
 
-def found(member: Membership, slug: str) -> StrategyVersion:
+def get_strategy_or_404(member: Membership, slug: str) -> StrategyVersion:
     """The newest version of a strategy that the member's project can use, or 404."""
-    version = catalogue.find(member.project, slug)
+    version = catalogue.find_version(member.project, slug)
     if version is None:
         raise Http404
     return version
 
 
-def _in_words(project: Project, version: StrategyVersion) -> dict[str, Any]:
+def _version_context(project: Project, version: StrategyVersion) -> dict[str, Any]:
     """A version as its page describes it, with the metrics of the task type if it takes those."""
     asked, misfit = version.strategy(), ""
     try:
-        metrics = previewing.in_project(project, version).metrics
+        metrics = previewing.build_project_strategy(project, version).metrics
     except Refused as problem:
         metrics, misfit = asked.metrics, str(problem)
     return {
         "strategy": asked,
         "metrics": metrics,
         "misfit": misfit,
-        "frame": described.FRAMES[asked.frame],
-        "offers": described.offers(asked),
-        "decides": described.decides(asked),
-        "reads": described.reads(asked),
+        "frame": described.FRAME_DESCRIPTIONS[asked.frame],
+        "offers": described.describe_answers(asked),
+        "decides": described.describe_decision(asked),
+        "reads": described.describe_parsing(asked),
         "steps": [asked.step(number) for number in range(asked.last_step + 1)],
     }
 
 
-def _numbered(
+def _select_version(
     versions: list[StrategyVersion], wanted: str, newest: StrategyVersion
 ) -> StrategyVersion:
     if not wanted:
@@ -118,7 +118,7 @@ def _numbered(
     raise Http404
 
 
-def _compared(request: HttpRequest, versions: list[StrategyVersion]) -> dict[str, Any]:
+def _comparison_context(request: HttpRequest, versions: list[StrategyVersion]) -> dict[str, Any]:
     """The two versions that the address names, and how their texts differ.
 
     What a strategy was copied from can be compared with it, too.
@@ -129,5 +129,5 @@ def _compared(request: HttpRequest, versions: list[StrategyVersion]) -> dict[str
     old, new = (known.get(request.GET.get(name, "")) for name in ("old", "new"))
     if old is None or new is None:
         return {}
-    texts = (catalogue.source_of(old), catalogue.source_of(new))
+    texts = (catalogue.get_source(old), catalogue.get_source(new))
     return {"old": old, "new": new, "compared": diffing.compare(*texts)}

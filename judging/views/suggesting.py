@@ -11,18 +11,18 @@ from annotation import access
 from annotation.views.painting import HtmxRequest
 from judging.errors import Refused
 from judging.making import suggesting
-from judging.views.runs import found, paint
+from judging.views.runs import get_run_or_404, render_run
 
 
 @require_POST
 @login_required
-def take(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
+def take_suggestions(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
     """Keep the suggestions of a run, and lead to where people take them."""
     member = access.member_for(request, slug, right="manage")
-    run = found(member, number)
+    run = get_run_or_404(member, number)
     try:
-        taken = suggesting.take(run, access.seated(member))
+        taken = suggesting.store_suggestions(run, access.ensure_membership(member))
     except Refused as refused:
-        return paint(request, member, run, problem=str(refused))
+        return render_run(request, member, run, problem=str(refused))
     messages.success(request, f"{taken.suggested} prompts suggested, {taken.new} anew.")
     return redirect(f"{reverse('abilities', args=[slug])}?which=suggested")

@@ -17,7 +17,7 @@ from annotation.models import (
     Slot,
     Stage,
 )
-from annotation.submissions import Said
+from annotation.submissions import SubmittedAnswers
 from tests.builders import make_item, make_member, make_project, make_slot, say, take
 
 pytestmark = pytest.mark.django_db
@@ -34,19 +34,19 @@ def disputed(judge: Membership, *choices: str, **values: Any) -> Item:
     for choice in choices or ("valid", "invalid"):
         member = make_member(judge.project)
         while (offer := take(member)).item != item:
-            queue.skip(member, offer.shown)
+            queue.skip_item(member, offer.shown)
         say(member, offer, choice, comment=f"It is {choice}.", seconds=12.0)
     return item
 
 
 def shown(member: Membership, item: Item) -> cases.Case:
-    return cases.show(member, Item.objects.get(pk=item.pk), now=timezone.now())
+    return cases.open_case(member, Item.objects.get(pk=item.pk), now=timezone.now())
 
 
 def decide(member: Membership, item: Item, choice: str = "valid", **values: Any) -> Label:
     case = shown(member, item)
     assert case.offer, case.barred
-    said = Said({"choice": choice}, values.pop("comment", "The second label is right."))
+    said = SubmittedAnswers({"choice": choice}, values.pop("comment", "The second label is right."))
     known = {"why": "slip", "now": timezone.now(), **values}
     return cases.decide(member, case.offer.shown, said, **known)
 
@@ -57,7 +57,7 @@ def standing(item: Item) -> Resolution:
 
 def test_an_item_that_people_disagree_on_waits_for_a_decision(judge: Membership) -> None:
     item = disputed(judge)
-    [row] = cases.rows(judge, cases.waiting(judge.project))
+    [row] = cases.list_waiting(judge, cases.waiting_slots(judge.project))
     assert (row.item, row.slot.reason, row.missing) == (item, Reason.DISPUTED, 0)
 
 
@@ -78,7 +78,7 @@ def test_a_decision_becomes_the_resolution(judge: Membership) -> None:
     assert (resolution.source, resolution.member) == ("adjudicated", judge)
     assert (resolution.reason, resolution.comment) == ("ambiguous", "The second label is right.")
     assert (label.stage, label.counted, label.informed) == (Stage.ADJUDICATE, True, True)
-    assert not cases.waiting(judge.project).exists()
+    assert not cases.waiting_slots(judge.project).exists()
 
 
 @pytest.mark.parametrize("why, needed", [("", "Choose why"), ("mood", "no reason")])
@@ -91,7 +91,7 @@ def test_a_decision_says_why_people_disagreed(judge: Membership, why: str, neede
 
 def test_where_people_agree_no_reason_is_needed(judge: Membership) -> None:
     item = disputed(judge, "valid", "valid")
-    cases.ask(judge, item, now=timezone.now())
+    cases.request_decision(judge, item, now=timezone.now())
     decide(judge, item, "invalid", why="")
     assert standing(item).value == "invalid"
 
@@ -112,7 +112,7 @@ def test_a_decision_of_another_is_opened_again_on_request(judge: Membership) -> 
     case = shown(other, item)
     assert case.offer is None
     assert "judge has decided" in case.barred
-    cases.ask(other, item, now=timezone.now())
+    cases.request_decision(other, item, now=timezone.now())
     assert standing(item).value == "valid"  # until there is another decision
     decide(other, item, "invalid")
     assert (standing(item).value, standing(item).member) == ("invalid", other)
@@ -129,7 +129,7 @@ def test_labels_that_come_later_do_not_change_a_decision(judge: Membership) -> N
 def test_undoing_a_decision_brings_the_case_back(judge: Membership) -> None:
     item = disputed(judge)
     decide(judge, item)
-    queue.undo(judge, stage=Stage.ADJUDICATE)
+    queue.undo_label(judge, stage=Stage.ADJUDICATE)
     assert not Resolution.objects.current().filter(item=item).exists()
     assert Slot.objects.get(item=item, stage=Stage.ADJUDICATE).state == "held"
 
@@ -137,21 +137,21 @@ def test_undoing_a_decision_brings_the_case_back(judge: Membership) -> None:
 def test_a_decision_that_anothers_took_the_place_of_is_not_taken_back(judge: Membership) -> None:
     item, other = disputed(judge), make_member(judge.project, "adjudicator")
     decide(judge, item, "valid")
-    cases.ask(other, item, now=timezone.now())
+    cases.request_decision(other, item, now=timezone.now())
     decide(other, item, "invalid")
-    assert cases.last_decided(judge) is None
-    assert cases.take_back(judge, now=timezone.now()) is None
+    assert cases.last_decision(judge) is None
+    assert cases.undo_decision(judge, now=timezone.now()) is None
     assert standing(item).value == "invalid"
 
 
 def test_what_was_decided_and_taken_back_comes_back_with_its_reason(judge: Membership) -> None:
     item = disputed(judge)
     decide(judge, item, "invalid", why="ambiguous")
-    assert cases.take_back(judge, now=timezone.now()) == item
+    assert cases.undo_decision(judge, now=timezone.now()) == item
     case = shown(judge, item)
     previous = case.offer and case.offer.previous
     assert previous
-    assert (previous.choice, adjudicating.why_of(previous)) == ("invalid", "ambiguous")
+    assert (previous.choice, adjudicating.disagreement_reason(previous)) == ("invalid", "ambiguous")
 
 
 def test_a_case_is_one_persons_at_a_time(judge: Membership) -> None:
@@ -175,7 +175,7 @@ def test_who_labelled_an_item_leaves_it_to_another(judge: Membership) -> None:
     assert shown(judge, item).offer  # nobody else is there to decide it
     make_member(judge.project, "adjudicator", "second judge")
     assert "Leave it to second judge" in shown(judge, item).barred
-    assert cases.next_key(judge, timezone.now()) is None
+    assert cases.next_case_key(judge, timezone.now()) is None
 
 
 def test_a_stale_page_cannot_decide_for_who_labelled_it(judge: Membership) -> None:
@@ -185,7 +185,7 @@ def test_a_stale_page_cannot_decide_for_who_labelled_it(judge: Membership) -> No
     case = shown(judge, item)
     assert case.offer
     make_member(judge.project, "adjudicator")
-    said = Said({"choice": "valid"})
+    said = SubmittedAnswers({"choice": "valid"})
     with pytest.raises(Refused, match="Leave it to"):
         cases.decide(judge, case.offer.shown, said, why="slip", now=timezone.now())
 
@@ -203,25 +203,25 @@ def test_disputed_items_come_first_then_contested_expert_gold_and_requested(
     for reason in [*reasons, Reason.CONTESTED]:
         make_slot(make_item(judge.project, str(reason), slots=0), stage="adjudicate", reason=reason)
     order = ["disputed", "contested", "expert", "gold-error", "requested"]
-    assert [slot.item.key for slot in cases.waiting(judge.project)] == order
-    assert list(cases.counts(judge.project)) == order
-    assert cases.next_key(judge, timezone.now()) == "disputed"
-    assert [slot.item.key for slot in cases.waiting(judge.project, "expert")] == ["expert"]
+    assert [slot.item.key for slot in cases.waiting_slots(judge.project)] == order
+    assert list(cases.count_waiting(judge.project)) == order
+    assert cases.next_case_key(judge, timezone.now()) == "disputed"
+    assert [slot.item.key for slot in cases.waiting_slots(judge.project, "expert")] == ["expert"]
 
 
 def test_the_list_tells_how_many_labels_are_still_missing(judge: Membership) -> None:
     item = make_item(judge.project, slots=3)
     say(member := make_member(judge.project), take(member), "valid")
-    cases.ask(judge, item, now=timezone.now())
-    [row] = cases.rows(judge, cases.waiting(judge.project))
+    cases.request_decision(judge, item, now=timezone.now())
+    [row] = cases.list_waiting(judge, cases.waiting_slots(judge.project))
     assert row.missing == 2
 
 
 def test_a_request_can_be_taken_back_until_somebody_begins(judge: Membership) -> None:
     item = disputed(judge, "valid", "valid")
-    cases.ask(judge, item, now=timezone.now())
+    cases.request_decision(judge, item, now=timezone.now())
     assert cases.withdraw_request(judge, item)
-    cases.ask(judge, item, now=timezone.now())
+    cases.request_decision(judge, item, now=timezone.now())
     assert Slot.objects.filter(item=item, stage=Stage.ADJUDICATE).count() == 1
     shown(judge, item)
     assert not cases.withdraw_request(judge, item)
@@ -231,7 +231,7 @@ def test_a_request_can_be_taken_back_until_somebody_begins(judge: Membership) ->
 def test_what_is_known_of_an_item_is_not_decided(judge: Membership, purpose: str) -> None:
     item = make_item(judge.project, purpose=purpose, slots=0)
     with pytest.raises(Refused, match="known answer"):
-        cases.ask(judge, item, now=timezone.now())
+        cases.request_decision(judge, item, now=timezone.now())
 
 
 def test_blind_answers_stand_beside_the_label(judge: Membership) -> None:
@@ -239,9 +239,9 @@ def test_blind_answers_stand_beside_the_label(judge: Membership) -> None:
     judge.project.save()
     item = make_item(judge.project)
     member = make_member(judge.project)
-    queue.label(member, take(member).shown, Said({"error": "no"}))
+    queue.store_label(member, take(member).shown, SubmittedAnswers({"error": "no"}))
     say(member, take(member), "valid")
-    cases.ask(judge, item, now=timezone.now())
+    cases.request_decision(judge, item, now=timezone.now())
     [said] = shown(judge, item).said
     assert said.blind
     assert said.blind.answers == {"error": False}
@@ -250,8 +250,8 @@ def test_blind_answers_stand_beside_the_label(judge: Membership) -> None:
 def test_a_decision_is_not_asked_again_by_a_route(judge: Membership) -> None:
     item = make_item(judge.project, slots=3)
     say(member := make_member(judge.project), take(member), "valid")
-    cases.ask(judge, item, now=timezone.now())
+    cases.request_decision(judge, item, now=timezone.now())
     decide(judge, item, "valid")
     other = make_member(judge.project)
     say(other, take(other), "not-sure")
-    assert not cases.waiting(judge.project).exists()
+    assert not cases.waiting_slots(judge.project).exists()

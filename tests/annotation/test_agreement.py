@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from annotation import known, probing
 from annotation.leads import agreeing, agreement
-from annotation.leads.agreement import Agreement, Row
-from annotation.memory import memory
+from annotation.leads.agreement import Agreement, AgreementRow
+from annotation.memory import process_cache
 from annotation.models import ApiToken, Item, Label, Mark, Membership, Project, Slot, Stage
 from stats import bootstrap
 from tests.builders import (
@@ -42,7 +42,7 @@ _numbers = count(101)  # beyond the slots that items come with
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
-    memory.clear()
+    process_cache.clear()
 
 
 @pytest.fixture
@@ -94,11 +94,11 @@ def give(
 
 
 def measured(project: Project, field: str = "choice", category: str = "") -> Agreement:
-    question = next(one for one in agreeing.questions(project) if one.name == field)
-    return agreement.measure(project, question, category)
+    question = next(one for one in agreeing.list_questions(project) if one.name == field)
+    return agreement.measure_agreement(project, question, category)
 
 
-def row(found: Agreement, measure: str, *people: str) -> Row:
+def row(found: Agreement, measure: str, *people: str) -> AgreementRow:
     [one] = [r for r in found.rows if (r.measure, r.people) == (measure, people)]
     return one
 
@@ -135,7 +135,7 @@ def test_figures_have_intervals_from_ten_clusters_on(project: Project) -> None:
     assert alpha.reason == ""
     items[0].cluster = items[1].cluster
     items[0].save()
-    memory.clear()
+    process_cache.clear()
     alpha = row(measured(project), "alpha-nominal")
     assert (alpha.low, alpha.high, alpha.reason) == (None, None, "under 10 clusters")
     assert row(measured(project), "percent").low is not None
@@ -214,11 +214,11 @@ def test_an_ordinal_choice_is_measured_by_the_order_of_its_options() -> None:
         "effect", "Effect", "ordinal", (("none", "None"), ("little", "A little"), ("lot", "A lot"))
     )
     said = [
-        agreeing.Said(1, "a", "ann", {"effect": "none"}),
-        agreeing.Said(1, "a", "ben", {"effect": "lot"}),
-        agreeing.Said(2, "b", "ann", {"effect": "not-sure"}),
+        agreeing.PersonAnswers(1, "a", "ann", {"effect": "none"}),
+        agreeing.PersonAnswers(1, "a", "ben", {"effect": "lot"}),
+        agreeing.PersonAnswers(2, "b", "ann", {"effect": "not-sure"}),
     ]
-    found = agreeing.answers(question, said)
+    found = agreeing.build_matrix(question, said)
     assert found.ordered is not None
     assert found.ordered.codes.tolist() == [[0, 2], [-1, -1]]
     assert not found.has_numbers
@@ -239,9 +239,9 @@ def test_points_have_a_total_where_every_metric_has_its_points() -> None:
 
 def test_several_choices_at_once_agree_only_as_a_whole() -> None:
     question = agreeing.Question("types", "Types", "nominal", (("a", "A"), ("b", "B")))
-    said = [agreeing.Said(1, "x", "ann", {"types": ["a", "b"]})]
-    said.append(agreeing.Said(1, "x", "ben", {"types": ["a"]}))
-    assert agreeing.answers(question, said).names == ("a", "b", "a + b")
+    said = [agreeing.PersonAnswers(1, "x", "ann", {"types": ["a", "b"]})]
+    said.append(agreeing.PersonAnswers(1, "x", "ben", {"types": ["a"]}))
+    assert agreeing.build_matrix(question, said).names == ("a", "b", "a + b")
 
 
 # Whose labels
@@ -354,7 +354,7 @@ def test_a_known_answer_that_was_mended_decides_here_and_among_the_silent_checks
     later = timezone.now() + timedelta(minutes=1)
     known.set_answer(project, item, "probe", {"choice": "valid"}, "It is.", None, now=later)
     assert row(measured(project), "against-known", "ann").value == 1
-    assert [result.right for result in probing.results(project)] == [1]
+    assert [result.right for result in probing.load_results(project)] == [1]
 
 
 # Empty and constant
@@ -404,7 +404,7 @@ def test_the_same_labels_give_the_same_interval_anywhere(project: Project) -> No
     for item, said in zip(items, TEN, strict=True):
         for member, choice in zip(Membership.objects.order_by("alias"), said, strict=True):
             make_label(item, member, choice)
-    memory.clear()
+    process_cache.clear()
     assert measured(project).rows == first
 
 
@@ -500,8 +500,8 @@ def test_the_command_prints_the_table_without_silent_checks(people: Cast, capsys
 
 def test_a_number_of_the_matrix_leads_to_its_items_and_that_is_noted(people: Cast) -> None:
     first, second = "ann", "<b>ben</b>"
-    [question] = agreeing.questions(people.project)[:1]
-    cells = agreement.measure(people.project, question).cells
+    [question] = agreeing.list_questions(people.project)[:1]
+    cells = agreement.measure_agreement(people.project, question).cells
     cell = next(one for one in cells if one.said == ("valid", "invalid"))
     a, b = cell.people
     query = urlencode({"a": a, "b": b, "row": "valid", "column": "invalid"})

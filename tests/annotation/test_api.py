@@ -276,7 +276,7 @@ def test_where_people_rate_a_resolution_is_named_by_its_numbers() -> None:
 def test_labels_are_listed_with_their_history_and_without_their_stage(people: Cast) -> None:
     make_item(people.project, "a"), make_item(people.project, "b")
     say(people.annotator, take(people.annotator))
-    queue.undo(people.annotator)
+    queue.undo_label(people.annotator)
     caller = Caller(people.researcher)
     [listed] = caller.get("labels", query="?item=a").json()["results"]
     assert (listed["annotator"], listed["current"]) == (people.annotator.alias, False)

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from annotation import assigning, importing, queue, tasktypes
 from annotation.models import Item, Membership, Project, Reason, Resolution, Slot
-from annotation.submissions import Said
+from annotation.submissions import SubmittedAnswers
 from formats.rows import Row
 from tests.builders import TEXTS, make_item, make_member, make_project, make_resolution, say, take
 
@@ -27,7 +27,7 @@ def member(lead: Membership) -> Membership:
 
 
 def reserve(lead: Membership, items: list[Item], *members: Membership, **values: Any) -> Any:
-    return assigning.reserve(lead, items, members, now=timezone.now(), **values)
+    return assigning.reserve_slots(lead, items, members, now=timezone.now(), **values)
 
 
 def places(item: Item) -> list[tuple[str, str]]:
@@ -74,22 +74,24 @@ def test_who_has_worked_on_an_item_gets_no_place_of_it(
 def test_naming_twice_is_naming_once(lead: Membership, member: Membership) -> None:
     item = make_item(lead.project, slots=2)
     reserve(lead, [item], member), reserve(lead, [item], member)
-    assert [(row.member, row.count) for row in assigning.reserved(lead.project)] == [(member, 1)]
+    assert [(row.member, row.count) for row in assigning.list_reserved(lead.project)] == [
+        (member, 1)
+    ]
 
 
 def test_items_are_shared_out_in_turn(lead: Membership, member: Membership) -> None:
     items = [make_item(lead.project) for _ in range(4)]
     other = make_member(lead.project)
     reserve(lead, items, member, other, share_out=True)
-    assert {row.count for row in assigning.reserved(lead.project)} == {2}
+    assert {row.count for row in assigning.list_reserved(lead.project)} == {2}
     assert Slot.objects.count() == 4
 
 
 def test_what_is_taken_back_is_everybodys_again(lead: Membership, member: Membership) -> None:
     item, other = make_item(lead.project), make_member(lead.project)
     reserve(lead, [item], member, other)
-    assert assigning.take_back(lead, member) == 1
-    assert assigning.take_back(lead, other) == 1
+    assert assigning.release_reserved(lead, member) == 1
+    assert assigning.release_reserved(lead, other) == 1
     assert places(item) == [("", "open"), (Reason.NAMED, "closed")]
     assert take(make_member(lead.project)).item == item
 
@@ -101,7 +103,7 @@ def test_what_is_taken_back_finds_also_those_who_are_past_it(
     make_item(lead.project)
     reserve(lead, [kept], member)
     say(other, take(other))
-    assigning.take_back(lead, member)
+    assigning.release_reserved(lead, member)
     assert take(other).item == kept
 
 
@@ -109,7 +111,7 @@ def test_an_item_that_the_person_holds_stays_theirs(lead: Membership, member: Me
     make_item(lead.project)
     reserve(lead, [Item.objects.get()], member)
     offer = take(member)
-    assert assigning.take_back(lead, member) == 0
+    assert assigning.release_reserved(lead, member) == 0
     assert say(member, offer).counted
 
 
@@ -152,15 +154,15 @@ def test_an_unknown_priority_is_a_mistake(lead: Membership) -> None:
 def test_a_share_of_items_gets_more_labels_always_the_same_ones(lead: Membership) -> None:
     project = make_project("shared", share_percent=20, share_overlap=3)
     keys = [f"item-{number}" for number in range(1000)]
-    drawn = {key for key in keys if assigning.in_share(project, key)}
+    drawn = {key for key in keys if assigning.is_in_share(project, key)}
     # 1,000 draws at 0.2: mean 200, sd 12.6; four of them either side.
     assert 150 < len(drawn) < 250
     project.share_percent = 40
-    assert drawn < {key for key in keys if assigning.in_share(project, key)}
+    assert drawn < {key for key in keys if assigning.is_in_share(project, key)}
     project.share_percent, item = 100, Item(project=project, key="x", position=1)
-    assert [slot.reason for slot in assigning.slots_for(project, item)] == ["", "share", "share"]
+    assert [slot.reason for slot in assigning.build_slots(project, item)] == ["", "share", "share"]
     project.share_percent = 0
-    assert len(assigning.slots_for(project, item)) == 1
+    assert len(assigning.build_slots(project, item)) == 1
 
 
 def test_items_of_the_share_get_their_places_when_they_are_imported(lead: Membership) -> None:
@@ -168,10 +170,10 @@ def test_items_of_the_share_get_their_places_when_they_are_imported(lead: Member
     lead.project.save()
     values = TEXTS | {"category": "number-errors"}
     rows = [Row("f", line, values | {"key": f"item-{line}"}) for line in range(20)]
-    drafts = importing.check(rows, tasktypes.of_project(lead.project))
-    assert importing.store(lead.project, drafts).new == 20
+    drafts = importing.parse_items(rows, tasktypes.load_task_type(lead.project))
+    assert importing.store_items(lead.project, drafts).new == 20
     for item in Item.objects.all():
-        assert len(places(item)) == (3 if assigning.in_share(lead.project, item.key) else 1)
+        assert len(places(item)) == (3 if assigning.is_in_share(lead.project, item.key) else 1)
     assert assigning.apply_overlap(lead.project, now=timezone.now()) == 0
 
 
@@ -198,7 +200,7 @@ def test_settings_that_are_in_force_already_change_nothing(lead: Membership) -> 
 def test_items_that_ask_for_no_work_get_none(lead: Membership, member: Membership) -> None:
     make_item(lead.project)
     answers = {"choice": "not-sure", "reason": "question-unclear"}  # which takes the item out
-    queue.label(member, take(member).shown, Said(answers))
+    queue.store_label(member, take(member).shown, SubmittedAnswers(answers))
     accepted = make_item(lead.project, slots=0)
     make_resolution(accepted)
     make_item(lead.project, slots=0, duplicate_of=accepted)
@@ -230,12 +232,12 @@ def test_items_that_get_more_places_are_read_in_parts_each_to_its_end(
     lead: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where SQLite still reads, whoever writes next is refused once somebody else wrote."""
-    monkeypatch.setattr(assigning, "LOOKED_AT", 2)
+    monkeypatch.setattr(assigning, "ITEMS_PER_STEP", 2)
     for _ in range(3):
         make_item(lead.project)
     lead.project.overlap = 2
     with CaptureQueriesContext(connection) as asked:
-        steps = assigning.in_line(lead.project, now=timezone.now())
+        steps = assigning.resize_items(lead.project, now=timezone.now())
         assert sum(step.changed for step in steps) == 3
     reads = [query["sql"] for query in asked if "LIMIT 2" in query["sql"]]
     assert len(reads) == 3  # two, one, and that there is no more

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation import auditing, members, queue
-from annotation.auditing import Asked, Change
+from annotation.auditing import AuditChange, AuditSearch
 from annotation.errors import Refused
 from annotation.models import Account, ApiToken, Event, Mark, Membership
 from tests.builders import Cast, cast, make_item, make_project, say, take
@@ -44,9 +44,9 @@ def happened(people: Cast, subject: str, at: datetime) -> Event:
 
 def test_a_change_is_told_in_words_with_what_was_before(people: Cast) -> None:
     members.suspend(people.lead, people.annotator)
-    [told] = auditing.page(auditing.search(people.project, Asked())).entries
+    [told] = auditing.load_page(auditing.search_events(people.project, AuditSearch())).entries
     assert (told.who, told.kind, told.event.subject) == ("lead", "member", "annotator")
-    assert told.changes == (Change("state", "active", "suspended"),)
+    assert told.changes == (AuditChange("state", "active", "suspended"),)
     page = page_of(people)
     assert "suspended" in page
     assert "{" not in page[page.index("<main") : page.index("</main")]
@@ -55,8 +55,8 @@ def test_a_change_is_told_in_words_with_what_was_before(people: Cast) -> None:
 def test_what_is_no_change_is_told_as_it_is(people: Cast) -> None:
     data = {"new": 3, "bad": 0, "kept": True, "people": ["ada", "ben"], "note": "", "n": {"a": 1}}
     Event.record("import", "p", project_id=people.project.pk, member_id=None, **data)
-    [told] = auditing.page(auditing.search(people.project, Asked())).entries
-    assert told.who == auditing.NOBODY
+    [told] = auditing.load_page(auditing.search_events(people.project, AuditSearch())).entries
+    assert told.who == auditing.NO_MEMBER
     said = {change.name: change.new for change in told.changes}
     assert said == {
         "new": "3",
@@ -69,7 +69,7 @@ def test_what_is_no_change_is_told_as_it_is(people: Cast) -> None:
 
 def test_what_is_gone_is_told_as_nothing(people: Cast) -> None:
     event = Event(kind="undo", subject="a", data={"old": {"choice": "valid"}, "new": {}})
-    assert list(auditing.told(event)) == [Change("choice", "valid", "nothing")]
+    assert list(auditing.describe_changes(event)) == [AuditChange("choice", "valid", "nothing")]
 
 
 def test_a_label_a_change_of_it_and_what_follows_are_on_record(people: Cast) -> None:
@@ -80,11 +80,11 @@ def test_a_label_a_change_of_it_and_what_follows_are_on_record(people: Cast) -> 
     made = last("resolution")
     assert (made.subject, made.member, made.old) == (item.key, None, {})
     assert made.new == {"resolution": "valid", "by": "first label", "from": "labels"}
-    say(people.annotator, queue.reopen(people.annotator, item.key), "invalid")
+    say(people.annotator, queue.reopen_item(people.annotator, item.key), "invalid")
     assert last("label").old == {"choice": "valid", "revision": 1}
     assert last("resolution").old["resolution"] == "valid"
     assert last("resolution").new["resolution"] == "invalid"
-    queue.undo(people.annotator)
+    queue.undo_label(people.annotator)
     assert (last("undo").old, last("undo").new) == ({"choice": "invalid"}, {})
     assert (last("resolution").old["resolution"], last("resolution").new) == ("invalid", {})
 
@@ -120,9 +120,9 @@ def test_pages_follow_each_other_without_a_gap_also_within_a_moment(people: Cast
     at = datetime(2026, 3, 1, tzinfo=UTC)
     for number in range(7):
         happened(people, f"run {number}", at)
-    found, seen, after = auditing.search(people.project, Asked()), [], ""
+    found, seen, after = auditing.search_events(people.project, AuditSearch()), [], ""
     while True:
-        page = auditing.page(found, after, size=3)
+        page = auditing.load_page(found, after, size=3)
         seen += [entry.event.subject for entry in page.entries]
         after = page.older
         if not after:
@@ -134,7 +134,7 @@ def test_pages_follow_each_other_without_a_gap_also_within_a_moment(people: Cast
 def test_a_place_that_no_page_gave_is_refused_in_words(people: Cast, after: str) -> None:
     happened(people, "run 1", datetime(2026, 3, 1, tzinfo=UTC))
     with pytest.raises(Refused, match="Begin with the newest"):
-        auditing.page(auditing.search(people.project, Asked()), after)
+        auditing.load_page(auditing.search_events(people.project, AuditSearch()), after)
     client = browser_of(people.lead.account)
     answer = client.get(reverse("audit", args=[people.project.slug]), {"after": after})
     assert answer.status_code == 422

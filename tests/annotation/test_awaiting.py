@@ -22,7 +22,7 @@ from annotation import (
 )
 from annotation.errors import Refused
 from annotation.models import Item, Membership, Project, Slot
-from annotation.submissions import Said
+from annotation.submissions import SubmittedAnswers
 from formats.rows import Row
 from tests.builders import make_member, make_project, make_revision, take
 from tests.judging.builders_judging import api_client
@@ -48,16 +48,18 @@ def member(project: Project) -> Membership:
     return make_member(project)
 
 
-def bring(project: Project, *rows: dict[str, Any], **how: Any) -> importing.Report:
+def bring(project: Project, *rows: dict[str, Any], **how: Any) -> importing.ItemImportReport:
     named = [Row("f", number, {"key": f"p{number}", **row}) for number, row in enumerate(rows)]
-    drafts = importing.check(named, tasktypes.of_project(project), accept=how.get("accept", False))
-    return importing.store(project, drafts, **how)
+    drafts = importing.parse_items(
+        named, tasktypes.load_task_type(project), accept=how.get("accept", False)
+    )
+    return importing.store_items(project, drafts, **how)
 
 
 def answer(item: Item, text: str = "It stores charge.") -> None:
     """What a run of a generator does: a revision that has the gold answer, and then places."""
     make_revision(item, item.revision().texts | {"gold": text})
-    assigning.refill(item, now=timezone.now())
+    assigning.refill_slots(item, now=timezone.now())
 
 
 def page(member: Membership, name: str, *args: str) -> str:
@@ -71,7 +73,7 @@ def test_prompts_without_a_gold_answer_get_no_places_and_the_others_do(project: 
     bring(project, PROMPT, WHOLE, PROMPT | {"gold": " "})
     assert [slot.item.key for slot in Slot.objects.all()] == ["p1"]
     assert "gold" not in Item.objects.get(key="p2").revision().texts
-    assert awaiting.count(project) == 2
+    assert awaiting.count_waiting(project) == 2
 
 
 def test_with_its_gold_answer_an_item_comes_to_people(project: Project, member: Membership) -> None:
@@ -79,7 +81,7 @@ def test_with_its_gold_answer_an_item_comes_to_people(project: Project, member: 
     assert isinstance(queue.next_offer(member), queue.Waiting)
     answer(Item.objects.get())
     assert take(member).item.key == "p0"
-    assert awaiting.count(project) == 0
+    assert awaiting.count_waiting(project) == 0
 
 
 def test_nothing_else_opens_places_of_an_item_that_waits(
@@ -87,12 +89,12 @@ def test_nothing_else_opens_places_of_an_item_that_waits(
 ) -> None:
     bring(project, PROMPT)
     item, now = Item.objects.get(), timezone.now()
-    assigning.refill(item, now=now)
+    assigning.refill_slots(item, now=now)
     project.overlap = 3
     assert assigning.apply_overlap(project, now=now) == 0
-    assert assigning.reserve(lead, [item], [member], now=now).reserved == 0
+    assert assigning.reserve_slots(lead, [item], [member], now=now).reserved == 0
     with pytest.raises(Refused, match="has no 'Gold answer' yet"):
-        cases.ask(lead, item, now=now)
+        cases.request_decision(lead, item, now=now)
     with pytest.raises(Refused, match="has no 'Gold answer' yet"):
         known.set_answer(project, item, "practice", {"verdict": "right"}, "It is.", lead)
     assert not Slot.objects.exists()
@@ -123,18 +125,18 @@ def test_every_page_says_what_waits_and_for_what(
     own = page(member, "project", project.slug)
     assert told in own
     assert "Vet the next item" not in own
-    assert queue.progress(member).at_work == 0
+    assert queue.load_progress(member).at_work == 0
     offered = api_client(member).post(f"/api/v1/projects/{project.slug}/queue/next/").json()
     assert offered["waiting"]["awaiting"] == 10
     assert member.account
-    assert [overview.at_work for overview in reports.overviews(member.account)] == [0]
+    assert [overview.at_work for overview in reports.list_overviews(member.account)] == [0]
 
 
 def test_of_several_left_those_that_wait_are_told_apart(
     project: Project, member: Membership
 ) -> None:
     bring(project, PROMPT, WHOLE)
-    queue.label(member, take(member).shown, Said({"verdict": "right"}))
+    queue.store_label(member, take(member).shown, SubmittedAnswers({"verdict": "right"}))
     project.overlap = 2
     project.save()
     assigning.apply_overlap(project, now=timezone.now())
@@ -147,29 +149,31 @@ def test_correcting_the_awaited_text_is_a_revision_like_any_other(
     project: Project, member: Membership
 ) -> None:
     bring(project, WHOLE)
-    offer = queue.correct(member, take(member).shown, {"gold": "It stores electric charge."})
+    offer = queue.store_correction(
+        member, take(member).shown, {"gold": "It stores electric charge."}
+    )
     assert offer.revision.texts["gold"] == "It stores electric charge."
     with pytest.raises(Refused, match="empty"):
-        queue.correct(member, offer.shown, {"gold": " "})
+        queue.store_correction(member, offer.shown, {"gold": " "})
 
 
 def test_a_task_type_can_wait_only_for_a_text_that_items_may_lack() -> None:
-    definition = tasktypes.definitions()["gold-verification"]
+    definition = tasktypes.load_definitions()["gold-verification"]
     for name, said in (("answer", "no text of the item"), ("prompt", "required = false")):
-        task = tasktypes.from_definition({**definition, "awaits": name, "correctable": ""})
-        [problem] = fitting.problems(task)
+        task = tasktypes.parse_definition({**definition, "awaits": name, "correctable": ""})
+        [problem] = fitting.find_problems(task)
         assert problem.place == ("awaits",)
         assert said in problem.text
-    never = tasktypes.from_definition({**definition, "awaits": ""})
-    assert [problem.place for problem in fitting.problems(never)] == [("correctable",)]
+    never = tasktypes.parse_definition({**definition, "awaits": ""})
+    assert [problem.place for problem in fitting.find_problems(never)] == [("correctable",)]
 
 
 def test_what_items_wait_for_stays_once_there_are_items(project: Project) -> None:
-    source = tasktypes.sources()["gold-verification"]
+    source = tasktypes.load_sources()["gold-verification"]
     without = source.replace('awaits = "gold"\n', "").replace('correctable = "gold"\n', "")
-    assert adapting.read(project, without).task
+    assert adapting.parse_source(project, without).task
     bring(project, PROMPT)
-    [problem] = adapting.read(project, without).problems
+    [problem] = adapting.parse_source(project, without).problems
     assert 'write awaits = "gold"' in problem.text
 
 

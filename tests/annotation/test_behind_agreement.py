@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.leads import agreement, behind
-from annotation.memory import memory
+from annotation.memory import process_cache
 from annotation.models import Mark, Membership, Project
 from tests.annotation.test_agreement import make_label, people_of
 from tests.builders import make_item, make_member, make_project
@@ -30,7 +30,7 @@ SAID = [
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
-    memory.clear()
+    process_cache.clear()
 
 
 @pytest.fixture
@@ -51,10 +51,10 @@ def told(row: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def test_every_figure_leads_to_as_many_items_as_it_rests_on(project: Project) -> None:
-    rows = list(agreement.rows(project))
+    rows = list(agreement.agreement_rows(project))
     assert {row["measure"] for row in rows} == {*agreement.MEASURES, agreement.AGAINST_REST}
     for row in rows:
-        found = behind.positions(project, told(row, "field", "measure", "people"))
+        found = behind.item_positions(project, told(row, "field", "measure", "people"))
         assert len(found) == row["n_items"], row
 
 
@@ -75,18 +75,18 @@ def test_a_figure_leads_to_the_items_it_counts(
     project: Project, measure: str, people: str, places: list[int]
 ) -> None:
     row = {"field": "naturalness", "measure": measure, "people": people}
-    assert behind.positions(project, row) == places
+    assert behind.item_positions(project, row) == places
 
 
 def test_a_cell_of_two_people_leads_to_its_items(project: Project) -> None:
-    rows = list(agreement.confusions(project))
+    rows = list(agreement.confusion_rows(project))
     # Each two share four items.
     assert sum(row["n"] for row in rows) == 3 * 4
     for row in rows:
-        assert len(behind.positions(project, row)) == row["n"]
+        assert len(behind.item_positions(project, row)) == row["n"]
     row = {"field": "naturalness", "choice_a": "1", "choice_b": "2"}
-    assert behind.positions(project, row | {"a": "ann", "b": "bob"}) == [2, 5]
-    assert behind.positions(project, row | {"a": "bob", "b": "ann"}) == []
+    assert behind.item_positions(project, row | {"a": "ann", "b": "bob"}) == [2, 5]
+    assert behind.item_positions(project, row | {"a": "bob", "b": "ann"}) == []
 
 
 def test_several_pairs_meet_either_way_round(project: Project) -> None:
@@ -96,10 +96,10 @@ def test_several_pairs_meet_either_way_round(project: Project) -> None:
     for one, other, _ in met:
         row = {"field": "naturalness", "choice_a": one, "choice_b": other}
         places = sorted(place for x, y, place in met if (x, y) == (one, other))
-        assert behind.positions(project, row) == places
+        assert behind.item_positions(project, row) == places
     # Of pairs that begin with bob, as the table has them: bob and cleo.
     row = {"field": "naturalness", "choice_a": "2", "a": "bob"}
-    assert behind.positions(project, row) == [1, 2]
+    assert behind.item_positions(project, row) == [1, 2]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.leads import agreeing, board, grouping
-from annotation.leads.board import Row
+from annotation.leads.board import BoardRow
 from annotation.models import Item, Membership, Project
 from stats import agreement
 from tests.annotation.test_pace import NOW, give
@@ -23,9 +23,9 @@ def project() -> Project:
     return make_project(overlap=2, claim_check=True, blind_first=True)
 
 
-def rows(project: Project, by: str = "category", **asked: Any) -> list[Row]:
-    [chosen] = [one for one in grouping.choices(project) if one.name == by]
-    return board.measure(project, by=chosen, **asked)
+def rows(project: Project, by: str = "category", **asked: Any) -> list[BoardRow]:
+    [chosen] = [one for one in grouping.list_groupings(project) if one.name == by]
+    return board.measure_board(project, by=chosen, **asked)
 
 
 def resolved(project: Project, value: str = "valid", **values: Any) -> Item:
@@ -82,7 +82,7 @@ def test_in_a_category_that_should_change_no_score_the_share_is_of_score_invaria
     assert (factual.answer, factual.share.value) == ("valid", 0.5)
     assert (unchanged.answer, unchanged.share.value) == ("score-invariant", pytest.approx(2 / 3))
     [mixed] = rows(project, "source_ability")
-    assert (mixed.answer, mixed.share.value) == (board.MEANT, 0.6)
+    assert (mixed.answer, mixed.share.value) == (board.AS_INTENDED, 0.6)
     assert [row.share.value for row in rows(project, value="valid")] == [
         0.5,
         pytest.approx(1 / 3),
@@ -141,9 +141,9 @@ def test_alpha_is_that_of_the_page_of_agreement(project: Project) -> None:
         give(ada, one, item=item), give(ben, other, item=item)
     informed = make_item(project, slots=0)
     give(ada, "valid", item=informed), give(ben, "invalid", item=informed, informed=True)
-    [question, *_] = agreeing.questions(project)
-    said = agreeing.answers(question, agreeing.work(project))
-    expected = agreement.krippendorff(said.nominal).point()
+    [question, *_] = agreeing.list_questions(project)
+    said = agreeing.build_matrix(question, agreeing.load_label_answers(project))
+    expected = agreement.krippendorff_alpha(said.nominal).point()
     found = rows(project)[0].alpha
     # Values: 3 valid, 3 invalid. Do = 2/6, De = 2 x 3 x 3 / (6 x 5): 1 - 0.3333 / 0.6 = 0.4444.
     assert (found.value, found.n) == (pytest.approx(4 / 9), 3)
@@ -158,10 +158,10 @@ def test_alpha_of_a_scale_knows_its_order() -> None:
         for member, number in ((ada, one), (ben, other)):
             answers = {"naturalness": 1, "relatedness": 1, "correctness": number}
             give(member, f"1/1/{number}", item=item, answers=answers)
-    [question] = [one for one in agreeing.questions(project) if one.name == "correctness"]
-    said = agreeing.answers(question, agreeing.work(project))
+    [question] = [one for one in agreeing.list_questions(project) if one.name == "correctness"]
+    said = agreeing.build_matrix(question, agreeing.load_label_answers(project))
     assert said.ordered is not None
-    expected = agreement.krippendorff(said.ordered, "ordinal").point()
+    expected = agreement.krippendorff_alpha(said.ordered, "ordinal").point()
     [row] = rows(project, "task")
     assert row.alpha.value == pytest.approx(expected.value)
 
@@ -219,9 +219,9 @@ def test_the_board_costs_the_same_statements_for_many_items(
     member = make_member(project)
     for _ in range(20):
         make_resolution(give(member).item)
-    by = grouping.choices(project)[0]
+    by = grouping.list_groupings(project)[0]
     with django_assert_num_queries(9):
-        board.measure(project, by=by)
+        board.measure_board(project, by=by)
 
 
 # --------------------------------------------------------------- page, API, command line

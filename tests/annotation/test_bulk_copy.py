@@ -29,7 +29,7 @@ def item(project: Project, pk: int, **values: Any) -> dict[str, Any]:
 
 def test_a_copied_row_is_as_given_and_else_as_a_new_one() -> None:
     project = builders.make_project()
-    first, second = bulk.ids(Item, 2)
+    first, second = bulk.reserve_ids(Item, 2)
     rows = [item(project, first, category=TEXT), item(project, second, category="")]
     rows[1]["fields"] = '{"told": "é in bytes"}'.encode()
     bulk.copy(Item, rows)
@@ -45,7 +45,7 @@ def test_a_copied_row_is_as_given_and_else_as_a_new_one() -> None:
 def test_ids_are_new_and_nobody_gets_them_again() -> None:
     project = builders.make_project()
     kept = Item.objects.create(project=project, key="kept", position=1).pk
-    given = bulk.ids(Item, 3)
+    given = bulk.reserve_ids(Item, 3)
     assert list(given) == sorted(set(given))
     assert min(given) > kept
     bulk.copy(Item, [item(project, pk) for pk in given])
@@ -54,7 +54,7 @@ def test_ids_are_new_and_nobody_gets_them_again() -> None:
 
 def test_a_row_that_is_there_already_is_a_fault_and_none_is_stored() -> None:
     project = builders.make_project()
-    first, second = bulk.ids(Item, 2)
+    first, second = bulk.reserve_ids(Item, 2)
     rows = [item(project, first), item(project, second, key=f"copied-{first}")]
     with pytest.raises(IntegrityError), transaction.atomic():
         bulk.copy(Item, rows)
@@ -63,7 +63,7 @@ def test_a_row_that_is_there_already_is_a_fault_and_none_is_stored() -> None:
 
 def test_many_rows_cost_one_statement(django_assert_max_num_queries: Any) -> None:
     project = builders.make_project()
-    given = bulk.ids(Item, 100)
+    given = bulk.reserve_ids(Item, 100)
     with django_assert_max_num_queries(2):
         bulk.copy(Item, [item(project, pk) for pk in given])
         bulk.copy(Item, [])
@@ -74,12 +74,12 @@ def test_keys_are_found_by_their_index_among_thousands() -> None:
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has no costs to set.")
     project = builders.make_project()
-    bulk.copy(Item, [item(project, pk) for pk in bulk.ids(Item, 20_000)])
+    bulk.copy(Item, [item(project, pk) for pk in bulk.reserve_ids(Item, 20_000)])
     asked = Item.objects.filter(project=project, key__among=[f"new-{n}" for n in range(500)])
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE annotation_item")
     assert "Seq Scan" in asked.explain()
-    bulk.by_index()
+    bulk.prefer_indexes()
     assert "item_key" in asked.explain()
 
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from annotation import cases, mending, queue, seconding
 from annotation.errors import Stale
 from annotation.models import Item, Label, Membership, Project, Resolution, Slot, Stage
-from annotation.submissions import Said
+from annotation.submissions import SubmittedAnswers
 from tests.annotation.test_queue_threads import at_once
 from tests.builders import make_item, make_member, make_project, say, take
 
@@ -26,12 +26,12 @@ def disputed(project: Project, number: int) -> list[Item]:
 
 def decide_until_none_is_left(judge: Membership) -> int:
     done = 0
-    while key := cases.next_key(judge, timezone.now()):
+    while key := cases.next_case_key(judge, timezone.now()):
         item = Item.objects.get(project=judge.project, key=key)
-        case = cases.show(judge, item, now=timezone.now())
+        case = cases.open_case(judge, item, now=timezone.now())
         if case.offer is None:  # somebody else was faster
             continue
-        said = Said({"choice": "valid"})
+        said = SubmittedAnswers({"choice": "valid"})
         cases.decide(judge, case.offer.shown, said, why="slip", now=timezone.now())
         done += 1
     return done
@@ -39,9 +39,11 @@ def decide_until_none_is_left(judge: Membership) -> int:
 
 def confirm_until_none_is_left(member: Membership) -> int:
     done = 0
-    while isinstance(case := seconding.take(member, now=timezone.now()), seconding.Verification):
+    while isinstance(
+        case := seconding.take_next(member, now=timezone.now()), seconding.Verification
+    ):
         of, now = case.first.submission, timezone.now()
-        seconding.confirm(member, case.offer.shown, Said({}), of=of, now=now)
+        seconding.confirm(member, case.offer.shown, SubmittedAnswers({}), of=of, now=now)
         done += 1
     return done
 
@@ -84,7 +86,9 @@ def test_a_gold_answer_is_mended_while_people_label() -> None:
                 continue
 
     def mend(_: Membership) -> None:
-        mending.mend(judge, item_key=items[0].key, revision=1, gold=["Eight."], now=timezone.now())
+        mending.correct_gold(
+            judge, item_key=items[0].key, revision=1, gold=["Eight."], now=timezone.now()
+        )
 
     at_once(*(lambda one=one: label(one) for one in people), lambda: mend(judge))
     for member in people:

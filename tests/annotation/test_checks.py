@@ -5,13 +5,13 @@ from django.core.checks import run_checks
 
 from annotation import checks, tasktypes, taxonomy
 
-DEFINITION = tasktypes.definitions()["perturbation-vetting"]
-TASK = tasktypes.from_definition(DEFINITION)
+DEFINITION = tasktypes.load_definitions()["perturbation-vetting"]
+TASK = tasktypes.parse_definition(DEFINITION)
 
 
 def test_the_files_of_the_project_pass_and_are_looked_at_by_every_command() -> None:
     assert run_checks() == []
-    assert checks.problems(TASK) == []
+    assert checks.find_problems(TASK) == []
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_the_files_of_the_project_pass_and_are_looked_at_by_every_command() -> N
     ],
 )
 def test_a_task_type_that_does_not_fit_together_is_named(change: dict, said: str) -> None:
-    [problem] = checks.problems(replace(TASK, **change))
+    [problem] = checks.find_problems(replace(TASK, **change))
     assert said in problem
 
 
@@ -39,5 +39,5 @@ def test_a_broken_taxonomy_is_an_error_of_the_check_and_not_of_the_first_page(
 
 def test_a_broken_task_type_is_an_error_of_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     odd = {"odd": {**DEFINITION, "correctable": "nothing"}}
-    monkeypatch.setattr(tasktypes, "definitions", lambda: odd)
+    monkeypatch.setattr(tasktypes, "load_definitions", lambda: odd)
     assert [message.id for message in checks.check_task_types()] == ["annotation.E003"]

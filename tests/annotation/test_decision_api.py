@@ -132,7 +132,7 @@ def test_without_an_item_the_comments_are_those_of_all_items_that_one_may_read_a
 def test_the_baseline_is_read(people: Cast) -> None:
     make_resolution(make_item(people.project, slots=0))
     now = timezone.now()
-    baselines.make(people.lead, size=1, raters=1, group="category", seed=1, now=now)
+    baselines.draw_sample(people.lead, size=1, raters=1, group="category", seed=1, now=now)
     say(people.annotator, take(people.annotator))
     found = ask(people.lead, "baseline/")
     assert (found["items"], found["filled"]) == (1, 1)
@@ -142,6 +142,6 @@ def test_the_baseline_is_read(people: Cast) -> None:
 
 def test_a_decision_that_was_asked_for_waits_in_the_list(people: Cast) -> None:
     item = make_item(people.project, slots=3)
-    cases.ask(people.lead, item, now=timezone.now())
+    cases.request_decision(people.lead, item, now=timezone.now())
     [row] = ask(people.lead, "adjudications/")
     assert (row["reason"], row["missing"]) == ("requested", 3)

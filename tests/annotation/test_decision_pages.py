@@ -183,12 +183,12 @@ def test_a_lead_asks_for_a_decision_on_the_items_page(people: Cast) -> None:
     data = {"action": "ask", "back": "item"}
     response = client.post(url("case", people, "a/b"), data)
     assert response["Location"] == url("item", people, "a/b")
-    assert [slot.item for slot in cases.waiting(people.project)] == [item]
+    assert [slot.item for slot in cases.waiting_slots(people.project)] == [item]
     client.get(url("case", people, "a/b"))
     client.post(url("case", people, "a/b"), {"action": "leave"})
     assert Slot.objects.get(stage=Stage.ADJUDICATE).state == "open"
     client.post(url("case", people, "a/b"), {"action": "withdraw"})
-    assert not cases.waiting(people.project).exists()
+    assert not cases.waiting_slots(people.project).exists()
 
 
 def test_a_gold_answer_is_mended_on_the_page_of_the_case(people: Cast) -> None:
@@ -295,7 +295,7 @@ def test_comments_are_a_page_and_a_fragment(people: Cast) -> None:
 
 def test_before_ones_own_label_there_is_nothing_to_read(people: Cast) -> None:
     item = make_item(people.project, "a/b")
-    commenting.say(people.lead, item, "Secret.", now=timezone.now())
+    commenting.add_comment(people.lead, item, "Secret.", now=timezone.now())
     client, address = browser_of(people.annotator), url("comments", people)
     page = body(client.get(f"{address}?item=a/b"))
     assert "once your own label is in" in page
@@ -306,7 +306,7 @@ def test_before_ones_own_label_there_is_nothing_to_read(people: Cast) -> None:
 
 def test_mentions_are_counted_on_every_page_until_they_are_read(people: Cast) -> None:
     item = make_item(people.project, "a/b")
-    commenting.say(people.lead, item, "@annotator, secret.", now=timezone.now())
+    commenting.add_comment(people.lead, item, "@annotator, secret.", now=timezone.now())
     client = browser_of(people.annotator)
     assert "1 mention<" in body(client.get(url("project", people)))
     page = body(client.get(url("mentions", people)))
@@ -318,7 +318,7 @@ def test_mentions_are_counted_on_every_page_until_they_are_read(people: Cast) ->
 
 def test_the_item_page_shows_its_comments(people: Cast) -> None:
     item = make_item(people.project, "a/b")
-    commenting.say(people.lead, item, "An insect has six.", now=timezone.now())
+    commenting.add_comment(people.lead, item, "An insect has six.", now=timezone.now())
     assert "An insect has six." in body(
         browser_of(people.researcher).get(url("item", people, "a/b"))
     )

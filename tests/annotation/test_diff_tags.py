@@ -5,7 +5,7 @@ import re
 import pytest
 
 from annotation.diffing import compare
-from annotation.reading.drawing import Drawing
+from annotation.reading.drawing import DifferenceRenderer
 from annotation.templatetags.diff import (
     changes_of,
     diff_inline,
@@ -55,7 +55,10 @@ def test_signs_that_nobody_sees_get_a_name_and_stay_in_the_text() -> None:
 
 def test_hostile_text_is_escaped_in_every_kind_of_segment() -> None:
     gold, perturbed = "<i>a</i> <script>x</script>", "<i>a</i> <img onerror=y>"
-    for html in (diff_inline(compare(gold, perturbed)), Drawing(compare(gold, perturbed)).sides()):
+    for html in (
+        diff_inline(compare(gold, perturbed)),
+        DifferenceRenderer(compare(gold, perturbed)).sides(),
+    ):
         assert "<script" not in html
         assert "<img" not in html
         assert "<i>" not in html
@@ -72,21 +75,23 @@ def test_a_change_of_white_space_alone_is_made_visible() -> None:
     [("a\nb\nc", "a\nB\nc\nd"), ("", "new\ntext"), ("same", "same"), ("x y z", "")],
 )
 def test_side_by_side_each_side_reads_as_its_text(gold: str, perturbed: str) -> None:
-    cells = re.findall(r"<td[^>]*>(.*?)</td>", Drawing(compare(gold, perturbed)).sides(), re.DOTALL)
+    cells = re.findall(
+        r"<td[^>]*>(.*?)</td>", DifferenceRenderer(compare(gold, perturbed)).sides(), re.DOTALL
+    )
     assert "".join(plain(cell) for cell in cells[::2]) == gold
     assert "".join(plain(cell) for cell in cells[1::2]) == perturbed
 
 
 def test_only_rows_with_a_change_are_marked() -> None:
-    html = Drawing(compare("one\ntwo\n", "one\nthree\n")).sides()
+    html = DifferenceRenderer(compare("one\ntwo\n", "one\nthree\n")).sides()
     rows = html.split("\n<tr")
     assert html.count(" data-changed") == 1
     assert "data-changed" not in rows[0]
 
 
 def test_a_row_whose_changes_fold_says_so() -> None:
-    assert " data-changed data-folds>" in Drawing(compare("a  b\n", "a b\n")).sides()
-    assert " data-changed>" in Drawing(compare("a  b c\n", "a b d\n")).sides()
+    assert " data-changed data-folds>" in DifferenceRenderer(compare("a  b\n", "a b\n")).sides()
+    assert " data-changed>" in DifferenceRenderer(compare("a  b c\n", "a b d\n")).sides()
 
 
 def test_the_pieces_of_a_claim_check_are_the_changes_cut_to_some_words() -> None:

@@ -114,7 +114,7 @@ def test_json_brings_the_same_difference_back(pair: tuple[str, str]) -> None:
 @given(PAIRS)
 def test_rows_lose_nothing_and_hold_one_line_of_each_side(pair: tuple[str, str]) -> None:
     gold, perturbed = pair
-    rows = diffing.rows(diffing.compare(*pair))
+    rows = diffing.align_lines(diffing.compare(*pair))
     assert "".join(piece.text for row in rows for piece in row.gold) == gold
     assert "".join(piece.text for row in rows for piece in row.perturbed) == perturbed
     for row in rows:
@@ -222,7 +222,7 @@ def test_a_difference_of_another_algorithm_is_refused() -> None:
 def sides(gold: str, perturbed: str) -> list[tuple[str, str]]:
     return [
         ("".join(piece.text for piece in row.gold), "".join(piece.text for piece in row.perturbed))
-        for row in diffing.rows(diffing.compare(gold, perturbed))
+        for row in diffing.align_lines(diffing.compare(gold, perturbed))
     ]
 
 
@@ -265,7 +265,7 @@ def test_a_line_for_two_stands_whole_beside_the_second() -> None:
 
 
 def test_rows_tell_the_segment_of_each_piece() -> None:
-    (row,) = diffing.rows(diffing.compare("cat sat", "dog sat"))
+    (row,) = diffing.align_lines(diffing.compare("cat sat", "dog sat"))
     assert [(p.text, p.kind, p.changed, p.number) for p in row.gold] == [
         ("cat", "changed", True, 0),
         (" sat", "equal", False, 1),

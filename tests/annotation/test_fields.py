@@ -6,7 +6,7 @@ import pytest
 from django.http import QueryDict
 
 from annotation import declared, fields
-from annotation.declaring import DeclarationError, Table
+from annotation.declaring import DeclarationError, TomlTable
 from annotation.errors import FieldError
 
 YES_OR_NO = [{"value": "a", "title": "A"}, {"value": "b", "title": "B"}]
@@ -21,7 +21,7 @@ def make(kind: str, **values: Any) -> fields.Field:
         entry.setdefault("choices", ONE_TO_THREE)
     if kind == "edit":
         entry.setdefault("text", "response")
-    return declared.field(Table(entry))
+    return declared.parse_field(TomlTable(entry))
 
 
 # kind, what a form sends, what is stored, what a condition would name
@@ -56,7 +56,7 @@ def test_a_form_and_a_program_store_the_same(
     assert field.said(stored) == said
 
 
-@pytest.mark.parametrize("kind", fields.KINDS)
+@pytest.mark.parametrize("kind", fields.FIELD_KINDS)
 def test_a_form_without_the_field_has_no_answer(kind: str) -> None:
     assert make(kind).from_post(QueryDict("other=1&said=&saidx=2")) is None
 
@@ -134,7 +134,7 @@ def test_digits_are_given_in_order_but_for_keys_that_are_set() -> None:
 def test_a_wrong_declaration_names_the_place_and_the_remedy(change: dict, said: str) -> None:
     entry = {"name": "said", "kind": "choice", "title": "Said", "choices": YES_OR_NO, **change}
     with pytest.raises(DeclarationError) as raised:
-        declared.field(Table(entry, ("fields", 0)))
+        declared.parse_field(TomlTable(entry, ("fields", 0)))
     assert str(raised.value).startswith("field 1")
     assert said in str(raised.value)
 

@@ -10,11 +10,11 @@ from django.template.loader import render_to_string
 from annotation import diffing, tasktypes
 from annotation.forms import LabelForm
 
-FILES = tasktypes.definitions()
+FILES = tasktypes.load_definitions()
 
 
 def drawn(slug: str, answers: dict[str, Any] | None = None, **context: Any) -> str:
-    task = tasktypes.from_definition(FILES[slug])
+    task = tasktypes.parse_definition(FILES[slug])
     context = {"task": task, "answers": answers or {}, "phase": "label", **context}
     return render_to_string("annotation/fields/_form.html", context)
 
@@ -22,7 +22,7 @@ def drawn(slug: str, answers: dict[str, Any] | None = None, **context: Any) -> s
 @pytest.mark.parametrize("slug", FILES)
 def test_every_field_and_option_of_every_task_is_drawn_and_can_be_sent(slug: str) -> None:
     page = drawn(slug)
-    for field in tasktypes.from_definition(FILES[slug]).fields:
+    for field in tasktypes.parse_definition(FILES[slug]).fields:
         assert f'data-field="{field.name}" data-kind="{field.kind}"' in page
         for option in field.options if field.kind != "claim_check" else ():
             assert re.search(rf'name="{field.name}" value="{option.value}"', page)
@@ -81,7 +81,7 @@ def test_each_changed_piece_can_be_checked_against_the_claim() -> None:
 
 
 def test_the_form_is_read_by_its_fields_whatever_stage_it_is_of() -> None:
-    task = tasktypes.from_definition(FILES["perturbation-vetting"])
+    task = tasktypes.parse_definition(FILES["perturbation-vetting"])
     sent = "key=k&item=a&revision=1&choice=not-sure&reason=&claim_check.3=explained&error=yes"
     form = LabelForm(QueryDict(sent), task)
     assert form.answers == {

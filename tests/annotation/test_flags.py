@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation import importing, tables, tasktypes
-from annotation.importing import Report
-from annotation.importing.returned import MOST_FLAGS, Made
+from annotation.importing import ItemImportReport
+from annotation.importing.returned import MAX_FLAGS, DerivedRow
 from annotation.models import Item, Project, Slot
 from formats.rows import Row
 from tests.builders import Cast, cast, make_item, make_project
@@ -26,12 +26,14 @@ def row(key: str, perturbed: str, **values: Any) -> dict[str, Any]:
     return {**said, "perturbed": perturbed, **values}
 
 
-def store(project: Project, *rows: Row) -> Report:
-    return importing.store(project, importing.check(rows, tasktypes.of_project(project)))
+def store(project: Project, *rows: Row) -> ItemImportReport:
+    return importing.store_items(
+        project, importing.parse_items(rows, tasktypes.load_task_type(project))
+    )
 
 
-def made(project: Project, *rows: dict[str, Any]) -> Report:
-    return store(project, *(Made("made", n, one) for n, one in enumerate(rows, start=1)))
+def made(project: Project, *rows: dict[str, Any]) -> ItemImportReport:
+    return store(project, *(DerivedRow("made", n, one) for n, one in enumerate(rows, start=1)))
 
 
 def flags() -> dict[str, list[str]]:
@@ -67,11 +69,11 @@ def test_duplicates_cost_one_query_however_many_rows_and_none_in_a_file() -> Non
     given = [row(f"k{n}", GOLD.replace("eight", str(n))) for n in range(30)]
     assert asked(*(Row("file", n, one) for n, one in enumerate(given))) == 0
     again = [{**one, "key": f"m{n}"} for n, one in enumerate(given)]
-    assert asked(*(Made("made", n, one) for n, one in enumerate(again))) == 1
+    assert asked(*(DerivedRow("made", n, one) for n, one in enumerate(again))) == 1
 
 
 def exported(project: Project) -> list[dict[str, Any]]:
-    return list(tables.items(project))
+    return list(tables.item_rows(project))
 
 
 def test_an_export_brings_its_flags_back() -> None:
@@ -83,7 +85,7 @@ def test_an_export_brings_its_flags_back() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [["<b>"], ["x" * 41], [1], [["a"]], {"a": 1}, ["a"] * (MOST_FLAGS + 1)]
+    "bad", [["<b>"], ["x" * 41], [1], [["a"]], {"a": 1}, ["a"] * (MAX_FLAGS + 1)]
 )
 def test_flags_that_are_none_are_refused(bad: Any) -> None:
     project, other = make_project("one"), make_project("two")

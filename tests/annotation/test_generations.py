@@ -7,12 +7,12 @@ import pytest
 from annotation import generations, jobs, perturbing
 from annotation.errors import FieldError, Refused
 from annotation.models import Event, Item, Job, Slot
-from annotation.perturbing import Wish
-from annotation.vetting import Vetting
+from annotation.perturbing import PerturbRequest
+from annotation.vetting import ReleasePolicy
 from tests.annotation.test_perturbing import FACTS, STORY, bring, row
 from tests.builders import Cast, cast, make_project
 
-WISH = Wish(perturbers=("numbers", "spelling"), seed="s", doses=(1, 2))
+WISH = PerturbRequest(perturbers=("numbers", "spelling"), seed="s", doses=(1, 2))
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ def made() -> list[Item]:
 
 @pytest.mark.django_db
 def test_a_job_makes_what_it_asks_for_and_says_what_came_of_it(people: Cast) -> None:
-    job = generations.want(people.project, WISH, member=people.lead)
-    said = generations.outcome(generations.make(job))
+    job = generations.enqueue(people.project, WISH, member=people.lead)
+    said = generations.summarise_result(generations.make_job_items(job))
     assert said["made"] == {"numbers": 2, "spelling": 2}
     assert (said["new"], said["opened"], said["waiting"], said["problems"]) == (4, 4, 0, [])
     job.refresh_from_db()
     assert (job.done, job.total) == (2, 2)
-    again = generations.outcome(generations.make(job))
+    again = generations.summarise_result(generations.make_job_items(job))
     assert (again["new"], again["unchanged"], again["opened"]) == (0, 4, 0)
     [first, _] = Event.objects.filter(kind="generation").order_by("pk")
     assert (first.member, first.data["seed"], first.data["new"]) == (people.lead, "s", 4)
@@ -47,9 +47,9 @@ def test_a_job_makes_what_it_asks_for_and_says_what_came_of_it(people: Cast) -> 
 @pytest.mark.django_db
 def test_what_is_flagged_is_counted_and_can_be_kept_aside(people: Cast, monkeypatch: Any) -> None:
     monkeypatch.setattr("perturbers.flags.RULES", {"spelling": lambda made: "Odd."})
-    vetting = Vetting(share=100, aside=frozenset({"claim"}))
-    said = generations.outcome(
-        generations.make(generations.want(people.project, WISH, vetting, people.lead))
+    vetting = ReleasePolicy(share=100, aside=frozenset({"claim"}))
+    said = generations.summarise_result(
+        generations.make_job_items(generations.enqueue(people.project, WISH, vetting, people.lead))
     )
     assert said["flagged"] == {"claim": 2}
     assert (said["opened"], said["waiting"]) == (2, 2)
@@ -71,9 +71,9 @@ def test_what_is_flagged_is_counted_and_can_be_kept_aside(people: Cast, monkeypa
     ],
 )
 def test_what_is_out_of_bounds_is_no_job(people: Cast, changed: Any, field: str) -> None:
-    wish = Wish(**{"perturbers": ("numbers",), "seed": "s", **changed})
+    wish = PerturbRequest(**{"perturbers": ("numbers",), "seed": "s", **changed})
     with pytest.raises(FieldError) as refused:
-        generations.want(people.project, wish)
+        generations.enqueue(people.project, wish)
     assert refused.value.field == field
     assert not Job.objects.exists()
 
@@ -81,37 +81,37 @@ def test_what_is_out_of_bounds_is_no_job(people: Cast, changed: Any, field: str)
 @pytest.mark.django_db
 def test_a_project_of_another_task_and_a_share_that_is_none_are_no_job(people: Cast) -> None:
     with pytest.raises(Refused, match="has no gold answers with perturbed ones"):
-        generations.want(make_project(task_type="error-detection"), WISH)
+        generations.enqueue(make_project(task_type="error-detection"), WISH)
     with pytest.raises(FieldError, match="between 0 and 100"):
-        generations.want(people.project, WISH, Vetting(share=101))
+        generations.enqueue(people.project, WISH, ReleasePolicy(share=101))
 
 
 @pytest.mark.django_db
 def test_examples_store_nothing_and_begin_with_one_of_each(people: Cast) -> None:
-    found = perturbing.examples(people.project, WISH, 3)
+    found = perturbing.make_examples(people.project, WISH, 3)
     assert [one.values["perturber"] for one in found] == ["numbers", "spelling", "numbers"]
     assert made() == []
 
 
 @pytest.mark.django_db
 def test_how_many_gold_answers_each_perturber_is_for(people: Cast) -> None:
-    found = perturbing.reach(people.project)
+    found = perturbing.count_golds(people.project)
     assert (found["numbers"], found["spelling"], found["layout"], found["results"]) == (1, 1, 2, 0)
 
 
 @pytest.mark.django_db
 def test_a_worker_makes_what_was_asked_for(people: Cast, in_this_program: None) -> None:
-    job = generations.want(people.project, WISH, member=people.lead)
-    assert generations.work(job.pk)
+    job = generations.enqueue(people.project, WISH, member=people.lead)
+    assert generations.run_job(job.pk)
     job.refresh_from_db()
     assert (job.state, job.message, job.done) == (Job.State.FINISHED, "", 2)
     assert job.result["made"]["new"] == len(made()) == 4
-    assert generations.due(job.created_at) == []
+    assert generations.due_job_ids(job.created_at) == []
 
 
 @pytest.mark.django_db
 def test_one_that_was_cancelled_is_not_begun(people: Cast) -> None:
-    job = generations.want(people.project, WISH, member=people.lead)
-    assert jobs.cancel(job, people.lead)
-    assert not generations.work(job.pk)
+    job = generations.enqueue(people.project, WISH, member=people.lead)
+    assert jobs.cancel_job(job, people.lead)
+    assert not generations.run_job(job.pk)
     assert made() == []

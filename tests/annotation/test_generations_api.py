@@ -39,7 +39,7 @@ def test_items_are_asked_for_made_and_told(
     assert (asked.json()["state"], asked.json()["made"], asked.json()["by"]) == (
         "waiting", None, "perturbers",
     )  # fmt: skip
-    assert generations.work(Job.objects.get().pk)
+    assert generations.run_job(Job.objects.get().pk)
     address = f"/api/v1/projects/{people.project.slug}/generations/"
     said = client.get(f"{address}1/").json()
     assert (said["state"], said["done"], said["total"], said["doses"]) == ("finished", 2, 2, [1, 2])

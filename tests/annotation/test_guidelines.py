@@ -22,9 +22,9 @@ def publish(lead: Membership, text: str, note: str = "", **variants: str) -> int
 
 
 def test_each_change_is_a_version_and_the_last_is_current(lead: Membership) -> None:
-    assert guidelines.current(lead.project) is None
+    assert guidelines.current_version(lead.project) is None
     assert [publish(lead, "Read."), publish(lead, "Read twice.", "twice")] == [1, 2]
-    version = guidelines.current(lead.project)
+    version = guidelines.current_version(lead.project)
     assert version
     assert (version.text, version.note, version.author) == ("Read twice.", "twice", lead)
     assert Event.objects.filter(kind="guidelines").count() == 2
@@ -39,7 +39,7 @@ def test_guidelines_that_say_nothing_are_refused(lead: Membership) -> None:
     with pytest.raises(Refused):
         publish(lead, " \n", maths=" ")
     with pytest.raises(Refused):
-        publish(lead, "x" * (guidelines.LONGEST + 1))
+        publish(lead, "x" * (guidelines.MAX_LENGTH + 1))
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_an_item_has_the_text_for_all_and_that_of_its_kind(
 ) -> None:
     lead.project.guidelines_field = name
     publish(lead, "Read.", maths="Reckon.")
-    version = guidelines.current(lead.project)
+    version = guidelines.current_version(lead.project)
     assert version
     told = guidelines.for_item(version, lead.project, make_item(lead.project, **values))  # type: ignore[arg-type]
     assert (told.text, told.kind) == ("Read.", kind)
@@ -68,11 +68,11 @@ def test_the_kinds_are_those_that_items_have(lead: Membership) -> None:
     for task in ("maths", "history", "maths", 7):
         make_item(lead.project, fields={"task": task})
     make_item(lead.project)
-    assert guidelines.kinds(lead.project) == ["7", "history", "maths"]
+    assert guidelines.variant_values(lead.project) == ["7", "history", "maths"]
     lead.project.guidelines_field = "ability"
-    assert guidelines.kinds(lead.project) == ["factual"]
+    assert guidelines.variant_values(lead.project) == ["factual"]
     lead.project.guidelines_field = 'odd"__name'
-    assert guidelines.kinds(lead.project) == []
+    assert guidelines.variant_values(lead.project) == []
 
 
 def test_a_new_version_is_announced_to_those_who_label_until_they_have_seen_it(
@@ -80,15 +80,15 @@ def test_a_new_version_is_announced_to_those_who_label_until_they_have_seen_it(
 ) -> None:
     annotator = make_member(lead.project)
     reader = make_member(lead.project, role="researcher")
-    assert guidelines.unseen(annotator) is None
+    assert guidelines.unseen_version(annotator) is None
     publish(lead, "Read.")
-    assert guidelines.unseen(annotator)
-    assert guidelines.unseen(reader) is None
-    assert guidelines.unseen(lead) is None  # who wrote it has read it
+    assert guidelines.unseen_version(annotator)
+    assert guidelines.unseen_version(reader) is None
+    assert guidelines.unseen_version(lead) is None  # who wrote it has read it
     guidelines.acknowledge(annotator, 1)
-    assert guidelines.unseen(annotator) is None
+    assert guidelines.unseen_version(annotator) is None
     publish(lead, "Read twice.")
-    assert guidelines.unseen(annotator)
+    assert guidelines.unseen_version(annotator)
 
 
 def test_seen_never_turns_back_nor_runs_ahead(lead: Membership) -> None:
@@ -116,7 +116,7 @@ def test_what_changed_is_shown_part_by_part(lead: Membership) -> None:
     publish(lead, "Read.", maths="Reckon.", old="Gone.")
     publish(lead, "Read.", maths="Reckon twice.", new="Here.")
     older, newer = lead.project.guidelines.all()
-    changes = guidelines.changes(older, newer)
+    changes = guidelines.list_changes(older, newer)
     assert [change.kind for change in changes] == ["maths", "new", "old"]
     assert not any(change.difference.identical for change in changes)
 
@@ -179,9 +179,9 @@ def test_a_lead_previews_and_publishes(lead: Membership) -> None:
     status, shown = send(lead, preview="1", **written)
     assert status == 200
     assert "<strong>both</strong>" in shown
-    assert guidelines.current(lead.project) is None
+    assert guidelines.current_version(lead.project) is None
     assert send(lead, **written)[0] == 302
-    version = guidelines.current(lead.project)
+    version = guidelines.current_version(lead.project)
     assert version
     assert (version.text, version.variants) == ("Read **both**.", {"maths & more": "1"})
 

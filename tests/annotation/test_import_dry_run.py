@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from annotation import importing, tasktypes
-from annotation.importing import Report, items
+from annotation.importing import ItemImportReport, items
 from annotation.models import Item
 from formats.rows import Row
 from tests.builders import TEXTS, make_project
 
-TASK = tasktypes.from_definition(tasktypes.definitions()["perturbation-vetting"])
+TASK = tasktypes.parse_definition(tasktypes.load_definitions()["perturbation-vetting"])
 GOOD = {"category": "entity", **TEXTS}
 # Each with what differs from the row of the same key before.
 ROWS: list[dict[str, Any]] = [
@@ -34,7 +34,7 @@ def rows(*told: dict[str, Any]) -> Iterator[Row]:
     return (Row("f", line, GOOD | values) for line, values in enumerate(told, start=1))
 
 
-def said(report: Report) -> list[Any]:
+def said(report: ItemImportReport) -> list[Any]:
     return [report.new, report.unchanged, report.bad, report.conflicts]
 
 
@@ -45,9 +45,9 @@ def test_it_reports_each_row_as_the_import_then_does(
 ) -> None:
     monkeypatch.setattr(items, "BATCH", batch)
     project = make_project("p")
-    dry = importing.store(project, importing.check(rows(*ROWS), TASK), dry_run=True)
+    dry = importing.store_items(project, importing.parse_items(rows(*ROWS), TASK), dry_run=True)
     assert not Item.objects.exists()
-    real = importing.store(project, importing.check(rows(*ROWS), TASK))
+    real = importing.store_items(project, importing.parse_items(rows(*ROWS), TASK))
     assert said(dry) == said(real)
     assert (dry.new, dry.unchanged, len(dry.bad), len(dry.conflicts)) == (2, 1, 3, 4)
 
@@ -57,12 +57,12 @@ def test_what_was_decided_elsewhere_is_compared_too(
     batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(items, "BATCH", batch)
-    task = tasktypes.from_definition(tasktypes.definitions()["error-detection"])
+    task = tasktypes.parse_definition(tasktypes.load_definitions()["error-detection"])
     good = {"key": "a", "input": "Q?", "response": "R.", "error_type": "", "explanation": "E."}
     told = [{"verdict": one} for one in ("no_error", "no_error", "not_sure")]
     found = [Row("f", line, good | one) for line, one in enumerate(told, start=1)]
-    drafts = importing.check(found, task, accept=True)
-    report = importing.store(None, drafts, accept=True, dry_run=True)
+    drafts = importing.parse_items(found, task, accept=True)
+    report = importing.store_items(None, drafts, accept=True, dry_run=True)
     assert (report.new, report.unchanged, report.bad) == (1, 1, [])
     assert "was decided otherwise" in report.conflicts[0].reason
 
@@ -81,7 +81,7 @@ def test_it_keeps_some_hundred_bytes_of_a_row_however_long_the_row_is() -> None:
 
     tracemalloc.start()
     try:
-        importing.store(None, importing.check(long(), TASK), dry_run=True)
+        importing.store_items(None, importing.parse_items(long(), TASK), dry_run=True)
     finally:
         tracemalloc.stop()
     assert (taken[last] - taken[first]) / (last - first) < 500

@@ -102,7 +102,7 @@ def test_what_finds_no_place_is_extra_and_counts_once_there_is_one(tmp_path: Pat
     assert "1 are kept as extra and do not count: raise the overlap to 3" in run(path)
     assert Label.objects.get(counted=False).slot is None
     assert "raise the overlap to 3" in run(path)
-    places.add(item, "work", 1)
+    places.add_slots(item, "work", 1)
     said = run(path)
     assert "0 labels imported, 3 unchanged" in said
     assert "1 that were extra before count now" in said
@@ -274,7 +274,7 @@ def test_an_item_that_is_taken_out_still_counts_what_others_said_further_down_th
     project: Project, rows: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(labels, "BATCH", 1)
-    places.add(Item.objects.get(), "work", 2)
+    places.add_slots(Item.objects.get(), "work", 2)
     run(rows(unsure("question-unclear"), VALID | {"rater": "two"}))
     [held] = Resolution.objects.current()
     assert (held.value, held.rule) == ("not-sure", "excluded")
@@ -293,7 +293,7 @@ def test_an_import_that_was_cut_short_is_made_up_for_by_the_next(
     project: Project, rows: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(labels, "_send_on", lambda *sent: None)
+        patched.setattr(labels, "_apply_effects", lambda *sent: None)
         run(rows(unsure("needs-expert")))
     assert waiting() == []
     run(rows(unsure("needs-expert")))

@@ -7,7 +7,7 @@ import pytest
 
 from annotation import tasktypes
 from annotation.importing import labels, statements
-from annotation.importing.labels import Report
+from annotation.importing.labels import LabelImportReport
 from annotation.models import Label, Membership, Project, Slot
 from formats.rows import Row
 from tests.annotation.test_queue_threads import at_once, label_until_none_is_left
@@ -19,7 +19,7 @@ NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 ITEMS, OVERLAP = 60, 2
 
 
-def bring_in(project: Project, raters: list[str]) -> Report:
+def bring_in(project: Project, raters: list[str]) -> LabelImportReport:
     """A label of every item by each of these raters."""
     rows = [
         Row(
@@ -28,8 +28,8 @@ def bring_in(project: Project, raters: list[str]) -> Report:
         for rater in raters
         for number, key in enumerate(project.items.values_list("key", flat=True), start=1)
     ]
-    task = tasktypes.of_project(project)
-    return labels.store(project, statements.check(rows, task, now=NOW), now=NOW)
+    task = tasktypes.load_task_type(project)
+    return labels.store_labels(project, statements.parse_labels(rows, task, now=NOW), now=NOW)
 
 
 def test_nothing_is_doubled_or_lost_while_people_label_and_two_files_come_in() -> None:
@@ -45,7 +45,7 @@ def test_nothing_is_doubled_or_lost_while_people_label_and_two_files_come_in() -
     )
     for person in people:
         label_until_none_is_left(person)
-    assert [report.bad for report in reports if isinstance(report, Report)] == [[], []]
+    assert [report.bad for report in reports if isinstance(report, LabelImportReport)] == [[], []]
     counted = Label.objects.counted()
     assert set(Counter(counted.values_list("item", flat=True)).values()) == {OVERLAP}
     filled = Slot.objects.filter(state="filled")

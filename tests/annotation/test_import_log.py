@@ -10,7 +10,7 @@ from annotation.importing import items
 from formats.rows import Row
 from tests.builders import TEXTS, make_project
 
-TASK = tasktypes.from_definition(tasktypes.definitions()["perturbation-vetting"])
+TASK = tasktypes.parse_definition(tasktypes.load_definitions()["perturbation-vetting"])
 GOOD = {"category": "entity", **TEXTS}
 
 
@@ -19,7 +19,7 @@ def test_sqlite_copies_its_log_between_transactions_and_as_usual_in_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(items, "BATCH", 2)
-    monkeypatch.setattr(bulk.Log, "BYTES", 1)
+    monkeypatch.setattr(bulk.WriteAheadLog, "BYTES", 1)
     project, did = make_project("p"), []
 
     def watched(execute: Any, statement: str, *rest: Any) -> Any:
@@ -28,8 +28,10 @@ def test_sqlite_copies_its_log_between_transactions_and_as_usual_in_the_end(
         return execute(statement, *rest)
 
     with connection.execute_wrapper(watched):
-        drafts = importing.check([Row("f", n, GOOD | {"key": f"k{n}"}) for n in range(4)], TASK)
-        importing.store(project, drafts)
+        drafts = importing.parse_items(
+            [Row("f", n, GOOD | {"key": f"k{n}"}) for n in range(4)], TASK
+        )
+        importing.store_items(project, drafts)
     if connection.vendor == "postgresql":
         assert did == []
         return

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 
 from annotation import importing, tasktypes
 from annotation.importing import items
-from annotation.models import Event, Item, Project, Resolution, Revision, Slot, texts_digest
+from annotation.models import Event, Item, Project, Resolution, Revision, Slot, digest_texts
 from formats.rows import Row
 from tests import builders
 
@@ -119,7 +119,7 @@ def test_equal_texts_are_flagged_only_where_the_task_compares_them(rows: Any) ->
     run(rows(same | {"key": "a"}))
     version = Project.objects.get().task_type
     version.definition = {k: v for k, v in version.definition.items() if k != "diff"}
-    version.digest = tasktypes.digest(version.definition)
+    version.digest = tasktypes.digest_definition(version.definition)
     version.save()
     run(rows(same | {"key": "b"}))
     assert [item.flags for item in Item.objects.all()] == [["identical"], []]
@@ -283,13 +283,13 @@ def test_of_a_slow_database_fewer_rows_are_stored_at_a_time(
     project = importing.create_project("slow")
     took = iter([0.0, 0.5, 1.0, 1.125, 2.0, 2.001, 3.0, 13.0])
     monkeypatch.setattr(items, "perf_counter", lambda: next(took, 99.0))
-    monkeypatch.setattr(items, "FIRST", 40)
+    monkeypatch.setattr(items, "FIRST_BATCH", 40)
     monkeypatch.setattr(items, "BATCH", 50)
-    monkeypatch.setattr(items, "SMALLEST", 2)
+    monkeypatch.setattr(items, "MIN_BATCH", 2)
     stored: list[int] = []
     monkeypatch.setattr(items, "_insert", lambda _, fresh, **more: stored.append(len(fresh)))
     rows = (Row("f", n, GOOD | {"key": f"k{n}"}) for n in range(110))
-    items.store(project, importing.check(rows, tasktypes.of_project(project)))
+    items.store_items(project, importing.parse_items(rows, tasktypes.load_task_type(project)))
     # 40 rows took half a second, eight an eighth, six hardly any time, 50 ten seconds.
     assert stored == [40, 8, 6, 50, 2, 2, 2]
     assert Event.objects.get(kind="import").data["new"] == 110
@@ -310,7 +310,7 @@ def test_a_file_of_several_batches_comes_in_whole_and_in_order(
     assert Item.objects.get(key="last").fields == {"weight": [1, "ü"]}
     assert Item.objects.get(key="again").duplicate_of == Item.objects.get(key="k3")
     assert Slot.objects.count() == 41
-    assert {each.digest for each in Revision.objects.all()} == {texts_digest(builders.TEXTS)}
+    assert {each.digest for each in Revision.objects.all()} == {digest_texts(builders.TEXTS)}
     assert "42 unchanged" in run(path)
 
 

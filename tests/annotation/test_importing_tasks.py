@@ -234,7 +234,7 @@ def test_programs_and_exports_get_several_texts_as_a_list(tmp_path: Path) -> Non
     program = Client(headers={"Authorization": f"Bearer {key}"})
     offer = program.post("/api/v1/projects/p/queue/next/").json()
     assert offer["item"]["texts"]["gold"] == ["red", "blue"]
-    [row] = tables.items(project)
+    [row] = tables.item_rows(project)
     assert row["gold"] == ["red", "blue"]
 
 
@@ -243,14 +243,14 @@ def test_an_export_keeps_texts_that_only_the_project_knows(tmp_path: Path) -> No
     revision = Item.objects.get().revision()
     revision.texts["mood"] = "calm"
     revision.save()
-    [row] = tables.items(Project.objects.get())
+    [row] = tables.item_rows(Project.objects.get())
     assert row["other_texts"] == {"mood": "calm"}
 
 
 def test_pages_of_a_project_without_categories_speak_of_none(tmp_path: Path) -> None:
     imported(tmp_path, "error-detection", JUDGED)
     project = Project.objects.get()
-    assert reports.by_ability(project) == []
+    assert reports.count_by_ability(project) == []
     client = Client()
     client.force_login(make_member(project, role="lead").account)
     for path in ("", "items/", "items/a/"):

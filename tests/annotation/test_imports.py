@@ -16,7 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation import importing, programs
-from annotation.jobs import LEASE
+from annotation.jobs import LEASE_TIME
 from annotation.models import Event, Item, Job, Project
 from annotation.uploads import jobs, places, reading, receiving
 from formats.writers import write_file
@@ -60,13 +60,13 @@ def send(client: Client, content: bytes, name: str = "items.csv", **said: str) -
     file = SimpleUploadedFile(name, content)
     answer = client.post(PAGE, {"file": file, **said})
     assert answer.status_code == 302, answer.content.decode()
-    return Job.objects.filter(kind=jobs.KIND).latest("pk")
+    return Job.objects.filter(kind=jobs.JOB_KIND).latest("pk")
 
 
 def refused(client: Client, content: bytes, name: str = "items.csv", **said: str) -> str:
     answer = client.post(PAGE, {"file": SimpleUploadedFile(name, content), **said})
     assert (answer.status_code, Job.objects.count()) == (422, 0)
-    assert list(places.folder().iterdir()) == []
+    assert list(places.uploads_folder().iterdir()) == []
     return answer.content.decode()
 
 
@@ -76,8 +76,8 @@ def page(client: Client, job: Job) -> str:
 
 def imported(client: Client, job: Job) -> dict[str, Any]:
     assert client.post(f"{PAGE}{job.result['number']}/", {"import": "yes"}).status_code == 302
-    assert jobs.due(timezone.now()) == [job.pk]
-    assert jobs.work(job.pk)
+    assert jobs.due_job_ids(timezone.now()) == [job.pk]
+    assert jobs.run_job(job.pk)
     job.refresh_from_db()
     assert job.state == Job.State.FINISHED
     return {name: job.result["report"][name] for name in ("new", "unchanged", "conflicts", "bad")}
@@ -114,7 +114,7 @@ def test_a_column_that_need_not_be_is_shown_where_it_was_guessed_and_read_with_t
 
 
 def test_where_people_rate_the_page_asks_which_items_belong_together(lead: Client) -> None:
-    Project.objects.update(task_type=importing.task_type_version("rating"))
+    Project.objects.update(task_type=importing.load_task_type_version("rating"))
     rows = [[key, "Which animal?", "A heron", "A bird"] for key in ("a", "b")]
     job = send(lead, table(*rows, header=["key", "prompt", "gold", "response"]))
     shown = page(lead, job)
@@ -126,7 +126,7 @@ def test_where_people_rate_the_page_asks_which_items_belong_together(lead: Clien
 
 
 def test_a_decided_answer_off_its_scale_is_missing_and_told_by_its_row(lead: Client) -> None:
-    Project.objects.update(task_type=importing.task_type_version("rating"))
+    Project.objects.update(task_type=importing.load_task_type_version("rating"))
     texts = {"prompt": "Which animal?", "gold": "A heron", "response": "A bird"}
     numbers = {"naturalness": "3", "relatedness": "9", "correctness": "2"}
     job = send(lead, table(["a", *texts.values(), *numbers.values()],
@@ -246,7 +246,7 @@ def test_a_zip_of_tables_is_imported_and_its_bad_rows_come_as_a_zip(lead: Client
         archive.writestr("one.csv", keyed("a", "b"))
         archive.writestr("more/two.csv", keyed("c", ""))
     job = send(lead, stream.getvalue(), "all.zip")
-    assert jobs.work(job.pk)
+    assert jobs.run_job(job.pk)
     assert imported(lead, job) == {"new": 3, "unchanged": 0, "conflicts": 0, "bad": 1}
     with zipfile.ZipFile(io.BytesIO(lead.get(f"{PAGE}1/rows/").getvalue())) as mend:
         assert mend.namelist() == ["more/two.csv"]
@@ -262,7 +262,7 @@ def test_parquet_in_a_zip_is_imported_and_mended_as_lines(lead: Client, tmp_path
     with zipfile.ZipFile(stream, "w") as archive:
         archive.write(tmp_path / "a.parquet", "data/a.parquet")
     job = send(lead, stream.getvalue(), "all.zip")
-    assert jobs.work(job.pk)
+    assert jobs.run_job(job.pk)
     assert imported(lead, job) == {"new": 1, "unchanged": 0, "conflicts": 0, "bad": 1}
     with zipfile.ZipFile(io.BytesIO(lead.get(f"{PAGE}1/rows/").getvalue())) as mend:
         [name] = mend.namelist()
@@ -301,7 +301,7 @@ def test_a_file_that_is_too_large_is_not_even_taken(
     lead: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.IMPORT_BYTES = 3_000_000
-    monkeypatch.setattr(receiving, "receive", None)
+    monkeypatch.setattr(receiving, "receive_file", None)
     assert "holds more than 3 MB" in refused(lead, b"a" * 3_000_001)
 
 
@@ -376,15 +376,15 @@ def test_rows_with_a_null_character_are_bad_and_the_others_come_in(lead: Client)
 
 
 def test_a_large_file_is_checked_by_a_worker(lead: Client, monkeypatch: Any) -> None:
-    monkeypatch.setattr(jobs, "AT_ONCE", 10)
+    monkeypatch.setattr(jobs, "MAX_IMMEDIATE_BYTES", 10)
     job = send(lead, keyed("a"))
     assert "Waits for a worker" in page(lead, job)
-    assert jobs.due(timezone.now()) == [job.pk]
+    assert jobs.due_job_ids(timezone.now()) == [job.pk]
     part = lead.get(f"{PAGE}1/", headers={"HX-Request": "true"}).content.decode()
     assert 'aria-busy="true"' in part
     assert "<html" not in part
-    assert jobs.work(job.pk)
-    assert jobs.due(timezone.now()) == []
+    assert jobs.run_job(job.pk)
+    assert jobs.due_job_ids(timezone.now()) == []
     assert "Import 1 item<" in page(lead, job)
 
 
@@ -419,17 +419,17 @@ def test_while_an_import_is_under_way_whoever_waits_for_items_reads_how_far_it_i
         for place, said in told_where_nothing_is(people).items():
             assert said.startswith(f"An import is under way, {how_far}"), place
     Job.objects.update(state=Job.State.WAITING)
-    assert jobs.work(job.pk)
+    assert jobs.run_job(job.pk)
     assert not any("under way" in said for said in told_where_nothing_is(people).values())
 
 
 def test_an_import_that_is_checked_is_under_way_too(
     lead: Client, people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "AT_ONCE", 0)
+    monkeypatch.setattr(jobs, "MAX_IMMEDIATE_BYTES", 0)
     send(lead, keyed("a"))
     Job.objects.update(state=Job.State.RUNNING, done=1_000)
-    assert jobs.under_way(people.project) == "Its file is being checked: 1,000 rows so far."
+    assert jobs.describe_progress(people.project) == "Its file is being checked: 1,000 rows so far."
 
 
 def test_who_has_labelled_all_reads_that_more_is_under_way(lead: Client, people: Cast) -> None:
@@ -447,7 +447,7 @@ def test_an_import_can_be_cancelled_until_it_is_done(lead: Client, people: Cast)
     job = send(lead, keyed("a"))
     lead.post(f"{PAGE}1/cancel/")
     assert f"Cancelled by {people.lead.alias}." in page(lead, job)
-    assert not jobs.work(job.pk)
+    assert not jobs.run_job(job.pk)
     assert lead.post(f"{PAGE}1/", {"import": "yes"}, follow=True).status_code == 200
     assert not Item.objects.exists()
     imported(lead, send(lead, keyed("a")))
@@ -460,13 +460,13 @@ def test_cancelling_what_is_under_way_says_what_is_in_and_is_in_the_audit(
     job = send(lead, keyed(*(f"k{n}" for n in range(3))))
     lead.post(f"{PAGE}1/", {"import": "yes"})
 
-    def cancelled_meanwhile(*_: Any, **__: Any) -> jobs.Ended:
+    def cancelled_meanwhile(*_: Any, **__: Any) -> jobs.ProgramResult:
         Job.objects.update(done=2)
         lead.post(f"{PAGE}1/cancel/")
-        return jobs.Ended(None, "")
+        return jobs.ProgramResult(None, "")
 
-    monkeypatch.setattr(programs, "run", cancelled_meanwhile)
-    assert not jobs.work(job.pk)
+    monkeypatch.setattr(programs, "run_program", cancelled_meanwhile)
+    assert not jobs.run_job(job.pk)
     assert "About 2 rows had been read; what was in stays." in page(lead, job)
     event = Event.objects.get(kind="import cancelled")
     assert (event.data["file"], event.data["rows"]) == ("items.csv", 2)
@@ -474,23 +474,26 @@ def test_cancelling_what_is_under_way_says_what_is_in_and_is_in_the_audit(
 
 @pytest.mark.parametrize(
     "ended, state",
-    [(jobs.Ended(1, "No space is left."), "failed"), (jobs.Ended(None, ""), "waiting")],
+    [
+        (jobs.ProgramResult(1, "No space is left."), "failed"),
+        (jobs.ProgramResult(None, ""), "waiting"),
+    ],
 )
 def test_a_program_that_did_not_end_well_is_told_or_begun_anew(
     lead: Client, monkeypatch: pytest.MonkeyPatch, ended: Any, state: str
 ) -> None:
     job = send(lead, keyed("a"))
     lead.post(f"{PAGE}1/", {"import": "yes"})
-    monkeypatch.setattr(programs, "run", lambda *_, **__: ended)
-    assert not jobs.work(job.pk)
+    monkeypatch.setattr(programs, "run_program", lambda *_, **__: ended)
+    assert not jobs.run_job(job.pk)
     job.refresh_from_db()
     assert (job.state, job.message) == (state, ended.said)
-    assert jobs.due(timezone.now()) == ([job.pk] if state == "waiting" else [])
+    assert jobs.due_job_ids(timezone.now()) == ([job.pk] if state == "waiting" else [])
 
 
 def test_a_file_that_is_gone_is_to_be_sent_again(lead: Client) -> None:
     job = send(lead, keyed("a"))
-    places.given(job).unlink()
+    places.uploaded_path(job).unlink()
     names = ("key", "category", "prompt", "gold", "perturbed")
     chosen = {f"columns-of-{name}": column for name, column in zip(names, HEADER, strict=False)}
     said = lead.post(f"{PAGE}1/", chosen, follow=True).content.decode()
@@ -502,19 +505,19 @@ def test_a_file_that_is_gone_is_to_be_sent_again(lead: Client) -> None:
 def test_what_a_worker_is_at_is_left_to_it_until_it_is_gone(lead: Client) -> None:
     job = send(lead, keyed("a"))
     lead.post(f"{PAGE}1/", {"import": "yes"})
-    with jobs._taken(job.pk, bool) as held, jobs._taken(job.pk, bool) as other:
+    with jobs._hold_lease(job.pk, bool) as held, jobs._hold_lease(job.pk, bool) as other:
         assert held
         assert other is None
-    assert jobs.due(timezone.now() + LEASE + timedelta(seconds=1)) == [job.pk]
+    assert jobs.due_job_ids(timezone.now() + LEASE_TIME + timedelta(seconds=1)) == [job.pk]
 
 
 def test_an_import_that_takes_too_long_ends_and_says_what_to_do(
     lead: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "AT_ONCE", 10)
-    monkeypatch.setattr(jobs, "LONGEST", timedelta())
+    monkeypatch.setattr(jobs, "MAX_IMMEDIATE_BYTES", 10)
+    monkeypatch.setattr(jobs, "MAX_DURATION", timedelta())
     job = send(lead, keyed("a"))
-    assert not jobs.work(job.pk)
+    assert not jobs.run_job(job.pk)
     assert "It took longer than 0:00:00. Split the file." in page(lead, job)
 
 
@@ -522,8 +525,8 @@ def test_an_import_tells_the_worker_at_each_part_of_the_file_that_it_gets_on(
     lead: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, told = send(lead, keyed("a", "b", "")), list[str]()
-    monkeypatch.setattr(reading, "NOTE_EVERY", 1)
-    monkeypatch.setattr(programs, "alive", lambda: told.append("alive"))
+    monkeypatch.setattr(reading, "PROGRESS_EVERY", 1)
+    monkeypatch.setattr(programs, "send_heartbeat", lambda: told.append("alive"))
     imported(lead, job)
     # At each of three rows, and before the table of problems and the rows to mend are written.
     assert len(told) == 3 + 1 + 1
@@ -534,13 +537,13 @@ def test_files_are_deleted_when_their_time_is_over(
 ) -> None:
     job, done = send(lead, keyed("a")), send(lead, keyed("b", ""))
     imported(lead, done)
-    later = timezone.now() + jobs.KEPT + timedelta(seconds=1)
+    later = timezone.now() + jobs.FILE_RETENTION + timedelta(seconds=1)
     monkeypatch.setattr(jobs.timezone, "now", lambda: later)
-    assert sorted(jobs.due(later)) == [job.pk, done.pk]
-    assert jobs.work(job.pk)
-    assert jobs.work(done.pk)
-    assert list(places.folder().iterdir()) == []
-    assert jobs.due(later) == []
+    assert sorted(jobs.due_job_ids(later)) == [job.pk, done.pk]
+    assert jobs.run_job(job.pk)
+    assert jobs.run_job(done.pk)
+    assert list(places.uploads_folder().iterdir()) == []
+    assert jobs.due_job_ids(later) == []
     assert "Nobody went on with it for 7 days" in page(lead, job)
     assert lead.get(f"{PAGE}2/rows/").status_code == 302
 
@@ -548,7 +551,7 @@ def test_files_are_deleted_when_their_time_is_over(
 def test_the_archive_of_study_000_is_told_by_what_is_in_it(lead: Client, shared_data: Path) -> None:
     job = send(lead, (shared_data / "fbi" / "data.zip").read_bytes(), "data.zip")
     assert (job.result["form"], job.result["step"]) == ("fbi", places.CHECK)
-    assert jobs.work(job.pk)
+    assert jobs.run_job(job.pk)
     assert "Import 2,492 items" in page(lead, job)
     assert "The layout of the study says what its columns mean" in page(lead, job)
 
@@ -556,22 +559,22 @@ def test_the_archive_of_study_000_is_told_by_what_is_in_it(lead: Client, shared_
 def test_the_archive_of_study_001_comes_in_by_its_password_and_leaves_no_open_rows(
     lead: Client, people: Cast, shared_data: Path
 ) -> None:
-    version = importing.task_type_version("error-detection")
+    version = importing.load_task_type_version("error-detection")
     Project.objects.filter(pk=people.project.pk).update(task_type=version)
     archive = (shared_data / "realmistake" / "data.zip").read_bytes()
     assert "is encrypted. Give its password" in refused(lead, archive, "data.zip")
     assert "the password does not open it" in refused(lead, archive, "data.zip", password="no")
     job = send(lead, archive, "data.zip", password="open-realmistake")
-    assert oct(places.password(job).stat().st_mode)[-3:] == "600"
+    assert oct(places.password_path(job).stat().st_mode)[-3:] == "600"
     assert "open-realmistake" not in page(lead, job)
-    assert jobs.work(job.pk)
+    assert jobs.run_job(job.pk)
     assert imported(lead, job)["new"] == 900
     assert "error_type" not in Item.objects.first().fields
     again = send(lead, archive, "data.zip", password="open-realmistake")
     Project.objects.filter(pk=people.project.pk).update(
-        task_type=importing.task_type_version("perturbation-vetting")
+        task_type=importing.load_task_type_version("perturbation-vetting")
     )
-    assert jobs.work(again.pk)
+    assert jobs.run_job(again.pk)
     again.refresh_from_db()
     assert (again.result["report"]["bad"], again.result["report"]["mend"]) == (900, False)
     assert "not written to an open file" in page(lead, again)

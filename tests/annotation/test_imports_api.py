@@ -51,7 +51,7 @@ def test_a_program_sends_a_file_names_its_columns_and_brings_it_in(program: Clie
     assert (problem["line"], problem["field"]) == (2, "category")
     assert not Item.objects.exists()
     assert program.post(f"{PLACE}1/start/").json()["step"] == "store"
-    assert jobs.work(jobs.Job.objects.get().pk)
+    assert jobs.run_job(jobs.Job.objects.get().pk)
     done = program.get(f"{PLACE}1/").json()
     assert (done["state"], done["report"]["new"], done["member"]) == ("finished", 1, "lead")
     assert program.get(PLACE).json()["results"] == [done]

@@ -43,21 +43,21 @@ def sent(people: Cast, content: bytes, name: str = "items.parquet") -> Any:
 def test_a_parquet_file_is_told_by_its_content_shown_and_checked(people: Cast, name: str) -> None:
     meta = {"meta": {"tags": ["x"]}, "score": 0.5}
     answer = sent(people, packed(GOOD | meta, GOOD | meta | {"id": "b"}), name)
-    job = Job.objects.get(kind=jobs.KIND)
+    job = Job.objects.get(kind=jobs.JOB_KIND)
     assert (job.result["name"], job.result["step"], job.result["form"]) == (name, "ready", "jsonl")
     assert (job.result["report"]["new"], job.result["columns"]["key"]) == (2, "id")
     assert "<ins" in answer.content.decode()
-    kept = {path.name for path in places.folder().iterdir()}
+    kept = {path.name for path in places.uploads_folder().iterdir()}
     assert kept == {f"import-{job.pk}.jsonl", f"import-{job.pk}.problems.csv"}
 
 
 def test_a_value_that_cannot_be_stored_is_a_bad_row_that_comes_back_to_mend(people: Cast) -> None:
     sent(people, packed(GOOD | {"score": 1.0}, GOOD | {"id": "b", "score": float("nan")}))
-    job = Job.objects.get(kind=jobs.KIND)
+    job = Job.objects.get(kind=jobs.JOB_KIND)
     [problem] = job.result["report"]["problems"]
     assert (problem["file"], problem["line"]) == ("items.parquet", 2)
     assert "NaN" in problem["reason"]
-    assert json.loads(places.mend(job).read_text())["id"] == "b"
+    assert json.loads(places.rejected_rows_path(job).read_text())["id"] == "b"
 
 
 def bomb() -> bytes:
@@ -91,4 +91,4 @@ def test_what_is_made_to_do_harm_is_refused_in_words(
     answer = sent(people, content)
     assert (answer.status_code, Job.objects.count()) == (422, 0)
     assert told in answer.content.decode()
-    assert list(places.folder().iterdir()) == []
+    assert list(places.uploads_folder().iterdir()) == []

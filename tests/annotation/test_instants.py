@@ -12,13 +12,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def keys(project: Project) -> list[str]:
-    return [row["key"] for row in tables.items(project)]
+    return [row["key"] for row in tables.item_rows(project)]
 
 
 def test_what_others_write_meanwhile_is_not_seen_and_not_held_up() -> None:
     project = make_project()
     make_item(project, "a")
-    with instants.held():
+    with instants.consistent_reads():
         assert keys(project) == ["a"]
         at_once(lambda: make_item(project, "b"))
         assert keys(project) == ["a"]
@@ -27,7 +27,7 @@ def test_what_others_write_meanwhile_is_not_seen_and_not_held_up() -> None:
 
 def test_nothing_can_be_written_inside_and_all_can_after() -> None:
     make_item(make_project(), "a")
-    with instants.held(), pytest.raises(Error):
+    with instants.consistent_reads(), pytest.raises(Error):
         Item.objects.update(origin="here")
     assert Item.objects.get().origin == ""
     Item.objects.update(origin="here")
@@ -38,6 +38,6 @@ def test_rows_that_are_not_read_to_the_end_hold_nothing_up() -> None:
     project = make_project()
     for key in "abc":
         make_item(project, key)
-    with instants.held():
-        assert next(tables.items(project))["key"] == "a"
+    with instants.consistent_reads():
+        assert next(tables.item_rows(project))["key"] == "a"
     assert keys(project) == ["a", "b", "c"]

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotation import inviting, members
 from annotation.errors import FieldError, Refused
-from annotation.inviting import Wanted
+from annotation.inviting import InvitationRequest
 from annotation.models import Account, Event, Invitation, Membership
 from tests.builders import PASSWORD, Cast, cast, make_account
 
@@ -34,8 +34,10 @@ def signed_in(account: Account | None) -> Client:
 
 def made(people: Cast, **wanted: str) -> str:
     """The address of an invitation that is open now."""
-    named = Wanted(**{"alias": "gh", "role": "annotator", **wanted})
-    return reverse("invitation", args=[inviting.invite(people.lead, named, now=timezone.now())[1]])
+    named = InvitationRequest(**{"alias": "gh", "role": "annotator", **wanted})
+    return reverse(
+        "invitation", args=[inviting.create_invitation(people.lead, named, now=timezone.now())[1]]
+    )
 
 
 def member(people: Cast, alias: str = "gh") -> Membership | None:
@@ -99,35 +101,39 @@ def test_a_link_works_once(people: Cast) -> None:
 
 
 def test_of_two_who_press_at_once_one_comes_in_and_no_account_is_left_over(people: Cast) -> None:
-    _, key = inviting.invite(people.lead, Wanted("gh", "annotator"), now=NOW)
-    both = [inviting.find(key, now=NOW), inviting.find(key, now=NOW)]
+    _, key = inviting.create_invitation(people.lead, InvitationRequest("gh", "annotator"), now=NOW)
+    both = [inviting.find_invitation(key, now=NOW), inviting.find_invitation(key, now=NOW)]
     inviting.accept(both[0], people.stranger, now=NOW)
     with pytest.raises(Refused):
-        inviting.accept_anew(both[1], "late", "quite-another-word", now=NOW)
+        inviting.accept_with_new_account(both[1], "late", "quite-another-word", now=NOW)
     assert not Account.objects.filter(username="late").exists()
 
 
 def test_of_two_who_choose_a_user_name_at_once_one_gets_it(people: Cast) -> None:
     now = timezone.now()
-    asked = [Wanted(name, "annotator") for name in ("one", "other")]
-    first, second = (inviting.invite(people.lead, one, now=now)[0] for one in asked)
-    inviting.accept_anew(first, "grace", "quite-a-word-1", now=now)
+    asked = [InvitationRequest(name, "annotator") for name in ("one", "other")]
+    first, second = (inviting.create_invitation(people.lead, one, now=now)[0] for one in asked)
+    inviting.accept_with_new_account(first, "grace", "quite-a-word-1", now=now)
     with pytest.raises(Refused, match="took this user name"):
-        inviting.accept_anew(second, "grace", "quite-a-word-1", now=now)
+        inviting.accept_with_new_account(second, "grace", "quite-a-word-1", now=now)
     second.refresh_from_db()
     assert second.ended_at is None
 
 
 def test_an_old_link_opens_nothing_and_its_name_can_be_used_again(people: Cast) -> None:
-    _, key = inviting.invite(people.lead, Wanted("gh", "annotator", days=1), now=NOW)
+    _, key = inviting.create_invitation(
+        people.lead, InvitationRequest("gh", "annotator", days=1), now=NOW
+    )
     later = NOW + timedelta(days=1)
-    assert inviting.find(key, now=later - timedelta(seconds=1))
-    assert inviting.find(key, now=later) is None
-    inviting.invite(people.lead, Wanted("gh", "annotator"), now=later)
+    assert inviting.find_invitation(key, now=later - timedelta(seconds=1))
+    assert inviting.find_invitation(key, now=later) is None
+    inviting.create_invitation(people.lead, InvitationRequest("gh", "annotator"), now=later)
 
 
 def test_an_invitation_that_expires_while_it_is_read_is_refused(people: Cast) -> None:
-    invitation, _ = inviting.invite(people.lead, Wanted("gh", "annotator", days=1), now=NOW)
+    invitation, _ = inviting.create_invitation(
+        people.lead, InvitationRequest("gh", "annotator", days=1), now=NOW
+    )
     with pytest.raises(Refused, match="Ask for a new one"):
         inviting.accept(invitation, people.stranger, now=NOW + timedelta(days=2))
     assert member(people) is None
@@ -158,10 +164,12 @@ def cast_of_another() -> Cast:
 
 def test_names_stay_one_persons_alone(people: Cast) -> None:
     with pytest.raises(FieldError, match="Choose another"):
-        inviting.invite(people.lead, Wanted("annotator", "annotator"), now=NOW)
-    inviting.invite(people.lead, Wanted("gh", "annotator"), now=NOW)
+        inviting.create_invitation(
+            people.lead, InvitationRequest("annotator", "annotator"), now=NOW
+        )
+    inviting.create_invitation(people.lead, InvitationRequest("gh", "annotator"), now=NOW)
     with pytest.raises(FieldError, match="Take it back first"):
-        inviting.invite(people.lead, Wanted("gh", "lead"), now=NOW)
+        inviting.create_invitation(people.lead, InvitationRequest("gh", "lead"), now=NOW)
 
 
 def test_who_is_in_already_or_suspended_is_told_so(people: Cast) -> None:
@@ -177,7 +185,7 @@ def test_who_is_in_already_or_suspended_is_told_so(people: Cast) -> None:
 
 def test_the_audit_tells_who_invited_and_who_came_without_an_address(people: Cast) -> None:
     Client().post(made(people, email="grace@lab.example"), NEW)
-    came, asked = members.changes(people.project)
+    came, asked = members.list_changes(people.project)
     assert (asked.member, came.member) == (people.lead, member(people))
     assert asked.data["new"] == {"invitation": "open", "role": "annotator"}
     assert came.data["old"] == {"invitation": "open"}

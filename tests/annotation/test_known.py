@@ -107,7 +107,7 @@ def test_labels_count_again_once_the_item_is_released(lead: Membership) -> None:
     item = make_item(lead.project)
     say(lead, take(lead), "score-invariant")
     set_answer(lead, item, "invalid")
-    known.release(item, lead)
+    known.release_item(item, lead)
     item.refresh_from_db()
     held = current(item)
     assert held
@@ -118,7 +118,7 @@ def test_labels_count_again_once_the_item_is_released(lead: Membership) -> None:
 def test_a_released_item_is_to_be_labelled_again(lead: Membership) -> None:
     item = make_item(lead.project)
     set_answer(lead, item)
-    known.release(item, lead)
+    known.release_item(item, lead)
     assert current(item) is None
     assert take(lead).item == item
 
@@ -126,14 +126,14 @@ def test_a_released_item_is_to_be_labelled_again(lead: Membership) -> None:
 def test_a_released_item_that_came_with_its_answer_gets_the_places_that_all_get() -> None:
     lead = make_member(make_project(overlap=2), role="lead")
     item = make_known(lead.project, purpose="probe")
-    known.release(item, lead)
+    known.release_item(item, lead)
     assert list(Slot.objects.values_list("state", flat=True)) == ["open", "open"]
 
 
 def test_a_released_item_of_the_random_share_gets_as_many_places_as_any_of_that_share() -> None:
     lead = make_member(make_project(overlap=1, share_percent=100, share_overlap=3), role="lead")
     item = make_known(lead.project, purpose="probe")
-    known.release(item, lead)
+    known.release_item(item, lead)
     assert list(Slot.objects.values_list("state", flat=True)) == ["open"] * 3
 
 
@@ -142,7 +142,7 @@ def test_what_an_import_had_resolved_holds_again_after_the_release(lead: Members
     make_resolution(item, "score-invariant")
     set_answer(lead, item, "valid")
     set_answer(lead, item, "invalid", purpose="practice")
-    known.release(item, lead)
+    known.release_item(item, lead)
     held = current(item)
     assert held
     assert (held.value, held.source, held.rule) == (
@@ -155,15 +155,15 @@ def test_what_an_import_had_resolved_holds_again_after_the_release(lead: Members
 
 def test_only_an_item_with_a_known_answer_is_released(lead: Membership) -> None:
     with pytest.raises(Refused):
-        known.release(make_item(lead.project), lead)
+        known.release_item(make_item(lead.project), lead)
 
 
 def test_practice_keeps_as_many_items_as_a_round_takes() -> None:
     lead = make_member(make_project(practice_items=2, practice_pass=1), role="lead")
     first, *_ = (make_known(lead.project) for _ in range(3))
-    known.release(first, lead)
+    known.release_item(first, lead)
     with pytest.raises(Refused, match="too few"):
-        known.release(Item.objects.filter(purpose="practice")[0], lead)
+        known.release_item(Item.objects.filter(purpose="practice")[0], lead)
 
 
 def test_an_item_that_was_corrected_has_no_known_answer_until_it_is_said_anew(
@@ -176,21 +176,21 @@ def test_an_item_that_was_corrected_has_no_known_answer_until_it_is_said_anew(
     make_item(project)
     annotator = make_member(project)
     correct(annotator, take(annotator))
-    assert known.items(project, "probe") == []
+    assert known.items_with_answer(project, "probe") == []
     set_answer(lead, item)
-    assert known.items(project, "probe") == [item]
+    assert known.items_with_answer(project, "probe") == [item]
 
 
 def test_a_row_says_what_is_right_as_one_answer_or_by_field() -> None:
-    task = tasktypes.from_definition(tasktypes.definitions()["error-detection"])
+    task = tasktypes.parse_definition(tasktypes.load_definitions()["error-detection"])
     told = {"known": "no_error", "explanation": "All holds."}
-    found = answers.from_row(task, "practice", told)
-    assert found == answers.Answer("no_error", {"verdict": "no_error"}, "All holds.")
+    found = answers.parse_row(task, "practice", told)
+    assert found == answers.CorrectAnswer("no_error", {"verdict": "no_error"}, "All holds.")
     by_field = '{"verdict": "error", "error_type": ["reasoning-correctness"], "explanation": "2"}'
-    found = answers.from_row(task, "probe", {"known": by_field})
+    found = answers.parse_row(task, "probe", {"known": by_field})
     assert found
     assert found.values == {"verdict": "error", "error_type": ["reasoning-correctness"]}
-    assert answers.from_row(task, "test", {}) is None
+    assert answers.parse_row(task, "test", {}) is None
 
 
 @pytest.mark.parametrize(
@@ -207,47 +207,47 @@ def test_a_row_says_what_is_right_as_one_answer_or_by_field() -> None:
 def test_a_row_that_does_not_fit_is_turned_down_by_the_name_of_its_column(
     purpose: str, row: dict[str, Any], field: str
 ) -> None:
-    task = tasktypes.from_definition(tasktypes.definitions()["error-detection"])
+    task = tasktypes.parse_definition(tasktypes.load_definitions()["error-detection"])
     with pytest.raises(FieldError) as refused:
-        answers.from_row(task, purpose, row)
+        answers.parse_row(task, purpose, row)
     assert refused.value.field == field
 
 
 def test_only_what_is_known_is_compared_and_several_at_once_in_any_order() -> None:
-    assert answers.agrees({"a": "x", "b": ["2", "1"]}, {"b": ["1", "2"]})
-    assert not answers.agrees({"a": "x"}, {"a": "x", "b": ["1"]})
-    assert not answers.agrees({"a": "y"}, {"a": "x"})
+    assert answers.matches_answer({"a": "x", "b": ["2", "1"]}, {"b": ["1", "2"]})
+    assert not answers.matches_answer({"a": "x"}, {"a": "x", "b": ["1"]})
+    assert not answers.matches_answer({"a": "y"}, {"a": "x"})
 
 
 def test_the_order_is_a_members_own_and_always_the_same() -> None:
     project: Project = make_project()
     one, other = make_member(project), make_member(project)
     found = [make_item(project) for _ in range(12)]
-    assert known.in_order_of(one, found) == known.in_order_of(one, found[::-1])
-    assert known.in_order_of(one, found) != known.in_order_of(other, found)
+    assert known.order_for_member(one, found) == known.order_for_member(one, found[::-1])
+    assert known.order_for_member(one, found) != known.order_for_member(other, found)
 
 
 def test_the_order_follows_from_names_alone_and_not_from_numbers_of_the_database() -> None:
     make_item(make_project())  # so that numbers are others than in a fresh database
     project = make_project("spiders")
     found = [make_item(project, key) for key in "abcdef"]
-    order = [item.key for item in known.in_order_of(make_member(project, alias="ada"), found)]
+    order = [item.key for item in known.order_for_member(make_member(project, alias="ada"), found)]
     # By SHA-256 of "known", "spiders", "ada" and the key, with NUL between them.
     assert order == ["a", "f", "c", "b", "e", "d"]
 
 
-def imported(project: Project, **values: Any) -> importing.Report:
+def imported(project: Project, **values: Any) -> importing.ItemImportReport:
     """One row of practice, imported."""
     row = {"key": "p", "category": "entity", "purpose": "practice", "known": "invalid", **TEXTS}
     row |= {"explanation": "Six, not eight.", "author": "me", **values}
-    task = tasktypes.of_project(project)
-    drafts = importing.check([Row("rows.jsonl", 1, row)], task)
-    return importing.store(project, drafts)
+    task = tasktypes.load_task_type(project)
+    drafts = importing.parse_items([Row("rows.jsonl", 1, row)], task)
+    return importing.store_items(project, drafts)
 
 
 def test_an_import_brings_items_with_known_answers(lead: Membership) -> None:
     assert imported(lead.project).new == 1
-    [item] = known.items(lead.project, "practice")
+    [item] = known.items_with_answer(lead.project, "practice")
     held = current(item)
     assert held
     assert (held.value, held.comment, held.source) == ("invalid", "Six, not eight.", "known")

@@ -7,7 +7,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation import making
 from annotation.leads import making as board
-from annotation.leads.making import Made, Row
+from annotation.leads.making import GenerationCounts, GenerationRow
 from annotation.models import Item, Project
 from tests.builders import (
     make_item,
@@ -34,12 +34,12 @@ def generated(project: Project, number: int, **values: Any) -> list[Item]:
     return [make_item(project, **values) for _ in range(number)]
 
 
-def only(project: Project) -> Row:
-    [row] = board.measure(project)
+def only(project: Project) -> GenerationRow:
+    [row] = board.measure_generation(project)
     return row
 
 
-def counts(made: Made) -> tuple[int, ...]:
+def counts(made: GenerationCounts) -> tuple[int, ...]:
     return made.items, made.waiting, made.with_people, made.held, made.turned_down, made.unseen
 
 
@@ -50,11 +50,11 @@ def test_every_made_item_waits_is_with_people_or_is_resolved(project: Project) -
         make_slot(item)
     make_resolution(held, "valid", source="labels")
     make_resolution(down, "invalid", source="labels")
-    make_resolution(unseen, "valid", rule=making.UNSEEN)
+    make_resolution(unseen, "valid", rule=making.ACCEPTED_UNREVIEWED)
     row = only(project)
     assert counts(row.whole) == (5, 1, 1, 1, 1, 1)
     assert (row.category, row.title, row.meant) == ("number-errors", "Number errors", "Valid")
-    assert list(making.waiting(project)) == [waiting]
+    assert list(making.waiting_items(project)) == [waiting]
 
 
 def test_the_share_is_of_those_that_people_looked_at(project: Project) -> None:
@@ -63,7 +63,7 @@ def test_the_share_is_of_those_that_people_looked_at(project: Project) -> None:
         make_resolution(item, "valid", source="labels")
     make_resolution(items[2], "invalid", source="labels")
     for item in items[3:]:
-        make_resolution(item, "valid", rule=making.UNSEEN)
+        make_resolution(item, "valid", rule=making.ACCEPTED_UNREVIEWED)
     share = only(project).whole.share
     assert (share.value, share.n) == (2 / 3, 3)
     assert share.low is not None
@@ -92,7 +92,7 @@ def test_categories_stand_in_the_order_of_the_taxonomy_and_perturbers_among_them
 ) -> None:
     generated(project, 1)
     generated(project, 1, category="spelling", origin="perturber", fields={"perturber": "spelling"})
-    assert [(row.category, row.parts[0].maker) for row in board.measure(project)] == [
+    assert [(row.category, row.parts[0].maker) for row in board.measure_generation(project)] == [
         ("spelling", "spelling"),
         ("number-errors", "generate-number-errors v1"),
     ]
@@ -116,7 +116,7 @@ def test_reasons_against_are_those_of_made_items_alone(project: Project) -> None
     make_item(project, "imported")
     say(member, take(member), "not-sure")
     generated(project, 1)
-    making.open_waiting(project)
+    making.release_waiting(project)
     say(member, take(member), "invalid")
     assert only(project).reasons == (("Invalid", 1),)
 
@@ -134,7 +134,7 @@ def test_prompts_whose_gold_answers_were_made_are_a_row_of_their_own() -> None:
 
 def test_where_nothing_was_made_there_is_no_board(project: Project) -> None:
     make_item(project)
-    assert board.measure(project) == []
+    assert board.measure_generation(project) == []
 
 
 def test_the_board_costs_the_same_however_much_was_made(
@@ -144,4 +144,4 @@ def test_the_board_costs_the_same_however_much_was_made(
         for item in generated(project, 5, category=slug):
             make_resolution(item, "invalid")
     with django_assert_max_num_queries(8):
-        board.measure(project)
+        board.measure_generation(project)

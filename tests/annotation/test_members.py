@@ -32,7 +32,7 @@ def page(people: Cast) -> str:
 
 
 def last(people: Cast) -> Event:
-    return members.changes(people.project)[0]
+    return members.list_changes(people.project)[0]
 
 
 def test_a_new_role_holds_at_the_next_request_and_is_in_the_audit(people: Cast) -> None:
@@ -47,7 +47,7 @@ def test_a_new_role_holds_at_the_next_request_and_is_in_the_audit(people: Cast) 
 
 def test_the_same_role_again_is_no_change(people: Cast) -> None:
     members.change_role(people.lead, people.annotator, Role.ANNOTATOR)
-    assert not members.changes(people.project).exists()
+    assert not members.list_changes(people.project).exists()
 
 
 def test_who_is_suspended_is_out_at_once_and_keeps_all_that_they_wrote(people: Cast) -> None:
@@ -82,7 +82,7 @@ def test_who_is_restored_goes_on_where_they_were(people: Cast) -> None:
 
 def test_items_kept_for_somebody_who_is_suspended_go_to_everybody(people: Cast) -> None:
     item = make_item(people.project)
-    assigning.reserve(people.lead, [item], [people.annotator], now=NOW)
+    assigning.reserve_slots(people.lead, [item], [people.annotator], now=NOW)
     members.suspend(people.lead, people.annotator)
     assert Slot.objects.get().reserved_for is None
 
@@ -94,7 +94,7 @@ def test_a_project_never_loses_its_last_lead(people: Cast) -> None:
         members.suspend(people.lead, people.lead)
     people.lead.refresh_from_db()
     assert (people.lead.role, people.lead.active) == ("lead", True)
-    assert not members.changes(people.project).exists()
+    assert not members.list_changes(people.project).exists()
 
 
 def test_a_lead_who_cannot_sign_in_does_not_count(people: Cast) -> None:
@@ -120,7 +120,7 @@ def test_handing_over_changes_both_or_neither(people: Cast) -> None:
     members.hand_over(people.lead, people.annotator, Role.RESEARCHER)
     roles = dict(Membership.objects.in_project(people.project).values_list("alias", "role"))
     assert (roles["annotator"], roles["lead"]) == ("lead", "researcher")
-    assert members.changes(people.project).count() == 2
+    assert members.list_changes(people.project).count() == 2
 
 
 def test_the_page_says_why_something_is_refused(people: Cast) -> None:
@@ -178,24 +178,27 @@ def test_a_lead_of_another_project_changes_nothing_here(people: Cast) -> None:
     assert browser_of(other).post(page(people), said).status_code == 404
     people.annotator.refresh_from_db()
     assert people.annotator.can("enter")
-    assert access.seated(people.lead) == people.lead
+    assert access.ensure_membership(people.lead) == people.lead
 
 
 @pytest.mark.parametrize("suspended", [True, False])
 def test_nobody_comes_back_as_a_lead_by_a_link_of_their_own(people: Cast, suspended: bool) -> None:
     other = make_member(people.project, role=Role.LEAD)
     later = datetime.now(UTC)
-    asked = [inviting.Wanted("back", Role.LEAD), inviting.Wanted("friend", Role.ANNOTATOR)]
-    back, friend = (inviting.invite(other, one, now=later)[1] for one in asked)
+    asked = [
+        inviting.InvitationRequest("back", Role.LEAD),
+        inviting.InvitationRequest("friend", Role.ANNOTATOR),
+    ]
+    back, friend = (inviting.create_invitation(other, one, now=later)[1] for one in asked)
     if suspended:
         members.suspend(people.lead, other)
     else:
         members.change_role(people.lead, other, Role.ANNOTATOR)
-    assert inviting.find(back, now=later) is None
-    assert (inviting.find(friend, now=later) is None) is suspended
+    assert inviting.find_invitation(back, now=later) is None
+    assert (inviting.find_invitation(friend, now=later) is None) is suspended
     taken_back = {
         event.subject
-        for event in members.changes(people.project)
+        for event in members.list_changes(people.project)
         if event.new.get("invitation") == "taken back"
     }
     assert taken_back == ({"back", "friend"} if suspended else {"back"})

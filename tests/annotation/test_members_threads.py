@@ -33,8 +33,10 @@ def test_of_leads_who_suspend_each_other_at_once_one_is_left() -> None:
 
 def test_of_people_who_open_one_link_at_once_one_comes_in() -> None:
     lead = make_member(make_project(), role=Role.LEAD)
-    key = inviting.invite(lead, inviting.Wanted("gh", "annotator"), now=timezone.now())[1]
-    found = inviting.find(key, now=timezone.now())
+    key = inviting.create_invitation(
+        lead, inviting.InvitationRequest("gh", "annotator"), now=timezone.now()
+    )[1]
+    found = inviting.find_invitation(key, now=timezone.now())
     assert found
     accounts = [make_account() for _ in range(6)]
     works = [

@@ -17,7 +17,7 @@ from annotation.models import (
     Slot,
     Stage,
 )
-from annotation.submissions import Said
+from annotation.submissions import SubmittedAnswers
 from tests.builders import TEXTS, make_item, make_member, make_project, make_resolution, say, take
 
 pytestmark = pytest.mark.django_db
@@ -40,12 +40,12 @@ def make(judge: Membership, key: str, **values: Any) -> Item:
 
 
 def complain(member: Membership) -> Label:
-    said = Said({"choice": "not-sure", "reason": "gold-wrong"})
-    return queue.label(member, take(member).shown, said)
+    said = SubmittedAnswers({"choice": "not-sure", "reason": "gold-wrong"})
+    return queue.store_label(member, take(member).shown, said)
 
 
-def mend(judge: Membership, item: Item, *gold: str, **values: Any) -> mending.Mended:
-    return mending.mend(
+def mend(judge: Membership, item: Item, *gold: str, **values: Any) -> mending.CorrectionResult:
+    return mending.correct_gold(
         judge,
         item_key=item.key,
         revision=values.pop("revision", 1),
@@ -120,10 +120,10 @@ def test_a_complaint_of_the_gold_answer_is_not_carried_and_leaves_the_queue(
 ) -> None:
     item = make(judge, "a")
     complain(member)
-    assert cases.show(judge, item, now=timezone.now()).offer
+    assert cases.open_case(judge, item, now=timezone.now()).offer
     mend(judge, item, carry=True)
     assert not Label.objects.counted().exists()
-    assert not cases.waiting(judge.project).exists()
+    assert not cases.waiting_slots(judge.project).exists()
     assert take(member).item == item
 
 
@@ -131,10 +131,12 @@ def test_decisions_are_carried_over_with_the_labels(judge: Membership, member: M
     item, twin = make(judge, "a"), make(judge, "b")
     complain(member)
     say(member, take(member))
-    cases.ask(judge, twin, now=timezone.now())
-    case = cases.show(judge, twin, now=timezone.now())
+    cases.request_decision(judge, twin, now=timezone.now())
+    case = cases.open_case(judge, twin, now=timezone.now())
     assert case.offer
-    cases.decide(judge, case.offer.shown, Said({"choice": "invalid"}), now=timezone.now())
+    cases.decide(
+        judge, case.offer.shown, SubmittedAnswers({"choice": "invalid"}), now=timezone.now()
+    )
     mend(judge, item, carry=True)
     resolution = Resolution.objects.current().get(item=twin)
     assert (resolution.value, resolution.source) == ("invalid", "adjudicated")

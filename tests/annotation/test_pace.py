@@ -11,7 +11,7 @@ from django.urls import reverse
 from annotation import deciding, ledger
 from annotation.leads import choosing, grouping, keeping, pace
 from annotation.models import Item, Label, Membership, Project
-from stats.spread import Spread
+from stats.spread import Quartiles
 from tests.builders import make_item, make_member, make_project, make_resolution, make_slot
 
 pytestmark = pytest.mark.django_db
@@ -49,8 +49,8 @@ def give(member: Membership, choice: str = "valid", *, ago: int = 1, **values: A
 
 
 def measured(project: Project, by: str = "category") -> pace.Pace:
-    [chosen] = [one for one in grouping.choices(project) if one.name == by]
-    return pace.measure(project, by=chosen, now=NOW)
+    [chosen] = [one for one in grouping.list_groupings(project) if one.name == by]
+    return pace.measure_pace(project, by=chosen, now=NOW)
 
 
 def test_full_days_tell_the_pace_and_today_does_not(member: Membership) -> None:
@@ -104,7 +104,7 @@ def test_times_are_quartiles_and_those_over_half_an_hour_stand_apart(member: Mem
     for seconds in (1, 2, 2, 10, 1801):
         give(member, seconds=seconds)
     # Places 0.75, 1.5 and 2.25 of 1, 2, 2, 10.
-    expected = Spread(4, 1.75, 2.0, 4.0, beyond=1)
+    expected = Quartiles(4, 1.75, 2.0, 4.0, beyond=1)
     found = measured(member.project)
     assert found.people[0].seconds == found.whole.seconds == found.groups[0].seconds == expected
 
@@ -143,7 +143,7 @@ def test_tasks_without_categories_are_grouped_by_a_field_of_their_items() -> Non
     plain = {"category": "", "ability": "", "source_ability": ""}
     make_item(project, fields={"language": "sv", "length": 3}, **plain)
     make_item(project, fields={"language": "en"}, **plain)
-    assert [one.name for one in grouping.choices(project)] == ["language", "length"]
+    assert [one.name for one in grouping.list_groupings(project)] == ["language", "length"]
     assert [one.title for one in measured(project, "language").groups] == ["en", "sv"]
     assert [one.title for one in measured(project, "length").groups] == ["(none)", "3"]
 
@@ -159,9 +159,9 @@ def test_pace_costs_the_same_statements_for_many_labels(
 ) -> None:
     for _ in range(20):
         give(member, seconds=4)
-    by = grouping.choices(member.project)[0]
+    by = grouping.list_groupings(member.project)[0]
     with django_assert_num_queries(8):
-        pace.measure(member.project, by=by, now=NOW)
+        pace.measure_pace(member.project, by=by, now=NOW)
 
 
 # ------------------------------------------------------------------- choices and drops
@@ -169,7 +169,7 @@ def test_pace_costs_the_same_statements_for_many_labels(
 
 def test_choices_are_counted_by_day_in_the_order_of_the_options(member: Membership) -> None:
     give(member, "not-sure", ago=1), give(member, "valid", ago=1), give(member, "valid", ago=2)
-    found = choosing.over_time(member.project)
+    found = choosing.count_choices(member.project)
     assert [(one.day.day, one.value, one.title, one.n) for one in found] == [
         (8, "valid", "Valid", 1),
         (9, "valid", "Valid", 1),
@@ -181,7 +181,7 @@ def test_choices_of_a_scale_are_those_of_the_question_that_decides() -> None:
     member = make_member(make_project(task_type="rating", overlap=1))
     answers = {"naturalness": 3, "relatedness": 3, "correctness": 2}
     give(member, "3/3/2", answers=answers)
-    [one] = choosing.over_time(member.project)
+    [one] = choosing.count_choices(member.project)
     assert (one.value, one.title) == ("2", "Partly correct")
 
 
@@ -191,7 +191,7 @@ def test_dropped_are_resolved_items_that_no_run_takes_with_the_reasons(member: M
         make_resolution(give(member, choice).item, choice)
     make_resolution(give(member, "not-sure", answers=doubted).item, "not-sure", rule="excluded")
     give(member, "not-sure", answers=doubted)
-    found = choosing.dropped(member.project)
+    found = choosing.measure_dropped(member.project)
     assert (found.resolved, found.dropped, found.share.value) == (4, 2, 0.5)
     assert [(one.value, one.n, one.reasons) for one in found.drops] == [
         ("invalid", 1, ()),
@@ -201,7 +201,7 @@ def test_dropped_are_resolved_items_that_no_run_takes_with_the_reasons(member: M
 
 def test_what_leaves_the_set_follows_the_task_type() -> None:
     def kept(slug: str) -> Any:
-        return deciding.of(make_project(task_type=slug)).kept
+        return deciding.load_main_field(make_project(task_type=slug)).kept
 
     assert kept("perturbation-vetting") == {"valid", "score-invariant"}
     assert kept("error-detection") == {"error", "no_error"}
@@ -262,26 +262,26 @@ def test_the_api_gives_the_same_and_refuses_unknown_groups(
 @pytest.mark.parametrize(
     "rows, columns",
     [
-        (ledger.people, ledger.PEOPLE),
-        (ledger.groups, ledger.GROUPS),
-        (ledger.choices, ledger.CHOICES),
-        (ledger.dropped, ledger.DROPPED),
-        (ledger.categories, ledger.BOARD),
+        (ledger.pace_table, ledger.PACE_COLUMNS),
+        (ledger.forecast_table, ledger.FORECAST_COLUMNS),
+        (ledger.choices_table, ledger.CHOICES_COLUMNS),
+        (ledger.dropped_table, ledger.DROPPED_COLUMNS),
+        (ledger.board_table, ledger.BOARD_COLUMNS),
     ],
 )
 def test_every_report_is_a_table_with_just_its_columns(
     member: Membership, rows: Any, columns: tuple[str, ...]
 ) -> None:
     make_resolution(give(member, "invalid").item, "invalid")
-    found = list(rows(member.project, grouping.choices(member.project)[0]))
+    found = list(rows(member.project, grouping.list_groupings(member.project)[0]))
     assert found
     assert all(tuple(row) == columns for row in found)
     assert not any(isinstance(value, Item) for row in found for value in row.values())
 
 
 def test_what_takes_long_is_kept_for_a_moment_and_says_so() -> None:
-    def kept(value: int, worth: float) -> keeping.Kept[int]:
-        return keeping.made(f"test-{worth}", lambda: value, now=NOW, worth=worth)
+    def kept(value: int, worth: float) -> keeping.CachedFigures[int]:
+        return keeping.get_or_compute(f"test-{worth}", lambda: value, now=NOW, worth=worth)
 
     assert [kept(value, worth=0).value for value in (1, 2)] == [1, 1]
     assert kept(3, worth=0).again

@@ -6,7 +6,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import RIGHTS, ApiToken, Item, Membership, Project
-from annotation.views.projects import ALLOWS
+from annotation.views.projects import RIGHT_TITLES
 from tests.builders import (
     Cast,
     cast,
@@ -302,7 +302,7 @@ def test_a_token_needs_a_name() -> None:
 
 
 def test_the_help_says_in_words_what_each_right_allows(people: Cast) -> None:
-    assert set(ALLOWS) == set(RIGHTS)
+    assert set(RIGHT_TITLES) == set(RIGHTS)
     page = sees(people.annotator, "help")
     assert "<dt>Annotator</dt><dd>open the project; vet items</dd>" in page
 

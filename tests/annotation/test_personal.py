@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation import assigning, commenting, inviting, members, personal
 from annotation.errors import Refused
-from annotation.inviting import Wanted
+from annotation.inviting import InvitationRequest
 from annotation.models import Account, ApiToken, Event, Label, Membership, Role, Slot
 from annotation.sessions import SessionStore
 from tests.builders import Cast, cast, make_account, make_item, make_member, make_project, say, take
@@ -38,7 +38,9 @@ def browser_of(account: Account | None) -> Client:
 def arrived(people: Cast) -> tuple[Account, Client]:
     """Somebody who came by an invitation, signed in, worked, and whom the administration knows."""
     lead = people.lead
-    key = inviting.invite(lead, Wanted("g", "annotator", "gh@lab.example"), now=timezone.now())[1]
+    key = inviting.create_invitation(
+        lead, InvitationRequest("g", "annotator", "gh@lab.example"), now=timezone.now()
+    )[1]
     client = Client()
     said = {"username": "gh-signs-in", "password1": "quite-a-word-1", "password2": "quite-a-word-1"}
     assert client.post(reverse("invitation", args=[key]), said).status_code == 302
@@ -47,7 +49,9 @@ def arrived(people: Cast) -> tuple[Account, Client]:
     other.post("/accounts/login/", {"login": "gh@lab.example", "password": "quite-a-word-1"})
     ApiToken.issue(account, "Hopperina's laptop")
     client.get("/sessions/")
-    inviting.invite(lead, Wanted("later", "annotator", "GH@lab.example"), now=timezone.now())
+    inviting.create_invitation(
+        lead, InvitationRequest("later", "annotator", "GH@lab.example"), now=timezone.now()
+    )
     place = reverse("admin:annotation_account_change", args=[account.pk])
     admin = browser_of(people.admin)
     form = admin.get(place).context["adminform"].form
@@ -65,7 +69,7 @@ def worked(people: Cast, account: Account) -> Membership:
     item = make_item(people.project, "spider")
     member = Membership.objects.get(account=account, project=people.project)
     say(member, take(member), comment="Six legs?")
-    commenting.say(member, item, "Look again.", now=timezone.now())
+    commenting.add_comment(member, item, "Look again.", now=timezone.now())
     return member
 
 
@@ -109,9 +113,9 @@ def test_others_stay_signed_in_also_if_a_name_is_part_of_their_words(people: Cas
 def test_links_of_who_is_anonymised_open_nothing(people: Cast) -> None:
     now = timezone.now()
     lead = make_member(people.project, role="lead")
-    _, key = inviting.invite(lead, Wanted("friend", "annotator"), now=now)
+    _, key = inviting.create_invitation(lead, InvitationRequest("friend", "annotator"), now=now)
     personal.anonymise(lead.account, people.admin, now=now)
-    assert inviting.find(key, now=now) is None
+    assert inviting.find_invitation(key, now=now) is None
 
 
 def test_that_somebody_was_anonymised_is_on_record(people: Cast) -> None:
@@ -119,13 +123,13 @@ def test_that_somebody_was_anonymised_is_on_record(people: Cast) -> None:
     personal.anonymise(account, people.admin, now=timezone.now())
     event = Event.objects.filter(kind="account").latest("pk")
     assert (event.account, event.new) == (people.admin, {"account": "anonymised"})
-    suspended = members.changes(people.project)[0]
+    suspended = members.list_changes(people.project)[0]
     assert (suspended.subject, suspended.new) == ("g", {"active": False})
 
 
 def test_items_kept_for_somebody_anonymised_go_to_everybody(people: Cast) -> None:
     item = make_item(people.project)
-    assigning.reserve(people.lead, [item], [people.annotator], now=timezone.now())
+    assigning.reserve_slots(people.lead, [item], [people.annotator], now=timezone.now())
     personal.anonymise(people.annotator.account, people.admin, now=timezone.now())
     assert Slot.objects.get().reserved_for is None
 

@@ -65,7 +65,7 @@ def test_what_was_asked_for_is_made_and_told(
     job = Job.objects.get()
     assert sent["Location"] == reverse("generation", args=[people.project.slug, 1])
     assert "Waits for a worker" in client.get(sent["Location"]).text
-    assert generations.work(job.pk)
+    assert generations.run_job(job.pk)
     page = client.get(sent["Location"]).text
     assert "What was made" in page
     assert "?search=.s." in page
@@ -85,8 +85,8 @@ def test_what_cannot_be_made_is_said_where_it_was_asked(client: Client, people: 
 
 def test_a_project_of_another_task_says_so_and_has_no_link(client: Client, people: Cast) -> None:
     version = people.project.task_type
-    other = tasktypes.definitions()["error-detection"]
-    version.definition, version.digest = other, tasktypes.digest(other)
+    other = tasktypes.load_definitions()["error-detection"]
+    version.definition, version.digest = other, tasktypes.digest_definition(other)
     version.save()
     assert "perturbers can make none" in client.get(address(people.project)).text
     assert client.post(address(people.project), ASKED).status_code == 422

@@ -12,7 +12,7 @@ from annotation import importing, tables, tasktypes
 from annotation.models import Item, Project, Resolution, Slot
 from formats.rows import Row
 from formats.writers import write_file
-from perturbers.flags import flags
+from perturbers.flags import find_flags
 from tests.builders import make_project
 
 pytestmark = pytest.mark.django_db
@@ -23,9 +23,9 @@ SUM = "One ticket costs 12 dollars. For 3 people that is 3 × 12 = 36 dollars."
 
 
 def bring(project: Project, *rows: dict[str, str]) -> None:
-    task = tasktypes.of_version(project.task_type)
+    task = tasktypes.load_version(project.task_type)
     given = (Row("items.jsonl", line, dict(row)) for line, row in enumerate(rows, start=1))
-    report = importing.store(project, importing.check(given, task))
+    report = importing.store_items(project, importing.parse_items(given, task))
     assert (report.new, report.bad) == (len(rows), [])
 
 
@@ -79,7 +79,7 @@ def test_each_becomes_an_item_that_says_what_it_was_made_from(project: Project) 
     assert numbers.fields == {"perturber": "numbers", "seed": "s"}
     texts = numbers.revision().texts
     assert texts["gold"] == FACTS
-    assert flags("number-errors", FACTS, texts["perturbed"]) == []
+    assert find_flags("number-errors", FACTS, texts["perturbed"]) == []
     told = re.fullmatch(r"The number “?(\w+)”? is changed to “?(\w+)”?\.", texts["claim"])
     assert told
     assert texts["perturbed"] == FACTS.replace(told[1], told[2])
@@ -114,16 +114,18 @@ def test_an_export_brings_parents_and_doses_back(project: Project, tmp_path: Pat
     perturb("--with", "numbers", "--errors", "2")
     path = tmp_path / "items.jsonl"
     columns = tables.TABLES["items"].columns_in(project)
-    write_file("jsonl", tables.items(project), columns, path, tables.KINDS)
+    write_file("jsonl", tables.item_rows(project), columns, path, tables.COLUMN_KINDS)
     other = make_project("other")
     rows = [Row("i", n, json.loads(line)) for n, line in enumerate(path.open(), start=1)]
-    task = tasktypes.of_version(other.task_type)
-    report = importing.store(other, importing.check(rows, task))
+    task = tasktypes.load_version(other.task_type)
+    report = importing.store_items(other, importing.parse_items(rows, task))
     assert (report.new, report.bad) == (5, [])
     back = Item.objects.get(project=other, origin="perturber")
     assert (parent(back).key, parent(back).project, back.dose) == ("facts", other, 2)
-    orphan = importing.check([rows[-1]], task)
-    assert [bad.field for bad in importing.store(make_project("none"), orphan).bad] == ["parent"]
+    orphan = importing.parse_items([rows[-1]], task)
+    assert [bad.field for bad in importing.store_items(make_project("none"), orphan).bad] == [
+        "parent"
+    ]
 
 
 @pytest.mark.parametrize(

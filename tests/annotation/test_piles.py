@@ -57,11 +57,11 @@ def test_each_pile_is_counted(member: Membership) -> None:
     for _ in range(5):
         make_item(member.project)
     say(member, take(member))
-    queue.skip(member, take(member).shown)
+    queue.skip_item(member, take(member).shown)
     Draft.objects.create(member=member, item=take(member).item, revision=1, data={"comment": "x"})
     take(make_member(member.project))
-    counts = piles.counts(member, queue.progress(member))
-    assert counts == piles.Counts(todo=4, drafts=1, done=1, skipped=1, held=1)
+    counts = piles.count_my_items(member, queue.load_progress(member))
+    assert counts == piles.MyItemCounts(todo=4, drafts=1, done=1, skipped=1, held=1)
 
 
 def test_the_done_are_found_by_key_choice_and_category(member: Membership) -> None:
@@ -126,7 +126,7 @@ def test_a_done_item_opens_with_what_was_said_and_a_new_label_supersedes(
     page = body(client.post(url("vet-reopen", member), {"item": "spider-1"}, follow=True))
     assert "You said <b>Invalid</b>" in page
     assert "One leg too few." in page
-    offer = queue.reopen(member, "spider-1")
+    offer = queue.reopen_item(member, "spider-1")
     say(member, offer, "valid")
     page = body(client.get(url("vet", member), {"item": "spider-1"}))
     assert "then <b>Valid</b>" in page
@@ -204,10 +204,10 @@ def test_siblings_show_ones_own_labels_and_no_texts_of_what_is_still_to_do(
     make_item(member.project, cluster="beetle")
     other = make_member(member.project)
     say(other, take(other), "valid")
-    [one] = siblings.of(member, first) or []
+    [one] = siblings.list_siblings(member, first) or []
     assert (one.item, one.said, one.text) == (second, "", "")
     say(member, take(member), "invalid")  # the second, since the first is the other's
-    [one] = siblings.of(member, first) or []
+    [one] = siblings.list_siblings(member, first) or []
     assert one.said == "Invalid"
 
 
@@ -216,7 +216,7 @@ def test_siblings_are_not_shown_before_the_first_look() -> None:
     item = make_item(member.project, "spider-1", cluster="spider")
     make_item(member.project, "spider-2", cluster="spider")
     take(member)
-    assert siblings.of(member, item) is None
+    assert siblings.list_siblings(member, item) is None
     answer = browser_of(member).get(url("vet-siblings", member), {"item": "spider-1"})
     assert answer.status_code == 409
     assert "spider-2" not in body(answer)
@@ -275,5 +275,5 @@ def test_keys_change_places_and_go_back(member: Membership) -> None:
 
 @pytest.mark.parametrize("key", ["ab", " ", "\t", "ctrl"])
 def test_a_key_is_one_character(key: str) -> None:
-    wrong = keymaps.problems(keymaps.changed({"u": key}))
+    wrong = keymaps.find_problems(keymaps.extract_changes({"u": key}))
     assert set(wrong) == ({"u"} if key.strip() else set())

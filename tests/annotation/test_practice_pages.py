@@ -93,7 +93,7 @@ def test_leads_see_who_waits_for_them_and_let_them_go_on(
         say(member, take(member), "invalid")
     assert "waits for you" in page(lead, "practice-people")
     assert send(lead, "practice-people", action="again", member="anna")[0] == 302
-    assert len(practising.rounds(member)) == 2
+    assert len(practising.list_rounds(member)) == 2
     assert send(lead, "practice-people", action="waive", member="anna")[0] == 302
     assert "gets work" in page(lead, "practice-people")
     status, said = send(lead, "practice-people", action="waive", member="anna")
@@ -112,14 +112,14 @@ def test_a_lead_sets_changes_and_ends_what_is_known(lead: Membership) -> None:
     make_item(lead.project, "a/b 1")
     data = {"known__item": "a/b 1", "known__purpose": "probe", "known__explanation": "Six legs."}
     assert send(lead, "known", choice="invalid", **data)[0] == 302
-    [item] = known.items(lead.project, "probe")
+    [item] = known.items_with_answer(lead.project, "probe")
     shown = page(lead, "known", "?item=a/b%201")
     assert '<option value="invalid" selected>' in shown
     assert "Six legs.</textarea>" in shown
     assert send(lead, "known", choice="valid", **data)[0] == 302
     assert Resolution.objects.current().get(item=item).value == "valid"
     assert send(lead, "known", known__release="a/b 1")[0] == 302
-    assert known.items(lead.project, "probe") == []
+    assert known.items_with_answer(lead.project, "probe") == []
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Account, ApiToken, Membership
-from annotation.prepared import Prepared
+from annotation.prepared import PreparedQuery
 from tests.builders import make_account, make_member, make_project
 
 pytestmark = pytest.mark.django_db
 
-SEAT = Prepared(
+SEAT = PreparedQuery(
     lambda account, slug: Membership.objects.select_related("project__task_type", "account").filter(
         account=account, active=True, project__slug=slug, project__archived_at=None
     )
@@ -53,7 +53,9 @@ def test_a_value_is_never_part_of_the_sql() -> None:
 
 def test_an_empty_column_of_a_joined_row_stays_empty() -> None:
     token, key = ApiToken.issue(make_account(), "mine")
-    live = Prepared(lambda digest: ApiToken.objects.select_related("account").filter(digest=digest))
+    live = PreparedQuery(
+        lambda digest: ApiToken.objects.select_related("account").filter(digest=digest)
+    )
     found = live.first(digest=ApiToken.digest_of(key))
     assert found is not None
     assert (found.pk, found.last_used_at, found.revoked_at) == (token.pk, None, None)
@@ -63,7 +65,7 @@ def test_an_empty_column_of_a_joined_row_stays_empty() -> None:
 def test_no_row_joined_is_none() -> None:
     member = make_member(make_project())
     Membership.objects.filter(pk=member.pk).update(account=None)
-    alone = Prepared(lambda pk: Membership.objects.select_related("account").filter(pk=pk))
+    alone = PreparedQuery(lambda pk: Membership.objects.select_related("account").filter(pk=pk))
     found = alone.first(pk=member.pk)
     assert found is not None
     assert found.account is None

@@ -154,10 +154,16 @@ def test_a_check_stands_among_its_siblings_before_it_is_labelled_and_after(
     one.member.project.items.update(cluster="one")
     draw(1.0)
     first = one.api.post(reverse("api-next", args=[one.member.project.slug])).json()["item"]["key"]
-    shown = [sibling.item.key for sibling in siblings.of(one.member, item_of(one, first)) or []]
+    shown = [
+        sibling.item.key
+        for sibling in siblings.list_siblings(one.member, item_of(one, first)) or []
+    ]
     assert f"item-x-{one.member.project.slug}" in shown
     make_known(one.member.project, "practised", cluster="one")
-    again = [sibling.item.key for sibling in siblings.of(one.member, item_of(one, first)) or []]
+    again = [
+        sibling.item.key
+        for sibling in siblings.list_siblings(one.member, item_of(one, first)) or []
+    ]
     assert again == shown
 
 

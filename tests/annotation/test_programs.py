@@ -24,9 +24,9 @@ PRINTS = "import time; print('1\\n2', flush=True); time.sleep(60)"
 
 
 def test_what_a_program_printed_last_is_told_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "TOLD_EVERY", 0)
+    monkeypatch.setattr(programs, "REPORT_SECONDS", 0)
     lines: list[str] = []
-    ended = programs.run(
+    ended = programs.run_program(
         [sys.executable, "-c", PRINTS],
         stopped=lambda: "2" in lines,
         hold=int,
@@ -39,8 +39,8 @@ def test_what_a_program_printed_last_is_told_while_it_runs(monkeypatch: pytest.M
 def test_the_last_line_of_what_went_wrong_is_kept() -> None:
     fails = "import sys; sys.stderr.write('first\\nNo space is left.\\n'); sys.exit(3)"
     command = [sys.executable, "-c", fails]
-    ended = programs.run(command, stopped=bool, hold=int, every=60)
-    assert ended == programs.Ended(3, "No space is left.")
+    ended = programs.run_program(command, stopped=bool, hold=int, every=60)
+    assert ended == programs.ProgramResult(3, "No space is left.")
 
 
 @pytest.fixture
@@ -63,10 +63,10 @@ def test_a_program_that_tells_nothing_for_five_minutes_is_ended_and_the_job_says
     sleep_as: SleepAs,
 ) -> None:
     now = sleep_as(lambda seconds: seconds)
-    ended = programs.run(["/bin/sleep", "20"], stopped=bool, hold=int, every=60)
+    ended = programs.run_program(["/bin/sleep", "20"], stopped=bool, hold=int, every=60)
     assert ended.code == 1
     assert "told nothing for five minutes, so it was ended" in ended.said
-    assert now == [pytest.approx(300, abs=2 * programs.LOOK_EVERY)]
+    assert now == [pytest.approx(300, abs=2 * programs.POLL_SECONDS)]
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
@@ -92,18 +92,18 @@ def test_a_program_that_tells_something_now_and_then_takes_as_long_as_it_needs(
 
     now = sleep_as(sleep)
     command = [sys.executable, "-c", ANSWERS, str(given), str(back), stream]
-    assert programs.run(command, stopped=bool, hold=int, every=10_000).code == 0
+    assert programs.run_program(command, stopped=bool, hold=int, every=10_000).code == 0
     assert now == [960]
 
 
 def test_programs_tell_the_worker_that_started_them_that_they_get_on_and_nobody_else(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    programs.alive()
+    programs.send_heartbeat()
     assert capsys.readouterr().out == ""
-    says = [sys.executable, "-c", f"import os; print(os.environ[{programs.HEARD!r}])"]
-    ended = programs.run(says, stopped=bool, hold=int, every=60)
+    says = [sys.executable, "-c", f"import os; print(os.environ[{programs.HEARTBEAT_VARIABLE!r}])"]
+    ended = programs.run_program(says, stopped=bool, hold=int, every=60)
     assert ended.code == 0
-    monkeypatch.setenv(programs.HEARD, ended.printed)
-    programs.alive()
+    monkeypatch.setenv(programs.HEARTBEAT_VARIABLE, ended.printed)
+    programs.send_heartbeat()
     assert capsys.readouterr().out == "\n"

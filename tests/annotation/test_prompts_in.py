@@ -17,7 +17,7 @@ from annotation.taxonomy import load
 
 pytestmark = pytest.mark.django_db
 
-TASK = tasktypes.from_definition(tasktypes.definitions()["gold-verification"])
+TASK = tasktypes.parse_definition(tasktypes.load_definitions()["gold-verification"])
 PROMPTS = [
     "How can I sleep better, and why does light matter?",
     "What is the primary function of a capacitor?",
@@ -47,7 +47,7 @@ def bring(path: Path, *more: str) -> str:
 
 @pytest.mark.parametrize("found", [["id", "question"], ["ID", "Prompt"], ["nr", "instruction"]])
 def test_what_a_table_of_prompts_calls_its_columns_is_guessed(found: list[str]) -> None:
-    assert mapping.guess(TASK, found) == dict(zip(["key", "prompt"], found, strict=True))
+    assert mapping.guess_columns(TASK, found) == dict(zip(["key", "prompt"], found, strict=True))
 
 
 def test_ten_prompts_come_in_and_wait_for_their_gold_answer(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from annotation import queue
 from annotation.errors import Refused, Stale
 from annotation.models import Event, Item, Label, Resolution, Revision, Slot
 from annotation.queue import Waiting
-from annotation.submissions import Said, Shown
+from annotation.submissions import ShownItem, SubmittedAnswers
 from tests.builders import (
     correct,
     make_guidelines,
@@ -142,7 +142,7 @@ def test_a_page_whose_label_was_taken_back_stores_nothing_and_says_so() -> None:
     item = make_item(member.project)
     offer = take(member)
     say(member, offer)
-    queue.undo(member)
+    queue.undo_label(member)
     with pytest.raises(Refused, match="taken back"):
         say(member, offer)
     assert counted(item) == []
@@ -165,7 +165,9 @@ def test_a_key_that_was_not_made_here_is_refused(key: str) -> None:
     member = make_member(make_project())
     item = make_item(member.project)
     with pytest.raises(Refused, match="not valid"):
-        queue.label(member, Shown(key, item.key, 1), Said({"choice": "valid"}))
+        queue.store_label(
+            member, ShownItem(key, item.key, 1), SubmittedAnswers({"choice": "valid"})
+        )
 
 
 @pytest.mark.parametrize("item_key, revision", [("other", 1), ("shown", 2)])
@@ -174,7 +176,9 @@ def test_what_the_page_did_not_show_is_refused(item_key: str, revision: int) -> 
     make_item(member.project, "shown"), make_item(member.project, "other")
     offer = take(member)
     with pytest.raises(Refused, match="not the item that the page showed"):
-        queue.label(member, Shown(offer.key, item_key, revision), Said({"choice": "valid"}))
+        queue.store_label(
+            member, ShownItem(offer.key, item_key, revision), SubmittedAnswers({"choice": "valid"})
+        )
 
 
 @pytest.mark.parametrize("answers", [{}, {"choice": "maybe"}, {"choice": "valid", "mood": "good"}])
@@ -183,7 +187,7 @@ def test_answers_that_the_task_does_not_take_are_refused(answers: dict[str, obje
     make_item(member.project)
     offer = take(member)
     with pytest.raises(Refused):
-        queue.label(member, offer.shown, Said(answers))
+        queue.store_label(member, offer.shown, SubmittedAnswers(answers))
     assert Slot.objects.get().state == "held"
 
 
@@ -344,7 +348,7 @@ def test_only_the_correctable_text_can_be_corrected_and_not_to_nothing(
     make_item(member.project)
     offer = take(member)
     with pytest.raises(Refused):
-        queue.correct(member, offer.shown, texts)
+        queue.store_correction(member, offer.shown, texts)
 
 
 # ------------------------------------------------------------------------------------- undo
@@ -356,7 +360,7 @@ def test_undo_brings_the_item_back_and_keeps_the_label_on_record() -> None:
     make_item(member.project)
     say(member, take(member))
     after = take(member)
-    again = queue.undo(member)
+    again = queue.undo_label(member)
     assert again
     assert again.item == first
     assert (counted(first), resolution(first)) == ([], None)
@@ -372,15 +376,15 @@ def test_undo_goes_back_label_by_label_until_there_is_none() -> None:
     items = [make_item(member.project), make_item(member.project)]
     for _ in items:
         say(member, take(member))
-    undone = [queue.undo(member), queue.undo(member)]
+    undone = [queue.undo_label(member), queue.undo_label(member)]
     assert [offer and offer.item for offer in undone] == items[::-1]
-    assert queue.undo(member) is None
+    assert queue.undo_label(member) is None
 
 
 def test_undo_of_a_label_whose_place_went_to_another_still_shows_its_item() -> None:
     ana, ben, hers, his = lose_slot()
     say(ana, hers, now=LATER)
-    again = queue.undo(ana, now=LATER)
+    again = queue.undo_label(ana, now=LATER)
     assert again
     assert again.item == hers.item
     assert Slot.objects.get().member == ben
@@ -393,7 +397,7 @@ def test_undo_of_an_item_that_was_deleted_offers_nothing() -> None:
     make_item(member.project)
     say(member, take(member))
     Item.objects.update(deleted_at=NOW)
-    assert queue.undo(member) is None
+    assert queue.undo_label(member) is None
     assert Label.objects.get().withdrawn_at
     Item.objects.update(deleted_at=None)
     assert isinstance(queue.next_offer(make_member(member.project)), queue.Offer)
@@ -427,7 +431,7 @@ def test_a_changed_mind_ends_one_resolution_and_makes_another() -> None:
     member = make_member(make_project())
     item = make_item(member.project)
     say(member, take(member))
-    again = queue.undo(member)
+    again = queue.undo_label(member)
     assert again
     say(member, again, "not-relevant")
     assert resolution(item) == "not-relevant"
@@ -448,7 +452,7 @@ def test_progress_counts_items_without_repeats() -> None:
     make_item(member.project)
     make_item(member.project, duplicate_of=first, slots=0)
     say(member, take(member))
-    assert queue.progress(member) == queue.Progress(mine=1, resolved=1, total=2, left=1)
+    assert queue.load_progress(member) == queue.MemberProgress(mine=1, resolved=1, total=2, left=1)
 
 
 # ------------------------------------------------------------------------------------- cost

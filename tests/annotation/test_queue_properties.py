@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from annotation import importing, queue, tasktypes, veils
 from annotation.errors import Refused
 from annotation.models import (
-    LIKE_WORK,
+    WORK_LIKE_STAGES,
     Label,
     Mark,
     Membership,
@@ -33,7 +33,7 @@ from annotation.models import (
     Stage,
 )
 from annotation.queue import Offer, Waiting
-from annotation.submissions import Said, Shown
+from annotation.submissions import ShownItem, SubmittedAnswers
 from formats.rows import Row
 from tests.builders import TEXTS, make_item, make_member, make_project
 
@@ -49,8 +49,8 @@ class Sent:
 
     label_id: int
     member: Membership
-    shown: Shown
-    said: Said
+    shown: ShownItem
+    said: SubmittedAnswers
     stage: str
 
 
@@ -105,7 +105,7 @@ def look_ahead(day: Day, who: int, pick: int) -> None:
 def label(day: Day, who: int, pick: int) -> None:
     member = day.person(who)
     if offer := day.screens.get(member.pk):
-        submit(day, member, offer.shown, Said(answers(day, offer, pick)))
+        submit(day, member, offer.shown, SubmittedAnswers(answers(day, offer, pick)))
 
 
 def work(day: Day, who: int, pick: int) -> None:
@@ -123,7 +123,9 @@ def send_again(day: Day, who: int, pick: int) -> None:
     said = before.said if pick % 2 else replace(before.said, comment="changed")
     count = Label.objects.count()
     try:
-        again = queue.label(before.member, before.shown, said, stage=before.stage, now=day.now)
+        again = queue.store_label(
+            before.member, before.shown, said, stage=before.stage, now=day.now
+        )
     except Refused:
         pass
     else:
@@ -135,7 +137,7 @@ def skip(day: Day, who: int, pick: int) -> None:
     member = day.person(who)
     if offer := day.screens.pop(member.pk, None):
         try:
-            queue.skip(member, offer.shown, now=day.now)
+            queue.skip_item(member, offer.shown, now=day.now)
         except Refused:
             return
         kept = Mark.objects.in_force().filter(member=member, item=offer.item, kind="skip")
@@ -144,7 +146,7 @@ def skip(day: Day, who: int, pick: int) -> None:
 
 def undo(day: Day, who: int, pick: int) -> None:
     member = day.person(who)
-    if offer := queue.undo(member, now=day.now):
+    if offer := queue.undo_label(member, now=day.now):
         day.screens[member.pk] = offer
 
 
@@ -153,7 +155,7 @@ def reopen(day: Day, who: int, pick: int) -> None:
     keys = sorted({label.item.key for label in member.labels.select_related("item")})
     if keys:
         with suppress(Refused):
-            day.screens[member.pk] = queue.reopen(member, keys[pick % len(keys)], now=day.now)
+            day.screens[member.pk] = queue.reopen_item(member, keys[pick % len(keys)], now=day.now)
 
 
 def correct(day: Day, who: int, pick: int) -> None:
@@ -163,7 +165,7 @@ def correct(day: Day, who: int, pick: int) -> None:
         return
     text = f"A spider has {pick} legs."
     try:
-        day.screens[member.pk] = queue.correct(
+        day.screens[member.pk] = queue.store_correction(
             member, offer.shown, {"perturbed": text}, now=day.now
         )
     except Refused:
@@ -179,8 +181,8 @@ def bring_in(day: Day, who: int, pick: int) -> None:
     """An import, new or of what is there already."""
     number = pick % (day.imported + 1)
     row = Row("in.csv", 1, {"key": f"in-{number}", "category": "number-errors", **TEXTS})
-    checked = importing.check([row], tasktypes.of_project(day.project))
-    report = importing.store(day.project, checked)
+    checked = importing.parse_items([row], tasktypes.load_task_type(day.project))
+    report = importing.store_items(day.project, checked)
     assert (report.bad, report.conflicts) == ([], [])
     day.imported += report.new
 
@@ -192,14 +194,14 @@ def decide(day: Day, who: int, pick: int) -> None:
     member = Membership.objects.select_related("project__task_type").get(pk=member.pk)
     offer = queue.next_offer(member, stage=stage, now=day.now)
     if isinstance(offer, Offer):
-        submit(day, member, offer.shown, Said({"choice": CHOICES[pick % 3]}), stage)
+        submit(day, member, offer.shown, SubmittedAnswers({"choice": CHOICES[pick % 3]}), stage)
 
 
 def renew(day: Day, who: int, pick: int) -> None:
     member = day.person(who)
-    held = queue.renew(member, now=day.now)
+    held = queue.renew_holds(member, now=day.now)
     # By the names that the member's pages give them.
-    items = {item.key for name in held if (item := veils.find(member, name))}
+    items = {item.key for name in held if (item := veils.find_item(member, name))}
     assert len(items) == len(held)
     assert items == set(member.slots.filter(state="held").values_list("item__key", flat=True))
 
@@ -214,7 +216,7 @@ OFTEN = [*ACTS, work, work, work, work, look_ahead, undo, label, decide]
 
 def answers(day: Day, offer: Offer, pick: int) -> dict[str, Any]:
     if offer.phase == "blind":
-        blind = tasktypes.of_project(day.project).blind
+        blind = tasktypes.load_task_type(day.project).blind
         assert blind
         return {blind.fields[0].name: False}
     choice = CHOICES[pick % len(CHOICES)]
@@ -223,10 +225,12 @@ def answers(day: Day, offer: Offer, pick: int) -> dict[str, Any]:
     )
 
 
-def submit(day: Day, member: Membership, page: Shown, said: Said, stage: str = Stage.WORK) -> None:
+def submit(
+    day: Day, member: Membership, page: ShownItem, said: SubmittedAnswers, stage: str = Stage.WORK
+) -> None:
     count = Label.objects.count()
     try:
-        made = queue.label(member, page, said, stage=stage, now=day.now)
+        made = queue.store_label(member, page, said, stage=stage, now=day.now)
     except Refused:
         assert Label.objects.count() == count
         return
@@ -276,14 +280,14 @@ def no_place_is_filled_twice() -> None:
 
 def nobody_holds_more_than_two(day: Day) -> None:
     for member in day.people:
-        held = Slot.objects.filter(member=member, state="held", stage__in=LIKE_WORK)
+        held = Slot.objects.filter(member=member, state="held", stage__in=WORK_LIKE_STAGES)
         assert held.count() <= 2
         assert held.filter(ahead=False).count() <= 1
 
 
 def counters_are_true(day: Day) -> None:
     for member in day.people:
-        labels = Label.objects.current().filter(member=member, stage__in=LIKE_WORK)
+        labels = Label.objects.current().filter(member=member, stage__in=WORK_LIKE_STAGES)
         assert day.person(day.people.index(member)).labelled == labels.count()
 
 

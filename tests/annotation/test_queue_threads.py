@@ -114,7 +114,7 @@ def test_people_who_label_and_undo_at_once_leave_every_place_in_a_true_state() -
             if isinstance(offer, Offer):
                 say(person, offer)
             if number % 3 == 0:
-                queue.undo(person)
+                queue.undo_label(person)
 
     at_once(*(lambda person=person: work(person) for person in people))
     filled = Slot.objects.filter(state="filled")

@@ -8,27 +8,27 @@ import pytest
 from annotation import tasktypes
 from annotation.diffing import Difference, compare
 from annotation.reading import drawing, showing
-from annotation.reading.showing import Comparison, Habits, Pane, Reading, Sheet
+from annotation.reading.showing import Comparison, ItemSheet, Pane, ReadingPreferences, TextSheet
 from annotation.tasktypes import TaskType
 
 GOLD, PERTURBED = "It has *eight* legs.", "It has *six* legs."
-LONG = "A line of words that stands in both texts.\n" * (drawing.LONG // 40)
+LONG = "A line of words that stands in both texts.\n" * (drawing.LONG_TEXT // 40)
 
 
 def task(slug: str = "perturbation-vetting") -> TaskType:
-    return tasktypes.from_definition(tasktypes.definitions()[slug])
+    return tasktypes.parse_definition(tasktypes.load_definitions()[slug])
 
 
 def read(
     texts: dict[str, Any],
-    habits: Habits | None = None,
+    habits: ReadingPreferences | None = None,
     difference: Difference | None = None,
     slug: str = "perturbation-vetting",
-) -> Reading:
-    return showing.of(task(slug), texts, difference, habits or Habits())
+) -> ItemSheet:
+    return showing.build_sheet(task(slug), texts, difference, habits or ReadingPreferences())
 
 
-def compared(gold: str, perturbed: str, habits: Habits | None = None) -> Comparison:
+def compared(gold: str, perturbed: str, habits: ReadingPreferences | None = None) -> Comparison:
     texts = {"prompt": "?", "gold": gold, "perturbed": perturbed}
     found = read(texts, habits, compare(gold, perturbed)).comparison
     assert found
@@ -44,7 +44,7 @@ def chosen(panes: tuple[Pane, ...]) -> Pane:
 def test_texts_stand_in_the_order_of_the_task_and_claims_at_the_side() -> None:
     texts = {"claim": "c", "perturbed": PERTURBED, "gold": GOLD, "prompt": "?", "rationale": "r"}
     sheets = read(texts, difference=compare(GOLD, PERTURBED)).sheets
-    assert [type(sheet) for sheet in sheets] == [Sheet, Comparison]
+    assert [type(sheet) for sheet in sheets] == [TextSheet, Comparison]
     assert isinstance(sheets[1], Comparison)
     assert sheets[1].title == "Gold answer against perturbed answer"
 
@@ -52,7 +52,7 @@ def test_texts_stand_in_the_order_of_the_task_and_claims_at_the_side() -> None:
 def test_without_a_difference_each_text_has_a_sheet_of_its_own() -> None:
     # As at a first look, where the gold answer is not shown either.
     found = read({"prompt": "?", "perturbed": PERTURBED})
-    assert [sheet.name for sheet in found.sheets if isinstance(sheet, Sheet)] == [
+    assert [sheet.name for sheet in found.sheets if isinstance(sheet, TextSheet)] == [
         "prompt",
         "perturbed",
     ]
@@ -62,12 +62,14 @@ def test_without_a_difference_each_text_has_a_sheet_of_its_own() -> None:
 def test_several_golds_are_parts_of_one_sheet() -> None:
     texts = {"prompt": "?", "gold": ["one", "two", "three"], "response": "r"}
     golds = next(
-        s for s in read(texts, slug="rating").sheets if isinstance(s, Sheet) and s.name == "gold"
+        s
+        for s in read(texts, slug="rating").sheets
+        if isinstance(s, TextSheet) and s.name == "gold"
     )
     assert [chosen(part).html for part in golds.parts] == ["one", "two", "three"]
 
 
-@pytest.mark.parametrize("slug", sorted(tasktypes.definitions()))
+@pytest.mark.parametrize("slug", sorted(tasktypes.load_definitions()))
 def test_every_task_type_is_drawn(slug: str) -> None:
     texts: dict[str, Any] = {
         text.name: ["a <b>", "c"] if text.many else "a <b>" for text in task(slug).texts
@@ -84,7 +86,7 @@ def test_every_task_type_is_drawn(slug: str) -> None:
 @pytest.mark.parametrize("form", ["plain", "markdown", "math"])
 @pytest.mark.parametrize("gold", [GOLD, GOLD + " $x$", LONG + GOLD, "", LONG + "$x$ שלום"])
 def test_one_pane_shows_each_view_in_each_format(view: str, form: Any, gold: str) -> None:
-    panes = compared(gold, gold + " More.", Habits(view, form)).panes
+    panes = compared(gold, gold + " More.", ReadingPreferences(view, form)).panes
     serves = chosen(panes).serves
     if view in ("after", "before"):
         assert f"{view}:{form}" in serves
@@ -99,28 +101,32 @@ def test_a_short_text_has_every_way_on_the_page_and_a_long_one_the_chosen_alone(
 
 
 def test_changes_are_marked_in_the_later_text_alone_and_can_be_found_in_the_earlier() -> None:
-    after = chosen(compared(GOLD, PERTURBED, Habits("after", "markdown")).panes).html
+    after = chosen(compared(GOLD, PERTURBED, ReadingPreferences("after", "markdown")).panes).html
     assert '<em><ins data-change="1" data-mark="number" data-badge="#">six</ins></em>' in after
-    before = chosen(compared(GOLD, PERTURBED, Habits("before", "markdown")).panes).html
+    before = chosen(compared(GOLD, PERTURBED, ReadingPreferences("before", "markdown")).panes).html
     assert '<em><span class="spot" data-change="1"' in before
 
 
 def test_raw_shows_the_white_space_of_the_later_text() -> None:
-    raw = chosen(compared("a b", "a  b\t", Habits("raw")).panes).html
+    raw = chosen(compared("a b", "a  b\t", ReadingPreferences("raw")).panes).html
     assert 'data-blank="··"' in raw
     assert 'data-blank="→"' in raw
-    long = chosen(compared("a b\n" * 9000, "a b\n" * 9000 + "c  d", Habits("raw")).panes).html
+    long = chosen(
+        compared("a b\n" * 9000, "a b\n" * 9000 + "c  d", ReadingPreferences("raw")).panes
+    ).html
     assert 'data-blank="·"' not in long
     assert 'data-blank="··"' in long
 
 
 def test_raw_leaves_single_spaces_of_a_long_text_alone_also_beside_a_change() -> None:
     line = "It has eight legs and waits.\n"
-    gold = line * (drawing.LONG // 20)
-    drawn = chosen(compared(gold, gold.replace("eight", "six"), Habits("raw")).panes).html
+    gold = line * (drawing.LONG_TEXT // 20)
+    drawn = chosen(
+        compared(gold, gold.replace("eight", "six"), ReadingPreferences("raw")).panes
+    ).html
     assert 'data-blank="·"' not in drawn
     moved = gold.replace("eight legs", " six legs", 1)  # "has" and two spaces, the one new
-    drawn = chosen(compared(gold, moved, Habits("raw")).panes).html
+    drawn = chosen(compared(gold, moved, ReadingPreferences("raw")).panes).html
     assert drawn.count('data-blank="·') == 1
     assert drawn.count("data-blank") == gold.count("\n") + 1
     assert re.sub("<[^>]+>", "", drawn) == moved
@@ -141,21 +147,29 @@ def test_the_strip_shows_where_the_changes_are() -> None:
 
 def test_habits_come_from_the_address_then_from_cookies_then_from_the_project() -> None:
     kept = {"diff": "side", "format-p": "markdown", "fold": "on"}
-    assert Habits.of({}, {}, "p", "math") == Habits("inline", "math", False)
-    assert Habits.of({}, kept, "p", "math") == Habits("side", "markdown", True)
-    assert Habits.of({"view": "raw", "format": "plain", "fold": "off"}, kept, "p") == Habits("raw")
-    assert Habits.of({}, kept, "q", "math").format == "math"
+    assert ReadingPreferences.of({}, {}, "p", "math") == ReadingPreferences("inline", "math", False)
+    assert ReadingPreferences.of({}, kept, "p", "math") == ReadingPreferences(
+        "side", "markdown", True
+    )
+    assert ReadingPreferences.of(
+        {"view": "raw", "format": "plain", "fold": "off"}, kept, "p"
+    ) == ReadingPreferences("raw")
+    assert ReadingPreferences.of({}, kept, "q", "math").format == "math"
 
 
 def test_odd_values_in_addresses_and_cookies_mean_nothing() -> None:
     odd = {"view": "<b>", "format": "x", "fold": "maybe"}
-    assert Habits.of(odd, {"diff": "?", "fold": ""}, "p", "odd") == Habits()
-    assert showing.kept(odd, "p") == {}
+    assert ReadingPreferences.of(odd, {"diff": "?", "fold": ""}, "p", "odd") == ReadingPreferences()
+    assert showing.preference_cookies(odd, "p") == {}
 
 
 def test_what_an_address_asks_for_is_kept_in_cookies() -> None:
     asked = {"view": "side", "format": "math", "fold": "on", "item": "a"}
-    assert showing.kept(asked, "p") == {"diff": "side", "format-p": "math", "fold": "on"}
+    assert showing.preference_cookies(asked, "p") == {
+        "diff": "side",
+        "format-p": "math",
+        "fold": "on",
+    }
 
 
 def test_other_texts_have_another_key() -> None:

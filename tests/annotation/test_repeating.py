@@ -58,7 +58,7 @@ def test_what_is_being_answered_is_not_begun_again_until_its_answerer_is_gone(
     assert start(client, people).status_code == 201
     Repeatable.objects.update(status=None)
     assert start(client, people).status_code == 409
-    Repeatable.objects.update(created_at=timezone.now() - repeating.PATIENCE)
+    Repeatable.objects.update(created_at=timezone.now() - repeating.TAKEOVER_AFTER)
     assert start(client, people).json()["run"]["number"] == 2
 
 
@@ -78,7 +78,9 @@ def test_who_lost_the_right_is_told_nothing_again(people: Cast) -> None:
 def test_a_day_later_the_key_is_free(people: Cast) -> None:
     client = api_client(people.lead)
     start(client, people)
-    Repeatable.objects.update(created_at=timezone.now() - repeating.KEPT - timedelta(minutes=1))
+    Repeatable.objects.update(
+        created_at=timezone.now() - repeating.RETENTION - timedelta(minutes=1)
+    )
     assert start(client, people).json()["run"]["number"] == 2
     assert Repeatable.objects.count() == 1
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation import importing, tables, tasktypes
-from annotation.importing.comparing import Report
+from annotation.importing.comparing import ItemImportReport
 from annotation.models import Item, Project, Slot
 from formats.readers import READERS
 from formats.rows import Row
-from formats.writers import FILES, ZIPPED, undefused, write_csv, write_file
+from formats.writers import FILE_FORMATS, ZIP_FORMATS, undo_formula_escape, write_csv, write_file
 from tests.builders import (
     correct,
     make_item,
@@ -40,15 +40,19 @@ HOSTILE = [
 ]
 
 
-def brought(project: Project, rows: list[dict[str, Any]], *, accept: bool = False) -> Report:
-    task = tasktypes.of_version(project.task_type)
+def brought(
+    project: Project, rows: list[dict[str, Any]], *, accept: bool = False
+) -> ItemImportReport:
+    task = tasktypes.load_version(project.task_type)
     given = (Row("items.jsonl", line, row) for line, row in enumerate(rows, start=1))
-    return importing.store(project, importing.check(given, task, accept=accept), accept=accept)
+    return importing.store_items(
+        project, importing.parse_items(given, task, accept=accept), accept=accept
+    )
 
 
 def exported(project: Project, form: str, path: Path) -> bytes:
     columns = tables.TABLES["items"].columns_in(project)
-    write_file(form, tables.items(project), columns, path, tables.KINDS)
+    write_file(form, tables.item_rows(project), columns, path, tables.COLUMN_KINDS)
     return path.read_bytes()
 
 
@@ -56,10 +60,10 @@ def again(project: Project, form: str, path: Path, *, accept: bool = True) -> Pr
     """A project that was empty, after the export of this one was imported."""
     exported(project, form, path)
     other = make_project(task_type=project.task_type.slug)
-    drafts = importing.check(
-        READERS[form](path), tasktypes.of_version(other.task_type), accept=accept
+    drafts = importing.parse_items(
+        READERS[form](path), tasktypes.load_version(other.task_type), accept=accept
     )
-    report = importing.store(other, drafts, accept=accept)
+    report = importing.store_items(other, drafts, accept=accept)
     assert (report.bad, report.conflicts) == ([], [])
     return other
 
@@ -108,7 +112,7 @@ def rating() -> Project:
     return project
 
 
-@pytest.mark.parametrize("form", [form for form in FILES if form not in ZIPPED])
+@pytest.mark.parametrize("form", [form for form in FILE_FORMATS if form not in ZIP_FORMATS])
 @pytest.mark.parametrize("which", ["vetting", "rating"])
 def test_an_export_comes_back_as_the_same_bytes(
     which: str, form: str, tmp_path: Path, request: pytest.FixtureRequest
@@ -128,7 +132,7 @@ def test_the_same_export_again_changes_nothing(vetting: Project, tmp_path: Path)
 
 def test_without_accepting_people_are_asked_anew(vetting: Project, tmp_path: Path) -> None:
     other = again(vetting, "jsonl", tmp_path / "first", accept=False)
-    held = [row["key"] for row in tables.items(other) if row["resolution"]]
+    held = [row["key"] for row in tables.item_rows(other) if row["resolution"]]
     assert held == ["known"]
     assert Slot.objects.filter(item__project=other, item__key="=k0").exists()
 
@@ -157,7 +161,7 @@ def test_of_what_is_accepted_only_what_was_undecided_is_asked(
 def test_an_export_that_was_changed_by_hand_is_named(column: str, value: Any) -> None:
     project = make_project()
     make_resolution(make_item(project, "a"))
-    [row] = tables.items(project)
+    [row] = tables.item_rows(project)
     report = brought(make_project(), [{**row, column: value}], accept=True)
     assert [(one.line, one.field) for one in report.bad] == [(1, column)]
 
@@ -167,4 +171,4 @@ def test_what_was_defused_can_be_told_from_what_was_not(text: str) -> None:
     stream = io.StringIO(newline="")
     write_csv([{"a": text}], ["a"], stream)
     cell = stream.getvalue().removeprefix("a\r\n").removesuffix("\r\n").removeprefix('"')
-    assert undefused(cell.removesuffix('"')) == text
+    assert undo_formula_escape(cell.removesuffix('"')) == text

@@ -4,7 +4,7 @@ import pytest
 
 from annotation import queue
 from annotation.models import Membership, Reason, Resolution, Slot, Stage
-from annotation.submissions import Said
+from annotation.submissions import SubmittedAnswers
 from tests.builders import correct, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -16,8 +16,8 @@ def member() -> Membership:
 
 
 def unsure(member: Membership, why: str, item_key: str = "") -> None:
-    offer = queue.reopen(member, item_key) if item_key else take(member)
-    queue.label(member, offer.shown, Said({"choice": "not-sure", "reason": why}))
+    offer = queue.reopen_item(member, item_key) if item_key else take(member)
+    queue.store_label(member, offer.shown, SubmittedAnswers({"choice": "not-sure", "reason": why}))
 
 
 def waiting() -> list[tuple[str, str]]:
@@ -48,21 +48,21 @@ def test_a_page_that_is_in_the_way_sends_the_item_nowhere(member: Membership) ->
 def test_undoing_the_label_takes_the_item_back(member: Membership) -> None:
     make_item(member.project)
     unsure(member, "needs-expert")
-    queue.undo(member)
+    queue.undo_label(member)
     assert waiting() == [(Reason.EXPERT, "closed")]
 
 
 def test_another_label_instead_takes_the_item_back(member: Membership) -> None:
     item = make_item(member.project)
     unsure(member, "needs-expert")
-    say(member, queue.reopen(member, item.key))
+    say(member, queue.reopen_item(member, item.key))
     assert waiting() == [(Reason.EXPERT, "closed")]
 
 
 def test_sent_again_it_waits_at_the_same_place(member: Membership) -> None:
     item = make_item(member.project)
     unsure(member, "needs-expert")
-    say(member, queue.reopen(member, item.key))
+    say(member, queue.reopen_item(member, item.key))
     unsure(member, "gold-wrong", item.key)
     assert waiting() == [(Reason.GOLD_ERROR, "open")]
 
@@ -72,7 +72,7 @@ def test_an_item_goes_where_any_of_two_people_send_it(member: Membership) -> Non
     make_item(member.project, slots=2)
     unsure(member, "needs-expert")
     unsure(other, "needs-expert")
-    queue.undo(other)
+    queue.undo_label(other)
     assert waiting() == [(Reason.EXPERT, "open")]
 
 
@@ -81,7 +81,7 @@ def test_what_somebody_has_begun_to_decide_stays_theirs(member: Membership) -> N
     make_item(member.project)
     unsure(member, "needs-expert")
     take(expert, stage=Stage.ADJUDICATE)
-    queue.undo(member)
+    queue.undo_label(member)
     assert waiting() == [(Reason.EXPERT, "held")]
 
 
@@ -101,7 +101,7 @@ def test_an_unclear_question_takes_the_item_out(member: Membership) -> None:
 def test_another_label_instead_takes_the_item_in_again(member: Membership) -> None:
     item = make_item(member.project, slots=1)
     unsure(member, "question-unclear")
-    say(member, queue.reopen(member, item.key))
+    say(member, queue.reopen_item(member, item.key))
     resolution = standing()
     assert resolution
     assert (resolution.value, resolution.rule) == ("valid", "first label")
@@ -112,7 +112,7 @@ def test_undoing_an_exclusion_gives_its_places_back(member: Membership) -> None:
     member.project.save()
     item = make_item(member.project)
     unsure(member, "question-unclear")
-    queue.undo(member)
+    queue.undo_label(member)
     assert standing() is None
     assert sorted(item.slots.values_list("state", flat=True)) == ["held", "open", "open"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from annotation.rules import RULES, TITLES
+from annotation.rules import RULE_TITLES, RULES
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_no_rule_makes_anything_of_no_label(rule: str) -> None:
 
 
 def test_every_rule_has_words_for_people() -> None:
-    assert set(TITLES) == set(RULES)
+    assert set(RULE_TITLES) == set(RULES)

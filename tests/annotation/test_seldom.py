@@ -25,15 +25,16 @@ def looks(project: Project, number: int = 3) -> list[int]:
     """What somebody sees who looks so often at a count that rises each time it is made."""
     counts = itertools.count(1)
     return [
-        seldom.remembered(project, "items", "admin", lambda: next(counts)) for _ in range(number)
+        seldom.get_cached_count(project, "items", "admin", lambda: next(counts))
+        for _ in range(number)
     ]
 
 
 def test_a_count_of_a_large_project_is_made_once_for_all_who_look() -> None:
-    assert looks(project_of(seldom.LARGE)) == [1, 1, 1]
+    assert looks(project_of(seldom.LARGE_PROJECT)) == [1, 1, 1]
 
 
-@pytest.mark.parametrize("items", [0, 1, seldom.LARGE - 1])
+@pytest.mark.parametrize("items", [0, 1, seldom.LARGE_PROJECT - 1])
 def test_a_count_of_a_smaller_one_is_made_anew(items: int) -> None:
     assert looks(project_of(items)) == [1, 2, 3]
 
@@ -43,9 +44,11 @@ def test_the_larger_the_project_the_longer_but_a_minute_at_most(
     items: int, seconds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[float] = []
-    monkeypatch.setattr(seldom.memory, "set", lambda name, value, timeout: told.append(timeout))
+    monkeypatch.setattr(
+        seldom.process_cache, "set", lambda name, value, timeout: told.append(timeout)
+    )
     looks(project_of(items), 1)
-    assert told == [seldom.AT_MOST, seconds]
+    assert told == [seldom.MAX_CACHE_SECONDS, seconds]
 
 
 def test_how_large_a_project_is_is_asked_once_for_many_looks() -> None:

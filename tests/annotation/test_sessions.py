@@ -19,7 +19,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.models import Account
-from annotation.sessions import SessionStore, digest_of
+from annotation.sessions import SessionStore, digest_key
 from tests.builders import PASSWORD, make_account
 
 pytestmark = pytest.mark.django_db
@@ -165,14 +165,14 @@ def test_a_new_password_gives_the_session_another_key() -> None:
     new = {"password1": "quite-another-word", "password2": "quite-another-word"}
     client.post("/accounts/password/change/", {"oldpassword": PASSWORD, **new})
     assert (is_in(client), is_in(with_key(key))) == (True, False)
-    assert UserSession.objects.filter(session_key=digest_of(key_of(client))).exists()
+    assert UserSession.objects.filter(session_key=digest_key(key_of(client))).exists()
     assert "Lost" not in client.get(PAGE).content.decode()
     assert UserSession.objects.count() == Session.objects.count() == 1
 
 
 def over(client: Client) -> Client:
     """The same browser, after two weeks without it."""
-    stored = Session.objects.filter(pk=digest_of(key_of(client)))
+    stored = Session.objects.filter(pk=digest_key(key_of(client)))
     assert stored.update(expire_date=timezone.now() - timedelta(days=1)) == 1
     return client
 
@@ -199,7 +199,7 @@ def test_sessions_that_are_over_are_cleared_and_others_are_not() -> None:
     here = browser(account, "Fox")
     over(browser(account, "Old"))
     call_command("clearsessions")
-    assert Session.objects.get().pk == digest_of(key_of(here))
+    assert Session.objects.get().pk == digest_key(key_of(here))
     assert is_in(here)
 
 
@@ -208,7 +208,7 @@ def test_no_key_is_kept_of_a_session_that_is_used_asynchronously() -> None:
     async_to_sync(store.acreate)()
     async_to_sync(store.aset)("begun", "here")
     async_to_sync(store.asave)()
-    assert Session.objects.get().pk == digest_of(store.session_key)
+    assert Session.objects.get().pk == digest_key(store.session_key)
     found = SessionStore(store.session_key)
     assert async_to_sync(found.aget)("begun") == "here"
     assert async_to_sync(found.aexists)(store.session_key)

@@ -45,7 +45,7 @@ def test_all_settings_are_read_and_what_is_named_is_changed_on_record(
     people: Cast, client: Client
 ) -> None:
     item = make_item(people.project)
-    assert set(client.get(address(people, "settings")).json()) == set(settings.SWITCHES)
+    assert set(client.get(address(people, "settings")).json()) == set(settings.SETTING_NAMES)
     said = patch(client, people, overlap=3, rules={"choice": "unanimous"}).json()
     assert (said["overlap"], said["rules"], said["verify"]) == (3, {"choice": "unanimous"}, False)
     assert Slot.objects.filter(item=item).count() == 3
@@ -99,9 +99,9 @@ def test_nothing_is_changed_that_its_sender_has_not_seen(people: Cast, client: C
 
 
 def test_what_changes_while_a_change_is_made_is_not_written_over(people: Cast) -> None:
-    settings.apply(people.project, people.lead, {"overlap": 2})
+    settings.apply_change(people.project, people.lead, {"overlap": 2})
     with pytest.raises(settings.Stale):
-        settings.apply(people.project, people.lead, {"overlap": 3}, seen=0)
+        settings.apply_change(people.project, people.lead, {"overlap": 3}, seen=0)
     make_guidelines(people.project)
     with pytest.raises(guidelines.Stale):
         guidelines.publish(people.project, "Other.", {}, "", people.lead, base=0)

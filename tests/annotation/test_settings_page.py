@@ -40,7 +40,7 @@ def sent(lead: Membership, **values: Any) -> dict[str, Any]:
     kept = {
         name: value for name, value in shown.items() if value is not None and value is not False
     }
-    return kept | {"seen": str(settings.changes(lead.project).count())}
+    return kept | {"seen": str(settings.list_changes(lead.project).count())}
 
 
 def post(lead: Membership, data: dict[str, Any]) -> tuple[int, str]:
@@ -53,7 +53,7 @@ def post(lead: Membership, data: dict[str, Any]) -> tuple[int, str]:
 
 def test_every_switch_of_a_project_is_on_the_page_with_a_sentence(lead: Membership) -> None:
     form = SettingsForm(lead.project)
-    assert set(settings.SWITCHES) - {"rules"} <= set(form.fields)
+    assert set(settings.SETTING_NAMES) - {"rules"} <= set(form.fields)
     on_page = [field.name for _, bound in form.groups() for field in bound]
     assert sorted(on_page) == sorted(form.fields)
     explained = [name for name, field in form.fields.items() if field.help_text]
@@ -98,27 +98,27 @@ def test_items_with_known_answers_get_no_place_by_more_overlap(lead: Membership)
 def test_a_large_project_is_brought_in_line_by_a_worker(
     lead: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settings, "AT_ONCE", 0)
+    monkeypatch.setattr(settings, "MAX_IMMEDIATE_ITEMS", 0)
     make_item(lead.project)
-    applied = settings.apply(lead.project, lead, {"overlap": 2})
+    applied = settings.apply_change(lead.project, lead, {"overlap": 2})
     assert applied.job
-    assert settings.unfinished(lead.project) == applied.job
+    assert settings.unfinished_job(lead.project) == applied.job
     assert Slot.objects.count() == 1
-    assert settings.due(timezone.now()) == [applied.job.pk]
-    assert settings.work(applied.job.pk)
+    assert settings.due_job_ids(timezone.now()) == [applied.job.pk]
+    assert settings.run_job(applied.job.pk)
     assert Slot.objects.count() == 2
-    assert settings.unfinished(lead.project) is None
-    assert settings.due(timezone.now()) == []
+    assert settings.unfinished_job(lead.project) is None
+    assert settings.due_job_ids(timezone.now()) == []
 
 
 @pytest.fixture
 def job(lead: Membership, monkeypatch: pytest.MonkeyPatch) -> Job:
     """Three items that are to get a second place by a worker, item by item."""
-    monkeypatch.setattr(settings, "AT_ONCE", 0)
+    monkeypatch.setattr(settings, "MAX_IMMEDIATE_ITEMS", 0)
     monkeypatch.setattr(assigning, "BATCH", 1)
     for key in "abc":
         make_item(lead.project, key)
-    made = settings.apply(lead.project, lead, {"overlap": 2}).job
+    made = settings.apply_change(lead.project, lead, {"overlap": 2}).job
     assert made
     return made
 
@@ -128,11 +128,11 @@ def places() -> dict[str, int]:
 
 
 def test_a_worker_that_must_stop_leaves_the_rest_to_the_next(job: Job) -> None:
-    assert not settings.work(job.pk, stopped=lambda: True)
+    assert not settings.run_job(job.pk, stopped=lambda: True)
     assert places() == {"a": 2, "b": 1, "c": 1}
-    assert not settings.work(job.pk, seconds=0)
+    assert not settings.run_job(job.pk, seconds=0)
     assert places() == {"a": 2, "b": 2, "c": 1}
-    assert settings.work(job.pk)
+    assert settings.run_job(job.pk)
     job.refresh_from_db()
     assert (job.done, job.state, places()) == (3, "finished", {"a": 2, "b": 2, "c": 2})
 
@@ -141,43 +141,43 @@ def test_one_worker_at_a_time_is_at_it_until_it_is_gone(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def killed(project: Project, **asked: Any) -> Any:
-        assert not settings.work(job.pk)
-        assert settings.due(timezone.now()) == []
+        assert not settings.run_job(job.pk)
+        assert settings.due_job_ids(timezone.now()) == []
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(assigning, "in_line", killed)
+        patched.setattr(assigning, "resize_items", killed)
         with pytest.raises(KeyboardInterrupt):
-            settings.work(job.pk)
-    assert settings.due(timezone.now()) == []
-    later = timezone.now() + jobs.LEASE
-    assert settings.due(later) == [job.pk]
-    assert settings.work(job.pk, now=later)
+            settings.run_job(job.pk)
+    assert settings.due_job_ids(timezone.now()) == []
+    later = timezone.now() + jobs.LEASE_TIME
+    assert settings.due_job_ids(later) == [job.pk]
+    assert settings.run_job(job.pk, now=later)
 
 
 def test_settings_that_change_while_a_worker_is_at_it_are_not_lost(
     lead: Membership, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_line = assigning.in_line
+    in_line = assigning.resize_items
 
     def meanwhile(project: Project, **asked: Any) -> Any:
         yield from in_line(project, **asked)
-        assert settings.apply(lead.project, lead, {"overlap": 3}).job == job
+        assert settings.apply_change(lead.project, lead, {"overlap": 3}).job == job
 
     with monkeypatch.context() as patched:
-        patched.setattr(assigning, "in_line", meanwhile)
-        assert not settings.work(job.pk)
-    assert settings.due(timezone.now()) == [job.pk]
-    assert settings.work(job.pk)
+        patched.setattr(assigning, "resize_items", meanwhile)
+        assert not settings.run_job(job.pk)
+    assert settings.due_job_ids(timezone.now()) == [job.pk]
+    assert settings.run_job(job.pk)
     assert places() == {"a": 3, "b": 3, "c": 3}
 
 
 def test_settings_that_change_between_two_workers_begin_with_the_first_item(
     lead: Membership, job: Job
 ) -> None:
-    settings.work(job.pk, seconds=0)
-    settings.apply(lead.project, lead, {"overlap": 3})
-    assert settings.work(job.pk)
+    settings.run_job(job.pk, seconds=0)
+    settings.apply_change(lead.project, lead, {"overlap": 3})
+    assert settings.run_job(job.pk)
     assert places() == {"a": 3, "b": 3, "c": 3}
 
 
@@ -257,7 +257,7 @@ def test_what_a_change_is_said_to_touch_is_what_it_touches(
     asked = copy(lead.project)
     for name, value in values.items():
         setattr(asked, name, value)
-    counts = assigning.foreseen(asked)
+    counts = assigning.preview_resize(asked)
     states = (
         "more",
         "fewer",
@@ -270,7 +270,7 @@ def test_what_a_change_is_said_to_touch_is_what_it_touches(
         "known",
     )
     assert sum(counts[state] for state in states) == counts["items"] == lead.project.items.count()
-    settings.apply(lead.project, lead, values)
+    settings.apply_change(lead.project, lead, values)
     assert assigning.apply_overlap(lead.project, now=timezone.now()) == 0
     changed = Job.objects.filter(kind="places").values_list("done", flat=True)
     assert sum(changed) == counts["more"] + counts["fewer"]
@@ -288,8 +288,8 @@ def test_the_share_is_drawn_alike_by_the_database_and_by_what_gives_the_places(
     )
     for percent in (1, 37, 99):
         lead.project.share_percent = percent
-        drawn = sum(assigning.in_share(lead.project, key) for key in keys)
-        groups = assigning._groups(lead.project, percent)
+        drawn = sum(assigning.is_in_share(lead.project, key) for key in keys)
+        groups = assigning._count_groups(lead.project, percent)
         assert sum(row[-1] for row in groups if row[7]) == drawn
 
 
@@ -347,8 +347,8 @@ def test_a_count_that_takes_too_long_is_given_up_and_the_preview_says_so(
     lead: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_item(lead.project)
-    monkeypatch.setitem(assigning._LOT, "postgresql", "(SELECT pg_sleep(9)::text)")
-    monkeypatch.setattr(assigning, "COUNTED_WITHIN", "100ms")
+    monkeypatch.setitem(assigning._SHARE_HASH_SQL, "postgresql", "(SELECT pg_sleep(9)::text)")
+    monkeypatch.setattr(assigning, "COUNT_TIMEOUT", "100ms")
     said = look(lead, share_percent=50, share_overlap=3)[1]
     assert said.endswith(
         "It takes too long to count the items that change. You can save all the same."
@@ -359,13 +359,15 @@ def test_a_count_that_takes_too_long_is_given_up_and_the_preview_says_so(
 def test_a_preview_asks_the_same_of_the_database_for_one_item_and_for_many(
     lead: Membership, django_assert_num_queries: Any
 ) -> None:
-    settings.reach(lead.project, {"overlap": 2})  # which looks the project's size up, for a minute
+    settings.preview_change(
+        lead.project, {"overlap": 2}
+    )  # which looks the project's size up, for a minute
     with django_assert_num_queries(6, exact=False) as few:
-        settings.reach(lead.project, {"overlap": 2, "verify": True})
+        settings.preview_change(lead.project, {"overlap": 2, "verify": True})
     for _ in range(20):
         make_item(lead.project)
     with django_assert_num_queries(len(few)):
-        settings.reach(lead.project, {"overlap": 2, "verify": True})
+        settings.preview_change(lead.project, {"overlap": 2, "verify": True})
 
 
 def test_no_lead_undoes_anothers_change_unawares(lead: Membership) -> None:

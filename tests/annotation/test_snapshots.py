@@ -10,7 +10,7 @@ from django.utils import timezone
 from annotation import commenting, jobs, tables
 from annotation.errors import FieldError
 from annotation.models import Event, Frozen, FrozenIn, Item, Job, Project, Snapshot
-from annotation.programs import Ended
+from annotation.programs import ProgramResult
 from annotation.snapshots import asking, comparing, facts, freezing, rows
 from tests.builders import (
     Cast,
@@ -36,21 +36,23 @@ def people() -> Cast:
 
 
 def freeze(people: Cast, name: str) -> Snapshot:
-    snapshot = asking.want(people.project, people.lead, name)
-    freezing.freeze(snapshot)
+    snapshot = asking.enqueue(people.project, people.lead, name)
+    freezing.store_contents(snapshot)
     snapshot.refresh_from_db()
     return snapshot
 
 
 def between(before: Snapshot, after: Snapshot) -> dict[str, set[str]]:
     """Keys by what became of the items; the numbers of a kind are those of its items."""
-    sets = {kind: set(keys(before, after, kind)) for kind in comparing.KINDS}
-    assert comparing.counts(before, after) == {kind: len(found) for kind, found in sets.items()}
+    sets = {kind: set(keys(before, after, kind)) for kind in comparing.CHANGE_TITLES}
+    assert comparing.count_changes(before, after) == {
+        kind: len(found) for kind, found in sets.items()
+    }
     return sets
 
 
 def keys(before: Snapshot, after: Snapshot, kind: str) -> list[str]:
-    return list(comparing.found(before, after, kind).values_list("item__key", flat=True))
+    return list(comparing.filter_changed(before, after, kind).values_list("item__key", flat=True))
 
 
 def test_nothing_changed_is_the_same_digest_and_shares_all_states(people: Cast) -> None:
@@ -86,8 +88,8 @@ def test_an_item_is_compared_fact_by_fact(people: Cast) -> None:
     item.save()
     make_resolution(item, "invalid")
     make_revision(item, {"prompt": "?", "gold": "x", "perturbed": "y"})
-    found = comparing.found(first, freeze(people, "v2"), "changed")
-    [change] = comparing.changes(found, "changed")
+    found = comparing.filter_changed(first, freeze(people, "v2"), "changed")
+    [change] = comparing.list_changes(found, "changed")
     said = [(one.name, one.old, one.new) for one in change.facts]
     assert said == [
         ("category", "number-errors", "spelling"),
@@ -113,7 +115,7 @@ def test_a_label_alone_is_a_change(people: Cast) -> None:
 def test_comments_are_no_part_of_it(people: Cast) -> None:
     first = freeze(people, "v1")
     item = Item.objects.get(key="a")
-    commenting.say(people.lead, item, "Look.", now=timezone.now())
+    commenting.add_comment(people.lead, item, "Look.", now=timezone.now())
     assert freeze(people, "v2").digest == first.digest
 
 
@@ -123,8 +125,8 @@ def test_other_installations_have_the_same_digest(people: Cast) -> None:
     make_item(make_project("more"), "between")
     for key in ("a", "b", "c"):
         make_item(other, key, fields={"n": 0.1, "language": "en"})
-    mirrored = asking.want(other, None, "v1")
-    freezing.freeze(mirrored)
+    mirrored = asking.enqueue(other, None, "v1")
+    freezing.store_contents(mirrored)
     mirrored.refresh_from_db()
     assert mirrored.digest == freeze(people, "v1").digest
 
@@ -164,7 +166,7 @@ def test_nothing_comes_in_once_it_is_made(people: Cast) -> None:
 def test_names_are_taken_once(people: Cast) -> None:
     freeze(people, "v1")
     with pytest.raises(FieldError, match="has this name"):
-        asking.want(people.project, people.lead, "v1")
+        asking.enqueue(people.project, people.lead, "v1")
 
 
 def test_it_is_on_record(people: Cast) -> None:
@@ -178,42 +180,42 @@ def test_what_changes_while_it_is_stored_stays_out(
     people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All is read at one moment: here the second item changes once the first is stored."""
-    monkeypatch.setattr(freezing, "AT_A_TIME", 1)
-    snapshot = asking.want(people.project, people.lead, "v1")
+    monkeypatch.setattr(freezing, "BATCH_SIZE", 1)
+    snapshot = asking.enqueue(people.project, people.lead, "v1")
 
     def interfere(done: int) -> None:
         if done == 1:
             item = Item.objects.get(key="b")
             make_revision(item, {"prompt": "?", "gold": "x", "perturbed": "y"})
 
-    freezing.freeze(snapshot, interfere)
+    freezing.store_contents(snapshot, interfere)
     held = FrozenIn.objects.of(snapshot).values_list("frozen__facts", flat=True)
     assert {one["revision"] for one in held} == {1}
 
 
 def test_a_broken_attempt_begins_anew(people: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(freezing, "AT_A_TIME", 1)
-    snapshot = asking.want(people.project, people.lead, "v1")
+    monkeypatch.setattr(freezing, "BATCH_SIZE", 1)
+    snapshot = asking.enqueue(people.project, people.lead, "v1")
 
     def stop(done: int) -> None:
         if done == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        freezing.freeze(snapshot, stop)
+        freezing.store_contents(snapshot, stop)
     assert FrozenIn.objects.count() == 2
-    freezing.freeze(snapshot)
+    freezing.store_contents(snapshot)
     snapshot.refresh_from_db()
     assert (snapshot.items, FrozenIn.objects.count()) == (3, 3)
 
 
 def test_one_that_was_given_up_is_taken_away_with_its_name(people: Cast) -> None:
-    snapshot = asking.want(people.project, people.lead, "v1")
-    assert asking.due(timezone.now()) == [snapshot.job_id]
-    assert asking.cancel(snapshot, people.lead)
-    assert asking.due(timezone.now()) == [snapshot.job_id]
-    assert not asking.work(snapshot.job_id)
-    assert asking.due(timezone.now()) == []
+    snapshot = asking.enqueue(people.project, people.lead, "v1")
+    assert asking.due_job_ids(timezone.now()) == [snapshot.job_id]
+    assert asking.cancel_snapshot(snapshot, people.lead)
+    assert asking.due_job_ids(timezone.now()) == [snapshot.job_id]
+    assert not asking.run_job(snapshot.job_id)
+    assert asking.due_job_ids(timezone.now()) == []
     assert not Snapshot.objects.exists()
     assert Job.objects.get(pk=snapshot.job_id).message == "Cancelled by lead."
     freeze(people, "v1")
@@ -225,7 +227,7 @@ def test_states_are_read_in_a_fixed_number_of_queries(
     make_resolution(Item.objects.get(key="a"))
     assert callable(django_assert_num_queries)
     with django_assert_num_queries(5):
-        found = list(facts.states(people.project))
+        found = list(facts.read_states(people.project))
     assert [one.facts["key"] for one in found] == ["a", "b", "c"]
     assert found[0].value == "valid"
 
@@ -233,14 +235,14 @@ def test_states_are_read_in_a_fixed_number_of_queries(
 def test_a_worker_makes_what_was_asked_for_and_notes_it(
     people: Cast, in_this_program: None
 ) -> None:
-    snapshot = asking.want(people.project, people.lead, "v1")
-    assert asking.work(snapshot.job_id)
-    assert not asking.work(snapshot.job_id)
+    snapshot = asking.enqueue(people.project, people.lead, "v1")
+    assert asking.run_job(snapshot.job_id)
+    assert not asking.run_job(snapshot.job_id)
     snapshot.refresh_from_db()
     assert snapshot.items == 3
     job = Job.objects.get()
     assert (job.state, job.done) == (Job.State.FINISHED, 3)
-    assert asking.due(timezone.now()) == []
+    assert asking.due_job_ids(timezone.now()) == []
 
 
 def test_the_command_makes_one_and_tells_its_digest(people: Cast, in_this_program: None) -> None:
@@ -258,9 +260,9 @@ def test_the_command_makes_one_and_tells_its_digest(people: Cast, in_this_progra
 def test_a_program_that_fails_leaves_its_reason_and_no_snapshot(
     people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "run", lambda *_: Ended(1, "No space is left."))
-    snapshot = asking.want(people.project, people.lead, "v1")
-    assert not asking.work(snapshot.job_id)
+    monkeypatch.setattr(jobs, "run_leased", lambda *_: ProgramResult(1, "No space is left."))
+    snapshot = asking.enqueue(people.project, people.lead, "v1")
+    assert not asking.run_job(snapshot.job_id)
     assert Job.objects.get().message == "No space is left."
     assert not Snapshot.objects.exists()
 
@@ -270,10 +272,10 @@ def test_a_snapshot_has_the_table_of_items_as_it_was(people: Cast) -> None:
     hostile = {"prompt": "<b>\u202e=1+1", "gold": "x\ny", "perturbed": "z", "claim": "\u00e9"}
     make_revision(Item.objects.get(key="b"), hostile)
     make_resolution(Item.objects.get(key="a"))
-    now = list(tables.items(people.project))
+    now = list(tables.item_rows(people.project))
     snapshot = freeze(people, "v1")
-    assert list(rows.items(snapshot)) == now
+    assert list(rows.item_rows(snapshot)) == now
     make_resolution(Item.objects.get(key="b"), "invalid")
     Item.objects.filter(key="c").update(deleted_at=timezone.now(), category="spelling")
-    assert list(tables.items(people.project)) != now
-    assert list(rows.items(snapshot)) == now
+    assert list(tables.item_rows(people.project)) != now
+    assert list(rows.item_rows(snapshot)) == now

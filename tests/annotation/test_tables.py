@@ -8,7 +8,7 @@ import pytest
 
 from annotation import importing, queue, tables
 from annotation.models import Account, Comment, Item, Mark, PracticeRound, Project
-from annotation.querysets.parts import in_parts
+from annotation.querysets.parts import id_batches
 from annotation.tables import TABLES
 from formats.writers import write_csv, write_file
 from tests.annotation.test_pace import NOW, give
@@ -67,16 +67,16 @@ def test_items_say_their_current_texts_and_what_is_held_true() -> None:
 def test_rows_come_some_at_a_time_in_the_order_asked_for() -> None:
     project = make_project()
     ids = [make_item(project).pk for _ in range(5)]
-    assert list(in_parts(Item.objects.order_by("-position"), 2)) == [
+    assert list(id_batches(Item.objects.order_by("-position"), 2)) == [
         ids[:2:-1],
         ids[2:0:-1],
         ids[:1],
     ]
-    assert list(in_parts(Item.objects.none())) == []
+    assert list(id_batches(Item.objects.none())) == []
 
 
 def test_items_keep_their_order_over_many_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "in_parts", lambda found: in_parts(found, 2))
+    monkeypatch.setattr(tables, "id_batches", lambda found: id_batches(found, 2))
     project = make_project()
     items = [make_item(project, key) for key in "eabdc"]
     make_resolution(items[3], "invalid")
@@ -89,7 +89,7 @@ def test_of_the_items_only_those_found_are_written() -> None:
     project = make_project()
     for key in "abc":
         make_item(project, key)
-    found = tables.items(project, Item.objects.in_project(project).with_key_like("b"))
+    found = tables.item_rows(project, Item.objects.in_project(project).with_key_like("b"))
     assert [row["key"] for row in found] == ["b"]
 
 
@@ -107,7 +107,7 @@ def test_labels_keep_their_whole_history_under_an_alias() -> None:
     first_page, second_page = take(member), take(member)
     say(member, first_page)
     say(member, second_page, "invalid")
-    queue.undo(member)
+    queue.undo_label(member)
     old, new = rows("labels", member.project)
     assert (old["choice"], old["current"]) == ("valid", False)
     assert (new["supersedes"], new["annotator"]) == (old["label"], "kingfisher")
@@ -126,7 +126,7 @@ def test_labels_have_a_column_for_every_answer_at_every_stage(project_of_types: 
 
 def test_labels_of_an_older_version_of_the_task_type_keep_their_columns() -> None:
     member = make_member(make_project())
-    give(member, task_type=importing.task_type_version("rating"), answers={"correctness": 3})
+    give(member, task_type=importing.load_task_type_version("rating"), answers={"correctness": 3})
     [row] = rows("labels", member.project)
     assert (row["answers.correctness"], row["answers.choice"]) == (3, None)
     assert "answers.correctness" in TABLES["labels"].columns_in(member.project)
@@ -217,7 +217,7 @@ def test_every_table_has_just_its_columns_and_can_be_written(name: str, every: P
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_holds_what_its_columns_say(name: str, every: Project, tmp_path: Path) -> None:
     columns, path = TABLES[name].columns_in(every), tmp_path / "table"
-    assert write_file("parquet", rows(name, every), columns, path, tables.KINDS) > 0
+    assert write_file("parquet", rows(name, every), columns, path, tables.COLUMN_KINDS) > 0
 
 
 @pytest.mark.parametrize("name", TABLES)

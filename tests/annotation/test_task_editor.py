@@ -9,12 +9,12 @@ from django.test import Client
 
 from annotation import adapting, tasktypes
 from annotation.models import Event, Label, Membership, Project, TaskTypeVersion
-from annotation.submissions import Said
+from annotation.submissions import SubmittedAnswers
 from tests.builders import make_item, make_member, make_project, make_resolution, say, take
 
 pytestmark = pytest.mark.django_db
 
-SOURCE = tasktypes.sources()["perturbation-vetting"]
+SOURCE = tasktypes.load_sources()["perturbation-vetting"]
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_what_is_stored_is_a_version_that_the_project_asks_from_then_on(lead: Me
     assert post(lead, changed).status_code == 302
     project = Project.objects.get(slug="p")
     assert str(project.task_type) == "perturbation-vetting--p v1"
-    assert tasktypes.of_project(project).deciding.options[0].title == "Costs points"
+    assert tasktypes.load_task_type(project).deciding.options[0].title == "Costs points"
     assert tomllib.loads(project.task_type.source) == project.task_type.definition
     event = Event.objects.get(kind="task-type")
     assert event.member == lead
@@ -106,7 +106,7 @@ def test_a_mistake_is_shown_with_its_line_and_the_text_stays(
 def test_a_key_of_ones_own_is_asked_for_and_a_clash_refused(lead: Membership) -> None:
     own = SOURCE.replace('value = "valid"', 'value = "valid"\nkey = "7"')
     assert post(lead, own).status_code == 302
-    keys = [o.key for o in tasktypes.of_project(Project.objects.get()).deciding.options]
+    keys = [o.key for o in tasktypes.load_task_type(Project.objects.get()).deciding.options]
     assert keys == ["7", "1", "2", "3", "4"]
     clash = own.replace('value = "invalid"', 'value = "invalid"\nkey = "7"')
     assert "which another choice has; use another key." in post(lead, clash).text
@@ -138,10 +138,10 @@ def test_choices_of_other_fields_and_of_several_at_once_count_too(lead: Membersh
     make_item(project, texts={"input": "2 + 2", "response": "5"})
     said = {"verdict": "error", "error_type": ["reasoning-correctness"], "explanation": "4"}
     answer(annotator, said)
-    source = without(tasktypes.sources()["error-detection"], "reasoning-correctness")
-    adapted = adapting.read(project, source)
+    source = without(tasktypes.load_sources()["error-detection"], "reasoning-correctness")
+    adapted = adapting.parse_source(project, source)
     assert adapted.task is not None
-    [lost] = adapting.lost(chief.project, adapted.task)
+    [lost] = adapting.find_lost_answers(chief.project, adapted.task)
     assert (lost.field, lost.answer, lost.labels) == (
         "What kind of error?",
         "Reasoning correctness",
@@ -168,7 +168,7 @@ def test_the_preview_is_a_whole_page_without_a_script(lead: Membership) -> None:
 def answer(member: Membership, answers: dict[str, Any]) -> Label:
     from annotation import queue
 
-    return queue.label(member, take(member).shown, Said(answers))
+    return queue.store_label(member, take(member).shown, SubmittedAnswers(answers))
 
 
 def test_a_choice_that_no_label_has_goes_without_a_word(lead: Membership) -> None:
@@ -189,12 +189,12 @@ def test_a_version_that_somebody_else_stored_meanwhile_is_not_overrun(lead: Memb
     assert answer.status_code == 409
     assert "Somebody saved another version" in answer.text
     assert "title = &quot;Second&quot;" in answer.text
-    assert tasktypes.of_project(Project.objects.get()).deciding.options[0].title == "First"
+    assert tasktypes.load_task_type(Project.objects.get()).deciding.options[0].title == "First"
 
 
 def test_two_versions_can_be_compared_and_an_old_one_taken_up_again(lead: Membership) -> None:
     post(lead, SOURCE.replace('title = "Valid"', 'title = "Costs points"'))
-    new, old = adapting.versions(Project.objects.get())
+    new, old = adapting.project_versions(Project.objects.get())
     client = browser_of(lead)
     page = client.get(f"/projects/p/task/?old={old.pk}&new={new.pk}").text
     assert "Costs points</ins>" in re.sub(r"</?b>", "", page)
@@ -225,7 +225,7 @@ def test_a_version_stored_before_texts_were_kept_is_written_out(lead: Membership
 
 
 def test_names_of_long_projects_stay_apart() -> None:
-    slugs = {adapting.slug_of(make_project(f"{'x' * 78}{end}")) for end in "ab"}
+    slugs = {adapting.version_slug(make_project(f"{'x' * 78}{end}")) for end in "ab"}
     assert len(slugs) == 2
     assert all(len(slug) <= 80 for slug in slugs)
 

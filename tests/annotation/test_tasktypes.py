@@ -10,10 +10,10 @@ import pytest
 from annotation import checks, fitting, importing, tasktypes
 from annotation.declared import SWITCHES
 from annotation.errors import FieldError
-from annotation.fields import KINDS, Field
+from annotation.fields import FIELD_KINDS, Field
 from tests.builders import make_project
 
-FILES = tasktypes.definitions()
+FILES = tasktypes.load_definitions()
 # What every label was made under before there was more than one field.
 OLD = {
     "slug": "perturbation-vetting",
@@ -42,7 +42,7 @@ OLD = {
 
 
 def task(slug: str, *switches: str) -> tasktypes.TaskType:
-    return tasktypes.from_definition(FILES[slug]).asked(set(switches))
+    return tasktypes.parse_definition(FILES[slug]).asked(set(switches))
 
 
 def every_field(read: tasktypes.TaskType) -> tuple[Field, ...]:
@@ -72,13 +72,13 @@ def test_there_is_a_file_for_each_kind_of_work() -> None:
 
 @pytest.mark.parametrize("slug", FILES)
 def test_every_file_keeps_the_contract(slug: str) -> None:
-    read = tasktypes.from_definition(FILES[slug])
-    assert checks.problems(read) == []
-    assert tasktypes.sources()[slug].startswith("# Study 00")
-    assert tomllib.loads(tasktypes.sources()[slug]) == FILES[slug]
+    read = tasktypes.parse_definition(FILES[slug])
+    assert checks.find_problems(read) == []
+    assert tasktypes.load_sources()[slug].startswith("# Study 00")
+    assert tomllib.loads(tasktypes.load_sources()[slug]) == FILES[slug]
     assert read.deciding.rule
     for field in every_field(read):
-        assert field.kind in KINDS
+        assert field.kind in FIELD_KINDS
         assert field.option in {"", *SWITCHES}
         keys = [option.key for option in field.options if option.key]
         assert len(set(keys)) == len(keys)
@@ -88,7 +88,7 @@ def test_every_file_keeps_the_contract(slug: str) -> None:
 
 @pytest.mark.parametrize("slug", FILES)
 def test_every_file_takes_a_full_answer_and_cleans_it_twice_alike(slug: str) -> None:
-    read = tasktypes.from_definition(FILES[slug])
+    read = tasktypes.parse_definition(FILES[slug])
     for stage in ("work", "blind"):
         cleaned = read.clean(first_answers(read.at(stage)), stage=stage)
         assert read.clean(cleaned, stage=stage) == cleaned
@@ -99,7 +99,7 @@ def test_every_file_takes_a_full_answer_and_cleans_it_twice_alike(slug: str) -> 
 
 @pytest.mark.parametrize("slug", FILES)
 def test_every_file_refuses_an_empty_answer_and_one_it_did_not_ask_for(slug: str) -> None:
-    read = tasktypes.from_definition(FILES[slug])
+    read = tasktypes.parse_definition(FILES[slug])
     with pytest.raises(FieldError):
         read.clean({})
     with pytest.raises(FieldError, match="does not ask for colour"):
@@ -107,12 +107,12 @@ def test_every_file_refuses_an_empty_answer_and_one_it_did_not_ask_for(slug: str
 
 
 def test_a_definition_stored_before_there_were_other_fields_still_loads() -> None:
-    read = tasktypes.from_definition(OLD)
+    read = tasktypes.parse_definition(OLD)
     assert (read.quick, read.categories, read.blind, read.raters) == (True, True, None, 1)
     assert read.deciding.options[1].key == "2"
     assert read.clean({"choice": "not-sure"}) == {"choice": "not-sure"}
     assert [field.name for field in read.resolved] == ["choice"]
-    assert fitting.problems(read) == []
+    assert fitting.find_problems(read) == []
 
 
 def test_vetting_asks_why_somebody_is_not_sure_and_knows_where_the_item_goes() -> None:
@@ -136,10 +136,10 @@ def test_answers_whose_condition_does_not_hold_are_left_out() -> None:
 
 def test_fields_behind_a_switch_are_asked_only_where_it_is_on(db: None) -> None:
     project = make_project(expected_effect=True)
-    names = [field.name for field in tasktypes.of_project(project).fields]
+    names = [field.name for field in tasktypes.load_task_type(project).fields]
     assert names == ["choice", "reason", "effect"]
     project.claim_check, project.expected_effect = True, False
-    names = [field.name for field in tasktypes.of_project(project).fields]
+    names = [field.name for field in tasktypes.load_task_type(project).fields]
     assert names == ["choice", "reason", "claim_check"]
 
 
@@ -147,7 +147,7 @@ def test_programs_are_told_what_is_asked_now(db: None) -> None:
     project = make_project(claim_check=True)
     told = tasktypes.asked_definition(project)
     assert [field["name"] for field in told["fields"]] == ["choice", "reason", "claim_check"]
-    assert tasktypes.from_definition(told) == tasktypes.of_project(project)
+    assert tasktypes.parse_definition(told) == tasktypes.load_task_type(project)
 
 
 def test_blind_questions_are_answered_at_their_own_stage() -> None:
@@ -211,15 +211,15 @@ def test_the_first_score_matrix_goes_from_minus_one_to_one() -> None:
 
 def test_a_version_is_read_once_and_read_again_if_it_is_another() -> None:
     version = SimpleNamespace(digest="one of a test", definition=FILES["rating"])
-    assert tasktypes.of_version(version) is tasktypes.of_version(version)
+    assert tasktypes.load_version(version) is tasktypes.load_version(version)
     other = SimpleNamespace(digest="another of a test", definition=FILES["rubric-matrix"])
-    assert tasktypes.of_version(other).slug == "rubric-matrix"
+    assert tasktypes.load_version(other).slug == "rubric-matrix"
 
 
 def test_a_stored_version_keeps_the_text_that_it_was_read_from(db: None) -> None:
-    version = importing.task_type_version("rating")
+    version = importing.load_task_type_version("rating")
     assert tomllib.loads(version.source) == version.definition
-    assert importing.task_type_version("rating") == version
+    assert importing.load_task_type_version("rating") == version
 
 
 FIELD = {"name": "mood", "kind": "choice", "title": "Mood"}
@@ -258,19 +258,19 @@ def test_parts_that_do_not_fit_are_named_with_their_place(change: dict, said: st
     more = change.pop("+", [])
     definition = {**OLD, **change, "fields": [*change.get("fields", OLD["fields"]), *more]}
     definition = {name: value for name, value in definition.items() if value is not None}
-    found = checks.problems(tasktypes.from_definition(definition))
+    found = checks.find_problems(tasktypes.parse_definition(definition))
     assert any(said in problem for problem in found), found
 
 
 def test_a_definition_that_cannot_be_read_names_the_task_type_and_the_place() -> None:
     fields = [*FILES["rating"]["fields"][:2], {"name": "x", "kind": "picture"}]
     with pytest.raises(tasktypes.TaskTypeError, match="'rating': field 3, kind") as raised:
-        tasktypes.from_definition({**FILES["rating"], "fields": fields})
+        tasktypes.parse_definition({**FILES["rating"], "fields": fields})
     assert raised.value.place == ("fields", 2, "kind")
 
 
 def test_a_first_look_does_not_call_a_text_changed_in_versions_without_titles_for_it() -> None:
-    old, new = tasktypes.from_definition(OLD), task("perturbation-vetting")
+    old, new = tasktypes.parse_definition(OLD), task("perturbation-vetting")
     for each in (old, new):
         titles = {text.name: text.title for text in each.at_first_look().texts}
         assert titles["perturbed"] == "Answer"

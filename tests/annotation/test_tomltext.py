@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from annotation import tasktypes
-from annotation.tomltext import line_of, named, put, written
+from annotation.tomltext import find_line, set_slug, set_value, write_definition
 
 TEXT = """\
 # A comment.
@@ -58,18 +58,18 @@ name = "c"
     ],
 )
 def test_a_place_has_its_line_or_that_of_the_table_round_it(place: tuple, line: int) -> None:
-    assert line_of(TEXT, place) == line
+    assert find_line(TEXT, place) == line
 
 
-@pytest.mark.parametrize("slug", tasktypes.definitions())
+@pytest.mark.parametrize("slug", tasktypes.load_definitions())
 def test_a_definition_that_is_written_out_reads_as_it_was(slug: str) -> None:
-    definition = tasktypes.definitions()[slug]
-    assert tomllib.loads(written(definition)) == definition
+    definition = tasktypes.load_definitions()[slug]
+    assert tomllib.loads(write_definition(definition)) == definition
 
 
 def test_texts_with_quotes_breaks_and_signs_are_written_so_that_they_read_again() -> None:
     definition = {"a": 'say "no"\n\\ and \t\x7f\x01 “ü”', "b": [1, -1, 0.5, True], "c": {"d": []}}
-    assert tomllib.loads(written(definition)) == definition
+    assert tomllib.loads(write_definition(definition)) == definition
 
 
 @pytest.mark.parametrize(
@@ -83,28 +83,28 @@ def test_texts_with_quotes_breaks_and_signs_are_written_so_that_they_read_again(
     ],
 )
 def test_a_text_over_several_lines_is_written_over_several_lines(text: str) -> None:
-    shown = written({"a": text, "b": 1})
+    shown = write_definition({"a": text, "b": 1})
     assert tomllib.loads(shown) == {"a": text, "b": 1}
     assert shown.count("\n") == 3 + text.count("\n")  # behind """, and of two lines
 
 
 def test_a_key_that_is_no_bare_one_is_quoted() -> None:
     definition = {"points": {"0.5": "half", "-1": "none", "ü": {"a b": 1}}}
-    assert tomllib.loads(written(definition)) == definition
+    assert tomllib.loads(write_definition(definition)) == definition
 
 
 def test_a_slug_is_put_where_one_stands_and_else_before_everything() -> None:
-    assert named('a = 1\nslug = "x"\n', "y") == 'a = 1\nslug = "y"\n'
-    assert named("a = 1\n", "y") == 'slug = "y"\na = 1\n'
+    assert set_slug('a = 1\nslug = "x"\n', "y") == 'a = 1\nslug = "y"\n'
+    assert set_slug("a = 1\n", "y") == 'slug = "y"\na = 1\n'
     prompt = 'prompt = """\n[BEGIN]\nslug = 1\n"""\n'
-    assert named(prompt, "y") == f'slug = "y"\n{prompt}'
-    assert named(f'{prompt}slug = "x"', "y") == f'{prompt}slug = "y"'
+    assert set_slug(prompt, "y") == f'slug = "y"\n{prompt}'
+    assert set_slug(f'{prompt}slug = "x"', "y") == f'{prompt}slug = "y"'
 
 
 def test_a_break_that_is_no_line_of_toml_moves_no_line() -> None:
-    assert line_of('a = "\u2028"\nb = 1\n', ("b",)) == 2
+    assert find_line('a = "\u2028"\nb = 1\n', ("b",)) == 2
 
 
 def test_a_value_with_quotes_is_put_so_that_it_reads_again() -> None:
-    changed = put('a = 1\ntitle = "x"\n[title2]\n', "title", 'say "no" \\')
+    changed = set_value('a = 1\ntitle = "x"\n[title2]\n', "title", 'say "no" \\')
     assert tomllib.loads(changed)["title"] == 'say "no" \\'

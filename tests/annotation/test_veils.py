@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from annotation import guidelines, queue, veils
 from annotation.models import ApiToken, Draft, Label, Mark, Membership, Project
-from annotation.submissions import Said, Shown
+from annotation.submissions import ShownItem, SubmittedAnswers
 from tests.builders import make_item, make_member, make_project, take
 
 pytestmark = pytest.mark.django_db
@@ -107,15 +107,15 @@ def test_the_name_serves_wherever_the_key_would(member: Membership) -> None:
 
 def test_a_name_is_one_persons_and_always_the_same(member: Membership) -> None:
     offer, other = take(member), make_member(member.project)
-    assert take(member).name == offer.name == veils.name_of(member, offer.item)
-    assert veils.name_of(other, offer.item) != offer.name
-    assert veils.find(other, offer.name) is None
-    assert veils.find(member, offer.name) == offer.item
+    assert take(member).name == offer.name == veils.blind_name(member, offer.item)
+    assert veils.blind_name(other, offer.item) != offer.name
+    assert veils.find_item(other, offer.name) is None
+    assert veils.find_item(member, offer.name) == offer.item
 
 
 def test_an_item_may_have_a_key_that_looks_like_a_name(member: Membership) -> None:
     item = make_item(member.project, "first-look-1")
-    assert veils.find(member, "first-look-1") == item
+    assert veils.find_item(member, "first-look-1") == item
 
 
 def test_the_api_gives_and_takes_the_name(member: Membership) -> None:
@@ -135,13 +135,13 @@ def test_without_a_first_look_items_go_by_their_keys(member: Membership) -> None
     Project.objects.update(blind_first=False)
     member.refresh_from_db()
     assert take(member).name == "number-errors-1"
-    assert queue.renew(member) == {"number-errors-1"}
+    assert queue.renew_holds(member) == {"number-errors-1"}
 
 
 def test_the_key_is_taken_as_well(member: Membership) -> None:
     offer = take(member)
-    by_key = Shown(offer.key, offer.item.key, offer.revision.number)
-    made = queue.label(member, by_key, Said({"error": False}))
+    by_key = ShownItem(offer.key, offer.item.key, offer.revision.number)
+    made = queue.store_label(member, by_key, SubmittedAnswers({"error": False}))
     assert made.item == offer.item
 
 

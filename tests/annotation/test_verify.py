@@ -10,7 +10,7 @@ from annotation import queue, seconding, verifying
 from annotation.errors import Refused, Stale
 from annotation.models import Item, Label, Mark, Membership, Reason, Resolution, Slot, Stage
 from annotation.seconding import Verification
-from annotation.submissions import Said
+from annotation.submissions import SubmittedAnswers
 from tests.builders import make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +27,7 @@ def second(first: Membership) -> Membership:
 
 
 def case(member: Membership) -> Verification:
-    found = seconding.take(member, now=timezone.now())
+    found = seconding.take_next(member, now=timezone.now())
     assert isinstance(found, Verification), found
     return found
 
@@ -35,7 +35,7 @@ def case(member: Membership) -> Verification:
 def send(
     call: Callable[..., Label], member: Membership, shown: Verification, **values: Any
 ) -> Label:
-    said = Said(**{"answers": {}, **values})
+    said = SubmittedAnswers(**{"answers": {}, **values})
     return call(member, shown.offer.shown, said, of=shown.first.submission, now=timezone.now())
 
 
@@ -61,7 +61,7 @@ def test_an_item_is_not_resolved_before_a_second_person_has_seen_it(first: Membe
 
 def test_nobody_verifies_their_own_label(first: Membership) -> None:
     labelled(first)
-    assert isinstance(seconding.take(first, now=timezone.now()), queue.Waiting)
+    assert isinstance(seconding.take_next(first, now=timezone.now()), queue.Waiting)
 
 
 def test_the_second_person_sees_the_first_label_which_is_noted(
@@ -111,7 +111,7 @@ def test_a_label_that_changed_meanwhile_is_not_confirmed(
 ) -> None:
     item = labelled(first)
     shown = case(second)
-    say(first, queue.reopen(first, item.key), "invalid")
+    say(first, queue.reopen_item(first, item.key), "invalid")
     with pytest.raises(Stale, match="changed meanwhile"):
         send(seconding.confirm, second, shown)
 
@@ -119,8 +119,8 @@ def test_a_label_that_changed_meanwhile_is_not_confirmed(
 def test_a_label_that_was_taken_back_is_not_shown(first: Membership, second: Membership) -> None:
     item = labelled(first)
     case(second)
-    queue.undo(first)
-    assert isinstance(seconding.take(second, now=timezone.now()), queue.Waiting)
+    queue.undo_label(first)
+    assert isinstance(seconding.take_next(second, now=timezone.now()), queue.Waiting)
     assert states(item, Stage.VERIFY) == ["closed"]
 
 
@@ -130,7 +130,7 @@ def test_a_label_that_changes_after_its_contest_is_verified_anew(
     item = labelled(first)
     answers = {"choice": "invalid"}
     send(seconding.contest, second, case(second), answers=answers, comment="It is the same.")
-    say(first, queue.reopen(first, item.key), "invalid")
+    say(first, queue.reopen_item(first, item.key), "invalid")
     assert states(item, Stage.VERIFY) == ["open"]
     assert states(item, Stage.ADJUDICATE) == ["closed"]
     third = make_member(first.project)
@@ -145,7 +145,7 @@ def test_a_confirmed_item_whose_label_changes_is_verified_anew(
 ) -> None:
     item = labelled(first)
     send(seconding.confirm, second, case(second))
-    say(first, queue.reopen(first, item.key), "invalid")
+    say(first, queue.reopen_item(first, item.key), "invalid")
     assert standing(item) is None
     assert states(item, Stage.VERIFY) == ["open"]
 
@@ -154,7 +154,7 @@ def test_undoing_a_contest_takes_the_case_back(first: Membership, second: Member
     item = labelled(first)
     answers = {"choice": "invalid"}
     send(seconding.contest, second, case(second), answers=answers, comment="It is the same.")
-    queue.undo(second, stage=Stage.VERIFY)
+    queue.undo_label(second, stage=Stage.VERIFY)
     assert states(item, Stage.ADJUDICATE) == ["closed"]
     send(seconding.confirm, second, case(second))
     assert standing(item)
@@ -175,5 +175,5 @@ def test_the_contest_rate_counts_items(first: Membership, second: Membership) ->
         send(seconding.confirm, second, case(second))
     answers = {"choice": "invalid"}
     send(seconding.contest, second, case(second), answers=answers, comment="No.")
-    rate = verifying.contest_rate(first.project)
+    rate = verifying.measure_contest_rate(first.project)
     assert (rate.verified, rate.contested, rate.share.value) == (3, 1, pytest.approx(1 / 3))

@@ -228,7 +228,7 @@ def test_signing_in_again_after_a_submission_leads_to_the_item_and_stores_nothin
 ) -> None:
     make_item(member.project)
     say(member, take(member))
-    sign_in = Client().post(url(name, member), shown(queue.undo(member))).headers["Location"]
+    sign_in = Client().post(url(name, member), shown(queue.undo_label(member))).headers["Location"]
     client = Client()
     page = client.post(
         sign_in, {"login": member.account.username, "password": PASSWORD}, follow=True

@@ -9,7 +9,7 @@ from annotation import queue, tasktypes
 from annotation.errors import Refused
 from annotation.models import Comment, Draft, Item, Label, Mark, Membership, Slot
 from annotation.queue import Offer, Waiting
-from annotation.submissions import Said
+from annotation.submissions import SubmittedAnswers
 from tests.builders import make_item, make_member, make_project, make_slot, say, take
 
 pytestmark = pytest.mark.django_db
@@ -75,7 +75,7 @@ def test_renewing_holds_on_to_both_and_names_them() -> None:
     [ana], items = people(hold_minutes=10)
     take(ana), ahead(ana)
     later = timezone.now() + timedelta(minutes=9)
-    assert queue.renew(ana, now=later) == {items[0].key, items[1].key}
+    assert queue.renew_holds(ana, now=later) == {items[0].key, items[1].key}
     assert min(Slot.objects.filter(state="held").values_list("held_until", flat=True)) > later
 
 
@@ -84,8 +84,8 @@ def test_what_went_to_somebody_else_is_not_renewed() -> None:
     take(ana)
     late = timezone.now() + timedelta(minutes=11)
     assert isinstance(queue.next_offer(ben, now=late), Offer)
-    assert queue.renew(ana, now=late) == frozenset()
-    assert queue.renew(ben, now=late) == {item.key}
+    assert queue.renew_holds(ana, now=late) == frozenset()
+    assert queue.renew_holds(ben, now=late) == {item.key}
 
 
 # ------------------------------------------------------------------------------ skip, flag, reopen
@@ -93,11 +93,11 @@ def test_what_went_to_somebody_else_is_not_renewed() -> None:
 
 def test_a_skipped_item_comes_no_more_until_it_is_taken_back() -> None:
     [ana], [first, second] = people(items=2)
-    queue.skip(ana, take(ana).shown, note="later")
+    queue.skip_item(ana, take(ana).shown, note="later")
     assert take(ana).item == second
     say(ana, take(ana))
     assert isinstance(queue.next_offer(ana), Waiting)
-    assert queue.reopen(ana, first.key).item == first
+    assert queue.reopen_item(ana, first.key).item == first
     assert not Mark.objects.in_force().exists()
     assert Mark.objects.get().note == "later"
     assert take(ana).item == first
@@ -105,15 +105,15 @@ def test_a_skipped_item_comes_no_more_until_it_is_taken_back() -> None:
 
 def test_others_get_what_somebody_skipped() -> None:
     [ana, ben], [item] = people(2, items=1)
-    queue.skip(ana, take(ana).shown)
+    queue.skip_item(ana, take(ana).shown)
     assert take(ben).item == item
 
 
 def test_skipping_the_same_page_twice_is_skipping_once() -> None:
     [ana], _ = people(items=2)
     offer = take(ana)
-    queue.skip(ana, offer.shown)
-    queue.skip(ana, offer.shown)
+    queue.skip_item(ana, offer.shown)
+    queue.skip_item(ana, offer.shown)
     assert Mark.objects.count() == 1
 
 
@@ -122,33 +122,33 @@ def test_what_is_labelled_cannot_be_skipped() -> None:
     offer = take(ana)
     say(ana, offer)
     with pytest.raises(Refused, match="have labelled"):
-        queue.skip(ana, offer.shown)
+        queue.skip_item(ana, offer.shown)
     assert Label.objects.counted().count() == 1
 
 
 def test_a_flag_is_set_and_taken_back_and_stays_on_record() -> None:
     [ana], [item] = people(items=1)
     take(ana)
-    assert queue.flag(ana, item.key, note="odd") is True
-    assert queue.flag(ana, item.key) is False
+    assert queue.toggle_flag(ana, item.key, note="odd") is True
+    assert queue.toggle_flag(ana, item.key) is False
     assert [mark.ended_at is None for mark in Mark.objects.all()] == [False]
 
 
 def test_an_item_that_one_was_never_shown_cannot_be_flagged_or_opened() -> None:
     [ana], items = people()
     with pytest.raises(Refused):
-        queue.flag(ana, items[2].key)
+        queue.toggle_flag(ana, items[2].key)
     with pytest.raises(Refused):
-        queue.reopen(ana, items[2].key)
+        queue.reopen_item(ana, items[2].key)
     with pytest.raises(Refused):
-        queue.reopen(ana, "no-such-key")
+        queue.reopen_item(ana, "no-such-key")
 
 
 def test_a_reopened_label_is_shown_and_superseded_by_a_new_one() -> None:
     [ana], [first, second, _] = people()
     say(ana, take(ana), "valid")
     current = take(ana)
-    again = queue.reopen(ana, first.key)
+    again = queue.reopen_item(ana, first.key)
     assert again.previous
     assert again.previous.choice == "valid"
     changed = say(ana, again, "invalid")
@@ -167,7 +167,7 @@ def test_a_draft_whose_place_went_to_another_is_opened_all_the_same() -> None:
     offer = queue.next_offer(ben, now=late)
     assert isinstance(offer, Offer)
     say(ben, offer)
-    made = say(ana, queue.reopen(ana, item.key))
+    made = say(ana, queue.reopen_item(ana, item.key))
     assert (made.counted, made.slot) == (False, None)
 
 
@@ -189,7 +189,7 @@ def test_after_an_undo_comes_the_item_that_one_had_looked_at() -> None:
     [ana], items = people(items=4)
     say(ana, take(ana))
     take(ana), ahead(ana)
-    undone = queue.undo(ana)
+    undone = queue.undo_label(ana)
     assert undone
     assert undone.previous
     assert undone.previous.choice == "valid"
@@ -203,7 +203,7 @@ def test_undo_goes_ten_deep_and_the_count_follows() -> None:
     [ana], items = people(items=10)
     for _ in items:
         say(ana, take(ana))
-    assert [queue.undo(ana).item for _ in items] == items[::-1]  # type: ignore[union-attr]
+    assert [queue.undo_label(ana).item for _ in items] == items[::-1]  # type: ignore[union-attr]
     ana.refresh_from_db()
     assert ana.labelled == 0
     assert Slot.objects.filter(state="held").count() == 2
@@ -213,8 +213,8 @@ def test_the_strip_shows_the_last_ten_labels_in_force_the_latest_first() -> None
     [ana], items = people(items=12)
     for _ in items:
         say(ana, take(ana))
-    queue.undo(ana)
-    assert [label.item for label in queue.recent(ana)] == items[10:0:-1]
+    queue.undo_label(ana)
+    assert [label.item for label in queue.recent_labels(ana)] == items[10:0:-1]
 
 
 # ---------------------------------------------------------------------------------------- blind
@@ -222,7 +222,7 @@ def test_the_strip_shows_the_last_ten_labels_in_force_the_latest_first() -> None
 
 def blind_answers(member: Membership) -> dict[str, object]:
     """An answer to each question that is asked before the diff is shown."""
-    blind = tasktypes.of_project(member.project).blind
+    blind = tasktypes.load_task_type(member.project).blind
     assert blind
     first = blind.fields[0]
     return {first.name: first.options[-1].value}
@@ -232,7 +232,7 @@ def test_blind_first_asks_twice_and_stores_both() -> None:
     [ana], [item] = people(items=1, blind_first=True)
     first = take(ana)
     assert first.phase == "blind"
-    said = queue.label(ana, first.shown, Said(blind_answers(ana)))
+    said = queue.store_label(ana, first.shown, SubmittedAnswers(blind_answers(ana)))
     assert (said.stage, said.counted) == ("blind", True)
     second = take(ana)
     assert (second.phase, second.blind) == ("label", said)
@@ -247,15 +247,15 @@ def test_before_the_blind_answer_nothing_can_be_labelled_or_corrected() -> None:
     with pytest.raises(Refused):
         say(ana, offer)
     with pytest.raises(Refused, match="first"):
-        queue.correct(ana, offer.shown, {"perturbed": "other"})
+        queue.store_correction(ana, offer.shown, {"perturbed": "other"})
     assert not Label.objects.exists()
 
 
 def test_a_blind_answer_is_asked_once_also_after_an_undo() -> None:
     [ana], _ = people(items=1, blind_first=True)
-    queue.label(ana, take(ana).shown, Said(blind_answers(ana)))
+    queue.store_label(ana, take(ana).shown, SubmittedAnswers(blind_answers(ana)))
     say(ana, take(ana))
-    undone = queue.undo(ana)
+    undone = queue.undo_label(ana)
     assert undone
     assert (undone.phase, undone.blind is not None) == ("label", True)
 
@@ -268,7 +268,7 @@ def test_who_saw_what_others_say_is_informed_from_then_on() -> None:
     before = say(ana, take(ana))
     Comment.objects.create(item=item, member=ana, text="Is this one valid?")
     Mark.objects.create(member=ana, item=item, kind="seen")
-    after = say(ana, queue.reopen(ana, item.key), "invalid")
+    after = say(ana, queue.reopen_item(ana, item.key), "invalid")
     assert (before.informed, after.informed) == (False, True)
 
 
@@ -282,11 +282,11 @@ def test_a_key_of_another_desk_is_refused_at_the_label_screen(stage: str) -> Non
     offer = queue.next_offer(ana, stage=stage)
     assert isinstance(offer, Offer)
     with pytest.raises(Refused, match="another desk"):
-        queue.label(ana, offer.shown, Said({"choice": "valid"}))
+        queue.store_label(ana, offer.shown, SubmittedAnswers({"choice": "valid"}))
     with pytest.raises(Refused, match="another desk"):
-        queue.correct(ana, offer.shown, {"perturbed": "other"})
+        queue.store_correction(ana, offer.shown, {"perturbed": "other"})
     with pytest.raises(Refused, match="another desk"):
-        queue.skip(ana, offer.shown)
+        queue.skip_item(ana, offer.shown)
     assert (Label.objects.count(), item.revisions.count()) == (0, 1)
 
 
@@ -295,12 +295,14 @@ def test_a_page_that_was_sent_as_a_label_is_no_decision_when_it_comes_again() ->
     offer = take(ana)
     say(ana, offer)
     with pytest.raises(Refused, match="another desk"):
-        queue.label(ana, offer.shown, Said({"choice": "valid"}), stage="adjudicate")
+        queue.store_label(
+            ana, offer.shown, SubmittedAnswers({"choice": "valid"}), stage="adjudicate"
+        )
 
 
 def test_a_nul_opens_and_flags_nothing() -> None:
     [ana], _ = people(items=1)
     with pytest.raises(Refused):
-        queue.reopen(ana, "a\0b")
+        queue.reopen_item(ana, "a\0b")
     with pytest.raises(Refused):
-        queue.flag(ana, "a\0b")
+        queue.toggle_flag(ana, "a\0b")

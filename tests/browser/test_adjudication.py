@@ -203,7 +203,7 @@ def test_pages_of_cases_and_verification(
     make_item(judge.project, "expert", slots=3)
     member = make_member(judge.project)
     say(member, take(member))
-    commenting.say(judge, item, "@judge, look.", now=timezone.now())
+    commenting.add_comment(judge, item, "@judge, look.", now=timezone.now())
     slug, account = judge.project.slug, judge.account
     options = look(width, scheme)
     checked(open_page(account, reverse("adjudicate", args=[slug]), **options))

@@ -27,9 +27,9 @@ def project() -> Project:
 def member(project: Project) -> Membership:
     make_items(project, 1)
     member = make_member(project, role="researcher")
-    parent = catalogue.find(project, "vanilla")
+    parent = catalogue.find_version(project, "vanilla")
     assert parent
-    authoring.copy(project, parent, slug="ours", member=member)
+    authoring.copy_strategy(project, parent, slug="ours", member=member)
     return member
 
 
@@ -97,8 +97,8 @@ def test_a_text_made_from_an_earlier_version_is_held_against_what_came_since(
     page = open_page(member.account, EDIT)
     write(page)
     newest = StrategyVersion.objects.get(project=project)
-    source = catalogue.source_of(newest).replace("useless", "worthless")
-    authoring.save(project, authoring.read(source, "ours"), shown=1, member=member)
+    source = catalogue.get_source(newest).replace("useless", "worthless")
+    authoring.save_version(project, authoring.parse_source(source, "ours"), shown=1, member=member)
     page.goto(EDIT)
     expect(notice(page)).to_be_visible()
     page.get_by_role("button", name="Store as a version").click()

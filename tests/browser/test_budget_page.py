@@ -21,7 +21,7 @@ def asked(project: Project, price: Decimal | None) -> None:
     make_items(project, 2)
     endpoint = make_endpoint("http://127.0.0.1:9/v1", price_in=price, price_out=price)
     run = make_run(project, endpoint)
-    runs.plan(run)
+    runs.plan_calls(run)
     answer(run, tokens_in=100, tokens_out=50)
 
 
@@ -39,7 +39,7 @@ def test_a_lead_sets_what_evaluators_may_cost(open_page: OpenPage, width: int, s
     page.get_by_label("Cap").fill("2.5")
     page.get_by_label("Cap").press("Enter")
     expect(page.get_by_role("status").first).to_contain_text("The cap is set.")
-    expect(page.get_by_text("4 of 6 replies came from endpoints")).to_be_visible()
+    expect(page.get_by_text("4 of 6 replies came at a cost that is unknown")).to_be_visible()
     checked(page)
     assert Budget.objects.get().cap == Decimal("2.5")
 
@@ -49,9 +49,9 @@ def test_own_strategies_are_retired_deleted_and_taken_back(
     open_page: OpenPage, width: int, scheme: str
 ) -> None:
     member = make_member(make_project("fbi"), role="researcher")
-    parent = catalogue.find(member.project, "vanilla")
+    parent = catalogue.find_version(member.project, "vanilla")
     assert parent
-    authoring.copy(member.project, parent, slug="ours", member=member)
+    authoring.copy_strategy(member.project, parent, slug="ours", member=member)
     path = "/projects/fbi/strategies/ours/"
     page = open_page(member.account, path, **look(width, scheme))
     checked(page)

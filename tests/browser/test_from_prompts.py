@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from annotation.models import Membership, Role
 from judging.engine import asking
-from judging.engine.bell import Bell
+from judging.engine.bell import WorkLoop
 from judging.models import Run
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import checked, look
@@ -56,10 +56,10 @@ def evaluator(settings: Any) -> Iterator[ScriptedEvaluator]:
 
 
 @pytest.fixture
-def worker(in_this_program: None) -> Iterator[Bell]:
+def worker(in_this_program: None) -> Iterator[WorkLoop]:
     """A worker that looks for due work by itself, whose programs run in it."""
     asking.STOP.clear()
-    bell = Bell(every=0.2)
+    bell = WorkLoop(every=0.2)
     bell.start()
     yield bell
     bell.stop()
@@ -114,7 +114,7 @@ def test_from_ten_prompts_to_figures(
     open_page: OpenPage,
     lead: Membership,
     evaluator: ScriptedEvaluator,
-    worker: Bell,
+    worker: WorkLoop,
     tmp_path: Path,
 ) -> None:
     """Half a minute: all of a study, from its prompts to its figures."""

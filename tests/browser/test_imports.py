@@ -37,8 +37,8 @@ def worker(in_this_program: None) -> Iterator[None]:
 
     def look() -> None:
         while not stopped.is_set():
-            for pk in jobs.due(timezone.now()):
-                jobs.work(pk)
+            for pk in jobs.due_job_ids(timezone.now()):
+                jobs.run_job(pk)
             time.sleep(0.1)
         connections.close_all()
 
@@ -139,7 +139,7 @@ def test_who_waits_for_an_import_reads_how_far_it_is(
     member = make_member(make_project())
     job = Job.objects.create(
         project=member.project,
-        kind=jobs.KIND,
+        kind=jobs.JOB_KIND,
         state=Job.State.RUNNING,
         done=3_000,
         total=14_000,

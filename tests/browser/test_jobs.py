@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from annotation.models import Job, Membership
 from annotation.uploads import places
 from judging import exporting
-from judging.exporting import Wish
+from judging.exporting import ExportRequest
 from judging.providers.errors import Rejected
 from judging.running import runs
 from tests.browser.conftest import OpenPage
@@ -39,8 +39,8 @@ def test_the_page_of_jobs_full_and_empty(
     page = open_page(lead.account, address, **look(width, scheme))
     checked(page)
     make_import(lead, state="running", done=40, total=90)
-    exporting.want(lead.project, lead, Wish("items", "csv"))
-    failed = exporting.want(lead.project, lead, Wish("labels", "csv"))
+    exporting.enqueue(lead.project, lead, ExportRequest("items", "csv"))
+    failed = exporting.enqueue(lead.project, lead, ExportRequest("labels", "csv"))
     ended = {"state": "failed", "finished_at": timezone.now(), "message": "The disk is full."}
     Job.objects.filter(pk=failed.pk).update(**ended)
     page.reload()
@@ -67,7 +67,7 @@ def test_a_retry_of_a_run_stands_only_where_a_request_failed(
     make_items(lead.project, 1)
     cut, failed = (make_run(lead.project, make_endpoint("http://127.0.0.1:9/v1")) for _ in range(2))
     for run in (cut, failed):
-        runs.plan(run)
+        runs.plan_calls(run)
     answer(cut, finish="length")
     fail(failed, Rejected("The provider answered 400: no"))
     for run in (cut, failed):

@@ -29,7 +29,7 @@ def made(lead: Membership) -> Run:
     make_items(lead.project, 4)
     endpoint = make_endpoint("http://127.0.0.1:9/v1")
     run = make_run(lead.project, endpoint, "generate-score-invariant")
-    runs.plan(run)
+    runs.plan_calls(run)
     answer_as(run, lambda prompt: json.dumps(PERTURBED))
     runs.finish_if_done(run)
     return run

@@ -42,8 +42,10 @@ def test_somebody_comes_in_by_a_link_without_reading_a_document(
 def test_the_pages_of_people(
     open_page: OpenPage, lead: Membership, width: int, scheme: str
 ) -> None:
-    wanted = inviting.Wanted("a-name-that-is-rather-long-for-one", "annotator", "gh@lab.example")
-    key = inviting.invite(lead, wanted, now=timezone.now())[1]
+    wanted = inviting.InvitationRequest(
+        "a-name-that-is-rather-long-for-one", "annotator", "gh@lab.example"
+    )
+    key = inviting.create_invitation(lead, wanted, now=timezone.now())[1]
     make_member(lead.project, alias="ada")
     members.suspend(lead, make_member(lead.project, alias="ben"))
     page = open_page(
@@ -65,7 +67,9 @@ def test_the_pages_of_people(
 def test_the_pages_of_the_invited(
     open_page: OpenPage, lead: Membership, width: int, scheme: str
 ) -> None:
-    key = inviting.invite(lead, inviting.Wanted("gh", "annotator"), now=timezone.now())[1]
+    key = inviting.create_invitation(
+        lead, inviting.InvitationRequest("gh", "annotator"), now=timezone.now()
+    )[1]
     page = open_page(None, reverse("invitation", args=[key]), **look(width, scheme))
     checked(page)
     page.click("text=Make the account and join")

@@ -65,7 +65,7 @@ def test_a_round_is_failed_then_another_passed_and_then_there_is_work(
     expect(page.locator(".practice-standing")).to_contain_text("What comes now is work")
     page.keyboard.press("n")
     page.wait_for_selector('#panel[data-item="work"][data-ready]')
-    results = [(one.row.right, one.row.passed) for one in practising.rounds(member)]
+    results = [(one.row.right, one.row.passed) for one in practising.list_rounds(member)]
     assert results == [(2, True), (1, False)]
     assert Label.objects.values("item").distinct().count() == 4
 
@@ -112,7 +112,7 @@ def test_a_lead_writes_guidelines_with_a_preview_by_the_keyboard(
     page.get_by_role("button", name="Publish").focus()
     page.keyboard.press("Enter")
     expect(page.locator(".guidelines strong")).to_have_text("both")
-    version = guidelines.current(lead.project)
+    version = guidelines.current_version(lead.project)
     assert version
     assert version.text == "Read **both** answers."
 

@@ -269,7 +269,7 @@ def test_several_golds_and_a_response_are_read_without_a_difference(
     member.project.task_type = TaskTypeVersion.objects.get_or_create(
         slug="rating",
         number=1,
-        defaults={"definition": tasktypes.definitions()["rating"], "digest": "x"},
+        defaults={"definition": tasktypes.load_definitions()["rating"], "digest": "x"},
     )[0]
     member.project.save()
     texts: dict[str, Any] = {

@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from annotation.memory import memory
+from annotation.memory import process_cache
 from annotation.models import Membership, Project
 from judging.results.detecting import PROMPTS
 from judging.views.results.registry import PAGES
@@ -53,7 +53,7 @@ def make_judged(folder: Path) -> Project:
 
 def make_labelled(folder: Path) -> Project:
     """Items of two tasks that two people labelled, and a run over them."""
-    memory.clear()
+    process_cache.clear()
     project = make_project("labelled")
     items = make_items(project, 8, fields={"task": "sums", "topic": ["art", "law"]})
     items += make_items(

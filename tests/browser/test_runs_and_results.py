@@ -52,7 +52,7 @@ def judged(project: Project) -> Run:
 def planned(project: Project) -> Run:
     make_items(project, 4)
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"))
-    runs.plan(run)
+    runs.plan_calls(run)
     return run
 
 

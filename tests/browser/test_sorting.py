@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from annotation import importing, sorting, tasktypes
 from annotation.models import Item, Membership
-from annotation.sorting import Suggestion, Wish
+from annotation.sorting import AbilityChange, AbilitySuggestion
 from formats.rows import Row
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
@@ -22,9 +22,9 @@ def lead() -> Membership:
     project = make_project(task_type="gold-verification")
     prompts = [f"Prompt {number}: why?" for number in range(5)] + ["A long one. " * 60]
     rows = [Row("f", at, {"key": f"p{at}", "prompt": one}) for at, one in enumerate(prompts)]
-    importing.store(project, importing.check(rows, tasktypes.of_project(project)))
-    told = Suggestion(Item.objects.get(key="p2").pk, "reasoning")
-    sorting.suggest(project, [told], by="suggest-ability, run 1")
+    importing.store_items(project, importing.parse_items(rows, tasktypes.load_task_type(project)))
+    told = AbilitySuggestion(Item.objects.get(key="p2").pk, "reasoning")
+    sorting.store_suggestions(project, [told], by="suggest-ability, run 1")
     return make_member(project, role="lead")
 
 
@@ -76,7 +76,9 @@ def test_several_are_ticked_and_sorted_at_once(open_page: OpenPage, lead: Member
 
 def test_what_others_changed_is_told_and_shown(open_page: OpenPage, lead: Membership) -> None:
     page = opened(open_page, lead)
-    sorting.sort(make_member(lead.project, role="lead"), [Wish("p0", "reasoning")])
+    sorting.set_abilities(
+        make_member(lead.project, role="lead"), [AbilityChange("p0", "reasoning")]
+    )
     page.keyboard.press("2")
     expect(page.locator("#sort-said")).to_contain_text("to Reasoning: it stays so.")
     expect(page.locator("li", has=page.locator("[value=p0]")).locator(".chip")).to_have_text(

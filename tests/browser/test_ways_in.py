@@ -39,7 +39,9 @@ def member() -> Membership:
 def test_the_invited_come_in_by_the_service_without_a_password(
     open_page: OpenPage, service: Service, member: Membership
 ) -> None:
-    key = inviting.invite(member, inviting.Wanted("grace", "annotator"), now=timezone.now())[1]
+    key = inviting.create_invitation(
+        member, inviting.InvitationRequest("grace", "annotator"), now=timezone.now()
+    )[1]
     service.person = {"sub": "g", "preferred_username": "gh"}
     page = open_page(None, reverse("invitation", args=[key]))
     page.click("text=Join with Lab account")

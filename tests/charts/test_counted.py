@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from charts.counted import MOST_NUMBERS, Count, circles
+from charts.counted import MOST_NUMBERS, PairCount, draw_circles
 
 FOUND = [
-    Count("2 · likert", 1, 3, 4, "correctness", "correctness"),
-    Count("2 · likert", 2, 1, 1, "correctness", "correctness"),
-    Count("1 · rouge-l", 2, 0.5, 2, "correctness", "run 1"),
+    PairCount("2 · likert", 1, 3, 4, "correctness", "correctness"),
+    PairCount("2 · likert", 2, 1, 1, "correctness", "correctness"),
+    PairCount("1 · rouge-l", 2, 0.5, 2, "correctness", "run 1"),
 ]
 
 
@@ -24,42 +24,42 @@ def axis(panel: dict[str, Any], channel: str) -> tuple[Any, Any]:
 
 
 def test_a_circle_stands_for_its_items_and_is_as_large_in_every_panel() -> None:
-    likert, rouge = circles(FOUND)["concat"]
+    likert, rouge = draw_circles(FOUND)["concat"]
     assert marks(likert) == ["line", "circle", "text"]
     sizes = [panel["layer"][-2]["encoding"]["size"] for panel in (likert, rouge)]
     assert [(size["field"], size["scale"]["domain"]) for size in sizes] == [("n", [0, 4])] * 2
 
 
 def test_panels_keep_their_order() -> None:
-    assert [panel["title"]["text"] for panel in circles(FOUND)["concat"]] == [
+    assert [panel["title"]["text"] for panel in draw_circles(FOUND)["concat"]] == [
         ["2 · likert"], ["1 · rouge-l"],
     ]  # fmt: skip
 
 
 def test_axes_of_one_name_run_over_the_same_numbers() -> None:
-    likert, rouge = circles(FOUND)["concat"]
+    likert, rouge = draw_circles(FOUND)["concat"]
     # Of the metric 1 to 3, given by either side; of the measure the one number that it gave.
     assert axis(likert, "x") == axis(likert, "y") == axis(rouge, "x") == ([1, 3], [1, 2, 3])
     assert axis(rouge, "y") == ([0.5, 0.5], None)
 
 
 def test_a_measure_with_a_scale_of_its_own_has_no_line_of_equal_numbers() -> None:
-    assert "line" not in marks(circles(FOUND)["concat"][1])
+    assert "line" not in marks(draw_circles(FOUND)["concat"][1])
 
 
 def test_a_panel_with_many_circles_has_no_numbers() -> None:
-    many = [Count("1 · rouge-l", 1, n / 100, 1) for n in range(MOST_NUMBERS + 1)]
-    [panel] = circles(many)["concat"]
+    many = [PairCount("1 · rouge-l", 1, n / 100, 1) for n in range(MOST_NUMBERS + 1)]
+    [panel] = draw_circles(many)["concat"]
     assert "text" not in marks(panel)
 
 
 def test_nothing_makes_an_empty_chart() -> None:
-    assert circles([])["concat"] == []
+    assert draw_circles([])["concat"] == []
 
 
 def test_circles_are_as_large_as_the_next_ones_leave_room() -> None:
     few, many = (
-        circles([Count("1", 0, 0, 5), Count("1", last, last, 1)])["concat"][0]["layer"]
+        draw_circles([PairCount("1", 0, 0, 5), PairCount("1", last, last, 1)])["concat"][0]["layer"]
         for last in (2, 7)
     )
     largest = [layers[-2]["encoding"]["size"]["scale"]["range"][1] for layers in (few, many)]

@@ -1,23 +1,23 @@
 """Dose and response as data: a line a run over the number of errors."""
 
 from charts.axes import RATES, Axis
-from charts.doses import Point, lines
+from charts.doses import DosePoint, draw_lines
 
 FOUND = [
-    Point("1 · vanilla", 8, 0.9, 0.8, 1.0, 20),
-    Point("1 · vanilla", 1, 0.3, 0.2, 0.4, 30),
-    Point("2 · rubric", 2, 0.5, None, None, 3),
+    DosePoint("1 · vanilla", 8, 0.9, 0.8, 1.0, 20),
+    DosePoint("1 · vanilla", 1, 0.3, 0.2, 0.4, 30),
+    DosePoint("2 · rubric", 2, 0.5, None, None, 3),
 ]
 
 
 def test_doses_stand_in_their_order_and_at_equal_steps() -> None:
-    line, *_ = lines(FOUND, title="Detection", axis=RATES)["layer"]
+    line, *_ = draw_lines(FOUND, title="Detection", axis=RATES)["layer"]
     x = line["encoding"]["x"]
     assert (x["field"], x["type"], x["sort"]) == ("dose", "ordinal", [1, 2, 8])
 
 
 def test_a_run_has_a_line_marks_of_its_own_and_a_place_beside_the_others() -> None:
-    line, _, dots = lines(FOUND, title="Detection", axis=RATES)["layer"]
+    line, _, dots = draw_lines(FOUND, title="Detection", axis=RATES)["layer"]
     runs = ["1 · vanilla", "2 · rubric"]
     assert line["encoding"]["color"]["scale"]["domain"] == runs
     assert dots["encoding"]["shape"]["scale"]["domain"] == runs
@@ -26,7 +26,7 @@ def test_a_run_has_a_line_marks_of_its_own_and_a_place_beside_the_others() -> No
 
 
 def test_an_interval_is_drawn_only_where_it_is_defined() -> None:
-    _, intervals, _ = lines(FOUND, title="Detection", axis=RATES)["layer"]
+    _, intervals, _ = draw_lines(FOUND, title="Detection", axis=RATES)["layer"]
     assert intervals["transform"] == [{"filter": "isValid(datum.low)"}]
     assert (intervals["encoding"]["y"]["field"], intervals["encoding"]["y2"]["field"]) == (
         "low",
@@ -35,7 +35,7 @@ def test_an_interval_is_drawn_only_where_it_is_defined() -> None:
 
 
 def test_the_axis_says_what_is_drawn_and_how_far_it_goes() -> None:
-    spec = lines(FOUND, title="Points off", axis=Axis(-0.1, 0.5), series="Items")
+    spec = draw_lines(FOUND, title="Points off", axis=Axis(-0.1, 0.5), series="Items")
     for layer in spec["layer"]:
         assert layer["encoding"]["y"]["scale"]["domain"] == [-0.1, 0.5]
         assert layer["encoding"]["y"]["axis"]["title"] == "Points off"
@@ -43,6 +43,6 @@ def test_the_axis_says_what_is_drawn_and_how_far_it_goes() -> None:
 
 
 def test_marks_alone_speak_so_that_no_empty_layer_lacks_a_name() -> None:
-    *silent, dots = lines(FOUND, title="Detection", axis=RATES)["layer"]
+    *silent, dots = draw_lines(FOUND, title="Detection", axis=RATES)["layer"]
     assert [layer["mark"]["aria"] for layer in silent] == [False, False]
     assert "aria" not in dots["mark"]

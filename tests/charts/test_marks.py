@@ -29,8 +29,8 @@ def test_a_mark_stands_out_from_the_sheet(colour: str, sheet: str) -> None:
 
 def test_twenty_runs_differ_in_colour_or_shape() -> None:
     names = [str(number) for number in range(20)]
-    colours = marks.colour("run", names, "Run").to_dict()["scale"]["range"]
-    shapes = marks.shape("run", names, "Run").to_dict()["scale"]["range"]
+    colours = marks.colour_by("run", names, "Run").to_dict()["scale"]["range"]
+    shapes = marks.shape_by("run", names, "Run").to_dict()["scale"]["range"]
     assert len(set(zip(colours, shapes, strict=True))) == 20
 
 
@@ -41,18 +41,18 @@ def test_intervals_are_silent_and_drawn_where_there_are_any() -> None:
 
 
 def test_names_of_rows_leave_room_for_marks_and_keep_their_order() -> None:
-    rows = marks.rows("group", ["b", "a"]).to_dict()
+    rows = marks.row_axis("group", ["b", "a"]).to_dict()
     assert rows["sort"] == ["b", "a"]
     assert "containerSize" in rows["axis"]["labelLimit"]["expr"]
 
 
 def test_a_legend_keeps_to_the_page() -> None:
-    across = marks.ordered("kind", ["a", "b", "c", "d"], "").to_dict()["legend"]
-    down = marks.colour("run", ["1 · vanilla"], "Run").to_dict()["legend"]
+    across = marks.colour_in_order("kind", ["a", "b", "c", "d"], "").to_dict()["legend"]
+    down = marks.colour_by("run", ["1 · vanilla"], "Run").to_dict()["legend"]
     assert "< 500 ? 1 : 3" in across["columns"]["expr"]
     assert all("containerSize" in legend["labelLimit"]["expr"] for legend in (across, down))
 
 
 def test_what_tests_draw_is_checked_against_the_schema() -> None:
     with pytest.raises(SchemaValidationError):
-        marks.as_spec(alt.Chart(alt.Data(values=[])).mark_point(size="large"))
+        marks.to_spec(alt.Chart(alt.Data(values=[])).mark_point(size="large"))

@@ -2,22 +2,22 @@
 
 from dataclasses import replace
 
-from charts.plane import Point, points
+from charts.plane import SensitivityPoint, draw_plane
 
 FOUND = [
-    Point("1 · vanilla", "All", True, 0.4, 0.3, 0.5, 0.1, None, None),
-    Point("2 · rubric", "All", True, 0.6, 0.5, 0.7, 0.2, 0.1, 0.4),
+    SensitivityPoint("1 · vanilla", "All", True, 0.4, 0.3, 0.5, 0.1, None, None),
+    SensitivityPoint("2 · rubric", "All", True, 0.6, 0.5, 0.7, 0.2, 0.1, 0.4),
 ]
 
 
 def test_a_run_has_a_colour_and_a_shape() -> None:
-    *_, marks = points(FOUND)["layer"]
+    *_, marks = draw_plane(FOUND)["layer"]
     assert marks["encoding"]["color"]["scale"]["domain"] == ["1 · vanilla", "2 · rubric"]
     assert marks["encoding"]["shape"]["scale"]["domain"] == ["1 · vanilla", "2 · rubric"]
 
 
 def test_false_alarms_go_right_and_detection_goes_up() -> None:
-    *_, marks = points(FOUND)["layer"]
+    *_, marks = draw_plane(FOUND)["layer"]
     assert (marks["encoding"]["x"]["field"], marks["encoding"]["y"]["field"]) == (
         "false_alarm",
         "detection",
@@ -25,18 +25,18 @@ def test_false_alarms_go_right_and_detection_goes_up() -> None:
 
 
 def test_each_interval_is_drawn_only_where_it_is_defined() -> None:
-    _, across, up, _ = points(FOUND)["layer"]
+    _, across, up, _ = draw_plane(FOUND)["layer"]
     assert across["transform"] == [{"filter": "isValid(datum.false_alarm_low)"}]
     assert up["transform"] == [{"filter": "isValid(datum.detection_low)"}]
 
 
 def test_the_line_of_guessing_goes_through_both_ends() -> None:
-    line, *_ = points(FOUND)["layer"]
+    line, *_ = draw_plane(FOUND)["layer"]
     assert line["data"]["values"] == [{"at": 0}, {"at": 1}]
 
 
 def test_a_mark_of_all_items_is_larger_than_that_of_a_group() -> None:
-    *_, marks = points(FOUND)["layer"]
+    *_, marks = draw_plane(FOUND)["layer"]
     size = marks["encoding"]["size"]
     assert size["condition"]["test"] == "datum.whole"
     assert size["condition"]["value"] > size["value"]
@@ -44,7 +44,7 @@ def test_a_mark_of_all_items_is_larger_than_that_of_a_group() -> None:
 
 def test_past_eight_runs_those_of_all_items_have_their_number() -> None:
     many = [replace(FOUND[0], run=f"{number} · vanilla") for number in range(9)]
-    assert len(points(many[:8])["layer"]) == 4
-    *_, words = points(many)["layer"]
+    assert len(draw_plane(many[:8])["layer"]) == 4
+    *_, words = draw_plane(many)["layer"]
     assert words["transform"][0] == {"filter": "datum.whole"}
     assert words["encoding"]["text"]["field"] == "word"

@@ -1,6 +1,6 @@
 """Differences in points as data: a row a detector, a mark a figure, beside nought."""
 
-from charts.shifts import Shift, dots
+from charts.shifts import Shift, draw_shifts
 
 FOUND = [
     Shift("a: sums", "Recall", 25.0, 10.0, 41.0, 18),
@@ -10,19 +10,19 @@ FOUND = [
 
 
 def test_detectors_stand_in_their_order_and_figures_in_theirs() -> None:
-    *_, shown = dots(FOUND, title="Difference in points")["layer"]
+    *_, shown = draw_shifts(FOUND, title="Difference in points")["layer"]
     assert shown["encoding"]["y"]["sort"] == ["a: sums", "b: sums"]
     assert shown["encoding"]["yOffset"]["sort"] == ["Recall", "Precision"]
     assert shown["encoding"]["shape"]["scale"]["domain"] == ["Recall", "Precision"]
 
 
 def test_the_axis_reaches_as_far_to_either_side_as_the_farthest_end() -> None:
-    line, _, shown = dots(FOUND, title="Difference in points")["layer"]
+    line, _, shown = draw_shifts(FOUND, title="Difference in points")["layer"]
     assert line["data"]["values"] == [{"at": 0}]
     # The farthest end is at 41 points.
     assert shown["encoding"]["x"]["scale"]["domain"] == [-50, 50]
 
 
 def test_a_difference_without_an_interval_has_no_rule() -> None:
-    _, rules, _ = dots(FOUND, title="Difference in points")["layer"]
+    _, rules, _ = draw_shifts(FOUND, title="Difference in points")["layer"]
     assert rules["transform"] == [{"filter": "isValid(datum.low)"}]

@@ -2,11 +2,11 @@ from dataclasses import replace
 
 from charts import slices
 
-NEAR = slices.Strip("Spelling: run 1", 0.5, 0.4, 0.6, 0.3, 0.2, 0.4, 30, 90, True)
+NEAR = slices.SliceRates("Spelling: run 1", 0.5, 0.4, 0.6, 0.3, 0.2, 0.4, 30, 90, True)
 
 
 def layers(*found):
-    return slices.strips(found)["layer"]
+    return slices.draw_slices(found)["layer"]
 
 
 def test_a_band_reaches_from_the_rest_to_the_slice_deep_for_a_blind_spot():
@@ -23,11 +23,11 @@ def test_both_rates_have_marks_of_shapes_of_their_own():
 
 
 def test_slices_stand_in_their_order():
-    other = slices.Strip("Units: run 1", 0.9, None, None, 0.3, None, None, 1, 9, False)
+    other = slices.SliceRates("Units: run 1", 0.9, None, None, 0.3, None, None, 1, 9, False)
     assert layers(NEAR, other)[0]["encoding"]["y"]["sort"] == [NEAR.name, other.name]
 
 
 def test_a_name_of_three_lines_has_a_higher_row():
     long = replace(NEAR, name="Spelling: under 1 % changed: run 1")
-    assert slices.strips([long])["height"] > slices.strips([NEAR])["height"]
+    assert slices.draw_slices([long])["height"] > slices.draw_slices([NEAR])["height"]
     assert layers(long)[0]["encoding"]["y"]["axis"]["labelOffset"] < 0

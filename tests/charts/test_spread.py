@@ -1,19 +1,19 @@
 """Pooled beside by group as data: three kinds of marks, each told by its shape as well."""
 
 from charts.axes import Axis
-from charts.spread import GROUP, MEAN, POOLED, Mark, strips
+from charts.spread import GROUP, MEAN, POOLED, SpreadMark, draw_spread
 
 AXIS = Axis(-1, 1, ".1f", ".3f")
 FOUND = [
-    Mark("1 · likert", GROUP, "sv", -0.5, None, None, 3),
-    Mark("1 · likert", GROUP, "en", -0.25, -0.5, 0, 30),
-    Mark("1 · likert", POOLED, "all items", 0.5, 0.25, 0.75, 33),
-    Mark("1 · likert", MEAN, "groups", -0.375, None, None, 2),
+    SpreadMark("1 · likert", GROUP, "sv", -0.5, None, None, 3),
+    SpreadMark("1 · likert", GROUP, "en", -0.25, -0.5, 0, 30),
+    SpreadMark("1 · likert", POOLED, "all items", 0.5, 0.25, 0.75, 33),
+    SpreadMark("1 · likert", MEAN, "groups", -0.375, None, None, 2),
 ]
 
 
 def test_groups_pooled_and_mean_are_drawn_apart() -> None:
-    parts = strips(FOUND, title="ρ", axis=AXIS)["layer"]
+    parts = draw_spread(FOUND, title="ρ", axis=AXIS)["layer"]
     shown = [part["data"]["values"] for part in parts]
     assert [[one["value"] for one in values] for values in shown] == [
         [-0.5, -0.25],
@@ -25,12 +25,12 @@ def test_groups_pooled_and_mean_are_drawn_apart() -> None:
 
 
 def test_groups_have_no_interval_in_the_chart_and_pooled_figures_do() -> None:
-    groups, pooled, _ = strips(FOUND, title="ρ", axis=AXIS)["layer"]
+    groups, pooled, _ = draw_spread(FOUND, title="ρ", axis=AXIS)["layer"]
     assert len(groups["layer"]) == 1
     assert pooled["layer"][0]["transform"] == [{"filter": "isValid(datum.low)"}]
 
 
 def test_the_axis_is_as_long_as_it_is_told() -> None:
-    part = strips(FOUND, title="ρ", axis=AXIS)["layer"][0]["layer"][-1]
+    part = draw_spread(FOUND, title="ρ", axis=AXIS)["layer"][0]["layer"][-1]
     assert part["encoding"]["x"]["scale"]["domain"] == [-1, 1]
     assert part["encoding"]["shape"]["scale"]["domain"] == [GROUP, POOLED, MEAN]

@@ -19,7 +19,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation import inviting, members, personal
-from annotation.inviting import Wanted
+from annotation.inviting import InvitationRequest
 from annotation.models import Account, Event, Invitation
 from tests.builders import PASSWORD, Cast, cast, make_account
 from tests.config.scripted_identity import Service, made_key, running
@@ -67,8 +67,10 @@ def is_in(client: Client) -> str:
 
 
 def invited(people: Cast, alias: str = "gh", **wanted: Any) -> str:
-    named = Wanted(**{"alias": alias, "role": "annotator", **wanted})
-    return reverse("invitation", args=[inviting.invite(people.lead, named, now=timezone.now())[1]])
+    named = InvitationRequest(**{"alias": alias, "role": "annotator", **wanted})
+    return reverse(
+        "invitation", args=[inviting.create_invitation(people.lead, named, now=timezone.now())[1]]
+    )
 
 
 def signed_in(account: Account) -> Client:
@@ -256,7 +258,7 @@ def test_only_a_digest_of_who_somebody_is_there_is_kept(service: Service, people
 def test_who_is_anonymised_does_not_come_back_by_the_service(service: Service) -> None:
     account = make_account("ada")
     with_link(service, account)
-    assert len(personal.held(account)["sign_in_by_another_service"]) == 1
+    assert len(personal.export_data(account)["sign_in_by_another_service"]) == 1
     personal.anonymise(account, None, now=timezone.now())
     assert not SocialAccount.objects.exists()
     assert through(Client()).status_code == 403

@@ -62,4 +62,4 @@ def test_it_gives_up_before_it_is_ended() -> None:
     check = compose[compose.index("config/probe.py") :]
     given = re.search(r"timeout: (\d+)s", check)
     assert given
-    assert int(given[1]) > probe.LONGEST
+    assert int(given[1]) > probe.TIMEOUT_SECONDS

@@ -126,9 +126,9 @@ def _judged(people: Cast) -> None:
     for _ in range(2):
         items = make_items(people.project, 2)
         make_judged(people.project, zip(items, ("detected", "missing"), strict=True))
-    vanilla = selecting.strategy_version("vanilla")
-    exporting.want(people.project, people.lead, exporting.Wish("calls", "csv"))
-    authoring.copy(people.project, vanilla, slug="ours", member=people.lead)
+    vanilla = selecting.get_strategy_version("vanilla")
+    exporting.enqueue(people.project, people.lead, exporting.ExportRequest("calls", "csv"))
+    authoring.copy_strategy(people.project, vanilla, slug="ours", member=people.lead)
 
 
 def _labelled(people: Cast) -> str:
@@ -138,7 +138,7 @@ def _labelled(people: Cast) -> str:
     said, _, _ = (make_item(people.project, key) for key in ("said", "a/b", "held"))
     for member, choice in ((people.annotator, "valid"), (people.adjudicator, "invalid")):
         say(member, take(member), choice)
-    commenting.say(people.annotator, said, "Six? @lead", now=timezone.now())
+    commenting.add_comment(people.annotator, said, "Six? @lead", now=timezone.now())
     return take(people.lead).key
 
 

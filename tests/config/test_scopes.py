@@ -10,7 +10,7 @@ from tests.test_access import RULES
 BEFORE = "api/v1/"
 WRITING = {"POST", "PUT", "PATCH", "DELETE"}
 ROUTES = {route: rule for route, rule in RULES.items() if route.startswith(BEFORE)}
-NAMES = scopes.routes()
+NAMES = scopes.list_routes()
 
 
 def named(route: str) -> str:
@@ -28,18 +28,18 @@ def named(route: str) -> str:
 @pytest.mark.parametrize("route", [one for one in ROUTES if WRITING & ROUTES[one].keys()])
 def test_every_route_that_writes_names_the_scope_it_needs(route: str) -> None:
     for method in WRITING & ROUTES[route].keys():
-        assert scopes.scope_of(named(route), method) in SCOPES
+        assert scopes.required_scope(named(route), method) in SCOPES
 
 
 def test_no_scope_is_named_for_what_does_not_write() -> None:
     writing = {named(route) for route, rule in ROUTES.items() if WRITING & rule.keys()}
-    assert {name for names in scopes.WRITES.values() for name in names.split()} == writing
-    assert set(scopes.WRITES) | {scopes.READ} == set(SCOPES)
+    assert {name for names in scopes.WRITE_ROUTES.values() for name in names.split()} == writing
+    assert set(scopes.WRITE_ROUTES) | {scopes.READ_SCOPE} == set(SCOPES)
 
 
 def test_what_names_no_scope_is_closed_to_tokens() -> None:
-    assert scopes.scope_of("api-new", "POST") == ""
-    assert scopes.scope_of("api-new", "GET") == "read"
+    assert scopes.required_scope("api-new", "POST") == ""
+    assert scopes.required_scope("api-new", "GET") == "read"
 
 
 def test_the_document_says_the_scope_of_every_operation() -> None:
@@ -47,5 +47,5 @@ def test_the_document_says_the_scope_of_every_operation() -> None:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             [scope] = operation["security"][0]["token"]
-            assert scope == scopes.scope_of(NAMES[path], method.upper())
+            assert scope == scopes.required_scope(NAMES[path], method.upper())
             assert f"`{scope}`" in operation["description"]

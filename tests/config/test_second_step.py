@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Account, Event
-from config.second import Adapter
+from config.second import MFAAdapter
 from tests.builders import PASSWORD, make_account
 
 pytestmark = pytest.mark.django_db
@@ -146,10 +146,10 @@ def test_the_stored_secret_opens_nothing_without_the_key(
     _, secret = switched_on(account)
     stored = str(list(Authenticator.objects.values_list("data", flat=True)))
     assert secret not in stored
-    hidden = Adapter().encrypt(secret)
-    assert Adapter().decrypt(hidden) == secret
+    hidden = MFAAdapter().encrypt(secret)
+    assert MFAAdapter().decrypt(hidden) == secret
     monkeypatch.setattr(settings, "SECRET_KEY", "another" * 10)
-    assert Adapter().decrypt(hidden) not in (secret, "")
+    assert MFAAdapter().decrypt(hidden) not in (secret, "")
     client = signed_in()
     assert client.post(SECOND, {"code": code_of(secret)}).status_code == 200
     assert not is_in(client)

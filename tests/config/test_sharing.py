@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from django.core.cache import caches
 
-from config.sharing import Plain, SharedCache
+from config.sharing import JSONSerializer, SharedCache
 
 ROOT = Path(__file__).resolve().parents[2]
 # Port 1 answers nobody.
@@ -18,7 +18,7 @@ NOWHERE = "redis://127.0.0.1:1/0"
 
 
 def cache_at(url: str, prefix: str = "") -> SharedCache:
-    options = {"serializer": Plain, "socket_connect_timeout": 1}
+    options = {"serializer": JSONSerializer, "socket_connect_timeout": 1}
     prefix = prefix or f"test-{uuid4()}"
     return SharedCache(url, {"KEY_PREFIX": prefix, "OPTIONS": options})
 

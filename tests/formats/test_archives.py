@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.archives import opened
+from formats.archives import open_archive
 from formats.rows import FormatError, Limits
 
 LIMITS = Limits()
@@ -26,7 +26,7 @@ def packed(tmp_path, members, method=zipfile.ZIP_DEFLATED):
 
 
 def contents(path, limits=LIMITS):
-    with opened(path, limits) as files:
+    with open_archive(path, limits) as files:
         return {name: open_file().read() for name, open_file in files.items()}
 
 
@@ -102,7 +102,7 @@ def test_a_bomb_is_given_up_long_before_it_has_unpacked(tmp_path):
     path = packed(tmp_path, [("x.tsv", bytes(20_000_000))])
     tracemalloc.start()
     try:
-        with opened(path, Limits(total_bytes=1_000_000, ratio=10_000)) as files:
+        with open_archive(path, Limits(total_bytes=1_000_000, ratio=10_000)) as files:
             stream = files["x.tsv"]()
             with pytest.raises(FormatError, match="1,000,000 bytes"):
                 deque(iter(partial(stream.read, 4096), b""), maxlen=0)

@@ -11,7 +11,7 @@ BODY = {"model": "m", "choices": [{"message": {"content": "Seven."}, "finish_rea
 
 def read(*lines):
     stream = io.BytesIO("\n".join(map(json.dumps, lines)).encode())
-    return list(batches.rows(stream, "out.jsonl", Limits()))
+    return list(batches.read_rows(stream, "out.jsonl", Limits()))
 
 
 def answered(custom_id, **values):

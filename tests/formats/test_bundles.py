@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from formats import bundles
-from formats.readers import peeked, read_zip
+from formats.readers import preview_rows, read_zip
 from formats.rows import BadRow, FormatError, Limits, Row
 from formats.writers import write_file
 
@@ -50,7 +50,7 @@ def test_a_fault_at_the_end_is_told_before_the_first_row(tmp_path: Path) -> None
     path = packed(tmp_path, a_csv="key\na\n", b_csv='key\n"a\n')
     with pytest.raises(FormatError, match=r"b\.csv, line 2"):
         read_zip(path)
-    assert next(peeked("zip", path)) == Row("a.csv", 2, {"key": "a"})
+    assert next(preview_rows("zip", path)) == Row("a.csv", 2, {"key": "a"})
 
 
 @pytest.mark.parametrize(
@@ -64,20 +64,20 @@ def test_a_fault_at_the_end_is_told_before_the_first_row(tmp_path: Path) -> None
 def test_the_names_inside_tell_the_layout(
     tmp_path: Path, members: dict[str, str], layout: str
 ) -> None:
-    assert bundles.layout(packed(tmp_path, **members), LIMITS) == layout
+    assert bundles.detect_layout(packed(tmp_path, **members), LIMITS) == layout
 
 
 def test_the_folders_of_study_001_tell_its_layout(tmp_path: Path) -> None:
     path = tmp_path / "data.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("data/answerability_classification/gpt-4.jsonl", "{}")
-    assert bundles.layout(path, LIMITS) == "realmistake"
+    assert bundles.detect_layout(path, LIMITS) == "realmistake"
 
 
 def test_rows_are_picked_file_by_file_as_they_stand(tmp_path: Path) -> None:
     path = packed(tmp_path, a_csv='key\na\n"b\nb"\nc\n', b_jsonl="{}\n{no\n", d_csv="key\nd\n")
     starts: dict[str, Any] = {"a.csv": {3}, "b.jsonl": {2}, "gone.csv": {1}}
-    found = {name: "".join(lines) for name, lines in bundles.picked(path, LIMITS, starts)}
+    found = {name: "".join(lines) for name, lines in bundles.pick_rows(path, LIMITS, starts)}
     assert found == {"a.csv": 'key\n"b\nb"\n', "b.jsonl": "{no\n"}
 
 
@@ -108,7 +108,7 @@ def test_parquet_in_an_archive_is_read_and_picked_as_lines(tmp_path: Path) -> No
         ("more/b.parquet.jsonl", 2, {"key": "c"}),
     ]
     starts = {"more/b.parquet.jsonl": {2}}
-    found = {name: "".join(lines) for name, lines in bundles.picked(path, LIMITS, starts)}
+    found = {name: "".join(lines) for name, lines in bundles.pick_rows(path, LIMITS, starts)}
     assert found == {"more/b.parquet.jsonl": '{"key": "c"}\n'}
 
 

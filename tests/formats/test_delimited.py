@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.delimited import rows
+from formats.delimited import read_rows
 from formats.readers import read_csv, read_tsv
 from formats.rows import BadRow, FormatError, Limits, Row
 
@@ -153,5 +153,5 @@ tables = st.lists(st.tuples(cells, cells), min_size=1, max_size=5)
 def test_whatever_was_quoted_comes_back(table, delimiter):
     stream = io.StringIO(newline="")
     csv.writer(stream, delimiter=delimiter).writerows([("a", "b"), *table])
-    read = rows(io.BytesIO(stream.getvalue().encode()), "items", delimiter, Limits())
+    read = read_rows(io.BytesIO(stream.getvalue().encode()), "items", delimiter, Limits())
     assert [tuple(row.values.values()) for row in read] == table

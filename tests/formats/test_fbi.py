@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from formats.fbi import COLUMNS, SOURCES
+from formats.fbi import COLUMNS, FILES
 from formats.readers import READERS, read_fbi
 from formats.rows import BadRow, FormatError
 
@@ -139,8 +139,8 @@ def test_a_folder_without_tables_is_refused(tmp_path):
 
 
 def test_the_table_reads_score_invariant_rows_before_those_that_repeat_them():
-    assert list(SOURCES)[:3] == ["score_invariant", "formatting-errors", "superficial-errors"]
-    assert len({source.category for source in SOURCES.values()}) == len(SOURCES) == 25
+    assert list(FILES)[:3] == ["score_invariant", "formatting-errors", "superficial-errors"]
+    assert len({source.category for source in FILES.values()}) == len(FILES) == 25
 
 
 def test_the_published_archive_has_the_published_counts(shared_data):

@@ -14,11 +14,11 @@ import pytest
 import yaml
 
 from formats import held, hub
-from formats.held import Counts, Held, Source
-from formats.writers import Packed, write_file
+from formats.held import Counts, FolderCounts, ItemSource
+from formats.writers import PackingOptions, write_file
 
 COLUMNS = ("key", "category", "resolution", "n")
-SEEN: list[Held] = []
+SEEN: list[FolderCounts] = []
 
 
 def row(key: str, category: str = "spelling", **values: Any) -> dict[str, Any]:
@@ -26,13 +26,13 @@ def row(key: str, category: str = "spelling", **values: Any) -> dict[str, Any]:
     return {"key": key, **kinds, "purpose": "test", "duplicate_of": None, "n": 1, **values}
 
 
-def card(told: Held) -> tuple[Mapping[str, Any], str]:
+def card(told: FolderCounts) -> tuple[Mapping[str, Any], str]:
     SEEN.append(told)
     return {"pretty_name": "x\n---\nlicense: mit"}, "# x"
 
 
 def folder(path: Path, *rows: dict[str, Any]) -> dict[str, bytes]:
-    packed = Packed(card=card)
+    packed = PackingOptions(card=card)
     assert write_file("hub", rows, COLUMNS, path / "a.zip", {"n": "int"}, packed) == len(rows)
     assert [one.name for one in path.iterdir()] == ["a.zip"]
     with zipfile.ZipFile(path / "a.zip") as archive:
@@ -72,7 +72,7 @@ def test_a_category_that_names_no_file_is_among_the_rest(tmp_path: Path, name: s
 def test_of_very_many_categories_the_last_are_in_one_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hub, "MOST", 2)
+    monkeypatch.setattr(hub, "MOST_FILES", 2)
     files = folder(tmp_path, *(row(key, f"c{key}") for key in "1234"), row("5", "c1"))
     assert keys(files["data/other.parquet"]) == ["3", "4"]
     assert keys(files["data/c1.parquet"]) == ["1", "5"]
@@ -103,22 +103,22 @@ def test_the_card_is_told_where_items_come_from(tmp_path: Path) -> None:
         row("d", origin="fbi", fields={"generator": 7}),
     )
     assert SEEN[-1].sources == {
-        Source(): 1,
-        Source("generated", "g v1", "m", "h v2, n"): 1,
-        Source("perturber", "spelling"): 1,
-        Source("fbi", "7"): 1,
+        ItemSource(): 1,
+        ItemSource("generated", "g v1", "m", "h v2, n"): 1,
+        ItemSource("perturber", "spelling"): 1,
+        ItemSource("fbi", "7"): 1,
     }
     assert [one.is_written for one in SEEN[-1].sources] == [False, True, False, False]
 
 
 def test_of_very_many_sources_the_last_are_counted_as_one() -> None:
-    sources = Counter[Source]()
+    sources = Counter[ItemSource]()
     for number in range(held.MOST_SOURCES + 3):
         held.count_source(sources, row("a", fields={"generator": "g", "model": f"m{number}"}))
     assert len(sources) == held.MOST_SOURCES + 1
-    assert sources[held.REST_OF_SOURCES] == 3
-    long = held.source_of(row("a", origin="o" * 1000))
-    assert len(long.origin) == held.LONGEST
+    assert sources[held.OTHER_SOURCES] == 3
+    long = held.get_source(row("a", origin="o" * 1000))
+    assert len(long.origin) == held.LONGEST_NAME
 
 
 def test_a_name_adds_nothing_to_the_front(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_folder_without_items_can_still_be_loaded(tmp_path: Path) -> None:
     "items, size", [(0, "n<1K"), (999, "n<1K"), (1_000, "1K<n<10K"), (1_000_000, "1M<n<10M")]
 )
 def test_sizes_are_told_in_the_words_of_the_hub(items: int, size: str) -> None:
-    assert Held(Counts({("a", "b", "c"): items}), Counts(), {}).size == size
+    assert FolderCounts(Counts({("a", "b", "c"): items}), Counts(), {}).size == size
 
 
 def test_a_row_that_cannot_be_written_leaves_no_parts(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.jsonlines import rows, vet
+from formats.jsonlines import check_lines, read_rows
 from formats.readers import read_jsonl
 from formats.rows import BadRow, FormatError, Limits, Row
 
@@ -92,7 +92,7 @@ objects = st.dictionaries(st.text("abc\\u "), json_values)
 @given(table=st.lists(objects, min_size=1, max_size=3), escaped=st.booleans())
 def test_every_storable_object_comes_back(table, escaped):
     text = "".join(json.dumps(row, ensure_ascii=escaped) + "\n" for row in table)
-    read = rows(io.BytesIO(text.encode()), "items.jsonl", Limits())
+    read = read_rows(io.BytesIO(text.encode()), "items.jsonl", Limits())
     assert [row.values for row in read] == table
 
 
@@ -120,4 +120,4 @@ def test_the_first_reading_finds_every_fault_of_the_file_and_no_other(content):
             return str(error)
         return ""
 
-    assert fault(vet) == fault(lambda *given: list(rows(*given)))
+    assert fault(check_lines) == fault(lambda *given: list(read_rows(*given)))

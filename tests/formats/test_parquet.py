@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formats import parquet
-from formats.readers import READERS, peeked, read_parquet
+from formats.readers import READERS, preview_rows, read_parquet
 from formats.rows import BadRow, FormatError, Limits, Row
 from formats.writers import write_file
 
@@ -55,14 +55,14 @@ def test_texts_come_back_as_they_were(tmp_path: Path, texts: list[str]) -> None:
 
 
 def test_rows_are_written_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "ROWS", 2)
-    monkeypatch.setattr(parquet, "CHARACTERS", 10)
-    monkeypatch.setattr(parquet, "GROUP", 1)
+    monkeypatch.setattr(parquet, "BATCH_ROWS", 2)
+    monkeypatch.setattr(parquet, "BATCH_CHARACTERS", 10)
+    monkeypatch.setattr(parquet, "GROUP_BYTES", 1)
     texts = ["a", "b", "long enough", "c", "d"]
     path = written(tmp_path / "a", [{"t": text} for text in texts], ["t"])
     assert pq.ParquetFile(path).metadata.num_row_groups == 3
     assert [row["t"] for row in values(path)] == texts
-    assert len(list(peeked("parquet", path))) == 5
+    assert len(list(preview_rows("parquet", path))) == 5
 
 
 def test_a_table_without_rows_still_names_its_columns(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from formats.rows import DEFAULT_LIMITS, FormatError, Limits
 
 def packed(files: dict[str, str]) -> bytes:
     stream = io.BytesIO()
-    sealing = sealed.Sealing(stream)
+    sealing = sealed.ArchiveWriter(stream)
     for name, text in files.items():
         sealing.put(name, text)
     sealing.seal({"format": "test"})
@@ -40,9 +40,9 @@ def repacked(path: Path, changed: dict[str, bytes | None]) -> None:
 def test_who_waits_for_an_archive_hears_of_each_file_and_of_the_parts_of_a_large_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sealed, "TELL_EVERY", 10)
+    monkeypatch.setattr(sealed, "PROGRESS_BYTES", 10)
     heard: list[str] = []
-    sealing = sealed.Sealing(io.BytesIO(), alive=lambda: heard.append("alive"))
+    sealing = sealed.ArchiveWriter(io.BytesIO(), alive=lambda: heard.append("alive"))
     with sealing.member("rows.jsonl") as member:
         for _ in range(7):
             member.write("12345")
@@ -52,7 +52,7 @@ def test_who_waits_for_an_archive_hears_of_each_file_and_of_the_parts_of_a_large
 
 
 def test_what_was_sealed_is_given_back(archive: Path) -> None:
-    with sealed.opened(archive, DEFAULT_LIMITS) as (facts, members):
+    with sealed.open_sealed(archive, DEFAULT_LIMITS) as (facts, members):
         assert facts["format"] == "test"
         # "Grüße" is 7 bytes of UTF-8.
         assert facts["files"]["README.txt"]["bytes"] == 7
@@ -68,7 +68,7 @@ def test_a_changed_byte_is_refused_with_the_name_of_the_file(archive: Path) -> N
     repacked(archive, {"data/a.jsonl": b'{"n": 2}\n'})
     with (
         pytest.raises(FormatError, match=r"data/a\.jsonl was changed"),
-        sealed.opened(archive, DEFAULT_LIMITS),
+        sealed.open_sealed(archive, DEFAULT_LIMITS),
     ):
         pass
 
@@ -88,7 +88,7 @@ def test_an_archive_that_is_not_whole_is_refused(
     archive: Path, changed: dict[str, bytes | None], said: str
 ) -> None:
     repacked(archive, changed)
-    with pytest.raises(FormatError) as refused, sealed.opened(archive, DEFAULT_LIMITS):
+    with pytest.raises(FormatError) as refused, sealed.open_sealed(archive, DEFAULT_LIMITS):
         pass
     assert said in str(refused.value)
 
@@ -99,6 +99,6 @@ def test_an_archive_that_bursts_is_refused(archive: Path) -> None:
     repacked(archive, {"README.txt": None, "data/a.jsonl": None, **bomb})
     with (
         pytest.raises(FormatError, match="unpacks to more than"),
-        sealed.opened(archive, Limits(ratio=50)),
+        sealed.open_sealed(archive, Limits(ratio=50)),
     ):
         pass

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from formats import delimited, jsonlines
 from formats.rows import Limits
 from formats.writers import (
-    FIGURES,
+    FIGURE_FORMATS,
     WRITERS,
-    undefused,
+    undo_formula_escape,
     write_csv,
     write_figures,
     write_jsonl,
@@ -95,7 +95,7 @@ def test_tsv_quotes_what_holds_a_tab_and_defuses_formulas():
     assert text == 'a\tb\r\n"x\ty"\t\'=1\r\n\t0.5\r\n'
 
 
-@pytest.mark.parametrize("form", FIGURES)
+@pytest.mark.parametrize("form", FIGURE_FORMATS)
 def test_a_table_of_figures_has_the_same_cells_in_every_format(form):
     stream = io.StringIO(newline="")
     assert write_figures(form, "detector", [{"f1": 0.25, "reason": None}], ["f1"], stream) == 1
@@ -140,14 +140,14 @@ tables = st.lists(st.fixed_dictionaries({"a": texts, "b": texts}), min_size=1, m
 @given(tables)
 def test_jsonl_comes_back_as_it_was(table):
     stream = io.BytesIO(written(write_jsonl, table, ["a", "b"]).encode())
-    assert [row.values for row in jsonlines.rows(stream, "items.jsonl", Limits())] == table
+    assert [row.values for row in jsonlines.read_rows(stream, "items.jsonl", Limits())] == table
 
 
 @given(tables)
 def test_csv_comes_back_once_the_apostrophes_are_off(table):
     stream = io.BytesIO(written(write_csv, table, ["a", "b"]).encode())
-    for row, read in zip(table, delimited.rows(stream, "a.csv", ",", Limits()), strict=True):
-        assert {name: undefused(read.values[name]) for name in row} == row
+    for row, read in zip(table, delimited.read_rows(stream, "a.csv", ",", Limits()), strict=True):
+        assert {name: undo_formula_escape(read.values[name]) for name in row} == row
 
 
 @given(st.lists(st.text("a,\t\"\r\n'; é"), max_size=4), st.sampled_from([",", "\t"]))

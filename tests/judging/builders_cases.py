@@ -140,12 +140,12 @@ def run_case(slug: str, ask: Callable[[], Endpoint]) -> tuple[Run, Project]:
     sources = [work(make_run(project, ask(), base)) for base in case.over]
     if not case.calls:
         strategy = make_strategy(slug)
-        return deriving.derive(project, strategy=strategy, sources=sources), project
+        return deriving.derive_run(project, strategy=strategy, sources=sources), project
     endpoint = make_baseline() if case.baseline else ask()
-    run = runs.start(
+    run = runs.start_run(
         project,
         strategy=make_strategy(slug),
         endpoint=endpoint,
-        options=runs.Options(over=sources[0] if sources else None, seed=1),
+        options=runs.RunOptions(over=sources[0] if sources else None, seed=1),
     )
     return work(run), project

@@ -9,7 +9,7 @@ from annotation.models import Item, Project
 from judging import strategies
 from judging.calling import outcomes
 from judging.models import Endpoint, Outcome, Run
-from judging.pins import Own
+from judging.pins import RunOverrides
 from judging.preparing import pinning
 from judging.prompts import frames
 from judging.replies import decisions, outputs
@@ -53,8 +53,8 @@ def make_endpoint(name: str = "judge") -> Endpoint:
     return made
 
 
-def own(*, votes: bool) -> Own:
-    return Own(votes=votes)
+def own(*, votes: bool) -> RunOverrides:
+    return RunOverrides(votes=votes)
 
 
 def make_replied(
@@ -69,8 +69,8 @@ def make_replied(
     endpoint = values.pop("endpoint", None) or make_endpoint(name)
     base = values.pop("base", None)
     sources, held = values.pop("sources", ()), {"seed": 1, "state": Run.State.FINISHED, **values}
-    run = pinning.draft(project, make_strategy(slug), endpoint, **held)
-    pinning.pin(run, pinning.Drawn([]), sources=sources)
+    run = pinning.draft_run(project, make_strategy(slug), endpoint, **held)
+    pinning.store_run(run, pinning.DrawnItems([]), sources=sources)
     Outcome.objects.bulk_create(_outcomes(run, list(said), base), batch_size=1000)
     return run
 
@@ -117,18 +117,18 @@ def _outcomes(
             truth=truths[item.pk],
             axis=axis,
         )
-        outcomes.apply(outcome, decide(axis, texts), strategy)
+        outcomes.apply_decision(outcome, decide(axis, texts), strategy)
         yield outcome
 
 
 def _axes(strategy: Strategy, item: Item) -> list[tuple[str, bool]]:
-    return strategies.for_item(strategy, item.ability, item.source_ability)
+    return strategies.list_item_axes(strategy, item.ability, item.source_ability)
 
 
 def _decide(strategy: Strategy, axis: str, texts: Replies) -> Decision:
-    specs = frames.calls(strategy, axis=axis)
+    specs = frames.list_calls(strategy, axis=axis)
     readings = {
-        (specs[place % len(specs)], place // len(specs)): outputs.read(
+        (specs[place % len(specs)], place // len(specs)): outputs.parse_reply(
             strategy, text, "stop" if text else "length"
         )
         for place, text in enumerate(texts)

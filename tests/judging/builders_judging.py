@@ -15,12 +15,12 @@ from annotation.models import (
     Project,
     Resolution,
     Revision,
-    texts_digest,
+    digest_texts,
 )
 from judging import strategies
 from judging.engine import asking, leasing, storing
-from judging.engine.leasing import Leased
-from judging.engine.storing import Result
+from judging.engine.leasing import LeasedRequest
+from judging.engine.storing import CallResult
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
 from judging.preparing import selecting
 from judging.providers import Answer, Finish
@@ -73,7 +73,7 @@ def _revision(item: Item) -> Revision:
         "gold": f"{item.position} spiders have {8 * item.position} legs.",
         "perturbed": f"{item.position} spiders have {6 * item.position} legs.",
     }
-    return Revision(item=item, number=1, texts=texts, digest=texts_digest(texts))
+    return Revision(item=item, number=1, texts=texts, digest=digest_texts(texts))
 
 
 def make_endpoint(evaluator: ScriptedEvaluator | str, script: str = "", **values: Any) -> Endpoint:
@@ -89,13 +89,13 @@ def make_endpoint(evaluator: ScriptedEvaluator | str, script: str = "", **values
 
 
 def make_baseline() -> Endpoint:
-    found = selecting.endpoints().named(selecting.BASELINE)
+    found = selecting.list_all_endpoints().named(selecting.BASELINE)
     assert found is not None
     return found
 
 
 def make_strategy(slug: str = ONE_CALL) -> StrategyVersion:
-    return selecting.strategy_version(slug)
+    return selecting.get_strategy_version(slug)
 
 
 def make_run(
@@ -103,12 +103,12 @@ def make_run(
 ) -> Run:
     """A run that was just started; of a baseline if no endpoint is given."""
     strategy = strategy or ("rouge-l" if endpoint is None else ONE_CALL)
-    return runs.start(
+    return runs.start_run(
         project,
         strategy=make_strategy(strategy),
         endpoint=endpoint or make_baseline(),
         member=values.pop("member", None),
-        options=runs.Options(**{"seed": 1, **values}),
+        options=runs.RunOptions(**{"seed": 1, **values}),
     )
 
 
@@ -127,7 +127,7 @@ def work(run: Run, seconds: float = 20) -> Run:
     """Work on a run as a worker does until it ends or stops; fails the test if it does neither."""
     ends = time.monotonic() + seconds
     while True:
-        asking.work(run.endpoint_id, seconds=ends - time.monotonic())
+        asking.run_slice(run.endpoint_id, seconds=ends - time.monotonic())
         run.refresh_from_db()
         if run.state not in {Run.State.PLANNING, Run.State.RUNNING}:
             return run
@@ -144,9 +144,13 @@ def results(run: Run) -> dict[str, int]:
     return found
 
 
-def take(run: Run, number: int = 1000, holder: str = "worker", **values: Any) -> list[Leased]:
+def take(
+    run: Run, number: int = 1000, holder: str = "worker", **values: Any
+) -> list[LeasedRequest]:
     """What a worker leases now, without asking it."""
-    return leasing.lease(run.endpoint, holder, number, values.get("now", timezone.now())).leased
+    return leasing.lease_requests(
+        run.endpoint, holder, number, values.get("now", timezone.now())
+    ).leased
 
 
 def make_answer(text: str = '{"score": 5}', finish: Finish = "stop", **values: Any) -> Answer:
@@ -160,18 +164,18 @@ def answer(run: Run, text: str = '{"score": 5}', number: int = 1000, **values: A
     Only the database side of asking, so that it works inside a test's transaction.
     """
     leased = take(run, number)
-    results = [Result(one, make_answer(text, **values)) for one in leased]
-    storing.store(run.endpoint, "worker", results)
-    storing.decide(results)
+    results = [CallResult(one, make_answer(text, **values)) for one in leased]
+    storing.store_results(run.endpoint, "worker", results)
+    storing.decide_outcomes(results)
     return len(leased)
 
 
 def fail(run: Run, error: EvaluatorError, number: int = 1000) -> int:
     """Lease requests of a planned run and let each fail like this; how many there were."""
     leased = take(run, number)
-    results = [Result(one, error=error) for one in leased]
-    storing.store(run.endpoint, "worker", results)
-    storing.decide(results)
+    results = [CallResult(one, error=error) for one in leased]
+    storing.store_results(run.endpoint, "worker", results)
+    storing.decide_outcomes(results)
     return len(leased)
 
 
@@ -181,7 +185,7 @@ def make_version(slug: str, **changes: Any) -> StrategyVersion:
     return StrategyVersion.objects.create(
         slug=definition["slug"],
         number=1,
-        digest=strategies.digest(definition),
+        digest=strategies.compute_digest(definition),
         definition=definition,
     )
 
@@ -197,7 +201,7 @@ def make_responses(project: Project, values: Sequence[str], **said: Any) -> list
             "gold": f"{number} ants have {6 * number} legs.",
             "response": f"{number} ants have {8 * number} legs.",
         }
-        item.revisions.update(texts=texts, digest=texts_digest(texts))
+        item.revisions.update(texts=texts, digest=digest_texts(texts))
         item.resolutions.update(value=value, values=said)
     return made
 
@@ -205,7 +209,7 @@ def make_responses(project: Project, values: Sequence[str], **said: Any) -> list
 def answer_as(run: Run, say: Callable[[str], str], number: int = 1000) -> int:
     """Answer the requests of a planned run by what each asks, as one text."""
     leased = take(run, number)
-    results = [Result(one, make_answer(say(one.body.decode()))) for one in leased]
-    storing.store(run.endpoint, "worker", results)
-    storing.decide(results)
+    results = [CallResult(one, make_answer(say(one.body.decode()))) for one in leased]
+    storing.store_results(run.endpoint, "worker", results)
+    storing.decide_outcomes(results)
     return len(leased)

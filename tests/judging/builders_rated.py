@@ -12,7 +12,7 @@ from django.core.management import call_command
 from annotation.models import Project
 from judging.models import Run
 from judging.results import aligning_scores
-from judging.results.aligning_scores import Aligned
+from judging.results.aligning_scores import PairedScores
 
 Answers = Mapping[str, Any]
 
@@ -81,9 +81,9 @@ def runs_of(project: Project) -> list[Run]:
     return list(Run.objects.in_project(project).for_results())
 
 
-def aligned(project: Project, metric: str, by: Sequence[str] = ()) -> list[Aligned]:
+def aligned(project: Project, metric: str, by: Sequence[str] = ()) -> list[PairedScores]:
     """Both sides of each run on one metric."""
-    found = aligning_scores.gather(project, runs_of(project), by)
+    found = aligning_scores.load_paired_scores(project, runs_of(project), by)
     return [one for one in found if one.metric.name == metric]
 
 

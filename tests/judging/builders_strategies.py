@@ -9,7 +9,7 @@ TASKS = {"rating": "rating", "rubric": "rubric-scoring"}
 
 
 def task_type(slug: str) -> tasktypes.TaskType:
-    return tasktypes.from_definition(tasktypes.definitions()[slug])
+    return tasktypes.parse_definition(tasktypes.load_definitions()[slug])
 
 
 def complete(strategy: Strategy) -> Strategy:
@@ -17,4 +17,4 @@ def complete(strategy: Strategy) -> Strategy:
     if not strategy.metrics_from:
         return strategy
     task = task_type(TASKS[strategy.frame])
-    return with_metrics(strategy, criteria.of_task(task), decides=task.deciding.name)
+    return with_metrics(strategy, criteria.build_task_metrics(task), decides=task.deciding.name)

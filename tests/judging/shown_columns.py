@@ -7,7 +7,7 @@ from typing import Any
 
 from annotation.querysets import SI_ITEM
 from annotation.templatetags.figures import DASH, number, share
-from judging.running.spending import about
+from judging.running.spending import format_estimate
 
 Row = dict[str, Any]
 Such = Callable[[Row], bool]
@@ -53,7 +53,7 @@ def signed(number: str) -> str:
 
 
 def money(value: float | None) -> str:
-    return DASH if value is None else about(value)
+    return DASH if value is None else format_estimate(value)
 
 
 def p_value(value: float | None) -> str:

@@ -34,7 +34,7 @@ def post(program: Client, path: str, body: dict[str, Any] | None = None) -> Any:
 def planned(project: Project) -> Run:
     make_items(project, 3)
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"))
-    runs.plan(run)
+    runs.plan_calls(run)
     return run
 
 
@@ -194,7 +194,7 @@ def test_a_field_named_twice_is_a_column_once(program: Client, project: Project)
     assert len(found["rows"]) == 1
 
 
-@pytest.mark.parametrize("by", [*grouping.COLUMNS, "task"])
+@pytest.mark.parametrize("by", [*grouping.GROUPING_COLUMNS, "task"])
 def test_what_the_schema_offers_to_group_by_can_be_asked_for(
     program: Client, project: Project, by: str
 ) -> None:

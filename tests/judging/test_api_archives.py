@@ -33,7 +33,7 @@ def test_an_archive_is_asked_for_once_watched_and_taken(people: Cast) -> None:
     told = asked.json()
     assert (told["number"], told["runs"], told["texts"], told["file"]) == (1, [1], True, False)
     assert client.get(address(people, "1/file/")).status_code == 409
-    assert jobs.work(people.project.jobs.get(kind=jobs.KIND).pk)
+    assert jobs.run_job(people.project.jobs.get(kind=jobs.KIND).pk)
     told = client.get(address(people, "1/")).json()
     assert (told["state"], told["file"]) == ("finished", True)
     taken = client.get(address(people, "1/file/")).getvalue()

@@ -32,7 +32,7 @@ def address(people: Cast, end: str = "") -> str:
 
 
 def work(people: Cast) -> None:
-    exporting.work(people.project.jobs.get(kind=exporting.KIND).pk)
+    exporting.run_job(people.project.jobs.get(kind=exporting.KIND).pk)
 
 
 def test_an_export_is_asked_for_watched_and_taken(people: Cast) -> None:

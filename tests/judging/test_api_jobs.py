@@ -16,7 +16,7 @@ def people() -> Cast:
     people = cast()
     make_judged(people.project, [(make_items(people.project, 1)[0], "detected")])
     for table in ("items", "calls"):
-        exporting.want(people.project, people.lead, exporting.Wish(table, "csv"))
+        exporting.enqueue(people.project, people.lead, exporting.ExportRequest(table, "csv"))
     return people
 
 
@@ -44,7 +44,7 @@ def test_pages_of_jobs_hold_each_once_though_more_come_meanwhile(people: Cast, p
         pages.append(client.get(following).json())
         following = pages[-1]["next"]
         if len(pages) == 1:
-            exporting.want(people.project, people.lead, exporting.Wish("calls", "csv"))
+            exporting.enqueue(people.project, people.lead, exporting.ExportRequest("calls", "csv"))
     assert [
         (one["kind"], one["number"], one["state"]) for p in pages for one in p["results"]
     ] == every

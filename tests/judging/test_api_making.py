@@ -49,7 +49,7 @@ def _loses_one(body: str) -> str:
 
 def ended(project: Project, judge: Endpoint, text: str = '{"score": 5}', **values: Any) -> Run:
     run = make_run(project, judge, **values)
-    runs.plan(run)
+    runs.plan_calls(run)
     answer(run, text)
     runs.finish_if_done(run)
     run.refresh_from_db()
@@ -117,7 +117,7 @@ def test_an_estimate_starts_nothing_and_a_pilot_gives_it_an_interval(
     assert post(program, "runs/pilot/", WISH)["pilots"] == [1]
     assert post(program, "runs/pilot/", WISH)["pilots"] == [1]
     pilot = Run.objects.get()
-    runs.plan(pilot)
+    runs.plan_calls(pilot)
     answer(pilot)
     runs.finish_if_done(pilot)
     said = post(program, "runs/estimate/", WISH)
@@ -222,16 +222,19 @@ def test_a_canary_is_asked_again_and_says_how_far_it_drifted(
     program: Client, project: Project, judge: Endpoint
 ) -> None:
     make_items(project, 10)
-    first = canaries.begin(
-        project, strategy=make_strategy("reference"), endpoint=judge, options=runs.Options(seed=1)
+    first = canaries.start_canary(
+        project,
+        strategy=make_strategy("reference"),
+        endpoint=judge,
+        options=runs.RunOptions(seed=1),
     )
-    runs.plan(first)
+    runs.plan_calls(first)
     answer(first, '{"score": 10}')
     runs.finish_if_done(first)
     assert program.get(f"{API}runs/1/canary/").json() == {"askings": [1], "drifts": []}
     second = post(program, "runs/1/canary/", None, 201)["run"]["number"]
     run = Run.objects.get(number=second)
-    runs.plan(run)
+    runs.plan_calls(run)
     answer_as(run, _loses_one)
     runs.finish_if_done(run)
     # From any of its askings; one of ten items lost points.
@@ -253,7 +256,7 @@ def test_calls_come_with_their_replies_and_readings(
 ) -> None:
     make_items(project, 3)
     run = make_run(project, judge)
-    runs.plan(run)
+    runs.plan_calls(run)
     answer(run, '{"explanation": "<b>fine</b>", "score": 7}', number=1)
     fail(run, Rejected("no"), number=1)
     found = program.get(f"{API}runs/1/calls/").json()["results"]

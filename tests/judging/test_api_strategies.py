@@ -40,7 +40,7 @@ def test_the_list_has_every_strategy_with_its_runs(program: Client, project: Pro
         "output": "score",
         "own": False,
         "version": 1,
-        "digest": strategies.digest(strategies.load_all()["vanilla"].definition),
+        "digest": strategies.compute_digest(strategies.load_all()["vanilla"].definition),
         "runs": 0,
         "offered": True,
     }
@@ -48,7 +48,7 @@ def test_the_list_has_every_strategy_with_its_runs(program: Client, project: Pro
 
 def test_one_strategy_says_its_text_and_its_calls(program: Client) -> None:
     told = program.get(f"{API}pairwise/").json()
-    assert told["toml"] == strategies.source_of("pairwise")
+    assert told["toml"] == strategies.read_source("pairwise")
     assert told["definition"]["frame"] == "pair"
     assert told["decides"] == ["Detected if the gold answer is chosen in both orders."]
     assert [one["name"] for one in told["calls"]] == ["pair.1..0", "pair.2..0"]
@@ -103,7 +103,12 @@ def test_an_earlier_version_can_be_copied(program: Client) -> None:
         ("", {"strategy": "vanilla", "version": 9, "slug": "ours"}, 422, "of this version"),
         ("", {"strategy": "vanilla", "slug": "axis"}, 422, "Take another name"),
         ("", {}, 422, "required"),
-        ("vanilla/versions/", {"toml": strategies.source_of("vanilla"), "base": 1}, 422, "Copy it"),
+        (
+            "vanilla/versions/",
+            {"toml": strategies.read_source("vanilla"), "base": 1},
+            422,
+            "Copy it",
+        ),
         ("vanilla/versions/", {"toml": "frame = ", "base": 1}, 422, "Line 2: This is not TOML"),
         ("vanilla/versions/", {"toml": "x"}, 422, "base"),
         ("vanilla/preview/", {"toml": "frame = 1"}, 422, "is missing, add it"),
@@ -136,7 +141,7 @@ def test_what_is_not_there_is_404(program: Client, path: str) -> None:
 def test_a_preview_says_what_would_be_sent(program: Client, project: Project) -> None:
     make_items(project, 2)
     make_endpoint("https://evaluator.example/v1", name="judge", model="judge-1")
-    text = strategies.source_of("vanilla").replace("Judge how well", "Say how well")
+    text = strategies.read_source("vanilla").replace("Judge how well", "Say how well")
     told = post(
         program, "vanilla/preview/",
         toml=text, item="item-2", call="perturbed.0..0", endpoint="judge",
@@ -173,7 +178,7 @@ def test_a_reply_is_read(program: Client) -> None:
 
 
 def test_a_text_that_is_not_stored_reads_by_its_own_scale(program: Client) -> None:
-    text = strategies.source_of("vanilla").replace("high = 10", "high = 3")
+    text = strategies.read_source("vanilla").replace("high = 10", "high = 3")
     assert post(program, "vanilla/parse/", toml=text, text="Score: 4").json()["cause"] == (
         "off_scale"
     )

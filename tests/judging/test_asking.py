@@ -16,8 +16,8 @@ from django.utils import timezone
 
 from annotation.models import Item, Project
 from judging.engine import asking, leasing, watching
-from judging.engine.bell import Bell, Kind
-from judging.engine.slices import Slice
+from judging.engine.bell import WorkKind, WorkLoop
+from judging.engine.slices import TimeSlice
 from judging.models import Endpoint, Outcome, Reply, Request, Run
 from judging.providers.limits import MemoryLedger
 from judging.providers.retries import POLICIES
@@ -44,7 +44,7 @@ def fault(evaluator: ScriptedEvaluator, name: str, when: str = "", **values: obj
 
 def last_try(run: Run) -> None:
     """Plan a run and let each of its requests have one attempt left."""
-    runs.plan(run)
+    runs.plan_calls(run)
     spent = {cause: policy.attempts - 1 for cause, policy in POLICIES.items()}
     Request.objects.update(tried=spent)
 
@@ -99,7 +99,7 @@ def test_a_failure_is_counted_by_its_cause_and_is_never_a_verdict(
     last_try(run)
     assert work(run).state == Run.State.FINISHED
     assert results(run) == {cause: 3}
-    assert watching.progress(run).failures == {cause: 3}
+    assert watching.count_progress(run).failures == {cause: 3}
     assert len(evaluator.log) == 3
 
 
@@ -178,15 +178,15 @@ def test_a_pause_that_a_provider_asks_for_does_not_hold_the_worker(
     make_items(project, 9)
     run = make_run(project, make_endpoint(evaluator, in_flight=2))
     begun = time.monotonic()
-    asking.work(run.endpoint_id, seconds=1)
+    asking.run_slice(run.endpoint_id, seconds=1)
     assert time.monotonic() - begun < 60
     assert len(evaluator.log) <= 2
     assert not Request.objects.filter(state="leased").exists()
-    until = watching.watch(Run.objects.get(pk=run.pk)).paused_until
+    until = watching.load_status(Run.objects.get(pk=run.pk)).paused_until
     assert until is not None
     assert until > timezone.now() + timedelta(minutes=59)
-    assert leasing.due_endpoints(timezone.now()) == []
-    assert leasing.due_endpoints(until) == [run.endpoint_id]
+    assert leasing.find_due_endpoints(timezone.now()) == []
+    assert leasing.find_due_endpoints(until) == [run.endpoint_id]
 
 
 def test_a_run_that_starts_while_a_provider_wants_a_pause_is_planned_and_not_asked(
@@ -196,7 +196,7 @@ def test_a_run_that_starts_while_a_provider_wants_a_pause_is_planned_and_not_ask
     make_items(project, 2)
     endpoint = make_endpoint(evaluator, paused_until=timezone.now() + timedelta(hours=1))
     run = make_run(project, endpoint)
-    assert asking.work(endpoint.pk, seconds=1)
+    assert asking.run_slice(endpoint.pk, seconds=1)
     run.refresh_from_db()
     assert (run.state, evaluator.log) == (Run.State.RUNNING, [])
     Endpoint.objects.update(paused_until=timezone.now())
@@ -307,7 +307,7 @@ def test_stopping_a_run_hangs_up_its_calls_in_flight(
     prices = {"price_in": Decimal(1), "price_out": Decimal(1)}
     run = make_run(project, make_endpoint(evaluator, in_flight=2, timeout=10, **prices))
     if over:
-        monkeypatch.setattr(Slice, "closing", lambda work: len(evaluator.log) == 2)
+        monkeypatch.setattr(TimeSlice, "closing", lambda work: len(evaluator.log) == 2)
 
     def is_time() -> bool:
         # Once its time is over, a slice gives back all that is not in flight.
@@ -315,7 +315,7 @@ def test_stopping_a_run_hangs_up_its_calls_in_flight(
         return len(evaluator.log) == 2 and (leased == 2 if over else leased > 2)
 
     stop = meanwhile(lambda: step(Run.objects.get(pk=run.pk), None), is_time)
-    asking.work(run.endpoint_id, seconds=20)
+    asking.run_slice(run.endpoint_id, seconds=20)
     stop.join()
     run.refresh_from_db()
     assert run.state in {Run.State.PAUSED, Run.State.CANCELLED}
@@ -376,7 +376,8 @@ def test_where_the_program_pauses_a_run_calls_in_flight_end_and_are_kept(
     make_items(project, 4)
     run = make_run(project, make_endpoint(evaluator))
     pause = meanwhile(
-        lambda: leasing.halt(run.endpoint, "The key is refused."), lambda: len(evaluator.log) == 4
+        lambda: leasing.pause_endpoint_runs(run.endpoint, "The key is refused."),
+        lambda: len(evaluator.log) == 4,
     )
     assert work(run).state == Run.State.PAUSED
     pause.join()
@@ -392,11 +393,11 @@ def test_each_worker_hangs_up_the_calls_that_it_made(
     project = make_project()
     make_items(project, 80)
     run = make_run(project, make_endpoint(evaluator, in_flight=2))
-    runs.plan(run)
+    runs.plan_calls(run)
     workers: set[str] = set()
 
     def ask() -> None:
-        asking.work(run.endpoint_id)
+        asking.run_slice(run.endpoint_id)
         connection.close()
 
     def cancel() -> None:
@@ -435,8 +436,10 @@ def test_a_slow_call_leaves_no_other_place_idle(
 ) -> None:
     """Slices of 0.3 s, in which one place asks some five calls while the other one is taken."""
     settings.REDIS_URL = request.getfixturevalue("redis_url") if limits == "redis" else ""
-    asks = Kind(
-        "endpoint", leasing.due_endpoints, lambda pk: asking.work_overlapping(pk, seconds=0.3)
+    asks = WorkKind(
+        "endpoint",
+        leasing.find_due_endpoints,
+        lambda pk: asking.run_overlapping_slice(pk, seconds=0.3),
     )
     monkeypatch.setattr("judging.engine.bell.KINDS", (asks,))
     answer, may_end = evaluator._answer, threading.Event()
@@ -451,7 +454,7 @@ def test_a_slow_call_leaves_no_other_place_idle(
     project = make_project()
     make_items(project, 30)
     run = make_run(project, make_endpoint(evaluator, in_flight=2, timeout=60))
-    bell = Bell(every=0.05)
+    bell = WorkLoop(every=0.05)
     bell.start()
     try:
         wait_for(lambda: len(evaluator.log) == 30, "all others were asked beside the slow call")
@@ -478,7 +481,7 @@ def test_a_cancelled_run_is_never_asked_further(evaluator: ScriptedEvaluator) ->
     cancel.join()
     asked = len(evaluator.log)
     assert asked < 40
-    asking.work(run.endpoint_id, seconds=1)
+    asking.run_slice(run.endpoint_id, seconds=1)
     assert len(evaluator.log) == asked
     assert set(results(run)) > {"pending"}
 
@@ -531,13 +534,13 @@ def test_a_worker_that_is_told_to_stop_gives_back_what_it_has_not_asked(
     evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fault(evaluator, "hang")
-    monkeypatch.setattr(asking, "LAST_CALLS", 0.5)
+    monkeypatch.setattr(asking, "LAST_CALLS_SECONDS", 0.5)
     project = make_project()
     make_items(project, 40)
     run = make_run(project, make_endpoint(evaluator, in_flight=4, timeout=600))
     stop = meanwhile(asking.STOP.set, lambda: len(evaluator.log) >= 4)
     begun = time.monotonic()
-    asking.work(run.endpoint_id)
+    asking.run_slice(run.endpoint_id)
     stop.join()
     assert time.monotonic() - begun < 60
     assert set(Request.objects.values_list("state", flat=True)) == {"waiting"}
@@ -559,7 +562,7 @@ def test_a_database_connection_that_is_cut_loses_nothing(evaluator: ScriptedEval
             )
 
     cutter = meanwhile(cut, lambda: len(evaluator.log) >= 60)
-    asking.work(run.endpoint_id)
+    asking.run_slice(run.endpoint_id)
     cutter.join()
     assert work(run).state == Run.State.FINISHED
     assert Counter(entry["attempt"] for entry in evaluator.log) == {1: 200}
@@ -581,15 +584,15 @@ def works_until(run: Run, condition: Callable[[], bool]) -> bool:
         return held[-1]
 
     thread = meanwhile(asking.STOP.set, holds)
-    asking.work(run.endpoint_id, seconds=60)
+    asking.run_slice(run.endpoint_id, seconds=60)
     thread.join()
     return held[-1]
 
 
 @pytest.fixture
 def stuck(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "ledger_for", lambda name, limits: Stuck(limits))
-    monkeypatch.setattr(asking, "LAST_CALLS", 0.1)
+    monkeypatch.setattr(asking, "get_ledger", lambda name, limits: Stuck(limits))
+    monkeypatch.setattr(asking, "LAST_CALLS_SECONDS", 0.1)
     monkeypatch.setattr(asking, "RENEW_EVERY", 0.05)
 
 

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from annotation import seals, tasktypes
 from annotation.models import Item, Project, Resolution, Slot
 from judging.engine import storing
-from judging.engine.storing import Result
+from judging.engine.storing import CallResult
 from judging.models import Request, Run
 from judging.prompts import frames
 from judging.results import audits
@@ -41,14 +41,14 @@ def project() -> Project:
 def judged(project: Project, reply: str = LOW, strategy: str = "reference", **values: Any) -> Run:
     """A run of which every request got this reply."""
     run = make_run(project, make_endpoint(ADDRESS), strategy, **values)
-    runs.plan(run)
+    runs.plan_calls(run)
     answer(run, reply)
     run.refresh_from_db()
     return run
 
 
-def audit(project: Project, *found: Run, n: int = 3, **values: Any) -> audits.Made:
-    return audits.make(found, **{"n": n, "seed": 0, "into": "audit", **values})
+def audit(project: Project, *found: Run, n: int = 3, **values: Any) -> audits.CreatedAudit:
+    return audits.create_audit(found, **{"n": n, "seed": 0, "into": "audit", **values})
 
 
 def items() -> list[Item]:
@@ -87,7 +87,7 @@ def test_fields_name_the_evaluator_and_no_text_does(project: Project) -> None:
 
 def test_texts_are_those_that_the_task_type_asks_for(project: Project) -> None:
     audit(project, judged(project), n=1)
-    task = tasktypes.of_version(Project.objects.get(slug="audit").task_type)
+    task = tasktypes.load_version(Project.objects.get(slug="audit").task_type)
     texts = items()[0].revision().texts
     assert {text.name for text in task.texts if text.required} <= set(texts)
     assert set(texts) <= {text.name for text in task.texts}
@@ -128,7 +128,7 @@ def test_again_is_nothing_new_and_more_adds_to_what_was_drawn(project: Project) 
 def test_an_audit_of_a_sealed_project_is_sealed(project: Project) -> None:
     run = judged(project)
     assert not audit(project, run).project.sealed
-    seals.seal(run.project)
+    seals.seal_project(run.project)
     assert audit(project, run).project.sealed
 
 
@@ -159,7 +159,7 @@ def test_of_several_axes_the_item_s_own_is_judged(project: Project) -> None:
     assert (made.drawn, made.available, made.report.rows) == (2, 6, 2)
     run.outcomes.filter(main=True).update(result="missing", cause="refused")
     other.update(result="undetected", cause="")
-    with pytest.raises(audits.Refused, match="no item that all these runs decided"):
+    with pytest.raises(audits.AuditRefused, match="no item that all these runs decided"):
         audit(project, run)
 
 
@@ -167,13 +167,13 @@ def test_of_a_run_with_several_samples_each_has_an_explanation_of_its_own(
     project: Project,
 ) -> None:
     run = make_run(project, make_endpoint(ADDRESS), "reference", samples=3)
-    runs.plan(run)
+    runs.plan_calls(run)
     leased = take(run)
     sample = dict(Request.objects.values_list("pk", "sample"))
     replies = (LOW, TOP, "[[nothing")
-    results = [Result(one, make_answer(replies[sample[one.request_id]])) for one in leased]
-    storing.store(run.endpoint, "worker", results)
-    storing.decide(results)
+    results = [CallResult(one, make_answer(replies[sample[one.request_id]])) for one in leased]
+    storing.store_results(run.endpoint, "worker", results)
+    storing.decide_outcomes(results)
     run.refresh_from_db()
     made = audit(project, run, n=1)
     [first, second] = sorted(items(), key=lambda item: item.key)
@@ -243,19 +243,19 @@ def test_a_long_key_stays_a_key_of_its_own() -> None:
 
 def test_runs_that_explain_nothing_are_refused(project: Project) -> None:
     for run in (make_run(project), judged(project, strategy="vanilla-score")):
-        with pytest.raises(audits.Refused, match="asks for no explanation"):
+        with pytest.raises(audits.AuditRefused, match="asks for no explanation"):
             audit(project, run)
     assert not Project.objects.filter(slug="audit").exists()
 
 
 def test_runs_without_a_shared_item_are_refused(project: Project) -> None:
     run = make_run(project, make_endpoint(ADDRESS))
-    with pytest.raises(audits.Refused, match="no item that all these runs decided"):
+    with pytest.raises(audits.AuditRefused, match="no item that all these runs decided"):
         audit(project, run)
 
 
 def test_a_project_of_another_task_type_is_refused(project: Project) -> None:
-    with pytest.raises(audits.Refused, match="An audit needs one of 'explanation-audit'"):
+    with pytest.raises(audits.AuditRefused, match="An audit needs one of 'explanation-audit'"):
         audit(project, judged(project), into="spiders")
 
 
@@ -291,5 +291,5 @@ def test_the_command_refuses_in_words(
 
 
 def test_every_frame_has_a_call_whose_explanation_is_shown() -> None:
-    assert set(audits._SHOWN) <= set(frames.FRAMES)
-    assert all(spec in frames.FRAMES[frame] for frame, (spec, _) in audits._SHOWN.items())
+    assert set(audits._CALLS_BY_FRAME) <= set(frames.FRAMES)
+    assert all(spec in frames.FRAMES[frame] for frame, (spec, _) in audits._CALLS_BY_FRAME.items())

@@ -29,7 +29,7 @@ def responses(task_type: str, *values: str, **said: Any) -> Project:
 
 def judged(project: Project, reply: str, strategy: str, **values: Any) -> Run:
     run = make_run(project, make_endpoint(ADDRESS), strategy, **values)
-    runs.plan(run)
+    runs.plan_calls(run)
     answer(run, reply)
     run.refresh_from_db()
     return run
@@ -44,7 +44,7 @@ def recorded(folder: Path, project: Project, strategy: str, *rows: dict[str, Any
 
 def audit(*found: Run, n: int = 9) -> list[Item]:
     """The items of an audit of these runs, in the order of what they are about."""
-    made = audits.make(found, n=n, seed=0, into="audit")
+    made = audits.create_audit(found, n=n, seed=0, into="audit")
     assert not made.report.bad
     return sorted(made.project.items.all(), key=lambda one: one.key)
 
@@ -110,7 +110,7 @@ def test_recorded_replies_are_audited_by_what_was_stored_with_each(tmp_path: Pat
         ("item-1", True), ("item-1", False), ("item-2", False),
     ]  # fmt: skip
     assert [shown(one)["explanation"] for one in made] == [ERROR, "Hm.", NO_ERROR]
-    rows = audited.audited(project, list(Run.objects.for_results()))
+    rows = audited.tabulate(project, list(Run.objects.for_results()))
     assert [(row["verdict"], row["total"]) for row in rows] == [("right", 0.5), ("wrong", 1.5)]
 
 
@@ -144,7 +144,7 @@ def test_an_evaluator_that_saw_no_reference_is_shown_without_one() -> None:
 def test_a_score_matrix_is_right_if_its_total_is_peoples_and_a_chain_by_its_last_step() -> None:
     project = responses("rubric-matrix", "1", s1=1, s2=-1, s3=1)
     run = make_run(project, make_endpoint(ADDRESS), "score-chain")
-    runs.plan(run)
+    runs.plan_calls(run)
     for reply in ("<RESULT>ant</RESULT>", "<RESULT>Class: ant</RESULT>"):
         answer(run, reply)
     answer(run, "An ant it is. <RESULT>S1: 1, S2: 0, S3: 0</RESULT>")
@@ -173,9 +173,9 @@ def test_what_cannot_be_audited_is_refused_with_the_reason(tmp_path: Path) -> No
     project = responses("rating", "3", correctness=3, naturalness=3, relatedness=3)
     numbers = {"naturalness": 3, "relatedness": 3, "correctness": 3}
     wordless = bring_scores(tmp_path, project, "rater", "likert", [("item-1", numbers)])
-    with pytest.raises(audits.Refused, match="recorded without the texts of its replies"):
+    with pytest.raises(audits.AuditRefused, match="recorded without the texts of its replies"):
         audit(wordless)
     other = judged(project, "<RESULT>S1: 1, S2: 0, S3: 0</RESULT>", "score-chain")
-    with pytest.raises(audits.Refused, match="by criteria or on a scale that people did not"):
+    with pytest.raises(audits.AuditRefused, match="by criteria or on a scale that people did not"):
         audit(other)
     assert not Project.objects.filter(slug="audit").exists()

@@ -22,7 +22,7 @@ from tests.judging.builders_judging import make_items, make_run
 
 pytestmark = pytest.mark.django_db
 
-VANILLA = strategies.source_of("vanilla")
+VANILLA = strategies.read_source("vanilla")
 
 
 @pytest.fixture
@@ -31,19 +31,21 @@ def member() -> Membership:
 
 
 def copied(member: Membership, of: str = "vanilla", **values: Any) -> StrategyVersion:
-    parent = catalogue.find(member.project, of)
+    parent = catalogue.find_version(member.project, of)
     assert parent is not None
-    return authoring.copy(member.project, parent, **{"slug": "ours", "member": member, **values})
+    return authoring.copy_strategy(
+        member.project, parent, **{"slug": "ours", "member": member, **values}
+    )
 
 
 def saved(member: Membership, source: str, shown: int = 1, note: str = "") -> Any:
-    draft = authoring.read(source, "ours")
-    return authoring.save(member.project, draft, shown=shown, note=note, member=member)
+    draft = authoring.parse_source(source, "ours")
+    return authoring.save_version(member.project, draft, shown=shown, note=note, member=member)
 
 
 @pytest.mark.parametrize("slug", strategies.load_all())
 def test_every_shipped_strategy_reads_from_its_text_as_it_is(slug: str) -> None:
-    draft = authoring.read(strategies.source_of(slug), slug)
+    draft = authoring.parse_source(strategies.read_source(slug), slug)
     assert draft.problems == ()
     assert draft.strategy == strategies.load_all()[slug]
 
@@ -78,7 +80,7 @@ def test_a_saved_text_is_the_next_version_and_runs_keep_theirs(member: Membershi
     endpointed = make_run(member.project)
     endpointed.strategy = first
     endpointed.save()
-    text = catalogue.source_of(first).replace("ROUGE-L (ASCII words)", "Renamed")
+    text = catalogue.get_source(first).replace("ROUGE-L (ASCII words)", "Renamed")
     second = saved(member, text, note="renamed")
     assert (second.number, second.parent, second.strategy().title) == (2, first, "Renamed")
     endpointed.refresh_from_db()
@@ -128,9 +130,9 @@ def test_of_many_who_save_at_once_one_is_first_and_the_others_are_told(member: M
 
 
 def test_what_is_shipped_is_not_saved_over(member: Membership) -> None:
-    draft = authoring.read(VANILLA + "# more\n", "vanilla")
+    draft = authoring.parse_source(VANILLA + "# more\n", "vanilla")
     with pytest.raises(Refused, match="Copy it first"):
-        authoring.save(member.project, draft, shown=1, member=member)
+        authoring.save_version(member.project, draft, shown=1, member=member)
 
 
 def test_a_text_with_problems_is_not_saved(member: Membership) -> None:
@@ -152,23 +154,25 @@ WRONG = {
 @pytest.mark.parametrize("line, words", WRONG.items())
 def test_a_problem_names_its_line_and_the_remedy(line: str, words: str) -> None:
     key = line.split(" = ")[0]
-    source = VANILLA if tomltext.line_of(VANILLA, (key,)) else f"{line}\n{VANILLA}"
+    source = VANILLA if tomltext.find_line(VANILLA, (key,)) else f"{line}\n{VANILLA}"
     lines = source.split("\n")
-    at = tomltext.line_of(source, (key,))
+    at = tomltext.find_line(source, (key,))
     assert at is not None
     lines[at - 1] = line
-    [problem] = authoring.read("\n".join(lines), "vanilla").problems
+    [problem] = authoring.parse_source("\n".join(lines), "vanilla").problems
     assert problem.line == at
     assert words in problem.text
 
 
 def test_a_problem_inside_a_step_a_metric_or_an_axis_has_its_line() -> None:
-    chain = strategies.source_of("score-chain")
+    chain = strategies.read_source("score-chain")
     broken = chain.replace("{{extract}}", "{{extrakt}}")
-    [problem] = authoring.read(broken, "x").problems
+    [problem] = authoring.parse_source(broken, "x").problems
     assert problem.line == broken.split("\n").index("{{extrakt}}") + 1
     assert problem.text.startswith("steps.1.prompt: unknown placeholder {{extrakt}}")
-    [problem] = authoring.read(chain.replace('0 = "No family is named."', "0 = 5"), "x").problems
+    [problem] = authoring.parse_source(
+        chain.replace('0 = "No family is named."', "0 = 5"), "x"
+    ).problems
     assert chain.split("\n")[(problem.line or 0) - 1] == '0 = "No family is named."'
 
 
@@ -184,7 +188,7 @@ def test_a_problem_inside_a_step_a_metric_or_an_axis_has_its_line() -> None:
     ],
 )
 def test_what_cannot_be_read_says_why(source: str, words: str) -> None:
-    draft = authoring.read(source, "x")
+    draft = authoring.parse_source(source, "x")
     assert draft.strategy is None
     assert words in draft.problems[0].text
 
@@ -214,9 +218,9 @@ def test_no_value_of_any_key_makes_reading_fail(slug: str, data: st.DataObject) 
     definition = dict(strategies.load_all()[slug].definition)
     definition[data.draw(st.sampled_from(sorted(_KEYS)))] = data.draw(VALUES)
     try:
-        source = tomltext.written(definition)
+        source = tomltext.write_definition(definition)
         tomllib.loads(source)
     except (tomllib.TOMLDecodeError, TypeError):
         return  # what the writer cannot say, such as an infinity
-    draft = authoring.read(source, "x")
+    draft = authoring.parse_source(source, "x")
     assert (draft.strategy is None) is bool(draft.problems)

@@ -57,7 +57,7 @@ def blind(project: Project, items: list[Item]) -> Run:
 
 
 def test_changes_are_sliced_by_their_place(project: Project, blind: Run) -> None:
-    rows = blindspots.blind_spots(project, [blind], ["place", "changes"])
+    rows = blindspots.tabulate(project, [blind], ["place", "changes"])
     found = {row["slice"]: row for row in rows}
     # All are changed in one place, which is no slice.
     assert list(found) == ["place=last-third", "place=first-third"]
@@ -70,7 +70,7 @@ def test_changes_are_sliced_by_their_place(project: Project, blind: Run) -> None
 
 def test_diffs_that_nobody_looked_at_are_made_once(project: Project, blind: Run) -> None:
     for _ in range(2):
-        blindspots.blind_spots(project, [blind], ["edit_size"])
+        blindspots.tabulate(project, [blind], ["edit_size"])
         assert Diff.objects.count() == 40
 
 
@@ -78,21 +78,21 @@ def test_items_without_a_value_stand_on_neither_side(project: Project, blind: Ru
     Item.objects.filter(key__in=[f"item-{n}" for n in range(1, 11)]).update(fields={})
     for key, size in (("item-1", "short"), ("item-2", "short"), ("item-40", "long")):
         Item.objects.filter(key=key).update(fields={"size": size})
-    rows = {r["slice"]: r for r in blindspots.blind_spots(project, [blind], ["size"])}
+    rows = {r["slice"]: r for r in blindspots.tabulate(project, [blind], ["size"])}
     # Against the two short ones alone, both detected.
     assert (rows["size=long"]["rate"], rows["size=long"]["rest"]) == (1, 0)
 
 
 def test_what_is_neither_measured_nor_a_field_is_refused(project: Project) -> None:
     with pytest.raises(UnknownField):
-        blindspots.check(project, ["place", "colour"])
+        blindspots.check_fields(project, ["place", "colour"])
 
 
 def test_lengths_are_cut_into_quarters() -> None:
     # Quarters end at 17.5, 25 and 32.5.
-    found = measured.binned("length", [10, 20, 30, 40, None])
+    found = measured.assign_bins("length", [10, 20, 30, 40, None])
     assert list(found) == ["10-to-17", "18-to-25", "26-to-32", "33-to-40", ""]
-    assert measured.title_of("length", "18-to-25") == "18 to 25 characters"
+    assert measured.bin_title("length", "18-to-25") == "18 to 25 characters"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_lengths_are_cut_into_quarters() -> None:
 def test_bins_begin_with_their_lower_end(
     name: str, numbers: list[float | None], slugs: list[str]
 ) -> None:
-    assert list(measured.binned(name, numbers)) == slugs
+    assert list(measured.assign_bins(name, numbers)) == slugs
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_outcomes_of_a_slice(
     project: Project, blind: Run, browser: Client, part: str, first: str, n: int
 ) -> None:
     Item.objects.filter(key="item-3").update(fields={"size": "long"})
-    blindspots.blind_spots(project, [blind], ["place"])
+    blindspots.tabulate(project, [blind], ["place"])
     found = keys(browser, f"{RUN}?slice={part}")
     assert (found[0] if found else "", len(found)) == (first, n)
 
@@ -244,7 +244,7 @@ def test_an_address_of_many_equals_signs_asks_no_more_than_one_of_some(
 ) -> None:
     make_replied(project, "vanilla", [(item, DETECTED) for item in items])
     asked = []
-    for signs in (narrowing.SIGNS, 290):
+    for signs in (narrowing.MOST_EQUAL_SIGNS, 290):
         with CaptureQueriesContext(connection) as queries:
             assert keys(browser, f"{RUN}?slice=a{'%3D' * signs}") == []
         asked.append(len(queries))

@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotation import settings
 from judging import tasks
 from judging.engine import asking, embedded, leasing, living
-from judging.engine.bell import Bell, Kind
+from judging.engine.bell import WorkKind, WorkLoop
 from judging.models import Worker
 from judging.results import figures
 
@@ -29,25 +29,27 @@ def _nothing_left_over() -> Iterator[None]:
 @pytest.fixture
 def due(monkeypatch: pytest.MonkeyPatch) -> Due:
     """Replace the question what is due, so that the bell is tested without a database."""
-    monkeypatch.setattr(settings, "due", lambda now: [])
-    monkeypatch.setattr(figures, "due", lambda now: [])
-    monkeypatch.setattr(living, "beat", lambda worker, now: None)
-    monkeypatch.setattr(living, "end", lambda worker: None)
-    return lambda answer: monkeypatch.setattr(leasing, "due_endpoints", lambda now: answer())
+    monkeypatch.setattr(settings, "due_job_ids", lambda now: [])
+    monkeypatch.setattr(figures, "list_due", lambda now: [])
+    monkeypatch.setattr(living, "record", lambda worker, now: None)
+    monkeypatch.setattr(living, "record_stop", lambda worker: None)
+    return lambda answer: monkeypatch.setattr(leasing, "find_due_endpoints", lambda now: answer())
 
 
 @pytest.fixture
 def worked_on(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The endpoints that workers were sent to."""
     seen: list[int] = []
-    monkeypatch.setattr(asking, "work_overlapping", lambda endpoint_id: seen.append(endpoint_id))
+    monkeypatch.setattr(
+        asking, "run_overlapping_slice", lambda endpoint_id: seen.append(endpoint_id)
+    )
     return seen
 
 
 @pytest.fixture
-def bell() -> Iterator[Bell]:
+def bell() -> Iterator[WorkLoop]:
     """A quick bell without a worker, and so without a broker."""
-    bell = Bell(every=0.02)
+    bell = WorkLoop(every=0.02)
     bell.start()
     yield bell
     bell.stop()
@@ -61,7 +63,7 @@ def wait_for(condition: Callable[[], bool], seconds: float = 10) -> bool:
 def test_what_start_up_made_is_not_looked_through_again(due: Due) -> None:
     due(list)
     gc.unfreeze()
-    bell = Bell(every=0.02)
+    bell = WorkLoop(every=0.02)
     bell.start()
     bell.stop()
     assert gc.get_freeze_count() > 10_000
@@ -71,20 +73,20 @@ def test_an_embedded_worker_finds_due_work_though_no_message_was_sent(
     due: Due, worked_on: list[int]
 ) -> None:
     due(lambda: [] if worked_on else [7])
-    with embedded.worker():
+    with embedded.running_worker():
         assert wait_for(lambda: worked_on == [7])
 
 
 def test_an_embedded_worker_answers_a_message_at_once(due: Due, worked_on: list[int]) -> None:
     due(list)
-    with embedded.worker():
-        tasks.ring(3)
+    with embedded.running_worker():
+        tasks.notify_workers(3)
         assert wait_for(lambda: worked_on == [3])
 
 
 def test_stopping_a_worker_asks_running_slices_to_end(due: Due) -> None:
     due(list)
-    with embedded.worker():
+    with embedded.running_worker():
         assert not asking.STOP.is_set()
     assert asking.STOP.is_set()
 
@@ -98,9 +100,9 @@ def test_a_slice_that_ended_with_its_time_goes_on_at_once(
         begun.append(endpoint_id)
         time.sleep(1.1 if len(begun) == 1 else 0)
 
-    monkeypatch.setattr(asking, "work_overlapping", work)
+    monkeypatch.setattr(asking, "run_overlapping_slice", work)
     due(lambda: [] if len(begun) > 1 else [7])
-    bell = Bell(every=1.0)
+    bell = WorkLoop(every=1.0)
     bell.start()
     try:
         assert wait_for(lambda: begun == [7])
@@ -110,13 +112,15 @@ def test_a_slice_that_ended_with_its_time_goes_on_at_once(
         bell.stop()
 
 
-def test_due_work_is_done_without_any_broker(due: Due, worked_on: list[int], bell: Bell) -> None:
+def test_due_work_is_done_without_any_broker(
+    due: Due, worked_on: list[int], bell: WorkLoop
+) -> None:
     due(lambda: [] if worked_on else [7])
     assert wait_for(lambda: worked_on == [7])
 
 
 def test_what_a_change_of_settings_asks_for_is_done_though_its_message_was_lost(
-    due: Due, bell: Bell, monkeypatch: pytest.MonkeyPatch
+    due: Due, bell: WorkLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[int] = []
     stops: list[bool] = []
@@ -126,19 +130,21 @@ def test_what_a_change_of_settings_asks_for_is_done_though_its_message_was_lost(
         begun.append(job_id)
 
     due(lambda: [7])  # an endpoint of the same number is something else
-    monkeypatch.setattr(asking, "work_overlapping", lambda pk: None)
-    monkeypatch.setattr(settings, "work", work)
-    monkeypatch.setattr(settings, "due", lambda now: [] if begun else [7])
+    monkeypatch.setattr(asking, "run_overlapping_slice", lambda pk: None)
+    monkeypatch.setattr(settings, "run_job", work)
+    monkeypatch.setattr(settings, "due_job_ids", lambda now: [] if begun else [7])
     assert wait_for(lambda: begun == [7])
     assert stops == [False]
 
 
 def test_an_endpoint_that_is_being_asked_is_not_taken_up_twice(
-    due: Due, bell: Bell, monkeypatch: pytest.MonkeyPatch
+    due: Due, bell: WorkLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[int] = []
     may_end = threading.Event()
-    monkeypatch.setattr(asking, "work_overlapping", lambda pk: (begun.append(pk), may_end.wait(10)))
+    monkeypatch.setattr(
+        asking, "run_overlapping_slice", lambda pk: (begun.append(pk), may_end.wait(10))
+    )
     due(lambda: [5])
     assert wait_for(lambda: begun == [5])
     assert not wait_for(lambda: len(begun) > 1, seconds=0.3)
@@ -147,7 +153,7 @@ def test_an_endpoint_that_is_being_asked_is_not_taken_up_twice(
 
 
 def test_the_bell_goes_on_after_the_database_was_away(
-    due: Due, worked_on: list[int], bell: Bell
+    due: Due, worked_on: list[int], bell: WorkLoop
 ) -> None:
     errors = iter([OperationalError("away")])
 
@@ -161,7 +167,7 @@ def test_the_bell_goes_on_after_the_database_was_away(
 
 
 def test_the_bell_goes_on_after_asking_failed(
-    due: Due, bell: Bell, monkeypatch: pytest.MonkeyPatch
+    due: Due, bell: WorkLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tries: list[int] = []
 
@@ -169,37 +175,37 @@ def test_the_bell_goes_on_after_asking_failed(
         tries.append(endpoint_id)
         raise OperationalError("away")
 
-    monkeypatch.setattr(asking, "work_overlapping", fail)
+    monkeypatch.setattr(asking, "run_overlapping_slice", fail)
     due(lambda: [5] if len(tries) < 2 else [])
     assert wait_for(lambda: tries == [5, 5])
 
 
 def test_every_worker_gets_the_bell() -> None:
-    assert "judging.engine.bell:BellStep" in current_app.steps["worker"]
+    assert "judging.engine.bell:WorkLoopStep" in current_app.steps["worker"]
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_bell_says_that_its_worker_is_alive_and_when_it_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(leasing, "due_endpoints", lambda now: [])
-    monkeypatch.setattr(settings, "due", lambda now: [])
-    monkeypatch.setattr(figures, "due", lambda now: [])
-    bell = Bell(every=0.02)
+    monkeypatch.setattr(leasing, "find_due_endpoints", lambda now: [])
+    monkeypatch.setattr(settings, "due_job_ids", lambda now: [])
+    monkeypatch.setattr(figures, "list_due", lambda now: [])
+    bell = WorkLoop(every=0.02)
     bell.start()
-    assert wait_for(lambda: living.works(1, timezone.now()))
+    assert wait_for(lambda: living.has_worker(1, timezone.now()))
     # One that was killed says nothing any more.
-    assert not living.works(1, timezone.now() + living.ALIVE * 2)
+    assert not living.has_worker(1, timezone.now() + living.ALIVE_FOR * 2)
     bell.stop()
-    assert not living.works(1, timezone.now())
+    assert not living.has_worker(1, timezone.now())
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_bell_says_that_it_gets_on_also_where_nothing_is_due(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("judging.engine.bell.KINDS", (Kind("work", lambda now: [], print),))
-    bell = Bell(every=0.02)
+    monkeypatch.setattr("judging.engine.bell.KINDS", (WorkKind("work", lambda now: [], print),))
+    bell = WorkLoop(every=0.02)
     bell.start()
     assert wait_for(Worker.objects.exclude(progressed_at=None).exists)
     bell.stop()
@@ -215,9 +221,9 @@ def test_a_bell_that_cannot_look_or_whose_work_fails_says_no_progress(
     def looks(now: object) -> list[int]:
         raise OperationalError
 
-    kinds = (Kind("work", lambda now: [7], fails), Kind("other", looks, print))
+    kinds = (WorkKind("work", lambda now: [7], fails), WorkKind("other", looks, print))
     monkeypatch.setattr("judging.engine.bell.KINDS", kinds)
-    bell = Bell(every=0.02)
+    bell = WorkLoop(every=0.02)
     bell.start()
     assert wait_for(Worker.objects.filter(failures__gt=1).exists)
     assert not Worker.objects.exclude(progressed_at=None, looked_at=None).exists()

@@ -40,7 +40,7 @@ def items(project: Project) -> list[Item]:
 def test_a_slice_that_is_missed_more_than_the_rest_is_blind(
     project: Project, items: list[Item]
 ) -> None:
-    rows = blindspots.blind_spots(project, [make_blind(project, items)], ["size"])
+    rows = blindspots.tabulate(project, [make_blind(project, items)], ["size"])
     found = {row["slice"]: row for row in rows}
     assert list(found) == ["size=long", "size=short"]
     long, short = rows
@@ -55,7 +55,7 @@ def test_a_slice_that_is_missed_more_than_the_rest_is_blind(
 
 
 def test_small_slices_have_no_p_and_count_as_no_test(project: Project, items: list[Item]) -> None:
-    rows = blindspots.blind_spots(project, [make_blind(project, items)], ["category"])
+    rows = blindspots.tabulate(project, [make_blind(project, items)], ["category"])
     (small,) = (row for row in rows if row["slice"] == "category=spelling")
     assert (small["n"], small["p"], small["q"], small["blind"]) == (4, None, None, None)
     assert small["reason"] == "under 20 items"
@@ -71,7 +71,7 @@ def test_the_q_of_a_category_is_the_same_whatever_else_is_asked_for(
     run = make_replied(project, "vanilla", zip(items, said, strict=True))
     found = []
     for by in (["category"], ["category", "size", "page"], ["ability", "category"]):
-        rows = blindspots.blind_spots(project, [run], by)
+        rows = blindspots.tabulate(project, [run], by)
         [row] = [row for row in rows if row["slice"] == "category=number-errors"]
         found.append((row["p"], row["q"], row["family"], row["tests"]))
     assert len(set(found)) == 1
@@ -82,7 +82,7 @@ def test_pairs_are_a_family_of_their_own_and_so_are_single_values(
     project: Project, items: list[Item]
 ) -> None:
     run = make_blind(project, items)
-    rows = blindspots.blind_spots(project, [run], ["category", "size"])
+    rows = blindspots.tabulate(project, [run], ["category", "size"])
     told = {(row["family"], row["tests"]): 0 for row in rows}
     for row in rows:
         told[row["family"], row["tests"]] += row["p"] is not None
@@ -94,10 +94,10 @@ def test_a_field_that_says_what_another_one_does_has_no_slices(
 ) -> None:
     run = make_blind(project, items)
     run.outcomes.update(source_ability=F("ability"))
-    rows = blindspots.blind_spots(project, [run], ["ability", "source_ability", "size"])
+    rows = blindspots.tabulate(project, [run], ["ability", "source_ability", "size"])
     assert {row["field"] for row in rows} == {"ability", "size"}
     for by in (["source_ability"], ["source_ability", "category"]):
-        rows = blindspots.blind_spots(project, [run], by)
+        rows = blindspots.tabulate(project, [run], by)
         assert "source_ability" in {row["field"] for row in rows}
         assert {row["tests"] for row in rows if row["field"] == "category"} <= {4}
 
@@ -109,14 +109,14 @@ def test_a_small_difference_is_no_blind_spot_however_sure(project: Project) -> N
     ]
     said = [*[EQUAL] * 14, *[DETECTED] * 386]
     run = make_replied(project, "vanilla", zip(items, said, strict=True))
-    long, _ = blindspots.blind_spots(project, [run], ["size"])
+    long, _ = blindspots.tabulate(project, [run], ["size"])
     assert (long["difference"], long["blind"]) == (pytest.approx(0.07), False)
     assert long["q"] < 0.05
 
 
 def test_pairs_of_fields_are_slices_too(project: Project, items: list[Item]) -> None:
     run = make_blind(project, items)
-    names = {row["slice"] for row in blindspots.blind_spots(project, [run], ["category", "size"])}
+    names = {row["slice"] for row in blindspots.tabulate(project, [run], ["category", "size"])}
     assert "category=incorrect-units, size=long" in names
     assert "category=spelling, size=long" not in names
     assert len(names) == 3 + 2 + 4
@@ -124,19 +124,19 @@ def test_pairs_of_fields_are_slices_too(project: Project, items: list[Item]) -> 
 
 def test_an_ability_and_its_categories_make_no_pairs(project: Project, items: list[Item]) -> None:
     run = make_blind(project, items)
-    rows = blindspots.blind_spots(project, [run], ["ability", "category"])
+    rows = blindspots.tabulate(project, [run], ["ability", "category"])
     assert not [row for row in rows if "," in row["slice"]]
 
 
 def test_the_same_figures_come_again(project: Project, items: list[Item]) -> None:
     run = make_blind(project, items)
-    made = [blindspots.blind_spots(project, [run], ["page", "category"]) for _ in range(2)]
+    made = [blindspots.tabulate(project, [run], ["page", "category"]) for _ in range(2)]
     assert made[0] == made[1]
 
 
 def test_a_field_that_no_item_has_is_refused(project: Project, items: list[Item]) -> None:
     with pytest.raises(UnknownField, match="grouped by colour"):
-        blindspots.blind_spots(project, [], ["colour"])
+        blindspots.tabulate(project, [], ["colour"])
 
 
 def test_any_number_of_runs_are_one_query(
@@ -146,4 +146,4 @@ def test_any_number_of_runs_are_one_query(
         make_blind(project, items)
     runs = list(Run.objects.for_results())
     with django_assert_num_queries(1):
-        blindspots.blind_spots(project, runs, ["category", "ability"])
+        blindspots.tabulate(project, runs, ["category", "ability"])

@@ -40,7 +40,7 @@ def lead(client: Client, project: Project) -> Membership:
 
 def begun(project: Project, strategy: str = "generate-number-errors") -> Run:
     run = make_run(project, make_endpoint(NOBODY), strategy)
-    runs.plan(run)
+    runs.plan_calls(run)
     return run
 
 
@@ -67,7 +67,7 @@ def shown(answer: Any, status: int = 200) -> str:
 
 def work() -> None:
     for job in Job.objects.filter(kind=bringing.KIND, finished_at=None):
-        assert bringing.work(job.pk)
+        assert bringing.run_job(job.pk)
 
 
 def test_a_lead_brings_items_in_and_reads_what_became_of_them(
@@ -229,7 +229,11 @@ def test_the_page_of_jobs_leads_to_the_run_that_they_are_of(
     make_run(project)
     run = ended(project)
     client.post(address(run), {"into": "fbi", **ALL})
-    [entry] = [one for one in working.shown(list(working.listed(lead)), lead) if one.kind != "run"]
+    [entry] = [
+        one
+        for one in working.build_entries(list(working.list_visible(lead)), lead)
+        if one.kind != "run"
+    ]
     assert (entry.number, entry.place, entry.of) == (1, run.number, "run 2, into fbi")
     assert f'href="{address(run)}"' in shown(client.get("/projects/fbi/jobs/"))
     client.post("/projects/fbi/jobs/bring-in/1/cancel/")
@@ -285,7 +289,7 @@ def test_a_job_that_waited_is_refused_to_who_is_no_lead_there_any_more(
         Project.objects.filter(pk=led.pk).update(archived_at=timezone.now())
     job = Job.objects.get()
     with pytest.raises(Refused, match="lena is no longer lead both of fbi and of led"):
-        bringing.bring(bringing.asked(job), job.member)
+        bringing.bring_in_replies(bringing.load_request(job), job.member)
     assert not led.items.exists()
 
 
@@ -296,10 +300,10 @@ def test_another_lead_cannot_have_it_done_again_where_they_are_none(
     make_items(project, 1)
     client.post(address(ended(project)), {"into": "led", **ALL})
     job = Job.objects.get()
-    assert working.cancel(job, lead)
+    assert working.cancel_job(job, lead)
     job.refresh_from_db()
-    assert not working.again(job, make_member(project, role="lead"))
-    assert working.again(job, lead)
+    assert not working.rerun_job(job, make_member(project, role="lead"))
+    assert working.rerun_job(job, lead)
 
 
 def test_what_comes_from_a_sealed_project_stays_sealed(

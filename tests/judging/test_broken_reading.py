@@ -16,9 +16,9 @@ from annotation.models import Item, Project
 from annotation.snapshots import asking as snapshots
 from annotation.snapshots import freezing as snapshot_freezing
 from judging import exporting
-from judging.exported import Wish
+from judging.exported import ExportRequest
 from judging.paper import freezing
-from judging.paper.freezing import Wanted
+from judging.paper.freezing import ArchiveOptions
 from tests.builders import make_item, make_member, make_project
 from tests.config.test_postgresql import end, number_of_this_connection
 
@@ -47,10 +47,10 @@ def project(settings: Any, tmp_path: Path) -> Project:
 
 
 def export(project: Project, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    wanted = exporting.want(project, make_member(project, "lead"), Wish("items", UNFIT))
-    job = jobs.take(wanted.pk, exporting.KIND)
+    wanted = exporting.enqueue(project, make_member(project, "lead"), ExportRequest("items", UNFIT))
+    job = jobs.take_lease(wanted.pk, exporting.KIND)
     assert job
-    exporting.write(job)
+    exporting.write_export(job)
 
 
 def export_by_command(project: Project, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
@@ -58,18 +58,18 @@ def export_by_command(project: Project, monkeypatch: pytest.MonkeyPatch, folder:
 
 
 def archive(project: Project, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    freezing.freeze(project, [], Wanted(), Full(), lambda name, rows: None)
+    freezing.write_archive(project, [], ArchiveOptions(), Full(), lambda name, rows: None)
 
 
 def snapshot(project: Project, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     full = io.TextIOWrapper(Full(), write_through=True)
     monkeypatch.setattr(snapshot_freezing, "TemporaryFile", lambda *_, **__: full)
-    snapshot_freezing.freeze(snapshots.want(project, None, "v1"))
+    snapshot_freezing.store_contents(snapshots.enqueue(project, None, "v1"))
 
 
 def table(project: Project, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    with instants.held():
-        rows = tables.items(project)
+    with instants.consistent_reads():
+        rows = tables.item_rows(project)
         for row in rows:
             raise ValueError(row["key"])
 
@@ -121,8 +121,8 @@ def test_a_reader_that_fails_half_way_ends_and_says_why(
 
 def test_who_reads_row_by_row_may_ask_the_database_something_meanwhile(project: Project) -> None:
     def work() -> None:
-        with instants.held():
-            read = [(row["key"], Item.objects.count()) for row in tables.items(project)]
+        with instants.consistent_reads():
+            read = [(row["key"], Item.objects.count()) for row in tables.item_rows(project)]
         raise ValueError(read)
 
     assert raised_by(work) == (ValueError, [("a", 3), ("b", 3), ("c", 3)])

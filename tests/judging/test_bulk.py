@@ -114,7 +114,7 @@ def test_tables_that_grew_are_counted_at_once() -> None:
     endpoint = make_endpoint("http://127.0.0.1:1/v1")
     for _ in range(30):
         make_request(endpoint)
-    bulk.counted(Request._meta.db_table)
+    bulk.analyze_tables(Request._meta.db_table)
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT reltuples FROM pg_class WHERE relname = %s", [Request._meta.db_table]
@@ -124,4 +124,4 @@ def test_tables_that_grew_are_counted_at_once() -> None:
 
 def test_tables_are_not_counted_inside_a_transaction(django_assert_num_queries: Any) -> None:
     with transaction.atomic(), django_assert_num_queries(0):
-        bulk.counted(Request._meta.db_table)
+        bulk.analyze_tables(Request._meta.db_table)

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from annotation.models import Event, Item, Job, Project, Slot
 from annotation.snapshots import asking, freezing
 from judging import exporting
-from judging.exported import Wish
+from judging.exported import ExportRequest
 from tests.builders import (
     Cast,
     cast,
@@ -44,11 +44,11 @@ def people(settings: Any, tmp_path: Path) -> Cast:
 
 
 def folder(people: Cast, **said: Any) -> dict[str, bytes]:
-    job = exporting.want(people.project, people.lead, Wish("items", "hub", **said))
+    job = exporting.enqueue(people.project, people.lead, ExportRequest("items", "hub", **said))
     # As the program reads it.
     job = Job.objects.select_related("project__task_type").get(pk=job.pk)
-    exporting.write(job)
-    return unzipped(exporting.path(job))
+    exporting.write_export(job)
+    return unzipped(exporting.get_path(job))
 
 
 def unzipped(path: Path) -> dict[str, bytes]:
@@ -185,8 +185,8 @@ def test_a_canary_is_in_the_card_and_in_every_row(people: Cast) -> None:
 
 
 def test_a_snapshot_is_named_with_its_digest(people: Cast) -> None:
-    frozen = asking.want(people.project, people.lead, "v1")
-    freezing.freeze(frozen)
+    frozen = asking.enqueue(people.project, people.lead, "v1")
+    freezing.store_contents(frozen)
     frozen.refresh_from_db()
     Item.objects.update(deleted_at=timezone.now())
     written = card(people, snapshot="v1")

@@ -23,20 +23,22 @@ def make_own(project: Project, slug: str = "ours", number: int = 1) -> StrategyV
         project=project,
         slug=slug,
         number=number,
-        digest=strategies.digest(definition),
+        digest=strategies.compute_digest(definition),
         definition=definition,
         source=f"# {slug} {number}",
     )
 
 
 def test_every_shipped_strategy_is_listed_and_nothing_is_stored_for_it(project: Project) -> None:
-    assert [one.version.slug for one in catalogue.every(project)] == list(strategies.load_all())
+    assert [one.version.slug for one in catalogue.list_strategies(project)] == list(
+        strategies.load_all()
+    )
     assert not StrategyVersion.objects.exists()
 
 
 def test_the_groups_hold_every_strategy_once_and_own_ones_first(project: Project) -> None:
     make_own(project, "zz")
-    groups = catalogue.grouped(project)
+    groups = catalogue.group_by_frame(project)
     slugs = [one.version.slug for group in groups for one in group.listed]
     assert sorted(slugs) == sorted([*strategies.load_all(), "zz"])
     [single] = [group for group in groups if group.frame == "single"]
@@ -48,19 +50,19 @@ def test_of_own_strategies_the_newest_version_counts_and_others_projects_have_no
 ) -> None:
     make_own(project, number=1)
     newest = make_own(project, number=2)
-    assert catalogue.find(project, "ours") == newest
-    assert [one.version for one in catalogue.every(project) if one.is_own] == [newest]
-    assert catalogue.find(make_project("other"), "ours") is None
+    assert catalogue.find_version(project, "ours") == newest
+    assert [one.version for one in catalogue.list_strategies(project) if one.is_own] == [newest]
+    assert catalogue.find_version(make_project("other"), "ours") is None
 
 
 def test_runs_are_counted_in_this_project_over_all_versions(project: Project) -> None:
     other = make_project("other")
     make_items(project, 1), make_items(other, 1)
     make_run(project), make_run(project), make_run(other)
-    [listed] = [one for one in catalogue.every(project) if one.version.slug == "rouge-l"]
+    [listed] = [one for one in catalogue.list_strategies(project) if one.version.slug == "rouge-l"]
     assert listed.runs == 2
-    assert [run.number for run in catalogue.runs_of(project, listed.version)] == [2, 1]
-    assert [one.used for one in catalogue.versions(project, listed.version)] == [2]
+    assert [run.number for run in catalogue.list_runs(project, listed.version)] == [2, 1]
+    assert [one.used for one in catalogue.list_versions(project, listed.version)] == [2]
 
 
 def test_a_shipped_strategy_that_changed_has_its_next_number_before_it_is_stored(
@@ -68,19 +70,19 @@ def test_a_shipped_strategy_that_changed_has_its_next_number_before_it_is_stored
 ) -> None:
     old = make_strategy("vanilla")
     StrategyVersion.objects.filter(pk=old.pk).update(digest="0" * 64, source="")
-    found = catalogue.find(project, "vanilla")
+    found = catalogue.find_version(project, "vanilla")
     assert found is not None
     assert (found.pk, found.number) == (None, 2)
-    assert [one.number for one in catalogue.versions(project, found)] == [2, 1]
-    assert catalogue.stored(found).number == 2
+    assert [one.number for one in catalogue.list_versions(project, found)] == [2, 1]
+    assert catalogue.store_version(found).number == 2
 
 
 def test_the_text_of_a_version_is_its_own_or_its_files_or_is_written_out(project: Project) -> None:
     stored = make_strategy("vanilla")
-    text = strategies.source_of("vanilla")
-    assert catalogue.source_of(stored) == text
+    text = strategies.read_source("vanilla")
+    assert catalogue.get_source(stored) == text
     stored.source = ""
-    assert catalogue.source_of(stored) == text
+    assert catalogue.get_source(stored) == text
     stored.digest = "0" * 64
-    assert catalogue.source_of(stored).startswith('slug = "vanilla"\n')
-    assert "{{question}}" in catalogue.source_of(stored)
+    assert catalogue.get_source(stored).startswith('slug = "vanilla"\n')
+    assert "{{question}}" in catalogue.get_source(stored)

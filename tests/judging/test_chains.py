@@ -9,7 +9,7 @@ import pytest
 from annotation.models import Project
 from judging.calling import outcomes, rendering
 from judging.engine import storing, watching
-from judging.engine.storing import Result
+from judging.engine.storing import CallResult
 from judging.models import Call, Outcome, Request, Run
 from judging.providers.errors import Rejected
 from judging.running import runs
@@ -45,13 +45,13 @@ def chain(project: Project) -> Run:
     other = make_project(task_type="rubric-matrix")
     make_responses(other, ["1/0/1", "0/0/0"])
     run = make_run(other, make_endpoint(NOWHERE), "score-chain")
-    runs.plan(run)
+    runs.plan_calls(run)
     return run
 
 
 def planned(project: Project, slug: str, **values: object) -> Run:
     run = make_run(project, make_endpoint(NOWHERE), slug, **values)
-    runs.plan(run)
+    runs.plan_calls(run)
     return run
 
 
@@ -86,8 +86,8 @@ def test_a_later_step_shows_what_the_one_before_it_said(chain: Run) -> None:
 
 
 def test_what_a_step_said_is_shown_alike_whatever_order_a_database_keeps_it_in() -> None:
-    assert rendering.as_text({"b": 1.5, "a": [2]}) == '{"a": [2], "b": 1.5}'
-    assert [rendering.as_text(said) for said in (2.0, 0.25, "two")] == ["2", "0.25", "two"]
+    assert rendering.format_value({"b": 1.5, "a": [2]}) == '{"a": [2], "b": 1.5}'
+    assert [rendering.format_value(said) for said in (2.0, 0.25, "two")] == ["2", "0.25", "two"]
 
 
 def test_a_step_that_cannot_be_read_leaves_the_item_missing_for_that(chain: Run) -> None:
@@ -125,7 +125,7 @@ def test_a_worker_that_died_before_it_made_the_next_calls_costs_nothing(
     chain: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(outcomes.calls, "make", lambda *parts: [])
+        patch.setattr(outcomes.calls, "create_calls", lambda *parts: [])
         answer_as(chain, by_step)
     assert Call.objects.filter(step=1).count() == 0
     assert not runs.finish_if_done(chain)
@@ -139,30 +139,32 @@ def test_a_chain_that_is_cancelled_makes_no_more_calls(chain: Run) -> None:
     leased = take(chain)
     runs.cancel(chain, None)
 
-    said = [Result(one, make_answer("<RESULT>ants</RESULT>")) for one in leased]
-    storing.store(chain.endpoint, "worker", said)
-    storing.decide(said)
+    said = [CallResult(one, make_answer("<RESULT>ants</RESULT>")) for one in leased]
+    storing.store_results(chain.endpoint, "worker", said)
+    storing.decide_outcomes(said)
     assert Call.objects.filter(step=1).count() == 0
 
 
 def test_progress_counts_the_steps_that_are_still_to_come(chain: Run) -> None:
-    done = watching.progress(chain)
+    done = watching.count_progress(chain)
     assert (done.requests, done.to_come, done.share) == (2, 4, 0)
     answer_as(chain, by_step)
-    done = watching.progress(chain)
+    done = watching.count_progress(chain)
     assert (done.answered, done.waiting, done.to_come) == (2, 2, 2)
     assert done.share == pytest.approx(1 / 3)
     answer_as(chain, by_step)
     answer_as(chain, by_step)
-    assert (watching.progress(chain).to_come, watching.progress(chain).share) == (0, 1)
+    assert (watching.count_progress(chain).to_come, watching.count_progress(chain).share) == (0, 1)
 
 
 def test_what_steps_showed_is_rendered_again_to_the_byte(chain: Run) -> None:
     for _ in range(3):
         answer_as(chain, by_step)
     wanted = dict(Request.objects.values_list("pk", "digest"))
-    bodies = rendering.bodies(chain, list(wanted))
-    assert {pk: rendering.digest_of(chain, body) for pk, body in bodies.items()} == wanted
+    bodies = rendering.render_bodies(chain, list(wanted))
+    assert {
+        pk: rendering.compute_request_digest(chain, body) for pk, body in bodies.items()
+    } == wanted
 
 
 def test_a_repeat_of_gold_goes_with_the_same_repeat_of_the_perturbed_answer(
@@ -188,10 +190,10 @@ def test_repeats_ask_as_often_as_they_are_wanted_and_share_what_is_there(project
     make_items(project, 2)
     endpoint = make_endpoint(NOWHERE)
     first = make_run(project, endpoint, "reference")
-    runs.plan(first)
+    runs.plan_calls(first)
     answer(first)
     run = make_run(project, endpoint, "reference", samples=3)
-    runs.plan(run)
+    runs.plan_calls(run)
     assert Request.objects.count() == 6
     assert answer(run) == 4
 
@@ -235,7 +237,7 @@ def test_each_axis_is_an_outcome_and_that_of_the_ability_is_the_item_s_own(
     assert set(Call.objects.values_list("axis", flat=True)) == set(
         Outcome.objects.values_list("axis", flat=True)
     )
-    done = watching.progress(run)
+    done = watching.count_progress(run)
     assert (done.items, done.settled) == (2, 2)
 
 
@@ -243,7 +245,9 @@ def test_parameters_of_the_strategy_lie_over_those_of_the_endpoint(project: Proj
     make_items(project, 1)
     endpoint = make_endpoint(NOWHERE, parameters={"temperature": 0.1, "seed": 7})
     version = make_version("reference", parameters={"temperature": 0.9})
-    run = runs.start(project, strategy=version, endpoint=endpoint, options=runs.Options(seed=1))
+    run = runs.start_run(
+        project, strategy=version, endpoint=endpoint, options=runs.RunOptions(seed=1)
+    )
     assert run.pinned["parameters"] == {"temperature": 0.9, "seed": 7}
 
 
@@ -258,7 +262,7 @@ def test_a_task_type_s_own_words_are_pinned_as_metrics(project: Project) -> None
     slugs = [metric.slug for metric in run.asked().metrics]
     assert slugs == ["naturalness", "relatedness", "correctness"]
     pks = list(Request.objects.values_list("pk", flat=True))
-    assert list(rendering.bodies(Run.objects.get(pk=run.pk), pks).values()) == before
+    assert list(rendering.render_bodies(Run.objects.get(pk=run.pk), pks).values()) == before
     assert run.outcomes.get().truth == ""
 
 

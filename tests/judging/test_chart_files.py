@@ -91,25 +91,25 @@ def test_the_command_refuses_what_the_view_does_not_know(judged: Project, tmp_pa
 def test_a_chart_that_cannot_be_made_is_no_fault_of_the_page(
     judged: Project, browser: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files.write, "__defaults__", (0.001,))
+    monkeypatch.setattr(files.render, "__defaults__", (0.001,))
     sent = browser.get(CHART + "svg")
     assert (sent.status_code, sent.headers["Content-Type"]) == (503, "text/plain; charset=utf-8")
     assert "not drawn within" in sent.content.decode()
-    assert pictures._PLACES.acquire(blocking=False)
-    pictures._PLACES.release()
+    assert pictures._CONVERSIONS.acquire(blocking=False)
+    pictures._CONVERSIONS.release()
 
 
 def test_who_comes_while_all_places_are_taken_is_told_to_come_again(
     judged: Project, browser: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pictures, "PATIENCE", 0)
-    assert pictures._PLACES.acquire()
-    assert pictures._PLACES.acquire()
+    monkeypatch.setattr(pictures, "WAIT_SECONDS", 0)
+    assert pictures._CONVERSIONS.acquire()
+    assert pictures._CONVERSIONS.acquire()
     try:
         sent = browser.get(CHART + "svg")
     finally:
-        pictures._PLACES.release()
-        pictures._PLACES.release()
+        pictures._CONVERSIONS.release()
+        pictures._CONVERSIONS.release()
     assert (sent.status_code, sent.headers["Retry-After"]) == (503, "2")
 
 
@@ -121,7 +121,7 @@ def test_the_command_writes_the_same_file(judged: Project, browser: Client, tmp_
     sent = browser.get(CHART + "svg?run=2&measure=undetected")
     assert path.read_bytes() == sent.content
     call_command("chart", "overview", project="fbi", output=tmp_path / "x", format="json")
-    assert json.loads((tmp_path / "x").read_text())["config"] == files.PAPER
+    assert json.loads((tmp_path / "x").read_text())["config"] == files.PRINT_STYLE
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_every_chart_tells_two_evaluators_of_one_strategy_apart(project: Project
         make_replied(project, "explanation-check", flags, **made)
     for place in CHARTS:
         page, view = place.split("/")
-        drawing = pictures.of_query(project, page, QueryDict(f"view={view}"))
+        drawing = pictures.draw_query(project, page, QueryDict(f"view={view}"))
         assert drawing is not None, place
         drawn = json.dumps(drawing.spec, ensure_ascii=False)
         slug, numbers = ("pairwise", (2, 5)) if page == "verdicts" else ("vanilla", (1, 4))

@@ -78,9 +78,9 @@ def test_waiting_for_a_provider_s_pause_neither_spins_nor_says_the_same_twice(
     project: Project, evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     evaluator.script = Script(faults={"rate_limited": "first:1"}, retry_after=1.5)
-    slices, a_slice = [], asking.work_overlapping
+    slices, a_slice = [], asking.run_overlapping_slice
     monkeypatch.setattr(
-        asking, "work_overlapping", lambda *a, **k: slices.append(a) or a_slice(*a, **k)
+        asking, "run_overlapping_slice", lambda *a, **k: slices.append(a) or a_slice(*a, **k)
     )
     name = make_endpoint(evaluator).name
     _, errors = say(

@@ -42,7 +42,7 @@ def ended(project: Project, text: str = '{"score": 5}') -> Run:
     """A finished run over two items, whose replies all say this."""
     make_items(project, 2)
     run = make_run(project, make_endpoint(NOBODY, price_in=Decimal(1), price_out=Decimal(1)))
-    runs.plan(run)
+    runs.plan_calls(run)
     answer(run, text)
     runs.finish_if_done(run)
     run.refresh_from_db()
@@ -66,7 +66,7 @@ def test_a_paused_run_goes_on_and_its_cap_may_be_raised(project: Project) -> Non
         make_endpoint(NOBODY, price_in=Decimal(1), price_out=Decimal(1)),
         cap=Decimal("0.35"),
     )
-    runs.plan(run)
+    runs.plan_calls(run)
     for words, cap in (((), "0.350000"), (("--cap", "2.50"), "2.500000")):
         runs.pause(run, None)
         assert say("resume_run", "1", *words) == "Run 1 of fbi goes on.\n"
@@ -114,7 +114,9 @@ def test_a_canary_is_asked_again_and_the_drift_said(
     strategy = make_strategy()
     endpoint = make_endpoint(evaluator)
     work(
-        canaries.begin(project, strategy=strategy, endpoint=endpoint, options=runs.Options(seed=1))
+        canaries.start_canary(
+            project, strategy=strategy, endpoint=endpoint, options=runs.RunOptions(seed=1)
+        )
     )
     evaluator.script = Script()
     said = say("ask_again", "1", "--wait").splitlines()

@@ -33,7 +33,7 @@ def test_two_runs_differ_over_the_items_that_both_parsed(project: Project) -> No
     # Exact McNemar: 2 x (1 + 8) / 2^8
     assert row["p"] == row["p_holm"] == pytest.approx(18 / 256)
     assert row["low"] < 6 / 11 < row["high"]
-    assert row["shows"] == pytest.approx(paired.SHOWS * row["standard_error"])
+    assert row["shows"] == pytest.approx(paired.DETECTABLE_FACTOR * row["standard_error"])
     assert (row["letters_a"], row["letters_b"]) == ("a", "a")
     assert (by_ability["ability"], by_ability["p"]) == ("factual", row["p"])
     assert (by_ability["p_holm"], by_ability["q"]) == (None, row["p"])

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client
 
-from annotation.memory import memory
+from annotation.memory import process_cache
 from annotation.models import Project
 from judging.models import Outcome, Reply
 from judging.running import runs
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
-    memory.clear()
+    process_cache.clear()
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def asked(project: Project) -> None:
     """A run over three items whose every reply was answered; nothing has a price."""
     make_items(project, 3)
     run = make_run(project, make_endpoint("https://judge.invalid/v1"), TWO_CALLS)
-    runs.plan(run)
+    runs.plan_calls(run)
     answer(run)
 
 

@@ -7,10 +7,10 @@ import pytest
 from django.test import Client
 
 from annotation.leads import grouping
-from annotation.memory import memory
+from annotation.memory import process_cache
 from annotation.models import Item, Mark, Membership, Project
-from judging.views.results.kinds import Page
-from judging.views.results.offered import ANSWER_LENGTH
+from judging.views.results.kinds import ResultPage
+from judging.views.results.offered import ANSWER_LENGTH_TITLE
 from judging.views.results.registry import PAGES
 from tests.annotation.test_agreement import make_label, people_of
 from tests.builders import make_member, make_project
@@ -29,7 +29,7 @@ VIEWS = [(slug, view.slug) for slug in MINE for view in PAGES[slug].views]
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
-    memory.clear()
+    process_cache.clear()
 
 
 @pytest.fixture
@@ -135,11 +135,11 @@ def test_a_field_that_a_list_with_commas_would_not_give_back_is_not_offered(
 @pytest.mark.parametrize(
     "page", [page for page in PAGES.values() if any(v.groups for v in page.views)]
 )
-def test_what_items_have_of_their_own_accord_is_never_taken(page: Page) -> None:
+def test_what_items_have_of_their_own_accord_is_never_taken(page: ResultPage) -> None:
     printed = {
         by for view in page.views for of in view.studies.values() for one in of for by in one.by
     }
-    assert not page.taken & {*grouping.COLUMNS, *ANSWER_LENGTH, *printed}
+    assert not page.taken & {*grouping.GROUPING_COLUMNS, *ANSWER_LENGTH_TITLE, *printed}
 
 
 def test_a_line_of_the_data_set_is_a_group(items: list[Item], browser: Client) -> None:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from judging.prompts.frames import CallSpec, calls
+from judging.prompts.frames import CallSpec, list_calls
 from judging.replies import decisions
 from judging.replies.decisions import CAUSES, Decision
-from judging.replies.outputs import Reading
+from judging.replies.outputs import ParsedReply
 from judging.strategies import Metric, Scale, Step, load_all
 
 PARTS = (
@@ -28,7 +28,7 @@ def framed_call(frame):
 
 
 def decide_scores(frame, said, **changes):
-    return decide(framed(frame, **changes), {framed_call(frame): Reading(said, "strict")})
+    return decide(framed(frame, **changes), {framed_call(frame): ParsedReply(said, "strict")})
 
 
 def decide(strategy, readings):
@@ -46,14 +46,14 @@ def decide(strategy, readings):
     ],
 )
 def test_what_an_evaluator_says_outright_is_the_detail(frame, value, result, detail):
-    decision = decide(framed(frame), {framed_call(frame): Reading(value, "strict")})
+    decision = decide(framed(frame), {framed_call(frame): ParsedReply(value, "strict")})
     assert decision == Decision(result, detail, values={"said": value})
 
 
 @pytest.mark.parametrize("frame", ["detection", "explanation", "rating", "rubric", "matching"])
 @pytest.mark.parametrize("cause", CAUSES)
 def test_a_failure_is_missing_in_every_frame(frame, cause):
-    decision = decide(framed(frame), {framed_call(frame): Reading(None, cause=cause)})
+    decision = decide(framed(frame), {framed_call(frame): ParsedReply(None, cause=cause)})
     assert (decision.result, decision.detail, decision.cause) == ("missing", "", cause)
 
 
@@ -85,24 +85,26 @@ def test_a_metric_that_a_reading_does_not_know_is_missing():
 
 
 def test_of_a_rubric_without_a_reading_every_part_is_missing():
-    decision = decide(framed("rubric"), {framed_call("rubric"): Reading(None, cause="off_scale")})
+    decision = decide(
+        framed("rubric"), {framed_call("rubric"): ParsedReply(None, cause="off_scale")}
+    )
     assert (decision.result, decision.cause) == ("missing", "off_scale")
     assert decision.values["total"] is None
 
 
 def test_matching_has_one_score():
-    decision = decide(framed("matching"), {framed_call("matching"): Reading(0.5, "strict")})
+    decision = decide(framed("matching"), {framed_call("matching"): ParsedReply(0.5, "strict")})
     assert decision == Decision("scored", values={"score": 0.5})
 
 
 def test_of_a_chain_the_last_step_decides():
     step = Step("words", "", "?", "text")
     strategy = replace(framed("rubric"), steps=(step, replace(step, name="score", output="scores")))
-    (first,) = calls(strategy, step=0)
-    (second,) = calls(strategy, step=1)
-    scores = Reading({"class": 2.0, "family": 0.0}, "strict")
-    both = {first: Reading("bird", "strict"), second: scores}
+    (first,) = list_calls(strategy, step=0)
+    (second,) = list_calls(strategy, step=1)
+    scores = ParsedReply({"class": 2.0, "family": 0.0}, "strict")
+    both = {first: ParsedReply("bird", "strict"), second: scores}
     assert decide(strategy, both) == decide(strategy, {second: scores})
     assert decide(strategy, both).values["total"] == 2.0
     with pytest.raises(ValueError, match="not decided yet"):
-        decide(strategy, {first: Reading("bird", "strict")})
+        decide(strategy, {first: ParsedReply("bird", "strict")})

@@ -3,22 +3,22 @@ from dataclasses import replace
 
 import pytest
 
-from judging.prompts.frames import CallSpec, calls
+from judging.prompts.frames import CallSpec, list_calls
 from judging.replies import decisions
 from judging.replies.decisions import CAUSES, Decision
-from judging.replies.outputs import Reading
+from judging.replies.outputs import ParsedReply
 from judging.strategies import Axis, from_definition, load_all
 
-GOLD, PERTURBED = calls(load_all()["vanilla"])
-FIRST, SECOND = calls(load_all()["pairwise"])
+GOLD, PERTURBED = list_calls(load_all()["vanilla"])
+FIRST, SECOND = list_calls(load_all()["pairwise"])
 VERDICTS = ("A", "B", "both good", "both unacceptable")
 
 
 def reading(said):
     """A value as the parser leaves it; for None or a cause a failed reading."""
     if said is None or said in (*CAUSES, "strange"):
-        return Reading(None, cause=said or "unparsable")
-    return Reading(said if isinstance(said, str) else float(said), "strict")
+        return ParsedReply(None, cause=said or "unparsable")
+    return ParsedReply(said if isinstance(said, str) else float(said), "strict")
 
 
 def decide(strategy, readings):
@@ -164,7 +164,7 @@ def test_of_two_causes_the_one_named_first_in_the_list_is_given_in_either_place(
 
 
 def test_whole_numbers_from_elsewhere_decide_like_scores():
-    readings = {GOLD: Reading(9, "strict"), PERTURBED: Reading(8, "strict")}
+    readings = {GOLD: ParsedReply(9, "strict"), PERTURBED: ParsedReply(8, "strict")}
     assert decide(load_all()["vanilla"], readings).detail == "lower"
 
 
@@ -184,7 +184,7 @@ def test_an_item_with_an_open_call_is_not_decided():
 
 def test_an_outcome_is_of_one_axis():
     strategy = replace(load_all()["vanilla"], axes=(Axis("grammar", "Grammar", "?"),))
-    gold, perturbed = calls(strategy, axis="grammar")
+    gold, perturbed = list_calls(strategy, axis="grammar")
     readings = {gold: reading(3), perturbed: reading(2)}
     assert decide(strategy, readings).result == "detected"
     with pytest.raises(ValueError, match="2 axes"):

@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from annotation import queue
 from annotation.models import Account, Item, Label, Membership, Project
-from annotation.submissions import Said
+from annotation.submissions import SubmittedAnswers
 from judging import demo
 from judging.models import Outcome, Run
 
@@ -33,16 +33,16 @@ def make_demo(**options: object) -> str:
 
 def test_a_demo_has_every_category_resolved_and_work_left_to_do() -> None:
     make_demo()
-    progress = queue.progress(Membership.objects.get(alias="annotator"))
+    progress = queue.load_progress(Membership.objects.get(alias="annotator"))
     assert progress.mine == 0
     made = Item.objects.filter(origin="perturber")
     seen = made.filter(slots__isnull=False).count()
-    assert progress.left == EXAMPLES - int(demo.LABELLED * EXAMPLES) + seen
+    assert progress.left == EXAMPLES - int(demo.LABELLED_SHARE * EXAMPLES) + seen
     assert progress.total == EXAMPLES + made.count()
     assert set(Label.objects.values_list("choice", flat=True)) == {
         "valid",
         "score-invariant",
-        *demo.DOUBTS.values(),
+        *demo.DOUBTFUL_CHOICES.values(),
     }
     resolved = Outcome.objects.filter(run__number=1).values_list("category").distinct()
     assert resolved.count() == 23
@@ -72,11 +72,11 @@ def test_a_demo_has_guidelines_under_which_its_labels_were_made() -> None:
 def test_a_demo_is_finished_rightly_though_pages_count_seldom(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("annotation.seldom.LARGE", 0)
-    monkeypatch.setattr("annotation.seldom.A_SECOND", 0.1)
-    project = demo.project_from(Path("examples/items.jsonl"), "demo", "Demo")
-    queue.progress(demo._labeller(project, "ada"))
-    assert demo.label_part(project) == int(demo.LABELLED * project.items.count())
+    monkeypatch.setattr("annotation.seldom.LARGE_PROJECT", 0)
+    monkeypatch.setattr("annotation.seldom.ITEMS_PER_SECOND", 0.1)
+    project = demo.import_project(Path("examples/items.jsonl"), "demo", "Demo")
+    queue.load_progress(demo._get_annotator(project, "ada"))
+    assert demo.label_part(project) == int(demo.LABELLED_SHARE * project.items.count())
     before = Label.objects.count()
     demo.label_part(project)
     assert Label.objects.count() == before
@@ -93,7 +93,7 @@ def test_made_again_a_demo_changes_nothing_and_keeps_what_people_did() -> None:
     member = Membership.objects.get(alias="annotator")
     offer = queue.next_offer(member)
     assert isinstance(offer, queue.Offer)
-    queue.label(member, offer.shown, Said({"choice": "valid"}))
+    queue.store_label(member, offer.shown, SubmittedAnswers({"choice": "valid"}))
     before = Label.objects.count()
     assert make_demo().splitlines()[-7:] == first.splitlines()[-7:]
     assert Label.objects.count() == before
@@ -101,11 +101,11 @@ def test_made_again_a_demo_changes_nothing_and_keeps_what_people_did() -> None:
 
 
 def test_a_demo_that_was_interrupted_is_finished_the_next_time() -> None:
-    project = demo.project_from(Path("examples/items.jsonl"), "demo", "Demo")
-    offer = queue.next_offer(demo._labeller(project, "ada"))
+    project = demo.import_project(Path("examples/items.jsonl"), "demo", "Demo")
+    offer = queue.next_offer(demo._get_annotator(project, "ada"))
     assert isinstance(offer, queue.Offer)
     make_demo()
-    assert Label.objects.count() == int(demo.LABELLED * EXAMPLES)
+    assert Label.objects.count() == int(demo.LABELLED_SHARE * EXAMPLES)
     assert demo.is_made(Project.objects.get(slug="demo"))
 
 

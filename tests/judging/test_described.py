@@ -8,40 +8,42 @@ from judging.strategies import OUTPUT_OF_FRAME, load_all
 
 
 def test_every_frame_has_its_words() -> None:
-    assert described.FRAMES.keys() == OUTPUT_OF_FRAME.keys()
+    assert described.FRAME_DESCRIPTIONS.keys() == OUTPUT_OF_FRAME.keys()
 
 
 @pytest.mark.parametrize("slug", load_all())
 def test_every_strategy_says_what_it_offers_decides_and_reads(slug: str) -> None:
     strategy = load_all()[slug]
-    assert described.offers(strategy)
-    assert all(one.endswith((".", "decide.")) for one in described.decides(strategy))
-    assert described.reads(strategy)
+    assert described.describe_answers(strategy)
+    assert all(one.endswith((".", "decide.")) for one in described.describe_decision(strategy))
+    assert described.describe_parsing(strategy)
 
 
 @pytest.mark.parametrize("slug", load_all())
 def test_a_call_is_found_by_its_name_and_no_two_have_one_title(slug: str) -> None:
     strategy = load_all()[slug]
-    specs = frames.all_calls(strategy)
-    assert [described.named(strategy, described.name(spec)) for spec in specs] == list(specs)
-    assert len({described.title(strategy, spec) for spec in specs}) == len(specs)
+    specs = frames.list_all_calls(strategy)
+    assert [
+        described.find_call(strategy, described.format_call_name(spec)) for spec in specs
+    ] == list(specs)
+    assert len({described.format_call_title(strategy, spec) for spec in specs}) == len(specs)
 
 
 def test_a_call_that_a_strategy_does_not_make_is_none() -> None:
     vanilla = load_all()["vanilla"]
-    assert described.named(vanilla, "pair.1..0") is None
-    assert described.named(vanilla, "") == frames.all_calls(vanilla)[0]
-    assert described.named(load_all()["majority"], "") is None
+    assert described.find_call(vanilla, "pair.1..0") is None
+    assert described.find_call(vanilla, "") == frames.list_all_calls(vanilla)[0]
+    assert described.find_call(load_all()["majority"], "") is None
 
 
 def test_a_call_says_what_it_shows_along_which_axis_and_at_which_step() -> None:
     axis, chain = load_all()["pairwise-axis"], load_all()["score-chain"]
-    second = described.named(axis, "pair.2.hallucination.0")
+    second = described.find_call(axis, "pair.2.hallucination.0")
     assert second is not None
-    said = described.title(axis, second)
+    said = described.format_call_title(axis, second)
     assert said == "Both answers, perturbed first as A, Hallucination"
-    last = frames.all_calls(chain)[-1]
-    assert described.title(chain, last) == "Response, step 3: judge"
+    last = frames.list_all_calls(chain)[-1]
+    assert described.format_call_title(chain, last) == "Response, step 3: judge"
 
 
 @pytest.mark.parametrize(
@@ -54,12 +56,12 @@ def test_a_call_says_what_it_shows_along_which_axis_and_at_which_step() -> None:
     ],
 )
 def test_a_scale_in_words(scale: Scale | None, words: str) -> None:
-    assert described.between(scale) == words
+    assert described.describe_scale(scale) == words
 
 
 def test_votes_and_repeats_say_what_they_count_as() -> None:
-    said = described.decides(load_all()["detect-self-consistency"])
+    said = described.describe_decision(load_all()["detect-self-consistency"])
     assert said[-1] == "Each call is made 5 times, and more than half of all of them decide."
-    assert described.decides(load_all()["vanilla"]) == [
+    assert described.describe_decision(load_all()["vanilla"]) == [
         "Detected if the perturbed answer gets a lower score than the gold answer."
     ]

@@ -36,7 +36,7 @@ def judge(items: Sequence[Item], results: str, strategy: str = "detect-1a", **va
 
 def rows(project: Project, *by: str) -> list[dict[str, Any]]:
     runs = list(Run.objects.in_project(project).for_results())
-    return [row.as_row() for row in detecting.detector(project, runs, by)]
+    return [row.as_row() for row in detecting.tabulate(project, runs, by)]
 
 
 def test_an_item_without_a_verdict_is_no_error_in_recall_and_wrong_in_accuracy(
@@ -134,7 +134,7 @@ def test_an_item_that_is_held_for_something_else_now_is_not_counted(project: Pro
 
 def test_the_table_has_the_columns_of_the_figures(project: Project) -> None:
     judge(make_sets(project), "DDDDUUDD", endpoint=make_endpoint("http://a"))
-    columns = tables.columns("detector", ["task"])
+    columns = tables.list_columns("detector", ["task"])
     assert columns == (
         "run", "endpoint", "strategy", "total", "missing", "task", "n", "invalid", "accuracy",
         "precision", "recall", "f1", "mcc", "reason",

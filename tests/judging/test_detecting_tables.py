@@ -26,7 +26,7 @@ def project() -> Project:
 
 def rows(project: Project, table: str, *by: str) -> list[dict[str, Any]]:
     runs = list(Run.objects.in_project(project).for_results())
-    return list(tables.RESULTS[table].rows(project, runs, by))
+    return list(tables.RESULT_TABLES[table].rows(project, runs, by))
 
 
 def ranges(project: Project, strategy: str) -> dict[str, dict[str, Any]]:
@@ -172,13 +172,13 @@ def test_a_table_has_its_columns_and_asks_the_database_as_often_for_many_runs(
 
     def queries(chosen: list[Run]) -> int:
         with CaptureQueriesContext(connection) as found:
-            for row in tables.RESULTS[table].rows(project, chosen, ["task"]):
-                assert set(row) == set(tables.columns(table, ["task"]))
+            for row in tables.RESULT_TABLES[table].rows(project, chosen, ["task"]):
+                assert set(row) == set(tables.list_columns(table, ["task"]))
         return len(found)
 
     assert queries(runs) == queries(runs[:2]) <= 4
 
 
 def test_a_run_that_judged_no_error_item_has_no_rows(project: Project) -> None:
-    assert detecting.detector(project, [], []) == []
+    assert detecting.tabulate(project, [], []) == []
     assert not rows(project, "detector_ranges")

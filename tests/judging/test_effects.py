@@ -39,12 +39,12 @@ def judge(items: Sequence[Item], results: str, strategy: str, endpoint: Endpoint
 
 def changes(project: Project, *by: str) -> list[dict[str, Any]]:
     runs = list(Run.objects.in_project(project).for_results())
-    return [row.as_row() for row in effects.changes(project, runs, by)]
+    return [row.as_row() for row in effects.tabulate_changes(project, runs, by)]
 
 
 def biases(project: Project, *by: str) -> list[dict[str, Any]]:
     runs = list(Run.objects.in_project(project).for_results())
-    return [row.as_row() for row in effects.biases(project, runs, by)]
+    return [row.as_row() for row in effects.tabulate_bias(project, runs, by)]
 
 
 def test_a_run_is_put_beside_prompt_1a_on_the_items_that_both_judged(
@@ -154,5 +154,5 @@ def test_the_tables_have_the_columns_of_their_rows(
     for slug in ("detect-1a", "detect-1b"):
         judge(items, "DDDDUU", slug, endpoint)
     runs = list(Run.objects.for_results())
-    for row in tables.RESULTS[table].rows(project, runs, ["task"]):
-        assert tuple(row) == tables.columns(table, ["task"])
+    for row in tables.RESULT_TABLES[table].rows(project, runs, ["task"]):
+        assert tuple(row) == tables.list_columns(table, ["task"])

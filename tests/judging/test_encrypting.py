@@ -16,10 +16,10 @@ from django.utils import timezone
 from annotation import seals
 from annotation.models import Event, Job, Membership, Project
 from annotation.uploads import places, reading, receiving
-from formats.writers import FILES
+from formats.writers import FILE_FORMATS
 from judging import exporting, passwords
-from judging.exported import Wish
-from judging.results.tables import EXPORTS
+from judging.exported import ExportRequest
+from judging.results.tables import EXPORT_TABLES
 from tests.builders import TEXTS, Cast, cast, make_item, make_member, make_project
 from tests.judging.builders_judging import api_client
 
@@ -44,9 +44,11 @@ def signed_in(member: Membership) -> Client:
 
 def made(member: Membership, **said: Any) -> Job:
     """An encrypted export as a worker leaves it."""
-    job = exporting.want(member.project, member, Wish("items", **{"form": "jsonl", **said}))
-    exporting.write(job)
-    expires = (timezone.now() + exporting.KEPT).timestamp()
+    job = exporting.enqueue(
+        member.project, member, ExportRequest("items", **{"form": "jsonl", **said})
+    )
+    exporting.write_export(job)
+    expires = (timezone.now() + exporting.RETENTION).timestamp()
     result = {**job.result, "expires": expires, "deleted": False, "bytes": 1}
     job.state, job.result, job.finished_at = Job.State.FINISHED, result, timezone.now()
     job.save()
@@ -67,10 +69,10 @@ def address(project: Project, end: str = "") -> str:
     return f"/api/v1/projects/{project.slug}/exports/{end}"
 
 
-@pytest.mark.parametrize("form", FILES)
+@pytest.mark.parametrize("form", FILE_FORMATS)
 def test_every_format_opens_with_its_password_alone(people: Cast, form: str) -> None:
     job = made(people.lead, form=form, encrypt=True)
-    path, password = exporting.path(job), passwords.of(job.result)
+    path, password = exporting.get_path(job), passwords.derive(job.result)
     assert path.suffix == ".zip"
     files = opened(path, password)
     assert files
@@ -85,7 +87,7 @@ def test_every_format_opens_with_its_password_alone(people: Cast, form: str) -> 
 
 def test_who_asked_sees_the_password_and_nobody_else(people: Cast) -> None:
     job = made(people.lead, encrypt=True)
-    password, other = passwords.of(job.result), make_member(people.project, role="lead")
+    password, other = passwords.derive(job.result), make_member(people.project, role="lead")
     assert (
         f"<code>{password}</code>"
         in signed_in(people.lead).get(page(people.project)).content.decode()
@@ -103,28 +105,28 @@ def test_a_password_is_kept_nowhere_and_forgotten_with_its_file(
     people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = made(people.lead, encrypt=True)
-    password = passwords.of(job.result)
-    exporting._record(job)
+    password = passwords.derive(job.result)
+    exporting._record_event(job)
     kept = [*Job.objects.values_list("result", "message"), *Event.objects.values_list("data")]
     assert password not in str(kept)
-    later = timezone.now() + exporting.KEPT
+    later = timezone.now() + exporting.RETENTION
     monkeypatch.setattr(timezone, "now", lambda: later)
-    assert exporting.work(job.pk)
+    assert exporting.run_job(job.pk)
     job.refresh_from_db()
-    assert passwords.of(job.result) == ""
-    assert passwords.NONCE not in job.result
+    assert passwords.derive(job.result) == ""
+    assert passwords.NONCE_KEY not in job.result
 
 
 def test_passwords_are_long_and_each_is_another(settings: Any) -> None:
-    results = [{passwords.NONCE: passwords.number()} for _ in range(3)]
-    found = {passwords.of(result) for result in results} | {passwords.new()}
+    results = [{passwords.NONCE_KEY: passwords.generate_nonce()} for _ in range(3)]
+    found = {passwords.derive(result) for result in results} | {passwords.generate()}
     assert len(found) == 4
     # 24 letters of 5 bits are 120 bits.
     assert {len(one.replace("-", "")) for one in found} == {24}
-    before = passwords.of(results[0])
-    assert passwords.of(results[0]) == before
+    before = passwords.derive(results[0])
+    assert passwords.derive(results[0]) == before
     settings.SECRET_KEY = "another key of fifty characters and some more still"
-    assert passwords.of(results[0]) != before
+    assert passwords.derive(results[0]) != before
 
 
 def test_what_is_not_encrypted_has_no_password(people: Cast) -> None:
@@ -145,9 +147,9 @@ def test_a_command_shows_the_password_once(people: Cast, tmp_path: Path) -> None
     assert password not in str(event.data)
 
 
-@pytest.mark.parametrize("table", EXPORTS)
+@pytest.mark.parametrize("table", EXPORT_TABLES)
 def test_a_sealed_project_leaves_as_encrypted_files_alone(people: Cast, table: str) -> None:
-    seals.seal(people.project)
+    seals.seal_project(people.project)
     client, body = api_client(people.lead), {"table": table, "format": "csv"}
     answer = client.post(address(people.project), body, content_type="application/json")
     assert (answer.status_code, list(answer.json()["errors"])) == (422, ["encrypt"])
@@ -160,7 +162,7 @@ def test_a_sealed_project_leaves_as_encrypted_files_alone(people: Cast, table: s
 
 
 def test_the_command_is_held_to_it_as_well(people: Cast, tmp_path: Path) -> None:
-    seals.seal(people.project)
+    seals.seal_project(people.project)
     words = {"project": people.project.slug, "format": "csv", "output": tmp_path / "a"}
     with pytest.raises(CommandError, match="Choose to encrypt it"):
         call_command("export", "items", **words)
@@ -168,17 +170,17 @@ def test_the_command_is_held_to_it_as_well(people: Cast, tmp_path: Path) -> None
 
 
 def test_what_waited_when_a_project_was_sealed_is_not_written(people: Cast) -> None:
-    job = exporting.want(people.project, people.lead, Wish("items", "csv"))
-    seals.seal(Project.objects.get(pk=people.project.pk))
+    job = exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
+    seals.seal_project(Project.objects.get(pk=people.project.pk))
     with pytest.raises(CommandError, match="Choose to encrypt it"):
         call_command("make_export", str(job.pk))
-    assert not exporting.path(job).exists()
+    assert not exporting.get_path(job).exists()
 
 
 def test_an_archive_of_results_of_a_sealed_project_has_no_texts(
     people: Cast, tmp_path: Path
 ) -> None:
-    seals.seal(people.project)
+    seals.seal_project(people.project)
     words = {"project": people.project.slug, "output": tmp_path / "a.zip", "verbosity": 0}
     for said in ({"with_texts": True}, {"with_replies": True}):
         with pytest.raises(CommandError, match="Leave texts and replies out"):
@@ -192,7 +194,7 @@ def test_an_archive_of_results_of_a_sealed_project_has_no_texts(
 
 
 def test_only_a_site_admin_takes_the_seal_off(people: Cast) -> None:
-    seals.seal(people.project)
+    seals.seal_project(people.project)
     change = f"/admin/annotation/project/{people.project.pk}/change/"
     admin = Client()
     admin.force_login(people.admin)
@@ -243,17 +245,17 @@ def test_what_is_sent_encrypted_in_the_browser_seals_its_project(
 ) -> None:
     file = SimpleUploadedFile("a.zip", locked(tmp_path / "a.zip").read_bytes())
     now = timezone.now()
-    job = receiving.receive(people.lead, receiving.Sent(file, password="open"), now=now)
+    job = receiving.receive_file(people.lead, receiving.ItemUpload(file, password="open"), now=now)
     job.refresh_from_db()
     for step in (places.CHECK, places.STORE):
         Job.objects.filter(pk=job.pk).update(result={**job.result, "step": step})
-        reading.run(Job.objects.select_related("project__task_type").get(pk=job.pk))
+        reading.run_import(Job.objects.select_related("project__task_type").get(pk=job.pk))
         assert Project.objects.get().sealed == (step == places.STORE)
     assert Event.objects.filter(kind="settings").get().member == people.lead
 
 
 def test_an_encrypted_export_comes_back_as_it_was(people: Cast) -> None:
     job = made(people.lead, encrypt=True)
-    path, other = exporting.path(job), make_project()
-    imported(other, path, password=passwords.of(job.result))
+    path, other = exporting.get_path(job), make_project()
+    imported(other, path, password=passwords.derive(job.result))
     assert [item.key for item in other.items.all()] == ["a"]

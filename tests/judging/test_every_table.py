@@ -45,7 +45,7 @@ OF_NO_RUN = {"categories", "agreement", "compare", "dataset"}
 @pytest.mark.parametrize(("table", "names"), DECIDED.items())
 def test_a_table_has_the_columns_that_were_decided(table: str, names: str) -> None:
     wanted = {*names.split(), *(() if table in OF_NO_RUN else RUNS)}
-    assert wanted <= set(tables.columns(table, ["ability", "category"]))
+    assert wanted <= set(tables.list_columns(table, ["ability", "category"]))
 
 
 @pytest.fixture
@@ -73,10 +73,10 @@ def judged(project: Project) -> Project:
 def test_page_and_api_give_what_the_command_prints(
     judged: Project, browser: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in tables.RESULTS:
+    for name in tables.RESULT_TABLES:
         call_command("results", name, project="fbi", format="json")
         printed = json.loads(capsys.readouterr().out)
-        assert printed["columns"] == list(tables.columns(name, ["ability", "category"]))
+        assert printed["columns"] == list(tables.list_columns(name, ["ability", "category"]))
         assert browser.get(f"/api/v1/projects/fbi/results/{name}/").json() == printed
         assert browser.get(f"/projects/fbi/results/{name}.json").json() == printed
         assert bool(printed["rows"]) or name not in WITH_ROWS, name
@@ -86,7 +86,7 @@ def test_page_and_api_give_what_the_command_prints(
 def test_files_are_what_the_command_prints(
     judged: Project, browser: Client, capsys: pytest.CaptureFixture[str], form: str, suffix: str
 ) -> None:
-    for name in tables.RESULTS:
+    for name in tables.RESULT_TABLES:
         call_command("results", name, project="fbi", format=form)
         sent = browser.get(f"/projects/fbi/results/{name}.{form}")
         assert sent.content.decode().splitlines() == capsys.readouterr().out.splitlines()
@@ -97,5 +97,5 @@ def test_a_row_has_a_value_or_a_dash_for_every_column_and_nothing_besides(judged
     by = ["ability", "category"]
     runs = list(judged.runs.for_results())
     for name in WITH_ROWS:
-        for row in tables.RESULTS[name].rows(judged, runs, by):
-            assert sorted(row) == sorted(tables.columns(name, by)), name
+        for row in tables.RESULT_TABLES[name].rows(judged, runs, by):
+            assert sorted(row) == sorted(tables.list_columns(name, by)), name

@@ -34,7 +34,7 @@ def people(settings: Any, tmp_path: Path) -> Cast:
     settings.VAR_DIR = tmp_path
     made = cast()
     make_item(made.project, "a"), make_item(made.project, "b")
-    freezing.freeze(asking.want(made.project, made.lead, "v1"))
+    freezing.store_contents(asking.enqueue(made.project, made.lead, "v1"))
     make_revision(Item.objects.get(key="a"), {"prompt": "?", "gold": "new", "perturbed": "y"})
     make_resolution(Item.objects.get(key="a"))
     Item.objects.filter(key="b").update(deleted_at=timezone.now())
@@ -60,8 +60,8 @@ def address(people: Cast) -> str:
 
 def written() -> list[dict[str, Any]]:
     job = Job.objects.get(kind=exporting.KIND)
-    assert exporting.write(job) == job.project.jobs.get(pk=job.pk).total
-    return [json.loads(line) for line in exporting.path(job).read_text().splitlines()]
+    assert exporting.write_export(job) == job.project.jobs.get(pk=job.pk).total
+    return [json.loads(line) for line in exporting.get_path(job).read_text().splitlines()]
 
 
 def keys(rows: list[dict[str, Any]]) -> list[tuple[str, int, str | None]]:
@@ -125,7 +125,7 @@ def test_the_command_says_which_snapshot_there_is_not(people: Cast, tmp_path: Pa
 def test_what_no_snapshot_gives_is_refused_with_a_remedy(
     people: Cast, said: dict[str, Any], why: str
 ) -> None:
-    asking.want(people.project, people.lead, "half")
+    asking.enqueue(people.project, people.lead, "half")
     client = api_client(people.lead)
     answer = client.post(address(people), {**ASKED, **said}, content_type="application/json")
     assert answer.status_code == 422

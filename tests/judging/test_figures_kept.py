@@ -21,7 +21,7 @@ from annotation.models import Item, Project, Resolution
 from judging import touches
 from judging.models import Outcome, Run, StoredFigure
 from judging.results import figures, keeping, progress, tables
-from judging.results.figures import Made, Making
+from judging.results.figures import FigureTable, PendingTable
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
 
@@ -33,7 +33,9 @@ TABLES = ("undetected", "scores", "left_out", "sensitivity", "compare", "missing
 def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twelve outcomes are as many as a million, but for tables that are always made at once."""
     monkeypatch.setattr(
-        figures.Asked, "is_small", lambda asked: tables.RESULTS[asked.table].at_once is None
+        figures.TableRequest,
+        "is_small",
+        lambda asked: tables.RESULT_TABLES[asked.table].at_once is None,
     )
 
 
@@ -46,19 +48,19 @@ def judged(project: Project) -> Project:
     return project
 
 
-def made(project: Project, table: str = "undetected") -> Made:
+def made(project: Project, table: str = "undetected") -> FigureTable:
     """What a worker makes of a table that is asked for."""
-    asked = figures.ask(project, table, NOTHING)
-    if isinstance(asked, Making):
-        assert figures.work(asked.figure)
-        asked = figures.ask(project, table, NOTHING)
-    assert isinstance(asked, Made)
+    asked = figures.request_table(project, table, NOTHING)
+    if isinstance(asked, PendingTable):
+        assert figures.run_job(asked.figure)
+        asked = figures.request_table(project, table, NOTHING)
+    assert isinstance(asked, FigureTable)
     return asked
 
 
 def fresh(project: Project, table: str) -> list[dict[str, Any]]:
-    return figures.asked(
-        project, table, figures.chosen(project, NOTHING), ["ability", "category"]
+    return figures.build_request(
+        project, table, figures.select_project_runs(project, NOTHING), ["ability", "category"]
     ).rows()
 
 
@@ -66,16 +68,16 @@ def fresh(project: Project, table: str) -> list[dict[str, Any]]:
 def test_a_table_is_made_once_by_a_worker_and_then_answered_from_what_is_kept(
     judged: Project, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    first = figures.ask(judged, "undetected", NOTHING)
-    assert isinstance(first, Making)
+    first = figures.request_table(judged, "undetected", NOTHING)
+    assert isinstance(first, PendingTable)
     assert first.last is None
-    assert figures.due(timezone.now()) == [first.figure]
-    assert figures.work(first.figure)
-    assert figures.due(timezone.now()) == []
+    assert figures.list_due(timezone.now()) == [first.figure]
+    assert figures.run_job(first.figure)
+    assert figures.list_due(timezone.now()) == []
     # Runs, their sources, what rests on them, changes, the table.
     with django_assert_num_queries(5):
-        kept = figures.ask(judged, "undetected", NOTHING)
-    assert isinstance(kept, Made)
+        kept = figures.request_table(judged, "undetected", NOTHING)
+    assert isinstance(kept, FigureTable)
     assert kept.at
     assert kept.rows == fresh(judged, "undetected")
 
@@ -83,12 +85,16 @@ def test_a_table_is_made_once_by_a_worker_and_then_answered_from_what_is_kept(
 @pytest.mark.django_db
 def test_a_table_without_groups_is_made_once_whatever_is_grouped_beside_it(judged: Project) -> None:
     first = made(judged, "compare")
-    again = figures.ask(judged, "compare", QueryDict("by=category"))
-    assert isinstance(again, Made)
+    again = figures.request_table(judged, "compare", QueryDict("by=category"))
+    assert isinstance(again, FigureTable)
     assert again.at == first.at
-    assert isinstance(figures.ask(judged, "missing", QueryDict("by=category")), Making)
-    assert isinstance(figures.ask(judged, "missing", QueryDict("by=ability")), Making)
-    assert len(figures.due(timezone.now())) == 2
+    assert isinstance(
+        figures.request_table(judged, "missing", QueryDict("by=category")), PendingTable
+    )
+    assert isinstance(
+        figures.request_table(judged, "missing", QueryDict("by=ability")), PendingTable
+    )
+    assert len(figures.list_due(timezone.now())) == 2
 
 
 @pytest.mark.django_db
@@ -99,8 +105,8 @@ def test_while_it_is_made_anew_the_figures_before_the_change_are_there_as_such(
     outcome = Outcome.objects.filter(result="detected").first()
     assert outcome
     outcome.reject("no text")
-    again = figures.ask(judged, "undetected", NOTHING)
-    assert isinstance(again, Making)
+    again = figures.request_table(judged, "undetected", NOTHING)
+    assert isinstance(again, PendingTable)
     assert again.last
     assert again.last.rows == before.rows
     assert made(judged).rows == fresh(judged, "undetected") != before.rows
@@ -110,7 +116,7 @@ def _decide(items: list[Item], chance: random.Random) -> None:
     now = timezone.now()
     value = chance.choice(["valid", "invalid", "score-invariant"])
     item = chance.choice(items)
-    resolving.resolve(item, {"verdict": value}, rule="test", source="adjudicated", now=now)
+    resolving.set_resolution(item, {"verdict": value}, rule="test", source="adjudicated", now=now)
 
 
 def _end(items: list[Item], chance: random.Random) -> None:
@@ -130,7 +136,7 @@ def _take_back(items: list[Item], chance: random.Random) -> None:
 def _revise(items: list[Item], chance: random.Random) -> None:
     item = Item.objects.get(pk=chance.choice(items).pk)
     texts = {**item.revision().texts, "gold": f"Gold {chance.random()}"}
-    revising.revise(item, texts, author=None, note="", now=timezone.now())
+    revising.add_revision(item, texts, author=None, note="", now=timezone.now())
 
 
 def _delete(items: list[Item], chance: random.Random) -> None:
@@ -181,8 +187,8 @@ def test_after_any_changes_what_is_kept_equals_what_is_made_now(judged: Project,
             step(items, chance)
         for table in chance.sample(TABLES, 3):
             now = fresh(judged, table)
-            asked = figures.ask(judged, table, NOTHING)
-            assert isinstance(asked, Making) or asked.rows == now, (step.__name__, table)
+            asked = figures.request_table(judged, table, NOTHING)
+            assert isinstance(asked, PendingTable) or asked.rows == now, (step.__name__, table)
             assert made(judged, table).rows == now
 
 
@@ -194,26 +200,26 @@ def test_labelling_and_what_the_queue_notes_leave_kept_figures_of_runs_alone(
     made(judged, "dataset")
     make_items(judged, 3)
     judged.items.update(first_reply_at=timezone.now())
-    assert isinstance(figures.ask(judged, "undetected", NOTHING), Made)
-    assert isinstance(figures.ask(judged, "dataset", NOTHING), Making)
+    assert isinstance(figures.request_table(judged, "undetected", NOTHING), FigureTable)
+    assert isinstance(figures.request_table(judged, "dataset", NOTHING), PendingTable)
 
 
 @pytest.mark.django_db
 def test_a_change_while_figures_are_made_belongs_to_the_next_ones(
     judged: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = figures.ask(judged, "undetected", NOTHING)
-    assert isinstance(asked, Making)
-    rows = figures.Asked.rows
+    asked = figures.request_table(judged, "undetected", NOTHING)
+    assert isinstance(asked, PendingTable)
+    rows = figures.TableRequest.rows
 
-    def slow(self: figures.Asked) -> list[dict[str, Any]]:
+    def slow(self: figures.TableRequest) -> list[dict[str, Any]]:
         found = rows(self)
         _judge(list(judged.items.all()[:1]), random.Random(1))
         return found
 
-    monkeypatch.setattr(figures.Asked, "rows", slow)
-    assert figures.work(asked.figure)
-    assert isinstance(figures.ask(judged, "undetected", NOTHING), Making)
+    monkeypatch.setattr(figures.TableRequest, "rows", slow)
+    assert figures.run_job(asked.figure)
+    assert isinstance(figures.request_table(judged, "undetected", NOTHING), PendingTable)
 
 
 @pytest.mark.django_db
@@ -221,48 +227,48 @@ def test_other_code_makes_all_figures_anew(
     judged: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made(judged)
-    monkeypatch.setattr("judging.results.states.code", lambda: "another release")
-    assert isinstance(figures.ask(judged, "undetected", NOTHING), Making)
+    monkeypatch.setattr("judging.results.states.code_digest", lambda: "another release")
+    assert isinstance(figures.request_table(judged, "undetected", NOTHING), PendingTable)
 
 
 @pytest.mark.django_db
 def test_a_figure_in_the_hands_of_a_worker_is_left_to_it_until_it_is_gone(
     judged: Project,
 ) -> None:
-    asked = figures.ask(judged, "undetected", NOTHING)
-    assert isinstance(asked, Making)
+    asked = figures.request_table(judged, "undetected", NOTHING)
+    assert isinstance(asked, PendingTable)
     now = timezone.now()
     StoredFigure.objects.get().hold("counting outcomes", 1, 2, until=now + keeping.LEASE)
-    assert not figures.work(asked.figure)
-    again = figures.ask(judged, "undetected", NOTHING)
-    assert isinstance(again, Making)
+    assert not figures.run_job(asked.figure)
+    again = figures.request_table(judged, "undetected", NOTHING)
+    assert isinstance(again, PendingTable)
     assert (again.step, again.done, again.total) == ("counting outcomes", 1, 2)
-    assert figures.due(now + keeping.LEASE + timedelta(seconds=1)) == [asked.figure]
+    assert figures.list_due(now + keeping.LEASE + timedelta(seconds=1)) == [asked.figure]
 
 
 @pytest.mark.django_db
 def test_what_fails_is_said_and_tried_again_later(
     judged: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = figures.ask(judged, "undetected", NOTHING)
-    assert isinstance(asked, Making)
+    asked = figures.request_table(judged, "undetected", NOTHING)
+    assert isinstance(asked, PendingTable)
     with monkeypatch.context() as broken:
-        broken.setattr(figures.Asked, "rows", lambda self: 1 / 0)
-        assert not figures.work(asked.figure)
-    failed = figures.ask(judged, "undetected", NOTHING)
-    assert isinstance(failed, Making)
+        broken.setattr(figures.TableRequest, "rows", lambda self: 1 / 0)
+        assert not figures.run_job(asked.figure)
+    failed = figures.request_table(judged, "undetected", NOTHING)
+    assert isinstance(failed, PendingTable)
     assert failed.failure == "ZeroDivisionError: division by zero"
-    assert figures.due(timezone.now()) == []
+    assert figures.list_due(timezone.now()) == []
     StoredFigure.objects.update(held_until=timezone.now())
-    figures.ask(judged, "undetected", NOTHING)
-    assert figures.due(timezone.now()) == [asked.figure]
+    figures.request_table(judged, "undetected", NOTHING)
+    assert figures.list_due(timezone.now()) == [asked.figure]
 
 
 @pytest.mark.django_db
 def test_of_many_tables_those_made_last_are_kept(
     judged: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "KEPT", 2)
+    monkeypatch.setattr(keeping, "MOST_TABLES", 2)
     for table in ("undetected", "scores", "cost"):
         made(judged, table)
     assert set(StoredFigure.objects.values_list("table", flat=True)) == {"scores", "cost"}
@@ -289,7 +295,7 @@ def test_the_api_says_how_far_figures_are_and_the_command_waits_for_them(
 @pytest.mark.django_db
 def test_whoever_makes_figures_tells_how_far_they_are(judged: Project) -> None:
     told: list[tuple[str, int, int]] = []
-    with progress.heard(lambda *said: told.append(said)):
+    with progress.with_progress_callback(lambda *said: told.append(said)):
         fresh(judged, "sensitivity")
     assert ("reading outcomes", 1, 2) in told
     assert told[-1] == ("drawing clusters", 2, 2)
@@ -300,11 +306,11 @@ def test_triggers_that_are_gone_come_back_and_then_everything_counts_as_changed(
     judged: Project,
 ) -> None:
     made(judged)
-    touches.put()
-    assert isinstance(figures.ask(judged, "undetected", NOTHING), Made)
-    touches.take_away()
-    touches.put()
-    assert isinstance(figures.ask(judged, "undetected", NOTHING), Making)
+    touches.install_triggers()
+    assert isinstance(figures.request_table(judged, "undetected", NOTHING), FigureTable)
+    touches.drop_triggers()
+    touches.install_triggers()
+    assert isinstance(figures.request_table(judged, "undetected", NOTHING), PendingTable)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -312,15 +318,15 @@ def test_what_is_rolled_back_counts_for_nothing_and_the_rest_of_its_transaction_
     project: Project,
 ) -> None:
     (item,) = make_items(project, 1)
-    subject = touches.of_project(project.pk)
-    before = touches.counts([subject])
+    subject = touches.project_subject(project.pk)
+    before = touches.load_counts([subject])
     with transaction.atomic():
         point = transaction.savepoint()
         Item.objects.filter(pk=item.pk).update(category="one")
         transaction.savepoint_rollback(point)
-        assert touches.counts([subject]) == before
+        assert touches.load_counts([subject]) == before
         Item.objects.filter(pk=item.pk).update(category="two")
-    assert touches.counts([subject])[subject] == before[subject] + 1
+    assert touches.load_counts([subject])[subject] == before[subject] + 1
 
 
 @pytest.mark.django_db(transaction=True)
@@ -328,11 +334,11 @@ def test_rows_that_one_statement_adds_count_for_every_project_that_they_are_of(
     project: Project,
 ) -> None:
     other = importing.create_project("other")
-    subjects = [touches.of_project(each.pk) for each in (project, other)]
-    before = touches.counts(subjects)
+    subjects = [touches.project_subject(each.pk) for each in (project, other)]
+    before = touches.load_counts(subjects)
     added = [Item(project=each, key=f"new {each.pk}", position=9) for each in (project, other)]
     Item.objects.bulk_create(added)
-    after = touches.counts(subjects)
+    after = touches.load_counts(subjects)
     assert [after[one] - before.get(one, 0) for one in subjects] == [1, 1]
 
 
@@ -347,8 +353,8 @@ def second() -> Iterator[Any]:
 @pytest.mark.django_db(transaction=True)
 def test_writers_at_once_do_not_wait_for_each_other(project: Project, second: Any) -> None:
     one, two = make_items(project, 2)
-    subject = touches.of_project(project.pk)
-    before = touches.counts([subject])[subject]
+    subject = touches.project_subject(project.pk)
+    before = touches.load_counts([subject])[subject]
     change = "UPDATE annotation_item SET category = 'other' WHERE id = %s"
     with transaction.atomic():
         Item.objects.filter(pk=one.pk).update(category="other")
@@ -356,7 +362,7 @@ def test_writers_at_once_do_not_wait_for_each_other(project: Project, second: An
             cursor.execute("SET lock_timeout = '1s'")
             cursor.execute(change, [two.pk])
         # The other has committed, this one has not.
-    assert touches.counts([subject])[subject] == before + 2
+    assert touches.load_counts([subject])[subject] == before + 2
 
 
 @pytest.mark.django_db

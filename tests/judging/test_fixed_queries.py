@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.memory import memory
+from annotation.memory import process_cache
 from annotation.models import Project
 from judging.models import Run
 from judging.results import figures, tables
@@ -114,17 +114,19 @@ def site(tmp_path_factory: pytest.TempPathFactory, module_db: None) -> Client:
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> None:
-    memory.clear()
+    process_cache.clear()
 
 
-@pytest.mark.parametrize("table", tables.RESULTS)
+@pytest.mark.parametrize("table", tables.RESULT_TABLES)
 def test_a_table_asks_as_often_for_many_runs_and_items(site: Client, table: str) -> None:
     counts = []
     for size in (FEW, MANY):
         slug = f"{PROJECTS.get(table, 'fbi')}-{size}"
         project = Project.objects.get(slug=slug)
         by = ["ability", "category"] if slug.startswith("fbi") else ["task"]
-        asked = figures.asked(project, table, chosen(slug, STRATEGIES.get(table, "vanilla")), by)
+        asked = figures.build_request(
+            project, table, chosen(slug, STRATEGIES.get(table, "vanilla")), by
+        )
         with CaptureQueriesContext(connection) as found:
             assert asked.rows()
         counts.append(len(found))
@@ -137,10 +139,10 @@ def test_a_page_asks_as_often_for_many_runs_and_items(
 ) -> None:
     """The first time, when workers are to make the tables, and the second time."""
 
-    def is_small(asked: figures.Asked) -> bool:
-        return tables.RESULTS[asked.table].at_once is None
+    def is_small(asked: figures.TableRequest) -> bool:
+        return tables.RESULT_TABLES[asked.table].at_once is None
 
-    monkeypatch.setattr(figures.Asked, "is_small", is_small)
+    monkeypatch.setattr(figures.TableRequest, "is_small", is_small)
     paths = []
     for size in (FEW, MANY):
         slug = f"{OTHERWISE.get(page, 'fbi')}-{size}"
@@ -149,8 +151,8 @@ def test_a_page_asks_as_often_for_many_runs_and_items(
         paths.append(f"/projects/{slug}/results/{page}/?view={view}{named}")
     few, many = paths
     assert looks(site, many) == looks(site, few)
-    for figure in figures.due(timezone.now()):
-        assert figures.work(figure)
+    for figure in figures.list_due(timezone.now()):
+        assert figures.run_job(figure)
     assert looks(site, many, "<tbody") == looks(site, few, "<tbody")
 
 

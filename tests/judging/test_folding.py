@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.replies import folding
-from judging.replies.decisions import Decision, fold
-from judging.replies.folding import panel, repeats, votes
+from judging.replies.decisions import Decision, combine
+from judging.replies.folding import combine_panel, combine_repeats, combine_votes
 from judging.strategies import load_all
 
 ERROR = Decision("detected", "error", values={"said": "error"})
@@ -51,7 +51,7 @@ def said(decision):
     ],
 )
 def test_repeats_are_a_share_of_those_parsed(parts, expected):
-    assert said(repeats(parts)) == expected
+    assert said(combine_repeats(parts)) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,10 +70,10 @@ def test_repeats_are_a_share_of_those_parsed(parts, expected):
     ],
 )
 def test_votes_count_all_members_the_missing_ones_too(parts, expected):
-    assert said(votes(parts)) == expected
+    assert said(combine_votes(parts)) == expected
 
 
-@pytest.mark.parametrize("folded", [repeats, votes, panel])
+@pytest.mark.parametrize("folded", [combine_repeats, combine_votes, combine_panel])
 def test_where_nobody_said_anything_the_item_is_missing(folded):
     decision = folded([LOST, REFUSED, LOST])
     assert (decision.result, decision.cause, decision.share) == ("missing", "refused", None)
@@ -84,12 +84,12 @@ def test_where_nobody_said_anything_the_item_is_missing(folded):
 
 def test_the_detail_is_the_most_frequent_on_the_winning_side():
     parts = [single(9, 9), single(8, 9), single(9, 9), single(9, 8)]
-    assert said(repeats(parts)) == ("undetected", "equal", 0.25)
+    assert said(combine_repeats(parts)) == ("undetected", "equal", 0.25)
 
 
 def test_numbers_of_repeats_are_means_over_those_parsed():
     # gold (9 + 8) / 2, perturbed (8 + 9) / 2
-    values = repeats([single(9, 8), single(8, 9), LOST]).values
+    values = combine_repeats([single(9, 8), single(8, 9), LOST]).values
     assert (values["gold"], values["perturbed"]) == (8.5, 8.5)
     assert [part["result"] for part in values["parts"]] == ["detected", "undetected", "missing"]
     assert values["parts"][0]["values"] == {"gold": 9, "perturbed": 8}
@@ -98,14 +98,18 @@ def test_numbers_of_repeats_are_means_over_those_parsed():
 def test_a_mean_panel_averages_first_and_compares_then():
     # gold (9 + 9 + 5) / 3 = 23/3 against (8 + 9 + 7) / 3 = 24/3: higher, though one detects
     parts = [single(9, 8), single(9, 9), single(5, 7)]
-    assert said(panel(parts)) == ("undetected", "higher", 1 / 3)
+    assert said(combine_panel(parts)) == ("undetected", "higher", 1 / 3)
     # (9 + 9 + 5) / 3 against (4 + 9 + 6) / 3: lower, though only one of three detects
-    assert said(panel([single(9, 4), single(9, 9), single(5, 6)])) == ("detected", "lower", 1 / 3)
+    assert said(combine_panel([single(9, 4), single(9, 9), single(5, 6)])) == (
+        "detected",
+        "lower",
+        1 / 3,
+    )
 
 
 def test_means_that_are_equal_but_for_rounding_are_equal():
     # 0.1 + 0.2 against 0.3 + 0.0
-    assert panel([single(0.1, 0.3), single(0.2, 0.0)]).detail == "equal"
+    assert combine_panel([single(0.1, 0.3), single(0.2, 0.0)]).detail == "equal"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +124,7 @@ def test_means_that_are_equal_but_for_rounding_are_equal():
     ],
 )
 def test_a_panel_against_a_reference_is_held_against_the_top(scores, detail):
-    decision = panel([against_gold(score) for score in scores], REFERENCE)
+    decision = combine_panel([against_gold(score) for score in scores], REFERENCE)
     assert decision.detail == detail
     assert decision.result == ("undetected" if detail == "top" else "detected")
 
@@ -128,16 +132,16 @@ def test_a_panel_against_a_reference_is_held_against_the_top(scores, detail):
 @pytest.mark.parametrize("parts", [[ERROR, NONE], [against_gold(9), against_gold(10)]])
 def test_there_is_no_mean_of_verdicts_nor_of_scores_without_a_top(parts):
     with pytest.raises(ValueError, match="take a majority"):
-        panel(parts)
+        combine_panel(parts)
 
 
 @pytest.mark.parametrize(
     "folded, a, b",
     [
         # of 1, 1, 3: mean 5/3, median 1; of 0, 2, 3: mean 5/3, median 2
-        (repeats, 5 / 3, 5 / 3),
-        (panel, 5 / 3, 5 / 3),
-        (votes, 1, 2),
+        (combine_repeats, 5 / 3, 5 / 3),
+        (combine_panel, 5 / 3, 5 / 3),
+        (combine_votes, 1, 2),
     ],
 )
 def test_metrics_are_folded_each_by_itself_and_summed_then(folded, a, b):
@@ -149,7 +153,7 @@ def test_metrics_are_folded_each_by_itself_and_summed_then(folded, a, b):
 
 
 def test_a_metric_is_folded_over_those_who_gave_it():
-    decision = panel([scored(a=1, b=None), scored(a=2, b=3), LOST])
+    decision = combine_panel([scored(a=1, b=None), scored(a=2, b=3), LOST])
     assert decision.values["a"] == 1.5
     assert decision.values["b"] == 3
     assert decision.values["total"] == 4.5
@@ -157,7 +161,7 @@ def test_a_metric_is_folded_over_those_who_gave_it():
 
 
 def test_a_metric_that_nobody_gave_is_missing_with_its_cause():
-    decision = votes([scored(a=1, b=None), scored(a=2, b=None), LOST])
+    decision = combine_votes([scored(a=1, b=None), scored(a=2, b=None), LOST])
     assert decision.values["b"] is None
     assert decision.values["total"] is None
     assert decision.values["missing"] == {"b": "off_scale"}
@@ -165,17 +169,17 @@ def test_a_metric_that_nobody_gave_is_missing_with_its_cause():
 
 def test_what_else_an_outcome_keeps_is_no_metric():
     stored = replace(scored(a=1), values=scored(a=1).values | {"stored": {"a": 2}, "flag": True})
-    assert votes([stored]).values.keys() == {"a", "total", "parts"}
+    assert combine_votes([stored]).values.keys() == {"a", "total", "parts"}
 
 
 def test_a_derived_run_folds_by_its_strategy():
     majority = replace(PANEL, fold="majority")
     parts = [single(9, 4), single(9, 9), single(5, 6)]
-    assert fold(majority, parts).result == "undetected"
-    assert fold(PANEL, parts).result == "detected"
-    assert fold(PANEL, [against_gold(9), against_gold(10)], source=REFERENCE).detail == "top-1"
+    assert combine(majority, parts).result == "undetected"
+    assert combine(PANEL, parts).result == "detected"
+    assert combine(PANEL, [against_gold(9), against_gold(10)], source=REFERENCE).detail == "top-1"
     with pytest.raises(ValueError, match="no outcome"):
-        fold(majority, [])
+        combine(majority, [])
 
 
 PARTS = st.lists(st.sampled_from([ERROR, NONE, LOST, REFUSED]), min_size=1, max_size=9)
@@ -184,20 +188,22 @@ PARTS = st.lists(st.sampled_from([ERROR, NONE, LOST, REFUSED]), min_size=1, max_
 @given(PARTS, st.randoms())
 def test_the_order_of_members_changes_nothing_but_their_list(parts, random):
     shuffled = random.sample(parts, len(parts))
-    for folded in (repeats, votes):
+    for folded in (combine_repeats, combine_votes):
         one, two = folded(parts), folded(shuffled)
         assert (said(one), one.cause) == (said(two), two.cause)
 
 
 @given(PARTS)
 def test_a_vote_detects_less_often_than_repeats_and_the_same_if_none_is_missing(parts):
-    assert not (votes(parts).result == "detected" and repeats(parts).result != "detected")
+    assert not (
+        combine_votes(parts).result == "detected" and combine_repeats(parts).result != "detected"
+    )
     if not {LOST.result} & {part.result for part in parts}:
-        assert said(votes(parts)) == said(repeats(parts))
+        assert said(combine_votes(parts)) == said(combine_repeats(parts))
 
 
 def test_one_member_alone_keeps_what_it_said():
     for part in (ERROR, NONE, single(9, 8)):
-        for folded in (folding.repeats, folding.votes):
+        for folded in (folding.combine_repeats, folding.combine_votes):
             assert folded([part]).result == part.result
             assert folded([part]).detail == part.detail

@@ -27,21 +27,23 @@ def endpoint() -> Endpoint:
 
 
 def test_the_run_asks_the_requests_that_were_foreseen(project: Project, endpoint: Endpoint) -> None:
-    said = {"strategy": selecting.strategy_version("pairwise"), "endpoint": endpoint}
-    said |= {"options": runs.Options(seed=8, limit=4)}
-    foreseen = foreseeing.foresee(project, **said)
-    runs.plan(runs.start(project, **said))
+    said = {"strategy": selecting.get_strategy_version("pairwise"), "endpoint": endpoint}
+    said |= {"options": runs.RunOptions(seed=8, limit=4)}
+    foreseen = foreseeing.estimate_run(project, **said)
+    runs.plan_calls(runs.start_run(project, **said))
     assert (foreseen.items, foreseen.calls) == (4, 8)
     assert foreseen.requests == foreseen.to_ask == Request.objects.count()
 
 
 def test_what_is_answered_already_is_not_asked_again(project: Project, endpoint: Endpoint) -> None:
-    strategy = selecting.strategy_version("reference")
-    run = runs.start(project, strategy=strategy, endpoint=endpoint, options=runs.Options(seed=1))
-    runs.plan(run)
+    strategy = selecting.get_strategy_version("reference")
+    run = runs.start_run(
+        project, strategy=strategy, endpoint=endpoint, options=runs.RunOptions(seed=1)
+    )
+    runs.plan_calls(run)
     answer(run, number=2)
-    foreseen = foreseeing.foresee(
-        project, strategy=strategy, endpoint=endpoint, options=runs.Options(seed=1)
+    foreseen = foreseeing.estimate_run(
+        project, strategy=strategy, endpoint=endpoint, options=runs.RunOptions(seed=1)
     )
     assert (foreseen.requests, foreseen.stored, foreseen.to_ask) == (6, 2, 4)
 
@@ -49,14 +51,16 @@ def test_what_is_answered_already_is_not_asked_again(project: Project, endpoint:
 def test_what_is_answered_already_is_decided_as_soon_as_it_is_planned(
     project: Project, endpoint: Endpoint
 ) -> None:
-    strategy = selecting.strategy_version("reference")
+    strategy = selecting.get_strategy_version("reference")
     first, again = (
-        runs.start(project, strategy=strategy, endpoint=endpoint, options=runs.Options(seed=seed))
+        runs.start_run(
+            project, strategy=strategy, endpoint=endpoint, options=runs.RunOptions(seed=seed)
+        )
         for seed in (1, 2)
     )
-    runs.plan(first)
+    runs.plan_calls(first)
     answer(first, number=2)
-    runs.plan(again)
+    runs.plan_calls(again)
     answered = again.outcomes.filter(calls__request__state="answered").distinct()
     assert set(again.outcomes.settled()) == set(answered)
     assert answered.exists()
@@ -65,15 +69,17 @@ def test_what_is_answered_already_is_decided_as_soon_as_it_is_planned(
 def test_the_cost_is_that_of_what_is_still_to_be_asked(
     project: Project, endpoint: Endpoint
 ) -> None:
-    strategy = selecting.strategy_version("reference")
-    before = foreseeing.foresee(
-        project, strategy=strategy, endpoint=endpoint, options=runs.Options(seed=1)
+    strategy = selecting.get_strategy_version("reference")
+    before = foreseeing.estimate_run(
+        project, strategy=strategy, endpoint=endpoint, options=runs.RunOptions(seed=1)
     )
-    run = runs.start(project, strategy=strategy, endpoint=endpoint, options=runs.Options(seed=1))
-    runs.plan(run)
+    run = runs.start_run(
+        project, strategy=strategy, endpoint=endpoint, options=runs.RunOptions(seed=1)
+    )
+    runs.plan_calls(run)
     answer(run)
-    after = foreseeing.foresee(
-        project, strategy=strategy, endpoint=endpoint, options=runs.Options(seed=1)
+    after = foreseeing.estimate_run(
+        project, strategy=strategy, endpoint=endpoint, options=runs.RunOptions(seed=1)
     )
     # Six prompts of some 1,400 bytes, 3 bytes a token, 3 a million tokens.
     assert before.cost
@@ -83,16 +89,16 @@ def test_the_cost_is_that_of_what_is_still_to_be_asked(
 
 def test_without_prices_no_cost_is_named(project: Project) -> None:
     endpoint = make_endpoint("http://127.0.0.1:9/v1")
-    strategy = selecting.strategy_version("reference")
-    found = foreseeing.foresee(
-        project, strategy=strategy, endpoint=endpoint, options=runs.Options(seed=1)
+    strategy = selecting.get_strategy_version("reference")
+    found = foreseeing.estimate_run(
+        project, strategy=strategy, endpoint=endpoint, options=runs.RunOptions(seed=1)
     )
     assert found.cost is None
 
 
 def test_what_cannot_be_asked_is_refused_before_it_is_counted(project: Project) -> None:
-    strategy = selecting.strategy_version("pairwise")
+    strategy = selecting.get_strategy_version("pairwise")
     with pytest.raises(runs.Refused):
-        foreseeing.foresee(
-            project, strategy=strategy, endpoint=make_baseline(), options=runs.Options(seed=1)
+        foreseeing.estimate_run(
+            project, strategy=strategy, endpoint=make_baseline(), options=runs.RunOptions(seed=1)
         )

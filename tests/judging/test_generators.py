@@ -67,7 +67,7 @@ def test_a_reply_that_makes_nothing_is_counted_by_its_cause(
 ) -> None:
     make_items(project, 1)
     run = make_run(project, make_endpoint(NOBODY), "generate-entity")
-    runs.plan(run)
+    runs.plan_calls(run)
     assert answer(run, text, finish=finish) == 1
     assert results(run) == {cause: 1}
     assert run.outcomes.get().values == {"made": 0, "missing": {cause: 1}}
@@ -115,12 +115,12 @@ def test_of_several_replies_the_one_of_use_makes_the_item(
     [item] = make_items(project, 1)
     item.revisions.update(texts={"prompt": "What?", "gold": GOLD, "perturbed": GOLD[:-1]})
     run = make_run(project, make_endpoint(NOBODY), "generate-entity", samples=2)
-    runs.plan(run)
+    runs.plan_calls(run)
     answer(run, json.dumps(PARTS | {"perturbed": GOLD.replace(" ", "\n")}), 1)
     answer(run, json.dumps(PARTS))
     assert run.outcomes.get().values == {"made": 1, "missing": {"echoed": 1}}
     other = make_run(project, make_endpoint(NOBODY), "generate-entity")
-    runs.plan(other)
+    runs.plan_calls(other)
     answer(other, json.dumps(PARTS | {"perturbed": GOLD}))
     page = browser.get(f"/projects/fbi/runs/{other.number}/items/{item.key}/").content.decode()
     assert "Missing because: echoed, the reply gives back what it was made from" in page
@@ -141,7 +141,7 @@ def test_a_category_is_made_where_its_ability_is_and_once_a_question(project: Pr
     assert invariant.outcomes.count() == 3
     with pytest.raises(Refused, match="of another ability than the category"):
         make_run(project, make_endpoint(NOBODY), "generate-grammar")
-    assert not selecting.takes(project, "gold", made[0])
+    assert not selecting.accepts_item(project, "gold", made[0])
 
 
 @pytest.mark.django_db
@@ -152,8 +152,8 @@ def test_what_has_no_such_text_cannot_be_started_from(project: Project) -> None:
     with pytest.raises(Refused, match="No item of this project has the text 'gold'"):
         make_run(project, make_endpoint(NOBODY), "generate-entity")
     assert make_run(project, make_endpoint(NOBODY), "generate-gold").outcomes.count() == 2
-    assert selecting.first(project, "gold") is None
-    assert selecting.first(project, "prompt") == items[0].pk
+    assert selecting.find_first_item(project, "gold") is None
+    assert selecting.find_first_item(project, "prompt") == items[0].pk
 
 
 @pytest.mark.django_db
@@ -163,7 +163,7 @@ def test_an_input_of_study_001_is_answered_as_it_is(project: Project) -> None:
     other.revisions.update(texts={"response": "No."})
     run = make_run(project, make_endpoint(NOBODY), "generate-response")
     assert [outcome.item for outcome in run.outcomes.all()] == [one]
-    shown = previewing.preview(project, make_strategy("generate-response"), item=one)
+    shown = previewing.build_preview(project, make_strategy("generate-response"), item=one)
     assert shown.prompt
     assert (shown.prompt.system, shown.prompt.user) == ("", "Is this so?\n\nIt is.")
 
@@ -174,7 +174,7 @@ def test_figures_are_never_made_of_generators(project: Project, browser: Client)
     generator = make_run(project, make_endpoint(NOBODY), "generate-entity")
     judge = make_run(project, make_endpoint(NOBODY))
     page = browser.get("/projects/fbi/results/overview/")
-    assert figures.chosen(project, page.wsgi_request.GET) == [judge]
+    assert figures.select_project_runs(project, page.wsgi_request.GET) == [judge]
     assert browser.get(f"/projects/fbi/results/overview/?run={generator.number}").status_code == 404
     assert list(Run.objects.in_project(project).judging()) == [judge]
     listed = browser.get("/projects/fbi/runs/").content.decode()
@@ -185,7 +185,7 @@ def test_figures_are_never_made_of_generators(project: Project, browser: Client)
 @pytest.mark.django_db
 def test_what_a_generator_is_sent_can_be_read_before(project: Project, browser: Client) -> None:
     [item] = make_items(project, 1)
-    shown = previewing.preview(project, make_strategy("generate-entity"), item=item)
+    shown = previewing.build_preview(project, make_strategy("generate-entity"), item=item)
     assert (shown.problem, shown.notes) == ("", ())
     assert shown.prompt
     assert "1 spiders have 8 legs." in shown.prompt.user

@@ -14,7 +14,7 @@ from annotation.models import Project
 from judging import providers
 from judging.calling import rendering
 from judging.models import Call, Request, Run
-from judging.prompts.frames import Prompt
+from judging.prompts.frames import RenderedPrompt
 from judging.running import canaries, runs
 from tests.builders import make_project
 from tests.judging.builders_judging import (
@@ -53,7 +53,9 @@ def identity(
     pinned = {"address": "https://evaluator.example/v1", **WAYS[way]}
     pinned |= {"model": model, "parameters": dict(parameters or {})}
     run = Run(pinned=pinned)
-    return rendering.digest_of(run, providers.body_of(pinned, Prompt("", text)))
+    return rendering.compute_request_digest(
+        run, providers.build_body(pinned, RenderedPrompt("", text))
+    )
 
 
 def changed(text: str, at: int, letter: str) -> str:
@@ -131,7 +133,7 @@ def test_what_one_run_asked_no_other_run_asks_again(
     elsewhere = make_project()
     make_items(elsewhere, ITEMS)
     work(make_run(elsewhere, first.endpoint, TWO_CALLS))
-    work(runs.clone(first, None, as_pinned=True))
+    work(runs.clone_run(first, None, as_pinned=True))
     assert asked(evaluator) == {1: 2 * ITEMS}
     assert {run.state for run in Run.objects.all()} == {Run.State.FINISHED}
     assert Call.objects.count() == 5 * 2 * ITEMS
@@ -158,8 +160,8 @@ def test_repeats_ask_for_what_is_lacking_and_each_asking_of_a_canary_for_all_of_
     work(make_run(project, endpoint, ONE_CALL, samples=2))
     assert sum(asked(evaluator).values()) == 3 * ITEMS
     strategy = make_strategy(ONE_CALL)
-    canary = work(canaries.begin(project, strategy=strategy, endpoint=endpoint))
-    work(canaries.ask_again(canary))
+    canary = work(canaries.start_canary(project, strategy=strategy, endpoint=endpoint))
+    work(canaries.repeat_canary(canary))
     assert asked(evaluator) == {1: ITEMS, 2: ITEMS, 3: ITEMS, 4: ITEMS, 5: ITEMS}
 
 
@@ -171,7 +173,7 @@ def test_one_request_serves_all_items_of_the_published_data_that_share_their_gol
     call_command("import_items", archive, project="fbi", create=True, accept=True, verbosity=0)
     endpoint = make_endpoint("https://evaluator.example/v1")
     run = make_run(Project.objects.get(slug="fbi"), endpoint, TWO_CALLS)
-    runs.plan(run)
+    runs.plan_calls(run)
     gold = run.calls.filter(role="gold")
     assert gold.count() == 2400
     assert gold.values("request").distinct().count() == 760

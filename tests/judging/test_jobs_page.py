@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 from annotation.models import Event, Job
 from annotation.uploads import places
 from judging import exporting, working
-from judging.exporting import Wish
+from judging.exporting import ExportRequest
 from judging.models import Run
 from judging.providers.errors import Rejected
 from judging.running import runs
@@ -50,15 +50,15 @@ def make_import(people: Cast, step: str, **values: Any) -> Job:
     return make_job(people, "import", result=told | values.pop("result", {}), **values)
 
 
-def entries(people: Cast, name: str) -> list[working.Entry]:
+def entries(people: Cast, name: str) -> list[working.JobListEntry]:
     member = getattr(people, name)
-    return working.shown(list(working.listed(member)), member)
+    return working.build_entries(list(working.list_visible(member)), member)
 
 
 def test_jobs_and_runs_stand_in_one_list_the_last_first(people: Cast) -> None:
     first = make_import(people, places.STORE)
     run = make_run(people.project)
-    last = exporting.want(people.project, people.lead, Wish("items", "csv"))
+    last = exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
     now = timezone.now()
     Job.objects.filter(pk=first.pk).update(created_at=now - timedelta(hours=2))
     Run.objects.filter(pk=run.pk).update(created_at=now - timedelta(hours=1))
@@ -80,8 +80,8 @@ def test_a_researcher_sees_runs_and_exports_of_results_alone(people: Cast) -> No
     make_import(people, places.STORE)
     make_job(people, "freeze-results")
     make_job(people, "something-new")
-    exporting.want(people.project, people.lead, Wish("labels", "csv"))
-    exporting.want(people.project, people.lead, Wish("outcomes", "csv"))
+    exporting.enqueue(people.project, people.lead, ExportRequest("labels", "csv"))
+    exporting.enqueue(people.project, people.lead, ExportRequest("outcomes", "csv"))
     make_run(people.project)
     seen = {one.title: one.of for one in entries(people, "researcher")}
     assert (sorted(seen), seen["Export"]) == (["Export", "Run"], "outcomes, csv")
@@ -89,16 +89,16 @@ def test_a_researcher_sees_runs_and_exports_of_results_alone(people: Cast) -> No
 
 
 def test_a_job_of_another_project_is_neither_seen_nor_steered(people: Cast) -> None:
-    export = exporting.want(people.project, people.lead, Wish("items", "csv"))
+    export = exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
     Job.objects.filter(pk=export.pk).update(result=export.result | {"number": 7})
     other = make_member(make_project(), role="lead")
-    assert working.called(people.lead, "export", 7)
-    assert working.called(other, "export", 7) is None
-    assert list(working.listed(other)) == []
+    assert working.find_job(people.lead, "export", 7)
+    assert working.find_job(other, "export", 7) is None
+    assert list(working.list_visible(other)) == []
 
 
 def test_who_may_cancels_and_the_line_says_who_did(people: Cast) -> None:
-    job = exporting.want(people.project, people.lead, Wish("items", "csv"))
+    job = exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
     answer = browser(people, "lead").post(address(people, "export/1/cancel/"), follow=True)
     job.refresh_from_db()
     assert job.state == "cancelled"
@@ -106,7 +106,7 @@ def test_who_may_cancels_and_the_line_says_who_did(people: Cast) -> None:
 
 
 def test_who_does_not_see_a_job_cannot_steer_it(people: Cast) -> None:
-    job = exporting.want(people.project, people.lead, Wish("items", "csv"))
+    job = exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
     answer = browser(people, "researcher").post(address(people, "export/1/cancel/"), follow=True)
     job.refresh_from_db()
     assert job.state == "waiting"
@@ -114,7 +114,7 @@ def test_who_does_not_see_a_job_cannot_steer_it(people: Cast) -> None:
 
 
 def test_what_failed_is_done_again_from_its_start_and_that_is_on_record(people: Cast) -> None:
-    job = exporting.want(people.project, people.lead, Wish("items", "csv"))
+    job = exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
     Job.objects.filter(pk=job.pk).update(
         state="failed",
         finished_at=timezone.now(),
@@ -126,14 +126,14 @@ def test_what_failed_is_done_again_from_its_start_and_that_is_on_record(people: 
     job.refresh_from_db()
     assert (job.state, job.message, job.done, job.finished_at) == ("waiting", "", 0, None)
     assert "until" not in job.result
-    assert job.pk in exporting.due(timezone.now())
-    assert Event.objects.filter(kind=working.AGAIN, subject="export 1").count() == 1
+    assert job.pk in exporting.list_due(timezone.now())
+    assert Event.objects.filter(kind=working.RERUN_EVENT, subject="export 1").count() == 1
 
 
 @pytest.mark.parametrize("state", ["waiting", "running", "finished"])
 def test_what_did_not_fail_is_not_done_again(people: Cast, state: str) -> None:
     job = make_job(people, "freeze-results", state=state)
-    assert not working.again(job, people.lead)
+    assert not working.rerun_job(job, people.lead)
     assert not entries(people, "lead")[0].can_again
     job.refresh_from_db()
     assert job.state == state
@@ -142,8 +142,8 @@ def test_what_did_not_fail_is_not_done_again(people: Cast, state: str) -> None:
 def test_an_import_whose_file_is_gone_cannot_be_done_again(people: Cast) -> None:
     there = make_import(people, places.STORE, state="failed")
     gone = make_import(people, places.STORE, state="failed", result={"deleted": True})
-    assert not working.again(gone, people.lead)
-    assert working.again(there, people.lead)
+    assert not working.rerun_job(gone, people.lead)
+    assert working.rerun_job(there, people.lead)
 
 
 def test_an_import_that_waits_for_a_person_says_so_and_keeps_no_page_busy(people: Cast) -> None:
@@ -170,14 +170,14 @@ def test_a_kind_that_nobody_named_is_for_leads_and_can_be_cancelled(people: Cast
     job = make_job(people, "something-new")
     [entry] = entries(people, "lead")
     assert (entry.title, entry.can_cancel) == ("Something new", True)
-    assert working.cancel(job, people.lead)
+    assert working.cancel_job(job, people.lead)
 
 
 def ended(people: Cast, *, failed: bool) -> Run:
     """A run over one item, which is missing: its request failed, or its reply was cut off."""
     endpoint = make_endpoint("http://127.0.0.1:9/v1")
     run = make_run(people.project, endpoint, while_labelling=True)
-    runs.plan(run)
+    runs.plan_calls(run)
     if failed:
         fail(run, Rejected("no"))
     else:
@@ -208,7 +208,7 @@ def test_what_another_run_s_retry_mended_is_taken_over_and_not_called_asked_agai
 ) -> None:
     run = ended(people, failed=True)
     other = make_run(people.project, run.endpoint, while_labelling=True)
-    runs.plan(other)
+    runs.plan_calls(other)
     answer(other)
     runs.finish_if_done(other)
     found = {one.number: one.can_again for one in entries(people, "lead")}

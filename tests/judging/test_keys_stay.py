@@ -34,7 +34,7 @@ def said_by(*command: str) -> str:
 def every_figure(project: str) -> str:
     """All tables of `results`; some have nothing to say of such a run, and say so."""
     said = []
-    for table in tables.RESULTS:
+    for table in tables.RESULT_TABLES:
         try:
             said.append(said_by("results", table, "--project", project))
         except CommandError as error:
@@ -44,7 +44,7 @@ def every_figure(project: str) -> str:
 
 def every_export(project: str, folder: Path) -> str:
     """All exports in every format, as bytes read as text."""
-    for table in tables.EXPORTS:
+    for table in tables.EXPORT_TABLES:
         for form in WRITERS:
             place = {"output": folder / f"{table}.{form}", "format": form}
             call_command("export", table, project=project, stderr=io.StringIO(), **place)
@@ -115,7 +115,7 @@ def test_a_name_that_leads_inside_when_it_is_called_gets_no_key(
     settings.EVALUATOR_HOSTS = []
     monkeypatch.setenv("OUR_API_KEY", KEY)
     monkeypatch.setattr(addresses, "DefaultResolver", lambda: Names(*[[place]] * 100))
-    address = addresses.check(evaluator.address.replace("127.0.0.1", "api.example.com"))
+    address = addresses.check_address(evaluator.address.replace("127.0.0.1", "api.example.com"))
     people = cast()
     make_items(people.project, 2)
     endpoint = make_endpoint(address, key_variable="OUR_API_KEY")

@@ -12,10 +12,10 @@ from annotation.models import Project
 from judging import clock
 from judging.calling import rendering
 from judging.engine import leasing, storing
-from judging.engine.leasing import LEASE
-from judging.engine.storing import Result
+from judging.engine.leasing import LEASE_DURATION
+from judging.engine.storing import CallResult
 from judging.models import Endpoint, Outcome, Reply, Request, Run
-from judging.providers.errors import Rejected, ServerTrouble, Unauthorised
+from judging.providers.errors import Rejected, ServerError, Unauthorised
 from judging.running import runs
 from tests.builders import make_project
 from tests.judging.builders_judging import (
@@ -47,7 +47,7 @@ def run(project: Project) -> Run:
 
 def planned(project: Project, **values: object) -> Run:
     run = make_run(project, values.pop("endpoint", None) or make_endpoint(NOWHERE), **values)
-    runs.plan(run)
+    runs.plan_calls(run)
     return run
 
 
@@ -60,16 +60,16 @@ class _Elsewhere(set[str]):
 
 @pytest.fixture(autouse=True)
 def nobody_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leasing, "_here", set())
+    monkeypatch.setattr(leasing, "_local_holders", set())
 
 
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leasing, "_here", _Elsewhere())
+    monkeypatch.setattr(leasing, "_local_holders", _Elsewhere())
 
 
 def due(now: datetime | None = None) -> list[int]:
-    return leasing.due_endpoints(now or timezone.now())
+    return leasing.find_due_endpoints(now or timezone.now())
 
 
 def states() -> Counter[str]:
@@ -80,15 +80,15 @@ def states() -> Counter[str]:
 def test_one_worker_at_a_time_may_ask_where_limits_are_kept_in_memory(settings: Any) -> None:
     settings.REDIS_URL = ""
     now = timezone.now()
-    assert leasing.attend(7, "a", now)
-    assert not leasing.attend(7, "b", now + LEASE - SOON)
-    assert leasing.attend(8, "b", now)
-    assert leasing.renew(7, "a", now + LEASE - SOON)
-    assert not leasing.attend(7, "b", now + LEASE)
-    assert leasing.attend(7, "b", now + 2 * LEASE)
-    assert not leasing.renew(7, "a", now + 2 * LEASE)
-    leasing.leave(7, "b", now + 2 * LEASE)
-    assert leasing.attend(7, "a", now + 2 * LEASE)
+    assert leasing.acquire_endpoint(7, "a", now)
+    assert not leasing.acquire_endpoint(7, "b", now + LEASE_DURATION - SOON)
+    assert leasing.acquire_endpoint(8, "b", now)
+    assert leasing.renew_leases(7, "a", now + LEASE_DURATION - SOON)
+    assert not leasing.acquire_endpoint(7, "b", now + LEASE_DURATION)
+    assert leasing.acquire_endpoint(7, "b", now + 2 * LEASE_DURATION)
+    assert not leasing.renew_leases(7, "a", now + 2 * LEASE_DURATION)
+    leasing.release_endpoint(7, "b", now + 2 * LEASE_DURATION)
+    assert leasing.acquire_endpoint(7, "a", now + 2 * LEASE_DURATION)
 
 
 def test_the_next_slice_begins_beside_one_that_waits_for_calls_in_its_process_alone(
@@ -99,23 +99,23 @@ def test_the_next_slice_begins_beside_one_that_waits_for_calls_in_its_process_al
 
     def other_process_may_ask() -> bool:
         with monkeypatch.context() as patch:
-            patch.setattr(leasing, "_here", set())
-            patch.setattr(leasing, "_ending", {})
-            return leasing.attend(7, "other", now + LEASE - SOON)
+            patch.setattr(leasing, "_local_holders", set())
+            patch.setattr(leasing, "_ending_slices", {})
+            return leasing.acquire_endpoint(7, "other", now + LEASE_DURATION - SOON)
 
-    assert leasing.attend(7, "first", now)
-    assert not leasing.attend(7, "second", now)
-    leasing.hand_over(7, "first")
+    assert leasing.acquire_endpoint(7, "first", now)
+    assert not leasing.acquire_endpoint(7, "second", now)
+    leasing.hand_over_endpoint(7, "first")
     assert leasing.is_ending(7)
     assert not other_process_may_ask()
-    assert leasing.attend(7, "second", now)
+    assert leasing.acquire_endpoint(7, "second", now)
     # Both keep what they hold; a third has to wait for the second.
-    assert leasing.renew(7, "first", now)
-    assert leasing.renew(7, "second", now)
-    assert not leasing.attend(7, "third", now)
-    leasing.leave(7, "second", now)
+    assert leasing.renew_leases(7, "first", now)
+    assert leasing.renew_leases(7, "second", now)
+    assert not leasing.acquire_endpoint(7, "third", now)
+    leasing.release_endpoint(7, "second", now)
     assert not other_process_may_ask()
-    leasing.leave(7, "first", now)
+    leasing.release_endpoint(7, "first", now)
     assert not leasing.is_ending(7)
     assert other_process_may_ask()
 
@@ -124,12 +124,12 @@ def test_what_is_held_here_is_not_taken_by_a_clock_that_jumped(run: Run, setting
     settings.REDIS_URL = ""
     now = timezone.now()
     later = now + timedelta(hours=1)
-    assert leasing.attend(run.endpoint_id, "a", now)
+    assert leasing.acquire_endpoint(run.endpoint_id, "a", now)
     mine = {one.request_id for one in take(run, 2, "a", now=now)}
-    assert not leasing.attend(run.endpoint_id, "b", later)
+    assert not leasing.acquire_endpoint(run.endpoint_id, "b", later)
     assert not mine & {one.request_id for one in take(run, 10, "b", now=later)}
-    leasing.leave(run.endpoint_id, "a", later)
-    assert leasing.attend(run.endpoint_id, "b", later)
+    leasing.release_endpoint(run.endpoint_id, "a", later)
+    assert leasing.acquire_endpoint(run.endpoint_id, "b", later)
 
 
 @pytest.mark.usefixtures("elsewhere")
@@ -139,12 +139,12 @@ def test_what_a_dead_worker_held_by_a_clock_that_was_ahead_is_free_at_once(
     settings.REDIS_URL = ""
     now = timezone.now()
     ahead = now + timedelta(hours=1)
-    assert leasing.attend(run.endpoint_id, "a", ahead)
-    assert leasing.take_planning(run.endpoint_id, "a", ahead)
+    assert leasing.acquire_endpoint(run.endpoint_id, "a", ahead)
+    assert leasing.acquire_planning(run.endpoint_id, "a", ahead)
     held = {one.request_id for one in take(run, 2, "a", now=ahead)}
     assert due(now) == [run.endpoint_id]
-    assert leasing.attend(run.endpoint_id, "b", now)
-    assert leasing.take_planning(run.endpoint_id, "b", now)
+    assert leasing.acquire_endpoint(run.endpoint_id, "b", now)
+    assert leasing.acquire_planning(run.endpoint_id, "b", now)
     assert held < {one.request_id for one in take(run, 10, "b", now=now)}
 
 
@@ -154,23 +154,23 @@ def test_each_worker_may_ask_where_redis_keeps_the_limits_and_one_alone_plans(
 ) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     now = timezone.now()
-    assert leasing.attend(7, "a", now)
-    assert leasing.attend(7, "b", now)
-    assert leasing.renew(7, "a", now)
-    assert leasing.take_planning(7, "a", now)
-    assert not leasing.take_planning(7, "b", now + LEASE - SOON)
-    assert leasing.renew(7, "a", now + LEASE - SOON, planning=True)
-    assert leasing.take_planning(7, "b", now + 2 * LEASE)
-    assert not leasing.renew(7, "a", now + 2 * LEASE, planning=True)
+    assert leasing.acquire_endpoint(7, "a", now)
+    assert leasing.acquire_endpoint(7, "b", now)
+    assert leasing.renew_leases(7, "a", now)
+    assert leasing.acquire_planning(7, "a", now)
+    assert not leasing.acquire_planning(7, "b", now + LEASE_DURATION - SOON)
+    assert leasing.renew_leases(7, "a", now + LEASE_DURATION - SOON, planning=True)
+    assert leasing.acquire_planning(7, "b", now + 2 * LEASE_DURATION)
+    assert not leasing.renew_leases(7, "a", now + 2 * LEASE_DURATION, planning=True)
 
 
 def test_renewing_keeps_the_holder_s_leases_and_no_others(run: Run) -> None:
     now = timezone.now()
-    leasing.attend(run.endpoint_id, "worker", now)
+    leasing.acquire_endpoint(run.endpoint_id, "worker", now)
     take(run, 2, "worker")
     take(run, 1, "other")
-    leasing.renew(run.endpoint_id, "worker", now + 2 * LEASE)
-    late = Request.objects.filter(leased_until=now + 3 * LEASE)
+    leasing.renew_leases(run.endpoint_id, "worker", now + 2 * LEASE_DURATION)
+    late = Request.objects.filter(leased_until=now + 3 * LEASE_DURATION)
     assert set(late.values_list("leased_by", flat=True)) == {"worker"}
     assert late.count() == 2
 
@@ -179,15 +179,15 @@ def test_an_endpoint_is_due_while_a_run_of_it_has_something_to_do(project: Proje
     make_items(project, 2)
     run = make_run(project, make_endpoint(NOWHERE))
     assert due() == [run.endpoint_id]  # to be planned
-    runs.plan(run)
+    runs.plan_calls(run)
     assert due() == [run.endpoint_id]  # to be asked
     take(run)
     assert due() == []
-    assert due(timezone.now() + LEASE) == [run.endpoint_id]  # the worker died
+    assert due(timezone.now() + LEASE_DURATION) == [run.endpoint_id]  # the worker died
 
 
 def test_an_endpoint_is_not_due_before_the_next_try(run: Run) -> None:
-    fail(run, ServerTrouble("wait", retry_after=60))
+    fail(run, ServerError("wait", retry_after=60))
     assert due() == []
     assert due(timezone.now() + timedelta(seconds=61)) == [run.endpoint_id]
 
@@ -225,7 +225,7 @@ def test_a_run_that_is_paused_is_not_due(run: Run) -> None:
 def test_what_a_dead_worker_held_is_freed_though_its_run_was_cancelled(run: Run) -> None:
     take(run)
     runs.cancel(run, None)
-    later = timezone.now() + LEASE
+    later = timezone.now() + LEASE_DURATION
     assert due(later) == [run.endpoint_id]
     assert take(run, now=later) == []
     assert states() == {"waiting": 6}
@@ -243,13 +243,13 @@ def test_runs_of_an_endpoint_share_what_is_leased(project: Project) -> None:
     endpoint = make_endpoint(NOWHERE)
     first = planned(project, endpoint=endpoint)
     second = planned(project, endpoint=endpoint, strategy="vanilla")
-    batch = leasing.lease(endpoint, "worker", 10, timezone.now())
+    batch = leasing.lease_requests(endpoint, "worker", 10, timezone.now())
     assert batch.runs == {first.pk, second.pk}
     assert Counter(one.run_id for one in batch.leased) == {first.pk: 5, second.pk: 5}
 
 
 def test_a_lease_of_none_says_which_runs_go_on(run: Run) -> None:
-    assert leasing.lease(run.endpoint, "worker", 0, timezone.now()) == leasing.Batch(
+    assert leasing.lease_requests(run.endpoint, "worker", 0, timezone.now()) == leasing.LeasedBatch(
         frozenset({run.pk}), []
     )
 
@@ -297,7 +297,7 @@ def test_two_workers_never_lease_the_same_request(project: Project) -> None:
 def test_a_prompt_that_can_no_longer_be_made_pauses_the_run(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rendering, "body_of", lambda *parts: b"{}")
+    monkeypatch.setattr(rendering, "render_body", lambda *parts: b"{}")
     assert take(run) == []
     run.refresh_from_db()
     assert run.state == Run.State.PAUSED
@@ -308,7 +308,7 @@ def test_a_prompt_that_can_no_longer_be_made_pauses_the_run(
 def test_a_request_that_failed_while_its_prompt_was_made_is_not_asked_before_its_next_try(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepare = leasing._prepared
+    prepare = leasing._render_requests
 
     def slowly(*parts: Any) -> Any:
         prepared = prepare(*parts)
@@ -316,37 +316,41 @@ def test_a_request_that_failed_while_its_prompt_was_made_is_not_asked_before_its
         Request.objects.filter(pk=prepared[0].request_id).update(next_try=later)
         return prepared
 
-    monkeypatch.setattr(leasing, "_prepared", slowly)
+    monkeypatch.setattr(leasing, "_render_requests", slowly)
     assert len(take(run)) == 5
     assert states() == {"leased": 5, "waiting": 1}
 
 
 def test_the_same_results_stored_twice_change_nothing(run: Run) -> None:
     leased = take(run)
-    found = [Result(one, make_answer()) for one in leased[:3]]
-    found += [Result(one, error=Rejected("no")) for one in leased[3:]]
+    found = [CallResult(one, make_answer()) for one in leased[:3]]
+    found += [CallResult(one, error=Rejected("no")) for one in leased[3:]]
     for _ in range(2):
-        storing.store(run.endpoint, "worker", found)
-        storing.decide(found)
+        storing.store_results(run.endpoint, "worker", found)
+        storing.decide_outcomes(found)
     assert Reply.objects.count() == 3
     assert set(Request.objects.values_list("state", "attempts")) == {("answered", 1), ("failed", 1)}
     assert results(run) == {"detected": 3, "rejected": 3}
 
 
 def test_an_answer_that_comes_after_its_lease_ran_out_counts_if_it_is_the_first(run: Run) -> None:
-    leased, later = take(run, holder="slow"), timezone.now() + LEASE
+    leased, later = take(run, holder="slow"), timezone.now() + LEASE_DURATION
     again = take(run, holder="quick", now=later)
     assert {one.request_id for one in again} == {one.request_id for one in leased}
-    storing.store(run.endpoint, "slow", [Result(leased[0], make_answer("first"))])
-    storing.store(run.endpoint, "quick", [Result(one, make_answer("second")) for one in again])
+    storing.store_results(run.endpoint, "slow", [CallResult(leased[0], make_answer("first"))])
+    storing.store_results(
+        run.endpoint, "quick", [CallResult(one, make_answer("second")) for one in again]
+    )
     assert Counter(Reply.objects.values_list("text", flat=True)) == {"first": 1, "second": 5}
     assert states() == {"answered": 6}
 
 
 def test_a_failure_that_comes_after_its_lease_ran_out_is_not_counted(run: Run) -> None:
     leased = take(run, holder="slow")
-    take(run, holder="quick", now=timezone.now() + LEASE)
-    storing.store(run.endpoint, "slow", [Result(one, error=Rejected("no")) for one in leased])
+    take(run, holder="quick", now=timezone.now() + LEASE_DURATION)
+    storing.store_results(
+        run.endpoint, "slow", [CallResult(one, error=Rejected("no")) for one in leased]
+    )
     assert set(Request.objects.values_list("state", "leased_by")) == {("leased", "quick")}
 
 
@@ -355,7 +359,7 @@ def test_what_was_not_asked_or_needs_a_person_is_given_back_unused(
     run: Run, error: Unauthorised | None
 ) -> None:
     leased = take(run)
-    storing.store(run.endpoint, "worker", [Result(one, error=error) for one in leased])
+    storing.store_results(run.endpoint, "worker", [CallResult(one, error=error) for one in leased])
     assert set(Request.objects.values_list("state", "attempts")) == {("waiting", 0)}
     assert len(take(run)) == 6
 
@@ -366,7 +370,7 @@ def test_halting_pauses_every_running_run_of_the_endpoint(project: Project) -> N
     first = planned(project, endpoint=endpoint)
     second = planned(project, endpoint=endpoint, strategy="vanilla")
     other = planned(project)
-    leasing.halt(endpoint, "No more\0money.")
+    leasing.pause_endpoint_runs(endpoint, "No more\0money.")
     for run in (first, second, other):
         run.refresh_from_db()
     assert (first.state, second.state, other.state) == ("paused", "paused", "running")
@@ -386,9 +390,9 @@ def test_a_new_run_is_planned_also_while_its_provider_wants_no_calls(
     run: Run, project: Project
 ) -> None:
     Endpoint.objects.update(paused_until=timezone.now() + timedelta(hours=1))
-    assert leasing.due_endpoints(timezone.now()) == []
+    assert leasing.find_due_endpoints(timezone.now()) == []
     make_run(project, run.endpoint)
-    assert leasing.due_endpoints(timezone.now()) == [run.endpoint_id]
+    assert leasing.find_due_endpoints(timezone.now()) == [run.endpoint_id]
 
 
 def test_due_endpoints_are_found_by_one_query(

@@ -28,19 +28,19 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 NOBODY = "http://127.0.0.1:1/v1"
 # The kinds that are done by a program of its own, and what a job of each asks for.
 KINDS: dict[str, tuple[Callable[..., bool], dict[str, Any]]] = {
-    exporting.KIND: (exporting.work, {}),
-    archives.KIND: (archives.work, {"runs": [], "texts": False, "replies": False}),
-    snapshots.KIND: (snapshots.work, {}),
-    imports.KIND: (imports.work, {"step": "store", "expires": 1e12}),
-    generations.KIND: (generations.work, {}),
-    bringing.KIND: (bringing.work, {}),
+    exporting.KIND: (exporting.run_job, {}),
+    archives.KIND: (archives.run_job, {"runs": [], "texts": False, "replies": False}),
+    snapshots.JOB_KIND: (snapshots.run_job, {}),
+    imports.JOB_KIND: (imports.run_job, {"step": "store", "expires": 1e12}),
+    generations.JOB_KIND: (generations.run_job, {}),
+    bringing.KIND: (bringing.run_job, {}),
 }
 
 
 def waits(job: Job) -> bool:
     """Whether a worker may take the job now; asked by a connection that is not the lost one."""
     connection.close()
-    return Job.objects.filter(jobs.free(timezone.now()), pk=job.pk).exists()
+    return Job.objects.filter(jobs.free_jobs_filter(timezone.now()), pk=job.pk).exists()
 
 
 def cut_once() -> Callable[[], bool]:
@@ -64,9 +64,9 @@ def project() -> Project:
 def test_a_job_is_given_back_at_once(
     project: Project, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(jobs, "manage", lambda *words: ["/bin/sh", "-c", "exec sleep 600"])
+    monkeypatch.setattr(jobs, "manage_command", lambda *words: ["/bin/sh", "-c", "exec sleep 600"])
     work, asked = KINDS[kind]
-    job = jobs.want(project, None, kind, **asked)
+    job = jobs.enqueue(project, None, kind, **asked)
     with pytest.raises(OperationalError):
         work(job.pk, stopped=cut_once())
     assert waits(job)
@@ -75,24 +75,24 @@ def test_a_job_is_given_back_at_once(
 def test_a_change_of_settings_is_given_back_at_once_where_it_was(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def in_line(*_: Any, **__: Any) -> Iterator[assigning.Step]:
+    def in_line(*_: Any, **__: Any) -> Iterator[assigning.ResizeStep]:
         cut()
-        yield assigning.Step(Project.objects.count(), 1)
+        yield assigning.ResizeStep(Project.objects.count(), 1)
 
-    monkeypatch.setattr(assigning, "in_line", in_line)
-    job = Job.objects.create(project=project, kind=settings.IN_LINE, result={"after": 7})
+    monkeypatch.setattr(assigning, "resize_items", in_line)
+    job = Job.objects.create(project=project, kind=settings.RESIZE_JOB, result={"after": 7})
     with pytest.raises(OperationalError):
-        settings.work(job.pk)
+        settings.run_job(job.pk)
     assert waits(job)
     assert Job.objects.get().result["after"] == 7
 
 
 def test_a_job_that_another_worker_has_by_now_is_left_to_it(project: Project) -> None:
-    job = jobs.want(project, None, exporting.KIND)
+    job = jobs.enqueue(project, None, exporting.KIND)
 
     def lose() -> None:
-        with jobs.taken(job.pk, exporting.KIND):
-            assert jobs.take(job.pk, exporting.KIND, now=timezone.now() + jobs.LEASE)
+        with jobs.hold_lease(job.pk, exporting.KIND):
+            assert jobs.take_lease(job.pk, exporting.KIND, now=timezone.now() + jobs.LEASE_TIME)
             cut()
             Job.objects.count()
 
@@ -102,24 +102,24 @@ def test_a_job_that_another_worker_has_by_now_is_left_to_it(project: Project) ->
 
 
 def test_another_error_lets_a_job_rest_until_its_lease_is_over(project: Project) -> None:
-    job = jobs.want(project, None, exporting.KIND)
-    with pytest.raises(OperationalError), jobs.taken(job.pk, exporting.KIND):
+    job = jobs.enqueue(project, None, exporting.KIND)
+    with pytest.raises(OperationalError), jobs.hold_lease(job.pk, exporting.KIND):
         raise OperationalError("disk full")
     assert not waits(job)
 
 
 def test_a_table_of_figures_is_given_back_at_once(project: Project) -> None:
-    wish = keeping.Wish(project, "undetected", (), ())
-    figure = keeping.want(wish, timezone.now())
+    wish = keeping.CacheKey(project, "undetected", (), ())
+    figure = keeping.enqueue(wish, timezone.now())
 
-    def make(wish: keeping.Wish) -> tuple[str, list[dict[str, Any]]]:
+    def make(wish: keeping.CacheKey) -> tuple[str, list[dict[str, Any]]]:
         cut()
         return "state", [{"n": Project.objects.count()}]
 
     with pytest.raises(OperationalError):
-        keeping.work(figure.pk, make)
+        keeping.run_job(figure.pk, make)
     connection.close()
-    assert keeping.due(timezone.now()) == [figure.pk]
+    assert keeping.list_due(timezone.now()) == [figure.pk]
     assert StoredFigure.objects.get().failure == ""
 
 
@@ -133,12 +133,12 @@ def test_an_endpoint_and_its_planning_are_given_back_at_once(
         cut()
         Project.objects.count()
 
-    monkeypatch.setattr(runs, "plan", plan)
+    monkeypatch.setattr(runs, "plan_calls", plan)
     with pytest.raises(OperationalError):
-        asking.work(run.endpoint_id)
+        asking.run_slice(run.endpoint_id)
     connection.close()
-    assert leasing.attend(run.endpoint_id, "other", clock.now())
-    assert leasing.take_planning(run.endpoint_id, "other", clock.now())
+    assert leasing.acquire_endpoint(run.endpoint_id, "other", clock.now())
+    assert leasing.acquire_planning(run.endpoint_id, "other", clock.now())
 
 
 def test_a_database_that_is_away_for_a_while_is_tried_again(
@@ -153,7 +153,7 @@ def test_a_database_that_is_away_for_a_while_is_tried_again(
             connection.settings_dict["PORT"] = port
 
     monkeypatch.setattr(writing, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=sleep))
-    writing.afresh(lambda: make_project("later"), patience=60)
+    writing.retry_with_new_connection(lambda: make_project("later"), patience=60)
     assert len(tries) == 3
     assert Project.objects.get().slug == "later"
 
@@ -165,5 +165,5 @@ def test_a_worker_that_is_to_stop_does_not_wait_for_a_database(
     monkeypatch.setitem(connection.settings_dict, "PORT", "1")
     monkeypatch.setattr(writing, "time", SimpleNamespace(monotonic=lambda: 0.0))
     with pytest.raises(OperationalError):
-        writing.afresh(Project.objects.count, patience=60, stopped=lambda: True)
+        writing.retry_with_new_connection(Project.objects.count, patience=60, stopped=lambda: True)
     connection.settings_dict["PORT"] = port

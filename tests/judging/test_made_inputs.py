@@ -24,13 +24,13 @@ def run() -> Run:
     seed = make_item(seeds, "one", category="", fields={"gold_generator": "generate-gold v1"})
     seed.revisions.update(texts={"prompt": "How many legs has a spider?", "gold": "Eight."})
     run = make_run(seeds, make_endpoint("http://127.0.0.1:1/v1"), "generate-planted")
-    runs.plan(run)
+    runs.plan_calls(run)
     answer_as(run, lambda body: json.dumps(SAID))
     return run
 
 
 def test_an_input_waits_for_a_gold_answer_of_its_own(run: Run) -> None:
-    (made,) = rows.rows(run, make_project("inputs", task_type="gold-verification"))
+    (made,) = rows.build_rows(run, make_project("inputs", task_type="gold-verification"))
     assert (made.values["prompt"], made.values["gold"]) == (SAID["input"], "")
     assert "gold_generator" not in made.values
     assert made.values["source_item"] == "one"
@@ -49,8 +49,8 @@ def test_responses_to_prompts_go_to_people_who_look_for_errors_in_them() -> None
     for slug, task in [("labelled", "error-detection"), ("vetting", "perturbation-vetting")]:
         make_member(make_project(slug, task_type=task), Role.LEAD, "ada", account=lead.account)
     run = make_run(prompts, make_endpoint("http://127.0.0.1:1/v1"), "generate-response")
-    runs.plan(run)
+    runs.plan_calls(run)
     answer_as(run, lambda body: "Eight.")
-    offered = choosing.targets(run, lead.account)
+    offered = choosing.list_targets(run, lead.account)
     assert [one.slug for one in offered] == ["prompts", "labelled"]
-    assert choosing.usual_target(run, offered) == "prompts"
+    assert choosing.default_target(run, offered) == "prompts"

@@ -7,14 +7,14 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation import making, programs, queue
-from annotation.importing.returned import Made
-from annotation.making import Brought
+from annotation.importing.returned import DerivedRow
+from annotation.making import GenerationResult
 from annotation.models import Event, Item, Project, Resolution, Slot
-from annotation.vetting import Vetting
+from annotation.vetting import ReleasePolicy
 from formats.rows import BadRow
 from judging.errors import Refused
 from judging.making import bringing
-from judging.making.bringing import Wish
+from judging.making.bringing import BringInRequest
 from judging.models import Run
 from judging.running import runs
 from tests.builders import make_item, make_member, make_project
@@ -48,7 +48,7 @@ def make_prompts(project: Project, number: int, **values: Any) -> list[Item]:
 
 def ended(run: Run, say: Any) -> Run:
     """The run with every request answered."""
-    runs.plan(run)
+    runs.plan_calls(run)
     answer_as(run, say)
     runs.finish_if_done(run)
     run.refresh_from_db()
@@ -68,7 +68,9 @@ def perturbed(project: Project, **values: Any) -> Run:
 
 
 def bring(run: Run, target: Project | None = None, **vetting: Any) -> dict[str, Any]:
-    return bringing.bring(Wish(run, target or run.project, Vetting(**vetting)), None).told()
+    return bringing.bring_in_replies(
+        BringInRequest(run, target or run.project, ReleasePolicy(**vetting)), None
+    ).told()
 
 
 def test_gold_answers_become_revisions_of_the_prompts_and_a_share_goes_to_people(
@@ -91,15 +93,15 @@ def test_gold_answers_become_revisions_of_the_prompts_and_a_share_goes_to_people
 def test_what_is_kept_back_is_nobodys_work_and_the_pages_say_so(prompts: Project) -> None:
     make_prompts(prompts, 10)
     member = make_member(prompts)
-    assert queue.progress(member).awaited == "10 prompts wait for their gold answer."
+    assert queue.load_progress(member).awaited == "10 prompts wait for their gold answer."
     bring(answered(prompts), share=25)
-    progress = queue.progress(member)
+    progress = queue.load_progress(member)
     assert (progress.at_work, progress.awaiting) == (3, 7)
     assert progress.awaited == "7 items wait until a lead gives them to people."
-    assert making.open_waiting(prompts) == 7
-    assert making.open_waiting(prompts) == 0
+    assert making.release_waiting(prompts) == 7
+    assert making.release_waiting(prompts) == 0
     assert [one.data for one in Event.objects.filter(kind="places given")] == [{"items": 7}]
-    assert queue.progress(member).awaited == ""
+    assert queue.load_progress(member).awaited == ""
 
 
 def test_the_same_again_is_nothing_new_and_gives_nobody_more(prompts: Project) -> None:
@@ -169,7 +171,7 @@ def test_a_reply_comes_in_whatever_another_run_held_of_it(project: Project) -> N
     make_items(project, 1)
     run = perturbed(project)
     other = make_run(project, run.endpoint, "generate-number-errors")
-    runs.plan(other)
+    runs.plan_calls(other)
     assert other.calls.get().request == run.calls.get().request
     other.outcomes.update(result="missing", cause="incomplete")  # as an older parser read it
     assert bring(run)["new"] == 1
@@ -206,11 +208,11 @@ def test_every_category_gets_one_at_least_and_what_is_set_aside_waits(project: P
 def test_a_small_share_is_drawn_in_each_category(project: Project) -> None:
     texts = {"prompt": "How many?", "gold": "It has eight legs.", **PERTURBED}
     rows = [
-        Made("t", 1, {"key": f"{slug}-{number}", "category": slug, **texts})
+        DerivedRow("t", 1, {"key": f"{slug}-{number}", "category": slug, **texts})
         for slug in ("number-errors", "entity")
         for number in range(3)
     ]
-    assert making.bring(project, rows, Vetting(share=1)).opened == 2
+    assert making.store_items(project, rows, ReleasePolicy(share=1)).opened == 2
     given = Slot.objects.values_list("item__category", flat=True)
     assert set(given) == {"number-errors", "entity"}
 
@@ -221,12 +223,12 @@ def test_a_run_that_judges_or_goes_on_or_does_not_fit_is_refused(
     make_items(project, 1)
     judge = make_run(project, make_endpoint(NOBODY))
     with pytest.raises(Refused, match="judges items and makes none"):
-        bringing.check(Wish(judge, project, Vetting()))
+        bringing.check(BringInRequest(judge, project, ReleasePolicy()))
     run = make_run(project, make_endpoint(NOBODY), "generate-entity")
     with pytest.raises(Refused, match="goes on"):
-        bringing.check(Wish(run, project, Vetting()))
+        bringing.check(BringInRequest(run, project, ReleasePolicy()))
     with pytest.raises(Refused, match="cannot take what run 2 made"):
-        bringing.check(Wish(run, prompts, Vetting()))
+        bringing.check(BringInRequest(run, prompts, ReleasePolicy()))
 
 
 def test_what_people_have_to_see_is_accepted_by_no_command(
@@ -239,23 +241,23 @@ def test_what_people_have_to_see_is_accepted_by_no_command(
             call_command("bring_in", project=run.project.slug, run=run.number, accept=True)
         with pytest.raises(CommandError, match="--share: must lie between 0 and 100"):
             call_command("bring_in", project=run.project.slug, run=run.number, share=101)
-    assert not Resolution.objects.filter(rule=making.UNSEEN)
+    assert not Resolution.objects.filter(rule=making.ACCEPTED_UNREVIEWED)
 
 
 def test_a_job_brings_in_as_it_was_asked_to(project: Project) -> None:
     make_items(project, 4)
     member = make_member(project, role="lead")
     run = perturbed(project)
-    job = bringing.want(Wish(run, project, Vetting(share=50)), member)
-    wish = bringing.asked(job)
+    job = bringing.enqueue(BringInRequest(run, project, ReleasePolicy(share=50)), member)
+    wish = bringing.load_request(job)
     assert (wish.run, wish.target, wish.vetting.share) == (run, project, 50)
-    done = bringing.bring(wish, member)
+    done = bringing.bring_in_replies(wish, member)
     assert done.opened == 2
     event = Event.objects.filter(kind="made").get()
     assert (event.member, event.data["items"], event.data["people_get"]) == (member, 4, 2)
 
 
 def test_what_a_program_tells_fits_into_what_is_read_of_it() -> None:
-    done = Brought()
+    done = GenerationResult()
     done.report.bad = [BadRow("run 1", 1, "\N{GRINNING FACE}" * 200, "is not.")] * 100
-    assert len(json.dumps(done.told())) < programs.END_BYTES
+    assert len(json.dumps(done.told())) < programs.TAIL_BYTES

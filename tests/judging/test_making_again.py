@@ -7,13 +7,13 @@ from django.test import Client
 
 from annotation import queue, remarks
 from annotation.models import Item, Project
-from annotation.submissions import Said
+from annotation.submissions import SubmittedAnswers
 from judging.calling import rendering
 from judging.errors import Refused
 from judging.making import again, bringing
-from judging.making.bringing import Wish
+from judging.making.bringing import BringInRequest
 from judging.models import Run
-from judging.pins import Own
+from judging.pins import RunOverrides
 from judging.running import runs
 from tests.builders import make_item, make_member, make_project, say, take
 from tests.judging.builders_judging import (
@@ -57,13 +57,13 @@ def begin(project: Project, items: list[Item], slug: str = "generate-number-erro
 
 def prompts(run: Run) -> list[str]:
     requests = list(run.calls.values_list("request", flat=True))
-    return [body.decode() for body in rendering.bodies(run, requests).values()]
+    return [body.decode() for body in rendering.render_bodies(run, requests).values()]
 
 
 def test_what_people_said_goes_into_the_prompt_and_no_name_does(project: Project) -> None:
     items = turned_down(project, 2)
     run = begin(project, items)
-    runs.plan(run)
+    runs.plan_calls(run)
     [first, second] = sorted(prompts(run), key=lambda body: "made-2" in body)
     assert "Nobody would notice in made-1." in first
     assert "Nobody would notice in made-2." in second
@@ -76,10 +76,10 @@ def test_what_people_said_goes_into_the_prompt_and_no_name_does(project: Project
 def test_the_requests_of_another_try_are_asked_anew(project: Project) -> None:
     items = turned_down(project)
     guided = begin(project, items)
-    runs.plan(guided)
+    runs.plan_calls(guided)
     items[0].refresh_from_db()
     plain = make_run(project, make_endpoint(NOBODY), "generate-number-errors")
-    runs.plan(plain)
+    runs.plan_calls(plain)
     assert "[BEGIN REMARKS]" in prompts(guided)[0]
     assert "[BEGIN REMARKS]" not in prompts(plain)[0]
     assert guided.digest != plain.digest
@@ -89,16 +89,16 @@ def test_what_is_made_again_names_what_it_was_made_of_and_is_not_offered_twice(
     project: Project,
 ) -> None:
     [item] = turned_down(project)
-    assert again.counts(project) == {"number-errors": 1}
+    assert again.count_rejected(project) == {"number-errors": 1}
     run = begin(project, [item])
-    runs.plan(run)
+    runs.plan_calls(run)
     answer_as(run, lambda prompt: json.dumps(PERTURBED))
     runs.finish_if_done(run)
-    done = bringing.bring(Wish(run, project, bringing.Vetting()), None)
+    done = bringing.bring_in_replies(BringInRequest(run, project, bringing.ReleasePolicy()), None)
     assert (done.report.new, done.opened) == (1, 1)
     made = project.items.get(parent=item)
     assert (made.category, made.cluster) == (item.category, item.cluster)
-    assert again.rejected(project, "number-errors") == []
+    assert again.load_rejected(project, "number-errors") == []
     with pytest.raises(Refused, match="made again or decided anew since"):
         begin(project, [item])
 
@@ -107,8 +107,8 @@ def test_only_what_was_turned_down_can_be_made_again(project: Project) -> None:
     member = make_member(project)
     item = make_item(project)
     say(member, take(member), "valid")
-    assert again.rejected(project, item.category) == []
-    assert remarks.of(project, [item.pk]) == {item.pk: "Valid."}
+    assert again.load_rejected(project, item.category) == []
+    assert remarks.collect_feedback(project, [item.pk]) == {item.pk: "Valid."}
 
 
 def test_of_what_nobody_said_anything_the_same_would_come_again(project: Project) -> None:
@@ -123,7 +123,7 @@ def test_a_strategy_must_make_the_category_and_take_guidance(project: Project) -
         begin(project, items, "generate-entity")
     guidance = {"made-1": "Too easy."}
     with pytest.raises(Refused, match="has no place for guidance"):
-        make_run(project, make_endpoint(NOBODY), own=Own(guidance=guidance))
+        make_run(project, make_endpoint(NOBODY), own=RunOverrides(guidance=guidance))
 
 
 def test_gold_answers_that_people_turned_down_are_no_source() -> None:
@@ -132,13 +132,13 @@ def test_gold_answers_that_people_turned_down_are_no_source() -> None:
     for number in (1, 2):
         make_item(project, f"q{number}", texts={"gold": f"{number}."}, category="")
     answers = {"verdict": "wrong", "explanation": "No."}
-    queue.label(member, take(member).shown, Said(answers))
+    queue.store_label(member, take(member).shown, SubmittedAnswers(answers))
     run = make_run(project, make_endpoint(NOBODY), "generate-number-errors")
     assert [one.item.key for one in run.outcomes.all()] == ["q2"]
 
 
 def test_the_versions_that_are_offered_make_the_category(project: Project) -> None:
-    [version] = again.strategies(project, "number-errors")
+    [version] = again.list_strategies(project, "number-errors")
     assert version.slug == "generate-number-errors"
 
 
@@ -147,18 +147,18 @@ def test_of_what_no_reply_was_of_use_somebody_can_ask_again(
 ) -> None:
     items = make_items(project, 3)
     run = make_run(project, make_endpoint(NOBODY), "generate-number-errors", samples=2)
-    runs.plan(run)
+    runs.plan_calls(run)
     bad = f"{items[1].position} spiders"
     answer_as(run, lambda prompt: "No." if bad in prompt else json.dumps(PERTURBED))
     with pytest.raises(Refused, match="goes on"):
-        again.ask_anew(run, None)
+        again.retry_missing(run, None)
     runs.finish_if_done(run)
     page = browser.get("/projects/fbi/runs/1/").content.decode()
     assert "Ask again what made nothing" in page
     browser.post("/projects/fbi/runs/1/anew/")
     anew = Run.objects.latest("pk")
     assert [one.item for one in anew.outcomes.all()] == [items[1]]
-    runs.plan(anew)
+    runs.plan_calls(anew)
     assert answer_as(anew, lambda prompt: json.dumps(PERTURBED)) == 2
     runs.finish_if_done(anew)
     assert anew.outcomes.get().result == "made"
@@ -167,4 +167,4 @@ def test_of_what_no_reply_was_of_use_somebody_can_ask_again(
     assert "Ask again what made nothing" not in page
     anew.refresh_from_db()
     with pytest.raises(Refused, match="made something of every item"):
-        again.ask_anew(anew, None)
+        again.retry_missing(anew, None)

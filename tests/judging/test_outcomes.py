@@ -31,7 +31,7 @@ def project() -> Project:
 
 def planned(project: Project, strategy: str) -> Run:
     run = make_run(project, make_endpoint(NOWHERE), strategy)
-    runs.plan(run)
+    runs.plan_calls(run)
     return run
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.replies import outputs
-from judging.replies.outputs import Reading, parser, read
+from judging.replies.outputs import ParsedReply, get_parser_version, parse_reply
 from judging.strategies import from_definition, load_all
 
 VANILLA, SCORE_ONLY, PAIRWISE, ROUGE, LENGTH = (
@@ -18,7 +18,7 @@ TWO_WAY = from_definition(PAIRWISE.definition | {"slug": "two-way", "verdicts": 
 
 
 def score(text, strategy=SCORE_ONLY):
-    reading = read(strategy, text)
+    reading = parse_reply(strategy, text)
     return reading.value if reading.value is not None else reading.cause
 
 
@@ -31,12 +31,12 @@ def verdict(text, strategy=PAIRWISE):
     [("length", "truncated"), ("refused", "refused"), ("filtered", "filtered")],
 )
 def test_a_cut_reply_is_never_searched_for_an_answer(finish, cause):
-    assert read(SCORE_ONLY, '{"score": 7}', finish) == Reading(None, cause=cause)
+    assert parse_reply(SCORE_ONLY, '{"score": 7}', finish) == ParsedReply(None, cause=cause)
 
 
 @pytest.mark.parametrize("finish", ["stop", "other", ""])
 def test_any_other_finish_leaves_the_text_to_speak(finish):
-    assert read(SCORE_ONLY, '{"score": 7}', finish) == Reading(7.0, "strict")
+    assert parse_reply(SCORE_ONLY, '{"score": 7}', finish) == ParsedReply(7.0, "strict")
 
 
 @pytest.mark.parametrize(
@@ -187,17 +187,17 @@ def test_a_verdict_that_this_strategy_did_not_offer_is_no_answer():
 
 def test_an_explanation_is_kept_only_where_it_was_asked_for():
     text = '{"explanation": "Two rivers are swapped.", "score": 7}'
-    assert read(VANILLA, text).explanation == "Two rivers are swapped."
-    assert read(SCORE_ONLY, text).explanation == ""
+    assert parse_reply(VANILLA, text).explanation == "Two rivers are swapped."
+    assert parse_reply(SCORE_ONLY, text).explanation == ""
 
 
 def test_an_explanation_stays_when_the_score_is_no_use():
-    reading = read(VANILLA, '{"explanation": "Fine.", "score": 11}')
-    assert reading == Reading(None, "strict", "off_scale", "Fine.")
+    reading = parse_reply(VANILLA, '{"explanation": "Fine.", "score": 11}')
+    assert reading == ParsedReply(None, "strict", "off_scale", "Fine.")
 
 
 def test_an_explanation_holds_nothing_that_a_database_refuses():
-    reading = read(VANILLA, '{"explanation": "a\\u0000b\\ud800c", "score": 7}')
+    reading = parse_reply(VANILLA, '{"explanation": "a\\u0000b\\ud800c", "score": 7}')
     assert reading.explanation == "a\ufffdb?c"
     assert reading.explanation.encode()
 
@@ -213,18 +213,18 @@ def test_strategies_that_read_alike_share_a_parser_name_and_others_do_not():
         "vanilla",
         "vanilla-score",
     ]
-    names = {slug: parser(load_all()[slug]) for slug in slugs}
+    names = {slug: get_parser_version(load_all()[slug]) for slug in slugs}
     assert names["vanilla"] == names["reference"] == "parse-2 score 1..10/1 explained"
-    assert len({*names.values(), parser(HALVES), parser(TWO_WAY)}) == 8
+    assert len({*names.values(), get_parser_version(HALVES), get_parser_version(TWO_WAY)}) == 8
     assert all(len(name) <= 80 for name in names.values())
 
 
 @given(st.text())
 def test_whatever_the_text_there_is_either_a_value_or_a_cause(text):
     for strategy in (VANILLA, PAIRWISE, LENGTH):
-        reading = read(strategy, text)
+        reading = parse_reply(strategy, text)
         assert (reading.value is None) == bool(reading.cause)
-        assert outputs.read(strategy, text) == reading
+        assert outputs.parse_reply(strategy, text) == reading
 
 
 @given(
@@ -235,9 +235,9 @@ def test_whatever_the_text_there_is_either_a_value_or_a_cause(text):
     ).map("".join)
 )
 def test_pieces_of_answers_in_any_order_give_an_admitted_value_or_a_cause(text):
-    value = read(SCORE_ONLY, text).value
+    value = parse_reply(SCORE_ONLY, text).value
     assert value is None or VANILLA.scale.admits(value)
-    assert read(PAIRWISE, text).value in {None, *PAIRWISE.verdicts}
+    assert parse_reply(PAIRWISE, text).value in {None, *PAIRWISE.verdicts}
 
 
 @pytest.mark.parametrize(
@@ -252,5 +252,5 @@ def test_a_megabyte_of_hostile_text_is_read_within_seconds(unit, shell):
     text = shell % (unit * (1_000_000 // len(unit)))
     started = time.process_time()
     for strategy in (VANILLA, PAIRWISE):
-        read(strategy, text)
+        parse_reply(strategy, text)
     assert time.process_time() - started < 6

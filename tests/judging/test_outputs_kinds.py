@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.prompts.frames import CallSpec
-from judging.replies.outputs import PARSERS, Reading, parser, read
+from judging.replies.outputs import PARSERS, ParsedReply, get_parser_version, parse_reply
 from judging.strategies import Metric, Scale, Step, load_all
 
 VANILLA = load_all()["vanilla"]
@@ -30,7 +30,7 @@ CHAIN = replace(
 
 
 def said(strategy, text):
-    reading = read(strategy, text)
+    reading = parse_reply(strategy, text)
     return reading.cause if reading.value is None else reading.value
 
 
@@ -66,16 +66,18 @@ def test_a_detection_is_read_from_its_key_a_mark_or_its_last_statement(text, val
 def test_the_published_parser_reads_phrases_alone():
     assert said(PHRASES, "The response is valid. It contains an error.") == "no_error"
     assert said(PHRASES, '{"detection": "error"}') == "unparsable"
-    reading = read(PHRASES, " Step 2 is wrong: it contains an error. ")
-    assert reading == Reading(
+    reading = parse_reply(PHRASES, " Step 2 is wrong: it contains an error. ")
+    assert reading == ParsedReply(
         "error", "pattern", explanation="Step 2 is wrong: it contains an error."
     )
-    assert read(PHRASES, "contains an error", "length").cause == "truncated"
+    assert parse_reply(PHRASES, "contains an error", "length").cause == "truncated"
 
 
 def test_what_stands_before_a_statement_explains_it():
     text = "Step 2 is wrong. Therefore, the model response contains an error."
-    assert read(DETECTION, text) == Reading("error", "pattern", explanation="Step 2 is wrong.")
+    assert parse_reply(DETECTION, text) == ParsedReply(
+        "error", "pattern", explanation="Step 2 is wrong."
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,7 @@ def test_a_flag_is_true_or_false_in_json_or_in_words(text, value):
     ],
 )
 def test_several_metrics_are_read_by_slug_or_title_wherever_they_stand(text, path):
-    reading = read(RUBRIC, text)
+    reading = parse_reply(RUBRIC, text)
     assert (reading.value, reading.path) == ({"s1": 1.0, "s2": 0.0, "s3": -1.0}, path)
 
 
@@ -139,7 +141,7 @@ def test_several_metrics_are_read_by_slug_or_title_wherever_they_stand(text, pat
     ],
 )
 def test_a_metric_off_its_scale_or_unread_takes_none_of_the_others_along(text, value):
-    assert read(RUBRIC, text).value == value
+    assert parse_reply(RUBRIC, text).value == value
 
 
 @pytest.mark.parametrize(
@@ -155,15 +157,15 @@ def test_a_metric_off_its_scale_or_unread_takes_none_of_the_others_along(text, v
     ],
 )
 def test_without_any_metric_there_is_no_value(text, cause):
-    reading = read(RUBRIC, text)
+    reading = parse_reply(RUBRIC, text)
     assert (reading.value, reading.cause) == (None, cause)
 
 
 def test_a_metric_with_uneven_points_takes_those_alone():
     metric = Metric("m3", "Species", "?", Scale(0, 5), {0.0: "none", 2.0: "near", 5.0: "right"})
     strategy = replace(RUBRIC, metrics=(metric, PARTS[0]))
-    assert read(strategy, '{"m3": 2, "s1": 1}').value == {"m3": 2.0, "s1": 1.0}
-    assert read(strategy, '{"m3": 3, "s1": 1}').value == {"m3": "off_scale", "s1": 1.0}
+    assert parse_reply(strategy, '{"m3": 2, "s1": 1}').value == {"m3": 2.0, "s1": 1.0}
+    assert parse_reply(strategy, '{"m3": 3, "s1": 1}').value == {"m3": "off_scale", "s1": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -177,24 +179,29 @@ def test_a_metric_with_uneven_points_takes_those_alone():
     ],
 )
 def test_a_step_that_asks_for_tags_is_read_from_tags(text, value):
-    reading = read(CHAIN, text, spec=step(0))
+    reading = parse_reply(CHAIN, text, spec=step(0))
     assert (reading.value or reading.cause) == value
 
 
 def test_a_step_that_asks_for_no_tags_passes_its_whole_reply_on():
-    assert read(CHAIN, " Class: bird \n", spec=step(1)) == Reading("Class: bird", "strict")
-    assert read(CHAIN, " \n", spec=step(1)).cause == "unparsable"
-    assert read(CHAIN, "bird\0", spec=step(1)).value == "bird\ufffd"
+    assert parse_reply(CHAIN, " Class: bird \n", spec=step(1)) == ParsedReply(
+        "Class: bird", "strict"
+    )
+    assert parse_reply(CHAIN, " \n", spec=step(1)).cause == "unparsable"
+    assert parse_reply(CHAIN, "bird\0", spec=step(1)).value == "bird\ufffd"
 
 
 def test_a_chain_is_scored_by_its_last_step():
-    assert read(CHAIN, "S1: 1", spec=step(2)) == read(CHAIN, "S1: 1")
-    assert read(CHAIN, "S1: 1").value["s1"] == 1.0
+    assert parse_reply(CHAIN, "S1: 1", spec=step(2)) == parse_reply(CHAIN, "S1: 1")
+    assert parse_reply(CHAIN, "S1: 1").value["s1"] == 1.0
 
 
 @pytest.mark.parametrize("strategy", [DETECTION, FLAG, RUBRIC, CHAIN])
 def test_a_cut_reply_is_not_read_whatever_the_output(strategy):
-    assert read(strategy, '{"s1": 1, "flag": true}', "length", spec=step(0)).cause == "truncated"
+    assert (
+        parse_reply(strategy, '{"s1": 1, "flag": true}', "length", spec=step(0)).cause
+        == "truncated"
+    )
 
 
 def test_parser_names_differ_where_readings_may_and_fit_their_column():
@@ -203,12 +210,14 @@ def test_parser_names_differ_where_readings_may_and_fit_their_column():
     untagged = replace(CHAIN, steps=(replace(CHAIN.steps[0], prompt="?"), *CHAIN.steps[1:]))
     retitled = replace(RUBRIC, metrics=(replace(PARTS[0], title="Kind"), *PARTS[1:]))
     unlike = (DETECTION, PHRASES, FLAG, RUBRIC, retitled, CHAIN, untagged, longer, other)
-    names = [parser(strategy) for strategy in unlike]
+    names = [get_parser_version(strategy) for strategy in unlike]
     assert len(set(names)) == len(names)
     assert all(len(name) <= 80 for name in names)
-    assert parser(DETECTION) == "parse-2 detection strict explained"
-    assert parser(PHRASES) == "parse-2 detection phrases-001 explained"
-    assert parser(replace(DETECTION, parser=PARSERS["detection"][0])) == parser(DETECTION)
+    assert get_parser_version(DETECTION) == "parse-2 detection strict explained"
+    assert get_parser_version(PHRASES) == "parse-2 detection phrases-001 explained"
+    assert get_parser_version(
+        replace(DETECTION, parser=PARSERS["detection"][0])
+    ) == get_parser_version(DETECTION)
 
 
 PIECES = st.lists(
@@ -223,15 +232,15 @@ PIECES = st.lists(
 @given(st.one_of(st.text(), PIECES))
 def test_whatever_the_text_a_reading_has_an_admitted_value_or_a_cause(text):
     for strategy in (DETECTION, PHRASES, FLAG, RUBRIC, CHAIN):
-        reading = read(strategy, text)
+        reading = parse_reply(strategy, text)
         assert (reading.value is None) == bool(reading.cause)
         assert bool(reading.path) or reading.value is None
-    for value in (read(RUBRIC, text).value or {}).values():
+    for value in (parse_reply(RUBRIC, text).value or {}).values():
         assert value in (-1.0, 0.0, 1.0, "off_scale", "unparsable")
-    assert read(DETECTION, text).value in ("error", "no_error", None)
-    assert read(FLAG, text).value in (True, False, None)
+    assert parse_reply(DETECTION, text).value in ("error", "no_error", None)
+    assert parse_reply(FLAG, text).value in (True, False, None)
     for number in range(3):
-        read(CHAIN, text, spec=step(number))
+        parse_reply(CHAIN, text, spec=step(number))
 
 
 @pytest.mark.parametrize(
@@ -246,6 +255,6 @@ def test_hostile_text_of_any_kind_is_read_within_a_second_or_two(unit):
     text = '{"a": "\\( ' + unit * (200_000 // len(unit))
     started = time.process_time()
     for strategy in (DETECTION, PHRASES, FLAG, RUBRIC, CHAIN):
-        read(strategy, text)
+        parse_reply(strategy, text)
     # linear: 0.1 to 0.5 s; anything that grows with the square takes minutes
     assert time.process_time() - started < 5

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from judging.prompts import criteria, frames
-from judging.replies.outputs import read
+from judging.replies.outputs import parse_reply
 from judging.strategies import Metric, Scale, load_all, with_metrics
 
 TASK = (
@@ -25,12 +25,12 @@ def least(schema):
 @pytest.mark.parametrize("slug", ASKED)
 def test_an_answer_by_the_schema_is_read_as_strict_json(slug):
     strategy = ASKED[slug]
-    for spec in frames.all_calls(strategy):
+    for spec in frames.list_all_calls(strategy):
         schema = strategy.schema_at(spec.step)
         if schema is None:
             continue
         answer = {key: least(value) for key, value in schema["properties"].items()}
-        reading = read(strategy, json.dumps(answer), spec=spec)
+        reading = parse_reply(strategy, json.dumps(answer), spec=spec)
         assert (reading.path, reading.cause) == ("strict", "")
         assert reading.explanation == answer.get("explanation", "")
 
@@ -39,8 +39,8 @@ def test_an_answer_by_the_schema_is_read_as_strict_json(slug):
 def test_an_answer_in_the_form_of_the_prompt_gives_every_metric(slug):
     strategy = ASKED[slug]
     low = min(int(metric.scale.low) for metric in strategy.metrics)
-    filled = criteria.form(strategy).replace("N", str(max(low, 1)))
-    value = read(strategy, filled).value
+    filled = criteria.render_form(strategy).replace("N", str(max(low, 1)))
+    value = parse_reply(strategy, filled).value
     assert value == {metric.slug: 1.0 for metric in strategy.metrics}
 
 
@@ -62,4 +62,4 @@ def test_an_answer_in_the_form_of_the_prompt_gives_every_metric(slug):
     ],
 )
 def test_an_answer_in_words_is_read_where_words_are_asked_for(slug, text, value):
-    assert read(ASKED[slug], text).value == value
+    assert parse_reply(ASKED[slug], text).value == value

@@ -67,9 +67,9 @@ def test_a_run_without_a_scale_has_no_steps(project: Project, browser: Client) -
 
 def test_a_scale_of_many_steps_shows_those_that_scores_made() -> None:
     most = by_category.MOST_STEPS
-    assert len(by_category.filled([0, most - 1])) == most
-    assert by_category.filled([0, most]) == [0, most]
-    assert by_category.filled([-0.5, 2]) == [-0.5, 2]
+    assert len(by_category.fill_steps([0, most - 1])) == most
+    assert by_category.fill_steps([0, most]) == [0, most]
+    assert by_category.fill_steps([-0.5, 2]) == [-0.5, 2]
 
 
 # --- many runs ------------------------------------------------------------------------------------
@@ -102,22 +102,22 @@ def test_groups_of_many_runs_are_left_to_the_table(project: Project, browser: Cl
 
 def test_a_run_without_a_blind_spot_shows_the_slices_with_the_least_p() -> None:
     rows = [{"blind": False, "p": p, "difference": 0.1} for p in (0.9, None, 0.2, 0.1, 0.5, 0.3)]
-    told = spots._told(rows, spots.SPOTS)
+    told = spots._select_slices(rows, spots.SPOTS)
     assert [row["p"] for row in told] == [0.1, 0.2, 0.3, 0.5, 0.9]
 
 
 def test_slices_that_are_missed_no_more_than_the_rest_are_near_to_nothing() -> None:
     rows = [{"blind": None, "p": None, "difference": one} for one in (-0.2, None, 0.1, 0.0)]
-    assert spots._told(rows, spots.SPOTS) == [rows[2]]
+    assert spots._select_slices(rows, spots.SPOTS) == [rows[2]]
     # With none that is missed more, there are still slices to look at.
-    assert spots._told(rows[:2], spots.SPOTS) == rows[:2]
+    assert spots._select_slices(rows[:2], spots.SPOTS) == rows[:2]
 
 
 def test_the_parts_of_a_slice_stand_on_lines_of_their_own_in_the_chart() -> None:
     run = {"run": 3, "strategy": "vanilla", "endpoint": "gpt"}
     of = {**run, "field": "category", "value": "spelling", "second_field": "topic"}
     row = {**of, "second_value": "art"}
-    assert spots.title(row) == "Spelling · Topic: art"
+    assert spots.slice_title(row) == "Spelling · Topic: art"
     assert spots._name(row, several=True) == "Spelling: Topic art: 3 · vanilla: gpt"
     assert spots._name({**of, "second_field": "", "second_value": ""}, several=False) == "Spelling"
 
@@ -126,10 +126,14 @@ def test_the_parts_of_a_slice_stand_on_lines_of_their_own_in_the_chart() -> None
 
 
 def test_nought_has_no_sign() -> None:
-    assert [cells.number(value).text for value in (-0.001, -0.01, 0.0)] == ["0.00", "−0.01", "0.00"]
-    assert cells.points(-0.0001, -0.1, 0.0001).interval == "−10.0 to 0.0"
-    assert cells.points(-0.0001).text == "0.0"
+    assert [cells.number_cell(value).text for value in (-0.001, -0.01, 0.0)] == [
+        "0.00",
+        "−0.01",
+        "0.00",
+    ]
+    assert cells.points_cell(-0.0001, -0.1, 0.0001).interval == "−10.0 to 0.0"
+    assert cells.points_cell(-0.0001).text == "0.0"
 
 
 def test_a_share_stays_on_one_line() -> None:
-    assert cells.share(1, 4).note.split(" ") == ["25.0\u00a0%\u00a0of\u00a04"]
+    assert cells.share_cell(1, 4).note.split(" ") == ["25.0\u00a0%\u00a0of\u00a04"]

@@ -177,7 +177,7 @@ def test_what_is_answered_already_is_free(
 ) -> None:
     make_items(project, 3)
     run = make_run(project, judge)
-    runs.plan(run)
+    runs.plan_calls(run)
     answer(run, number=2)
     said = shown(sent(browser, foresee=1))
     assert '<td class="number">2 <small class="hint">free</small></td>' in said
@@ -201,7 +201,7 @@ def test_a_pilot_is_started_followed_and_gives_the_price_an_interval(
     pilot = Run.objects.get()
     assert "0 of 0 calls answered" in said
     assert pilot.archived_at
-    runs.plan(pilot)
+    runs.plan_calls(pilot)
     answer(pilot)
     runs.finish_if_done(pilot)
     followed = shown(browser.get(f"/projects/fbi/runs/pilots/?run={pilot.number}"))

@@ -3,16 +3,25 @@ import re
 import pytest
 
 from judging.replies import outputs
-from judging.replies.parsing import Answer, Mark, Patterns, bare, find, last, marks, tagged
+from judging.replies.parsing import (
+    AnswerPatterns,
+    FoundAnswer,
+    MarkedPhrase,
+    build_bare_finder,
+    build_last_finder,
+    build_mark_pattern,
+    find_answer,
+    find_tagged,
+)
 
-PATTERNS = Patterns(
-    marked=last(marks("score", r"\d+")),
-    loose=(last(re.compile(r"(\d+)/10")), bare(re.compile(r"(\d+)"))),
+PATTERNS = AnswerPatterns(
+    marked=build_last_finder(build_mark_pattern("score", r"\d+")),
+    loose=(build_last_finder(re.compile(r"(\d+)/10")), build_bare_finder(re.compile(r"(\d+)"))),
 )
 
 
 def found(text):
-    return find(text, frozenset({"score"}), PATTERNS)
+    return find_answer(text, frozenset({"score"}), PATTERNS)
 
 
 def said(answer):
@@ -78,8 +87,8 @@ def test_a_reply_without_an_answer_has_none(text):
 
 
 def test_the_key_decides_even_where_its_value_cannot_be_used():
-    assert found('{"score": 7, "Score": 8} ') == Answer({"score": None}, "strict", "")
-    assert found('ok {"score": NaN}') == Answer({"score": None}, "embedded", "")
+    assert found('{"score": 7, "Score": 8} ') == FoundAnswer({"score": None}, "strict", "")
+    assert found('ok {"score": NaN}') == FoundAnswer({"score": None}, "embedded", "")
 
 
 def test_a_key_that_stands_twice_elsewhere_does_no_harm():
@@ -115,7 +124,7 @@ def test_many_broken_objects_in_a_reply_of_common_length_do_not_hide_its_answer(
 def test_what_is_mended_is_what_cannot_touch_the_answer():
     answer = found('{"explanation": "\\(a\\) and \\"b\\", \\u00e4", "score": 7,\n}')
     fields = {"explanation": '\\(a\\) and "b", ä', "score": 7}
-    assert answer == Answer(fields, "repaired", fields["explanation"])
+    assert answer == FoundAnswer(fields, "repaired", fields["explanation"])
 
 
 @pytest.mark.parametrize(
@@ -142,15 +151,15 @@ def test_a_mark_behind_a_mended_object_counts_instead_of_it():
     ],
 )
 def test_the_last_tags_that_are_closed_hold_the_answer(text, phrase):
-    assert tagged(text, 0).phrase == phrase
+    assert find_tagged(text, 0).phrase == phrase
 
 
 @pytest.mark.parametrize("text", ["", "bird", "<RESULT>bird", "bird</RESULT>", "</RESULT><RESULT>"])
 def test_tags_without_an_end_hold_none(text):
-    assert tagged(text, 0) is None
+    assert find_tagged(text, 0) is None
 
 
 def test_a_finder_begins_where_it_is_told_to():
-    assert tagged("<RESULT>a</RESULT> b", 5) is None
-    assert last(re.compile(r"(\d)"))("1 2 3", 4) == Mark("3", 4, 5)
-    assert bare(re.compile(r"(\d)"))("1 2", 1) == Mark("2", 1, 3)
+    assert find_tagged("<RESULT>a</RESULT> b", 5) is None
+    assert build_last_finder(re.compile(r"(\d)"))("1 2 3", 4) == MarkedPhrase("3", 4, 5)
+    assert build_bare_finder(re.compile(r"(\d)"))("1 2", 1) == MarkedPhrase("2", 1, 3)

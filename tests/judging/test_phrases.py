@@ -1,10 +1,10 @@
 import pytest
 
-from judging.replies.phrases import last_statement, published
+from judging.replies.phrases import find_last_statement, find_published_verdict
 
 
 def said(text):
-    found = last_statement(text)
+    found = find_last_statement(text)
     return found.verdict if found else None
 
 
@@ -30,7 +30,7 @@ def said(text):
     ],
 )
 def test_the_published_verdicts_follow_the_phrases_of_the_study(text, verdict):
-    assert published(text) == verdict
+    assert find_published_verdict(text) == verdict
 
 
 @pytest.mark.parametrize(
@@ -106,5 +106,5 @@ def test_a_hedge_stands_before_what_it_hedges_and_in_the_same_sentence():
 
 def test_a_statement_says_where_its_sentence_stands():
     text = "Step 2 is right. The response is valid. Fine."
-    found = last_statement(text)
+    found = find_last_statement(text)
     assert text[found.start : found.end] == "The response is valid."

@@ -4,8 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.calling.planning import place, request_digests, run_digest, shuffled
-from judging.strategies import digest
+from judging.calling.planning import (
+    build_request_hasher,
+    compute_run_digest,
+    draw_place,
+    shuffle_keys,
+)
+from judging.strategies import compute_digest
 
 REQUEST = {
     "provider": "openai_compatible",
@@ -30,7 +35,7 @@ DIGEST = "38800371c32c3012b0b2ce7cfbf01e99087fdf6cf86505f6c6178cd24a96982a"
 
 
 def request_digest(*, body, sample, **common):
-    return request_digests(**common)(body, sample)
+    return build_request_hasher(**common)(body, sample)
 
 
 def test_equal_requests_have_one_digest():
@@ -69,12 +74,12 @@ def test_what_requests_have_in_common_is_spelled_once_and_says_the_same(address,
         "occasion": value,
     }
     whole = common | {"body": hashlib.sha256(b"asked").hexdigest(), "sample": n}
-    assert request_digests(**common)(b"asked", n) == digest(whole)
+    assert build_request_hasher(**common)(b"asked", n) == compute_digest(whole)
 
 
 def test_a_run_is_the_same_in_whatever_order_its_items_come():
     backwards = RUN | {"items": reversed(RUN["items"])}
-    assert run_digest(**backwards) == run_digest(**RUN)
+    assert compute_run_digest(**backwards) == compute_run_digest(**RUN)
 
 
 @pytest.mark.parametrize(
@@ -95,42 +100,44 @@ def test_a_run_is_the_same_in_whatever_order_its_items_come():
     ],
 )
 def test_whatever_a_run_pins_is_in_its_digest(change):
-    assert run_digest(**RUN | change) != run_digest(**RUN)
+    assert compute_run_digest(**RUN | change) != compute_run_digest(**RUN)
 
 
 def test_the_runs_that_a_run_rests_on_count_in_any_order():
-    digests = [run_digest(**RUN, sources=sources) for sources in (["a", "b"], ["b", "a"], ["a"])]
+    digests = [
+        compute_run_digest(**RUN, sources=sources) for sources in (["a", "b"], ["b", "a"], ["a"])
+    ]
     assert digests[0] == digests[1] != digests[2]
 
 
 def test_a_run_that_rests_on_no_other_has_the_digest_that_it_always_had():
     # printed before runs could rest on others
-    assert run_digest(**RUN, sources=[], occasion="") == DIGEST
+    assert compute_run_digest(**RUN, sources=[], occasion="") == DIGEST
 
 
 def test_the_order_of_a_seed_is_fixed_for_good():
     # sha256sum of 1:d, 1:a, 1:b, 1:c begins 24, 41, 6f, b8; of 2:c, 2:d, 2:a, 2:b 19, 6a, f2, fa
-    assert shuffled(1, "abcd") == ["d", "a", "b", "c"]
-    assert shuffled(2, "abcd") == ["c", "d", "a", "b"]
+    assert shuffle_keys(1, "abcd") == ["d", "a", "b", "c"]
+    assert shuffle_keys(2, "abcd") == ["c", "d", "a", "b"]
 
 
 def test_a_place_fits_a_signed_bigint_and_differs_by_seed_and_key():
     # sha256sum of 2:b begins faac0b8643d81553, which is over 2^63 before it is halved
-    places = {place(seed, key) for seed in (1, 2) for key in "abcd"}
+    places = {draw_place(seed, key) for seed in (1, 2) for key in "abcd"}
     assert len(places) == 8
-    assert place(2, "b") == 0xFAAC0B8643D81553 // 2
+    assert draw_place(2, "b") == 0xFAAC0B8643D81553 // 2
     assert min(places) >= 0
     assert max(places) < 2**63
 
 
 @given(st.integers(), st.lists(st.text(), unique=True))
 def test_shuffling_keeps_every_key_and_does_not_depend_on_their_order(seed, keys):
-    order = shuffled(seed, keys)
+    order = shuffle_keys(seed, keys)
     assert sorted(order) == sorted(keys)
-    assert shuffled(seed, reversed(keys)) == order
+    assert shuffle_keys(seed, reversed(keys)) == order
 
 
 @given(st.integers(), st.lists(st.text(), unique=True), st.data())
 def test_a_part_of_the_keys_keeps_the_order_of_the_whole(seed, keys, data):
     part = {key for key in keys if data.draw(st.booleans())}
-    assert shuffled(seed, part) == [key for key in shuffled(seed, keys) if key in part]
+    assert shuffle_keys(seed, part) == [key for key in shuffle_keys(seed, keys) if key in part]

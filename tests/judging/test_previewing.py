@@ -2,14 +2,14 @@
 
 import pytest
 
-from annotation.models import Item, Project, texts_digest
+from annotation.models import Item, Project, digest_texts
 from judging.calling import rendering
 from judging.errors import Refused
 from judging.models import Endpoint, Request, Run, StrategyVersion
 from judging.preparing import previewing
-from judging.preparing.previewing import Preview
-from judging.prompts.frames import Prompt
-from judging.replies.outputs import Reading
+from judging.preparing.previewing import CallPreview
+from judging.prompts.frames import RenderedPrompt
+from judging.replies.outputs import ParsedReply
 from judging.running import runs
 from tests.builders import make_project
 from tests.judging.builders_judging import (
@@ -36,29 +36,29 @@ def judge() -> Endpoint:
     return make_endpoint("https://evaluator.example/v1", name="judge")
 
 
-def shown(project: Project, slug: str, call: str = "", **values: object) -> Preview:
+def shown(project: Project, slug: str, call: str = "", **values: object) -> CallPreview:
     version = make_strategy(slug)
-    item = previewing.item_of(project, "", version)
-    return previewing.preview(project, version, item=item, call=call, **values)
+    item = previewing.find_item(project, "", version)
+    return previewing.build_preview(project, version, item=item, call=call, **values)
 
 
-def told(preview: Preview) -> str:
-    assert isinstance(preview.prompt, Prompt), preview.problem
+def told(preview: CallPreview) -> str:
+    assert isinstance(preview.prompt, RenderedPrompt), preview.problem
     return preview.prompt.user
 
 
 def rewrite(item: Item, **texts: str) -> None:
     revision = item.revision()
     revision.texts = {**revision.texts, **texts}
-    revision.digest = texts_digest(revision.texts)
+    revision.digest = digest_texts(revision.texts)
     revision.save()
 
 
 def test_a_preview_is_to_the_byte_what_a_run_asks(project: Project, judge: Endpoint) -> None:
     make_items(project, 1)
     run = make_run(project, judge, "pairwise")
-    runs.plan(run)
-    bodies = rendering.bodies(run, list(Request.objects.values_list("pk", flat=True)))
+    runs.plan_calls(run)
+    bodies = rendering.render_bodies(run, list(Request.objects.values_list("pk", flat=True)))
     for call in ("pair.1..0", "pair.2..0"):
         sent = shown(project, "pairwise", call, endpoint=judge).sent
         assert sent is not None
@@ -133,7 +133,7 @@ def test_examples_are_those_of_other_clusters(project: Project) -> None:
         prompt="{{examples}}\n[BEGIN INPUT]\n{{question}}\n{{response}}",
     )
     item = project.items.get(key="item-2")
-    preview = previewing.preview(project, version, item=item)
+    preview = previewing.build_preview(project, version, item=item)
     assert told(preview).count("[BEGIN EXAMPLE") == 2
     others = {item.key for item in project.items.filter(pk__in=preview.examples)}
     assert others == {"item-1", "item-3"}
@@ -142,7 +142,7 @@ def test_examples_are_those_of_other_clusters(project: Project) -> None:
     short = StrategyVersion(
         slug="s", digest="", number=1, definition={**version.definition, "examples": 9}
     )
-    lacking = previewing.preview(project, short, item=item)
+    lacking = previewing.build_preview(project, short, item=item)
     assert "there are 2" in lacking.notes[0]
 
 
@@ -227,21 +227,21 @@ def test_nothing_is_stored(project: Project, judge: Endpoint) -> None:
 @pytest.mark.parametrize(
     "slug, text, finish, reading",
     [
-        ("vanilla", '{"explanation": "x", "score": 7}', "stop", Reading(7.0, "strict", "", "x")),
-        ("vanilla-score", "So: [[7]]", "stop", Reading(7.0, "pattern")),
-        ("vanilla-score", '{"score": 11}', "stop", Reading(None, "strict", "off_scale")),
-        ("vanilla", '{"score": 7', "length", Reading(None, cause="truncated")),
-        ("vanilla", "I will not.", "stop", Reading(None, cause="unparsable")),
+        ("vanilla", '{"explanation": "x", "score": 7}', "stop", ParsedReply(7.0, "strict", "",
+        "x")), ("vanilla-score", "So: [[7]]", "stop", ParsedReply(7.0, "pattern")),
+        ("vanilla-score", '{"score": 11}', "stop", ParsedReply(None, "strict", "off_scale")),
+        ("vanilla", '{"score": 7', "length", ParsedReply(None, cause="truncated")),
+        ("vanilla", "I will not.", "stop", ParsedReply(None, cause="unparsable")),
     ],
 )  # fmt: skip
 def test_a_reply_is_read_as_a_run_reads_it(
-    project: Project, slug: str, text: str, finish: str, reading: Reading
+    project: Project, slug: str, text: str, finish: str, reading: ParsedReply
 ) -> None:
-    assert previewing.read(project, make_strategy(slug), text=text, finish=finish) == reading
+    assert previewing.parse_reply(project, make_strategy(slug), text=text, finish=finish) == reading
 
 
 def test_a_reply_to_an_earlier_step_is_read_as_that(project: Project) -> None:
-    read = previewing.read(
+    read = previewing.parse_reply(
         project,
         make_strategy("score-chain"),
         text="<RESULT>ant</RESULT>",
@@ -254,12 +254,12 @@ def test_a_reply_to_an_earlier_step_is_read_as_that(project: Project) -> None:
 @pytest.mark.parametrize("slug", ["rouge-l", "majority"])
 def test_where_nobody_is_asked_there_is_nothing_to_read(project: Project, slug: str) -> None:
     with pytest.raises(Refused, match="asks nobody"):
-        previewing.read(project, make_strategy(slug), text="", finish="stop")
+        previewing.parse_reply(project, make_strategy(slug), text="", finish="stop")
 
 
 def test_keys_are_suggested_by_a_part_of_them(project: Project) -> None:
     make_items(project, 12)
-    assert previewing.keys_like(project, "-1") == ["item-1", "item-10", "item-11", "item-12"]
-    assert previewing.keys_like(project, "\0") == []
-    assert previewing.item_of(project, "item-3\0", None) is None
-    assert previewing.item_of(make_project("other"), "item-3", None) is None
+    assert previewing.suggest_keys(project, "-1") == ["item-1", "item-10", "item-11", "item-12"]
+    assert previewing.suggest_keys(project, "\0") == []
+    assert previewing.find_item(project, "item-3\0", None) is None
+    assert previewing.find_item(make_project("other"), "item-3", None) is None

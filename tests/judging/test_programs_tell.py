@@ -9,17 +9,17 @@ import pytest
 
 from annotation import generations, making, perturbing, programs
 from annotation.models import Project
-from annotation.perturbing import Wish
+from annotation.perturbing import PerturbRequest
 from annotation.snapshots import asking as snapshots
 from annotation.snapshots import freezing as snapshot_freezing
-from annotation.vetting import Vetting
-from formats.writers import ZIPPED, write_file
+from annotation.vetting import ReleasePolicy
+from formats.writers import ZIP_FORMATS, write_file
 from judging import exported, exporting
 from judging.making import bringing
 from judging.paper import freezing
-from judging.paper.freezing import Wanted
+from judging.paper.freezing import ArchiveOptions
 from judging.results import progress
-from judging.results.tables import KINDS
+from judging.results.tables import COLUMN_KINDS
 from tests.annotation.test_perturbing import FACTS, STORY, row
 from tests.annotation.test_perturbing import bring as bring_gold
 from tests.builders import make_item, make_member
@@ -34,17 +34,17 @@ pytestmark = pytest.mark.django_db
 def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Grows by a word whenever a program tells that it gets on."""
     words: list[str] = []
-    monkeypatch.setattr(programs, "alive", lambda: words.append("alive"))
+    monkeypatch.setattr(programs, "send_heartbeat", lambda: words.append("alive"))
     return words
 
 
 def test_a_snapshot_tells_at_each_part_that_it_reads_stores_and_takes_away(
     project: Project, told: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot_freezing, "AT_A_TIME", 1)
+    monkeypatch.setattr(snapshot_freezing, "BATCH_SIZE", 1)
     for key in "abc":
         make_item(project, key)
-    snapshot = snapshots.want(project, None, "v1")
+    snapshot = snapshots.enqueue(project, None, "v1")
 
     def tell(done: int) -> None:
         told.append(str(done))
@@ -52,11 +52,11 @@ def test_a_snapshot_tells_at_each_part_that_it_reads_stores_and_takes_away(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        snapshot_freezing.freeze(snapshot, tell)
+        snapshot_freezing.store_contents(snapshot, tell)
     # Three are read; then each is stored.
     assert told == [*["alive"] * 3, "1", "alive", "2", "alive", "3"]
     told.clear()
-    snapshot_freezing.empty(snapshot)
+    snapshot_freezing.delete_contents(snapshot)
     assert told == ["alive"] * 3
 
 
@@ -68,10 +68,10 @@ def test_items_that_perturbers_make_tell_as_they_are_made_and_as_people_get_them
         row("facts", "number-errors", FACTS, "What is a spider?"),
         row("story", "spelling", STORY, "Tell a story."),
     )
-    monkeypatch.setattr(perturbing, "AT_A_TIME", 1)
+    monkeypatch.setattr(perturbing, "BATCH_SIZE", 1)
     monkeypatch.setattr(making, "BATCH", 1)
-    wish = Wish(perturbers=("numbers", "spelling"), seed="s", doses=(1, 2))
-    generations.make(generations.want(project, wish))
+    wish = PerturbRequest(perturbers=("numbers", "spelling"), seed="s", doses=(1, 2))
+    generations.make_job_items(generations.enqueue(project, wish))
     # Of two gold answers none, one and two are done; four items are stored, found, given to people
     # one by one, counted and looked at for flags.
     assert len(told) == 3 + 4 + 1 + 4 + 1 + 1
@@ -84,7 +84,7 @@ def test_items_of_a_run_tell_as_they_come_in_and_as_people_get_them(
         make_item(project, key)
     run = perturbed(project)
     monkeypatch.setattr(making, "BATCH", 1)
-    bringing.bring(bringing.Wish(run, project, Vetting()), None)
+    bringing.bring_in_replies(bringing.BringInRequest(run, project, ReleasePolicy()), None)
     # Three are stored, found, given to people one by one, and counted.
     assert len(told) == 3 + 1 + 3 + 1
 
@@ -95,7 +95,7 @@ def test_gold_answers_tell_as_they_come_in(
     make_prompts(prompts, 3)
     run = answered(prompts)
     monkeypatch.setattr(making, "BATCH", 1)
-    bringing.bring(bringing.Wish(run, prompts, Vetting()), None)
+    bringing.bring_in_replies(bringing.BringInRequest(run, prompts, ReleasePolicy()), None)
     assert len(told) == 3 + 1 + 3 + 1
 
 
@@ -104,7 +104,7 @@ def test_what_is_accepted_unseen_tells_as_it_is(
 ) -> None:
     items = [make_item(project, key, slots=0) for key in "abc"]
     monkeypatch.setattr(making, "BATCH", 1)
-    assert making._accept(project, [one.pk for one in items]) == 3
+    assert making._accept_unreviewed(project, [one.pk for one in items]) == 3
     assert len(told) == 3
 
 
@@ -114,16 +114,20 @@ def test_an_archive_tells_at_each_file_and_each_step_of_its_figures_and_charts(
     project = make_vetted()
 
     def draw(*_: Any) -> Any:
-        progress.tell("comparing texts", 1, 2)
+        progress.report("comparing texts", 1, 2)
         for name in ("chart one", "chart two"):
             told.append(name)
             yield name, {}
 
-    monkeypatch.setattr(freezing.files, "write_all", lambda charts, form: [b""] * len(charts))
+    monkeypatch.setattr(freezing.files, "render_all", lambda charts, form: [b""] * len(charts))
     with (tmp_path / "results.zip").open("w+b") as stream:
         runs = list(project.runs.for_results())
-        freezing.freeze(
-            project, runs, Wanted(draw=draw), stream, lambda name, n: told.append(name * bool(n))
+        freezing.write_archive(
+            project,
+            runs,
+            ArchiveOptions(draw=draw),
+            stream,
+            lambda name, n: told.append(name * bool(n)),
         )
     steps = [word for word in told if word]
     assert {"diffs made", "data/outcomes.jsonl", "figures/undetected", "chart one"} <= {*steps}
@@ -131,21 +135,23 @@ def test_an_archive_tells_at_each_file_and_each_step_of_its_figures_and_charts(
     assert [pair for pair in pairwise(steps) if "alive" not in pair] == []
 
 
-@pytest.mark.parametrize("form", ["jsonl", *ZIPPED])
+@pytest.mark.parametrize("form", ["jsonl", *ZIP_FORMATS])
 def test_an_export_that_is_packed_tells_after_its_last_row_as_well(
     project: Project, told: list[str], settings: Any, tmp_path: Path, form: str
 ) -> None:
     settings.VAR_DIR = tmp_path
     make_item(project, "a")
     lead = make_member(project, role="lead")
-    job = exporting.want(project, lead, exported.Wish("items", form, encrypt=form == "jsonl"))
-    packed = exporting._packed(job, exporting._wish(job))
-    made = exported.rows(project, exporting._wish(job))
+    job = exporting.enqueue(
+        project, lead, exported.ExportRequest("items", form, encrypt=form == "jsonl")
+    )
+    packed = exporting._packing_options(job, exporting._read_request(job))
+    made = exported.read_rows(project, exporting._read_request(job))
 
     def rows() -> Any:
         yield from made.rows
         told.append("last row")
 
-    write_file(form, rows(), made.columns, tmp_path / "file", KINDS, packed)
+    write_file(form, rows(), made.columns, tmp_path / "file", COLUMN_KINDS, packed)
     # One that is only encrypted has its rows put in as they come.
     assert "alive" in (told if form == "jsonl" else told[told.index("last row") :])

@@ -212,14 +212,14 @@ def found(run: Run, table: Callable[..., Any]) -> dict[tuple[str, str], dict[str
 
 
 def undetected(runs: Sequence[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    return [row.as_row() for row in reports.undetected(runs, by)]
+    return [row.as_row() for row in reports.tabulate_undetected(runs, by)]
 
 
 TABLES: dict[str, Callable[..., Any]] = {
     "000-scores": undetected,
-    "000-verdicts": verdicts.verdicts,
-    "000-bins": scoring.scores,
-    "000-explanations": explaining.explanations,
+    "000-verdicts": verdicts.tabulate_verdicts,
+    "000-bins": scoring.tabulate_scores,
+    "000-explanations": explaining.tabulate,
 }
 
 

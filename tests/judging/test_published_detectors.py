@@ -104,7 +104,7 @@ def documented() -> list[list[str]]:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    with archives.opened(archive, Limits(), PASSWORD) as files:
+    with archives.open_archive(archive, Limits(), PASSWORD) as files:
         for name, opened in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -163,7 +163,7 @@ def test_table_8(published: Published, row: Printed) -> None:
 @of_table("5")
 def test_table_5(published: Published, row: Printed) -> None:
     """One output and five samples on the items that both have, with the study's stars."""
-    once = row["strategy"] == effects.BASE
+    once = row["strategy"] == effects.BASE_PROMPT
     asked = row | {"strategy": "detect-self-consistency"}
     found = {name: published.change(asked, name) for name in FIGURES}
     assert {(one["n"], one["left_out"]) for one in found.values()} == {(int(row["n"]), 90)}

@@ -19,7 +19,7 @@ from scipy import stats as scipy_stats
 from annotation import tasktypes
 from annotation.importing import projects
 from annotation.models import Project
-from judging.pins import Own
+from judging.pins import RunOverrides
 from judging.results import aligning, aligning_points
 from judging.running import foreseeing, runs
 from stats import groups
@@ -63,7 +63,7 @@ def bring(folder: Path, slug: str, found: Evaluation, task_type: str, strategy: 
 
 
 def alignment(project: Project) -> list[dict[str, Any]]:
-    return list(aligning.alignment(project, runs_of(project), []))
+    return list(aligning.tabulate_alignment(project, runs_of(project), []))
 
 
 def as_printed(rows: Iterable[dict[str, Any]], row: Printed) -> dict[str, Any]:
@@ -113,11 +113,11 @@ def test_its_one_question_of_25_pictures_is_asked_with_examples_and_without(
 ) -> None:
     _, project = evaluation_3
     asked = {
-        number: foreseeing.foresee(
+        number: foreseeing.estimate_run(
             project,
             strategy=make_strategy("score-matrix-animals"),
             endpoint=make_endpoint(f"http://127.0.0.1:9/{number}"),
-            options=runs.Options(seed=1, own=Own(examples=number)),
+            options=runs.RunOptions(seed=1, own=RunOverrides(examples=number)),
         )
         for number in (None, 0)
     }
@@ -160,7 +160,7 @@ def test_the_score_above_its_scale_is_flagged_with_figures_both_ways(
     # People gave it 1: 9 of the squares' sum of 57 are that item's.
     assert kept["rmse"] == pytest.approx(math.sqrt(57 / 25))
     assert left_out["rmse"] == pytest.approx(math.sqrt(48 / 24))
-    points = list(aligning_points.points(project, runs_of(project), []))
+    points = list(aligning_points.tabulate_points(project, runs_of(project), []))
     flagged = [row for row in points if row["off_scale"]]
     assert {(row["item"], row["metric"], row["evaluator"]) for row in flagged} == {
         ("DSI12", "m5", 4), ("DSI12", "total", 14),
@@ -195,7 +195,7 @@ def test_errors_of_figure_6(shared_data: Path, tmp_path: Path) -> None:
 
 def one_score() -> Project:
     """A task type of one field, of 0 to 3 points, as evaluation 1 asks."""
-    definition = copy.deepcopy(tasktypes.definitions()["rubric-matrix"])
+    definition = copy.deepcopy(tasktypes.load_definitions()["rubric-matrix"])
     field = definition["fields"][0] | {"name": "score", "title": "Score"}
     option = field["choices"][0]
     field["choices"] = [option | {"value": n, "key": str(n), "title": str(n)} for n in range(4)]
@@ -258,7 +258,9 @@ def test_means_in_the_text_are_those_of_the_tables_and_one_is_of_all_models() ->
     for row in means:
         language = "" if row["reason"] else row["group"]
         of_group = list(of_models(table[row["strategy"]], language).values())
-        assert groups.over_groups(of_group).mean == pytest.approx(float(row["value"]), abs=0.0101)
+        assert groups.mean_over_groups(of_group).mean == pytest.approx(
+            float(row["value"]), abs=0.0101
+        )
     contradicted = only(means, value="0.84")
     assert contradicted["reason"]
     assert contradicted["group"] == "en"
@@ -267,7 +269,9 @@ def test_means_in_the_text_are_those_of_the_tables_and_one_is_of_all_models() ->
 
 def test_gpt_4_varies_a_third_as_much_between_models_as_rouge_l() -> None:
     """Section 4.3: "slightly less than one third of a standard deviation"."""
-    rouge, gpt = (groups.over_groups(list(of_models(table).values())).sd for table in ("3", "4"))
+    rouge, gpt = (
+        groups.mean_over_groups(list(of_models(table).values())).sd for table in ("3", "4")
+    )
     assert rouge
     assert gpt
     assert 0.28 < gpt / rouge < 1 / 3

@@ -10,11 +10,11 @@ import pytest
 from formats import archives
 from formats.rows import Limits
 from judging.prompts.frames import CallSpec
-from judging.replies.decisions import Decision, decide, fold
-from judging.replies.outputs import read
+from judging.replies.decisions import Decision, combine, decide
+from judging.replies.outputs import parse_reply
 from judging.strategies import load_all
 from stats import detection
-from stats.detection import Counts
+from stats.detection import ConfusionCounts
 from tests.judging import published_tables
 
 # As the authors' own README gives it.
@@ -30,7 +30,7 @@ def lines(shared_data: Path) -> dict[str, list[dict]]:
     """The lines of all files by the kind of detector, the first folder's name."""
     path = shared_data / "realmistake" / "detector_outputs_mathgen_gpt4.zip"
     found: dict[str, list[dict]] = {}
-    with archives.opened(path, Limits(), PASSWORD) as files:
+    with archives.open_archive(path, Limits(), PASSWORD) as files:
         for name, opened in sorted(files.items()):
             with opened() as file:
                 _, kind, *_, detector, prompt = name.split("/")
@@ -46,7 +46,7 @@ def test_the_phrases_give_every_published_verdict(lines):
         unlike = [
             line["metadata"]["id"]
             for line in lines[kind]
-            if read(PHRASES, line["response"]).value != line["prediction"]
+            if parse_reply(PHRASES, line["response"]).value != line["prediction"]
         ]
         assert (len(lines[kind]), unlike) == (count, [])
 
@@ -54,7 +54,9 @@ def test_the_phrases_give_every_published_verdict(lines):
 def test_the_phrases_give_every_published_verdict_of_self_consistency(lines):
     """The stored one of five samples is the most frequent, ties as no_error, error, invalid."""
     for line in lines["self_consistency"]:
-        said = Counter(read(PHRASES, sample["response"]).value for sample in line["response"])
+        said = Counter(
+            parse_reply(PHRASES, sample["response"]).value for sample in line["response"]
+        )
         assert max(("no_error", "error", None), key=lambda one: said[one]) == line["prediction"]
 
 
@@ -64,26 +66,28 @@ def test_a_majority_of_the_parsed_verdicts_is_the_published_vote(lines):
     votes: dict[str, list[Decision]] = defaultdict(list)
     for line in lines["simple_prompt_baseline"]:
         if line["detector"] in members:
-            reading = {(CallSpec("response"), 0): read(PHRASES, line["response"])}
+            reading = {(CallSpec("response"), 0): parse_reply(PHRASES, line["response"])}
             votes[line["metadata"]["id"]].append(decide(PHRASES, reading))
     majority = replace(PHRASES, frame="fold", output="fold", fold="majority")
     published = {line["metadata"]["id"]: line["prediction"] for line in lines["majority_vote"]}
     assert {len(twelve) for twelve in votes.values()} == {12}
-    assert {item: fold(majority, twelve).detail for item, twelve in votes.items()} == published
+    assert {item: combine(majority, twelve).detail for item, twelve in votes.items()} == published
 
 
 def test_the_figures_of_the_parsed_verdicts_are_those_of_the_tables(lines):
-    prompts: dict[str, dict[str, Counts]] = defaultdict(lambda: defaultdict(Counts))
+    prompts: dict[str, dict[str, ConfusionCounts]] = defaultdict(
+        lambda: defaultdict(ConfusionCounts)
+    )
     for line in lines["simple_prompt_baseline"]:
-        said = read(PHRASES, line["response"]).value
+        said = parse_reply(PHRASES, line["response"]).value
         verdict = None if said is None else said == "error"
-        one = detection.tally([(line["label"] == "error", verdict)])
+        one = detection.count_verdicts([(line["label"] == "error", verdict)])
         prompts[line["detector"]][line["prompt"]] += one
     for table in ("4", "8"):
         for printed in published_tables.of_set(table):
             if printed["strategy"] == "mean":
                 counts = prompts[printed["model"]].values()
-                row = detection.mean([detection.scores(one) for one in counts])
+                row = detection.mean_scores([detection.compute_scores(one) for one in counts])
                 wanted = published_tables.figures(printed)
                 assert {name: f"{100 * getattr(row, name):.1f}" for name in wanted} == wanted
 
@@ -95,7 +99,7 @@ def test_the_stricter_parser_differs_in_few_and_reads_most_of_what_was_invalid(l
     """
     kinds = ("simple_prompt_baseline", "advanced_prompt_baseline")
     found = Counter(
-        (line["prediction"], read(STRICT, line["response"]).value)
+        (line["prediction"], parse_reply(STRICT, line["response"]).value)
         for kind in kinds
         for line in lines[kind]
     )

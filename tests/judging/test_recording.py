@@ -376,13 +376,13 @@ def test_somebody_who_brought_the_same_rows_meanwhile_leaves_nothing_to_do(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = written(tmp_path, *ROWS)
-    store = filing.store
+    store = filing.store_part
 
-    def after_another(one: filing.Recording, now: datetime) -> bool:
-        monkeypatch.setattr(filing, "store", store)
+    def after_another(one: filing.CheckedPart, now: datetime) -> bool:
+        monkeypatch.setattr(filing, "store_part", store)
         imported(path)
         return store(one, now)
 
-    monkeypatch.setattr(filing, "store", after_another)
+    monkeypatch.setattr(filing, "store_part", after_another)
     assert "0 runs recorded with 0 replies, 1 were there already" in imported(path)
     assert (Run.objects.count(), Request.objects.count()) == (1, 4)

@@ -10,7 +10,7 @@ from annotation.models import Event, Membership, Project
 from judging.engine import leasing, storing
 from judging.errors import Refused
 from judging.models import Request, Run
-from judging.pins import Own
+from judging.pins import RunOverrides
 from judging.preparing import trying
 from judging.providers.errors import Rejected
 from judging.running import runs, steering
@@ -37,7 +37,7 @@ ITEMS = 24
 def refusing(project: Project, **values: Any) -> Run:
     """A planned run, one request of which was answered by a refusal of its temperature."""
     run = make_run(project, make_endpoint(NOBODY, **PRICES), **values)
-    runs.plan(run)
+    runs.plan_calls(run)
     fail(run, Rejected(WORDS), number=1)
     return run
 
@@ -105,11 +105,11 @@ def test_the_api_offers_it_and_the_record_says_what_became_of_both_runs(
 @pytest.mark.django_db
 def test_what_a_run_has_of_its_own_goes_with_it(project: Project) -> None:
     make_items(project, 4)
-    own = Own(parameters={"seed": 7}, axes=("main",))
+    own = RunOverrides(parameters={"seed": 7}, axes=("main",))
     run = refusing(project, strategy="axis", own=own, pilot=True, cap=Decimal(3), samples=2)
     Run.objects.filter(pk=run.pk).update(spent=1)
     run.refresh_from_db()
-    copy = runs.ask_without(run, None)
+    copy = runs.restart_without_parameter(run, None)
     assert copy.pinned["own"] == {
         "parameters": {"seed": 7, "temperature": None},
         "axes": ["main"],
@@ -139,7 +139,7 @@ def test_a_run_that_ended_stays_and_can_still_be_asked_without(
     # Once is enough, though the first one stays as it is.
     assert "Ask without temperature" not in text(browser.get(page(1)))
     with pytest.raises(runs.Refused, match="another run asks the same without it"):
-        runs.ask_without(run, None)
+        runs.restart_without_parameter(run, None)
 
 
 @pytest.mark.django_db
@@ -148,7 +148,7 @@ def test_a_limit_goes_on_by_the_name_that_the_refusal_says_to_use(
 ) -> None:
     make_items(project, 2)
     run = make_run(project, make_endpoint(NOBODY, parameters={"max_tokens": 300}))
-    runs.plan(run)
+    runs.plan_calls(run)
     words = "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
     fail(run, Rejected(f"The provider answered 400: Unsupported parameter: {words}"), number=1)
     shown = text(browser.get(page(1)))
@@ -157,7 +157,7 @@ def test_a_limit_goes_on_by_the_name_that_the_refusal_says_to_use(
     assert "No limit of tokens holds then" not in shown
     said = program.get(f"/api/v1{page(1)}").json()
     assert (said["refused"], said["instead"]) == ("max_tokens", "max_completion_tokens")
-    copy = runs.ask_without(run, None)
+    copy = runs.restart_without_parameter(run, None)
     assert copy.sends() == {"temperature": 0, "max_completion_tokens": 300}
     run.refresh_from_db()
     assert run.reason == (
@@ -175,7 +175,7 @@ def test_without_a_limit_that_is_refused_the_offer_says_that_none_holds(
 ) -> None:
     make_items(project, 2)
     run = make_run(project, make_endpoint(NOBODY, parameters={"max_tokens": 300}))
-    runs.plan(run)
+    runs.plan_calls(run)
     fail(run, Rejected("The provider answered 400: 'max_tokens' is not supported."), number=1)
     shown = text(browser.get(page(1)))
     assert "Ask without max_tokens" in shown
@@ -186,17 +186,17 @@ def test_without_a_limit_that_is_refused_the_offer_says_that_none_holds(
 def test_who_resumes_is_not_stopped_a_second_time(project: Project) -> None:
     make_items(project, 5)
     run = make_run(project, make_endpoint(NOBODY))
-    runs.plan(run)
+    runs.plan_calls(run)
     one, other, *_ = take(run, 5)
-    assert leasing.heed_refusals([(one, "The provider answered 400: too long")]) == set()
-    assert leasing.heed_refusals([(one, WORDS), (other, WORDS)]) == {run.pk}
+    assert leasing.pause_refused_runs([(one, "The provider answered 400: too long")]) == set()
+    assert leasing.pause_refused_runs([(one, WORDS), (other, WORDS)]) == {run.pk}
     # Those that were in flight then.
-    assert leasing.heed_refusals([(other, WORDS)]) == set()
+    assert leasing.pause_refused_runs([(other, WORDS)]) == set()
     run.refresh_from_db()
     runs.resume(run, None)
-    assert leasing.heed_refusals([(other, WORDS)]) == set()
+    assert leasing.pause_refused_runs([(other, WORDS)]) == set()
     # It is not ours, since nobody sent it.
-    assert leasing.heed_refusals([(other, "`seed` is not supported")]) == set()
+    assert leasing.pause_refused_runs([(other, "`seed` is not supported")]) == set()
     run.refresh_from_db()
     assert run.state == Run.State.RUNNING
 
@@ -208,22 +208,22 @@ def test_a_run_that_was_moved_stops_at_a_refusal_of_its_new_endpoint(
     make_items(project, 3)
     run = refusing(project)
     leased = take(run, 1)
-    assert leasing.heed_refusals([(leased[0], WORDS)]) == {run.pk}
-    storing.store(run.endpoint, "worker", [storing.Result(leased[0])])
+    assert leasing.pause_refused_runs([(leased[0], WORDS)]) == {run.pk}
+    storing.store_results(run.endpoint, "worker", [storing.CallResult(leased[0])])
     run.refresh_from_db()
-    runs.move_to(run, make_endpoint(NOBODY), None)
-    runs.plan(run)
-    assert leasing.heed_refusals([(take(run, 1)[0], WORDS)]) == {run.pk}
+    runs.move_to_endpoint(run, make_endpoint(NOBODY), None)
+    runs.plan_calls(run)
+    assert leasing.pause_refused_runs([(take(run, 1)[0], WORDS)]) == {run.pk}
 
 
 @pytest.mark.django_db
 def test_a_run_without_a_refusal_offers_nothing(project: Project, browser: Client) -> None:
     make_items(project, 3)
     run = make_run(project, make_endpoint(NOBODY))
-    runs.plan(run)
+    runs.plan_calls(run)
     fail(run, Rejected("The provider answered 400: this cannot be asked"))
     assert "Ask without" not in text(browser.get(page(1)))
-    assert "ask-without" not in steering.open_steps(run, 3, answered=0)
+    assert "ask-without" not in steering.list_open_steps(run, 3, answered=0)
     refused = browser.post(page(1, "ask-without/"))
     assert (refused.status_code, Run.objects.count()) == (422, 1)
     assert "No parameter of run 1 was refused" in text(refused)
@@ -235,11 +235,11 @@ def test_a_known_family_is_asked_as_one_for_which_somebody_says_so(project: Proj
     known = make_run(project, make_endpoint(NOBODY, model="gpt-5-mini"))
     told = make_endpoint(NOBODY, model="gpt-5-mini", parameters={"temperature": None})
     for run in (known, make_run(project, told)):
-        runs.plan(run)
+        runs.plan_calls(run)
         assert run.sends() == {}
     # The very same requests, so that neither pays for what the other asked.
     assert Request.objects.count() == 3
-    sent = leasing.lease(known.endpoint, "worker", 1, known.created_at).leased[0].body
+    sent = leasing.lease_requests(known.endpoint, "worker", 1, known.created_at).leased[0].body
     assert b"temperature" not in sent
 
 
@@ -260,11 +260,11 @@ def test_self_consistency_says_that_such_a_model_cannot_be_asked_so() -> None:
     endpoint = make_endpoint(NOBODY, provider="anthropic", model=model)
     with pytest.raises(Refused, match=r"claude-opus-4-7 does not take temperature = 0.5, with"):
         make_run(project, endpoint, slug)
-    run = make_run(project, endpoint, slug, own=Own(parameters={"temperature": None}))
+    run = make_run(project, endpoint, slug, own=RunOverrides(parameters={"temperature": None}))
     assert run.sends() == {"max_tokens": 1024}
     # An unknown model is asked, and so is one of which somebody says that it takes it.
     assert make_run(project, make_endpoint(NOBODY), slug).sends() == {"temperature": 0.5}
-    told = Own(parameters={"temperature": 0.7})
+    told = RunOverrides(parameters={"temperature": 0.7})
     assert make_run(project, endpoint, slug, own=told).sends()["temperature"] == 0.7
 
 
@@ -272,7 +272,7 @@ def test_self_consistency_says_that_such_a_model_cannot_be_asked_so() -> None:
 def test_a_test_call_says_how_to_ask_without(evaluator: ScriptedEvaluator) -> None:
     evaluator.script = Script(faults={"no_temperature": ""})
     endpoint = make_endpoint(evaluator)
-    problem = trying.ask(endpoint, endpoint.created_at).problem
+    problem = trying.run_trial(endpoint, endpoint.created_at).problem
     assert problem.endswith('Set the parameters {"temperature": null} to ask without it.')
     endpoint.parameters = {"temperature": None}
-    assert trying.ask(endpoint, endpoint.created_at).problem == ""
+    assert trying.run_trial(endpoint, endpoint.created_at).problem == ""

@@ -13,7 +13,7 @@ from annotation.models import Item, Membership, Project
 from judging.models import Run, SavedView
 from judging.results import figures, printed
 from judging.views.results import metrics
-from judging.views.results.kinds import Page, View
+from judging.views.results.kinds import ResultPage, ResultView
 from judging.views.results.registry import PAGES
 from tests.builders import make_member
 from tests.judging import builders_decided
@@ -315,8 +315,8 @@ def test_a_switch_brings_the_figures_alone(base: Run, browser: Client) -> None:
 def test_figures_that_are_being_made_show_no_number(
     base: Run, browser: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    making = figures.Making(7, "undetected", (), None, "counting", 3, 10, "", None)
-    monkeypatch.setattr(figures, "answer", lambda asked: making)
+    making = figures.PendingTable(7, "undetected", (), None, "counting", 3, 10, "", None)
+    monkeypatch.setattr(figures, "fetch_or_enqueue", lambda asked: making)
     found = shown(browser, "overview/")
     assert "counting, 3 of 10" in found
     assert 'hx-trigger="every 1s"' in found
@@ -349,7 +349,7 @@ def test_published_figures_turn_round_with_the_measure(base: Run, browser: Clien
 
 def test_published_figures_of_the_same_strategies(base: Run, browser: Client) -> None:
     models = [line[0].split(" study")[0] for line in published(browser, "published=same")]
-    known = [one.series for one in printed.overview() if one.strategy == "vanilla"]
+    known = [one.series for one in printed.load_overview() if one.strategy == "vanilla"]
     assert models == [f"Table {t} · {s} · {m}" for t, s, m in dict.fromkeys(known)]
 
 
@@ -423,12 +423,12 @@ def test_two_views_of_one_name_are_refused(base: Run, browser: Client) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
-def test_a_page_is_one_question_with_views_of_names_of_their_own(page: Page) -> None:
+def test_a_page_is_one_question_with_views_of_names_of_their_own(page: ResultPage) -> None:
     assert page.question.endswith("?")
     slugs = [view.slug for view in page.views]
     assert len(set(slugs)) == len(slugs)
     for view in page.views:
-        assert isinstance(view, View)
+        assert isinstance(view, ResultView)
         assert view.empty.endswith(".")
 
 
@@ -443,8 +443,8 @@ def test_every_page_has_an_address_and_a_picture(base: Run, browser: Client) -> 
 
 def test_a_mean_of_shares_is_percent_with_its_interval_or_the_reason_for_none() -> None:
     row = {"x": 0.5, "x_low": 0.4, "x_high": 0.625, "x_reason": None}
-    assert metrics.drawn_share(row, "x").interval == "40.0 % to 62.5 %"
-    bare = metrics.drawn_share(
+    assert metrics.percent_cell(row, "x").interval == "40.0 % to 62.5 %"
+    bare = metrics.percent_cell(
         row | {"x_low": None, "x_high": None, "x_reason": "one cluster"}, "x"
     )
     assert (bare.interval, bare.reason) == ("", "one cluster")

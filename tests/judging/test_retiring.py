@@ -21,15 +21,17 @@ API = "/api/v1/projects/fbi/strategies/"
 
 @pytest.fixture
 def ours(member: Membership) -> StrategyVersion:
-    parent = catalogue.find(member.project, "reference")
+    parent = catalogue.find_version(member.project, "reference")
     assert parent
-    return authoring.copy(member.project, parent, slug="ours", member=member)
+    return authoring.copy_strategy(member.project, parent, slug="ours", member=member)
 
 
 def used(project: Project, version: StrategyVersion) -> Run:
     make_items(project, 1)
     endpoint = make_endpoint(NOBODY, name="judge")
-    return runs.start(project, strategy=version, endpoint=endpoint, options=runs.Options(seed=1))
+    return runs.start_run(
+        project, strategy=version, endpoint=endpoint, options=runs.RunOptions(seed=1)
+    )
 
 
 def page(browser: Client, name: str = "strategies", *args: str) -> str:
@@ -47,10 +49,10 @@ def test_what_is_deleted_is_gone_and_can_be_taken_back(
     browser: Client, project: Project, ours: StrategyVersion
 ) -> None:
     assert "ours is deleted. It stands below" in press(browser, "delete")
-    assert catalogue.find(project, "ours") is None
+    assert catalogue.find_version(project, "ours") is None
     assert browser.get(reverse("strategy", args=["fbi", "ours"])).status_code == 404
     assert "ours is back." in press(browser, "back")
-    assert catalogue.find(project, "ours") == ours
+    assert catalogue.find_version(project, "ours") == ours
     kinds = Event.objects.filter(subject="ours").order_by("pk").values_list("kind", flat=True)
     assert list(kinds) == ["strategy deleted", "strategy taken back"]
 
@@ -60,7 +62,7 @@ def test_nobody_takes_the_name_of_what_was_deleted(
 ) -> None:
     retiring.delete(member.project, "ours", member)
     with pytest.raises(authoring.Refused, match="deleted a strategy ours"):
-        authoring.copy(member.project, ours, slug="ours", member=member)
+        authoring.copy_strategy(member.project, ours, slug="ours", member=member)
 
 
 def test_what_runs_rest_on_is_not_deleted(
@@ -84,7 +86,7 @@ def test_what_is_retired_is_read_but_not_offered(
     assert ">retired<" in shown
     assert "Run 1" in shown
     with pytest.raises(Refused, match="is retired"):
-        offering.version_of(project, "ours")
+        offering.get_version(project, "ours")
     press(browser, "back")
     assert "ours" in page(browser, "run-new")
 
@@ -94,7 +96,7 @@ def test_a_run_of_a_retired_strategy_can_be_cloned(
 ) -> None:
     run = used(project, ours)
     retiring.retire(project, "ours", member)
-    assert runs.clone(run, member).strategy == ours
+    assert runs.clone_run(run, member).strategy == ours
 
 
 def test_a_strategy_that_is_deleted_while_a_run_is_chosen_starts_none(
@@ -111,7 +113,7 @@ def test_a_retired_text_is_not_changed(
     retiring.retire(project, "ours", member)
     address = reverse("strategy-edit", args=["fbi", "ours"])
     assert browser.get(address).status_code == 302
-    source = catalogue.source_of(ours).replace("title = ", "# new\ntitle = ", 1)
+    source = catalogue.get_source(ours).replace("title = ", "# new\ntitle = ", 1)
     answer = browser.post(address, {"source": source, "shown": 1})
     assert answer.status_code == 422
     assert "Take it back to change it" in answer.content.decode()

@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from annotation.models import Item, Job, Project
 from judging.models import Run
-from judging.pins import Own
+from judging.pins import RunOverrides
 from judging.results import run_marks
 from judging.running import canaries, runs
-from judging.running.runs import Options
+from judging.running.runs import RunOptions
 from tests.builders import make_member
 from tests.judging.builders_decided import make_endpoint, make_replied, scores
 from tests.judging.builders_judging import api_client, make_items, make_run, make_strategy
@@ -59,13 +59,13 @@ def every(project: Project) -> Project:
 
 
 def by_number(project: Project) -> dict[int, Run]:
-    return {run.number: run for run in run_marks.marked_runs(project)}
+    return {run.number: run for run in run_marks.load_marked_runs(project)}
 
 
 def test_every_other_run_says_why_it_stands_aside(every: Project) -> None:
     said = {n: ", ".join(m.words for m in run.marks) for n, run in by_number(every).items()}
     assert {n: words for n, words in said.items() if words} == MARKED
-    assert [run.number for run in run_marks.usual(by_number(every).values())] == USUAL
+    assert [run.number for run in run_marks.select_default(by_number(every).values())] == USUAL
 
 
 def told(rows: list[dict[str, Any]]) -> list[int]:
@@ -150,13 +150,15 @@ def test_a_single_run_is_named_with_its_endpoint(project: Project, browser: Clie
 def test_other_choices_of_a_run_supersede_nothing(project: Project) -> None:
     items, gpt = make_items(project, 2), make_endpoint("gpt")
     replied(project, items, endpoint=gpt)
-    replied(project, items, endpoint=gpt, own=Own(parameters={"temperature": 1}))
+    replied(project, items, endpoint=gpt, own=RunOverrides(parameters={"temperature": 1}))
     replied(project, items, endpoint=gpt, samples=2)
-    assert not any(run.marks for run in run_marks.marked_runs(project))
+    assert not any(run.marks for run in run_marks.load_marked_runs(project))
     # A later one that was stopped, or is over less, supersedes nothing either.
     replied(project, items, endpoint=gpt, state=Run.State.CANCELLED)
     replied(project, items[:1], endpoint=gpt, is_part=True)
-    assert [run.number for run in run_marks.usual(run_marks.marked_runs(project))] == [1, 2, 3]
+    assert [
+        run.number for run in run_marks.select_default(run_marks.load_marked_runs(project))
+    ] == [1, 2, 3]
 
 
 def test_a_run_knows_whether_there_were_more_items_when_it_began(project: Project) -> None:
@@ -168,14 +170,14 @@ def test_a_run_knows_whether_there_were_more_items_when_it_began(project: Projec
     assert not make_run(project, limit=3).is_part
     # Its own items are by now a part of those that there are.
     make_items(project, 2)
-    clone = runs.clone(Run.objects.get(number=1), None)
+    clone = runs.clone_run(Run.objects.get(number=1), None)
     assert clone.is_part
-    assert runs.clone(Run.objects.get(number=2), None, as_pinned=True).is_part
-    first = canaries.begin(
+    assert runs.clone_run(Run.objects.get(number=2), None, as_pinned=True).is_part
+    first = canaries.start_canary(
         project,
         strategy=make_strategy("rouge-l"),
         endpoint=clone.endpoint,
-        options=Options(seed=1, limit=1),
+        options=RunOptions(seed=1, limit=1),
     )
     assert by_number(project)[first.number].marks[0].words == "canary"
 

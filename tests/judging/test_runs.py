@@ -8,7 +8,7 @@ from annotation import writing
 from annotation.models import Event, Item, Project
 from judging.calling import outcomes
 from judging.engine import storing, watching
-from judging.engine.storing import Result
+from judging.engine.storing import CallResult
 from judging.models import Budget, Call, Outcome, Request, Run
 from judging.providers import Finish
 from judging.providers.errors import Rejected
@@ -41,7 +41,7 @@ def planned(project: Project, strategy: str = ONE_CALL, **values: object) -> Run
     run = make_run(
         project, values.pop("endpoint", None) or make_endpoint(NOWHERE), strategy, **values
     )
-    runs.plan(run)
+    runs.plan_calls(run)
     return run
 
 
@@ -161,9 +161,9 @@ def test_planning_that_was_stopped_goes_on_where_it_was(
     make_items(project, 7)
     run = make_run(project, make_endpoint(NOWHERE))
     allowed = iter([True, True, False])
-    runs.plan(run, keep_on=lambda: next(allowed))
+    runs.plan_calls(run, keep_on=lambda: next(allowed))
     assert (run.state, Call.objects.count()) == (Run.State.PLANNING, 4)
-    runs.plan(run)
+    runs.plan_calls(run)
     assert (run.state, Call.objects.count()) == (Run.State.RUNNING, 7)
     assert run.outcomes.filter(calls=None).count() == 0
 
@@ -172,13 +172,13 @@ def test_the_database_counts_the_calls_of_a_large_run_each_time_they_are_twice_a
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "BATCH", 1)
-    monkeypatch.setattr(runs, "LARGE", 2)
+    monkeypatch.setattr(runs, "ANALYZE_FROM", 2)
     seen: list[int] = []
 
     def counted(*tables: str) -> None:
         seen.append(Call.objects.count())
 
-    monkeypatch.setattr(runs.bulk, "counted", counted)
+    monkeypatch.setattr(runs.bulk, "analyze_tables", counted)
     make_items(project, 5)
     planned(project)
     # One call an item; after 1 it is too few to matter, and once more when all are there.
@@ -218,7 +218,7 @@ def test_runs_planned_at_the_same_moment_share_every_request(project: Project) -
 
     def plan(run: Run) -> None:
         together.wait()
-        runs.plan(run)
+        runs.plan_calls(run)
         connection.close()
 
     threads = [threading.Thread(target=plan, args=(run,)) for run in made]
@@ -315,7 +315,7 @@ def test_a_retry_undoes_a_decision_that_is_being_made_of_the_failure(project: Pr
     make_items(project, 1)
     run = planned(project)
     leased = take(run)
-    storing.store(run.endpoint, "worker", [Result(leased[0], error=Rejected("no"))])
+    storing.store_results(run.endpoint, "worker", [CallResult(leased[0], error=Rejected("no"))])
     deciding, may_end = threading.Event(), threading.Event()
 
     def decide() -> None:
@@ -364,14 +364,14 @@ def test_progress_counts_requests_and_items_and_names_causes(project: Project) -
     fail(run, Rejected("no"), number=1)
     answer(run, number=2)
     answer(run, "I cannot say.", number=1)
-    done = watching.progress(run)
+    done = watching.count_progress(run)
     assert (done.requests, done.answered, done.failed, done.waiting) == (12, 3, 1, 8)
     assert done.items == 6
     assert done.share == pytest.approx(4 / 12)
     assert done.failures["rejected"] == 1
     answer(run)
-    assert watching.progress(run).failures == {"rejected": 1, "unparsable": 1}
-    assert watching.progress(run).settled == 6
+    assert watching.count_progress(run).failures == {"rejected": 1, "unparsable": 1}
+    assert watching.count_progress(run).settled == 6
 
 
 def test_an_endpoint_that_runs_rest_on_keeps_its_address(project: Project) -> None:

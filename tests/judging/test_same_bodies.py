@@ -65,17 +65,17 @@ def requests(values: Mapping[str, Any]) -> str:
             **values,
         }
     )
-    task = TaskTypeVersion(definition=tasktypes.definitions()["rating"], digest="same bodies")
+    task = TaskTypeVersion(definition=tasktypes.load_definitions()["rating"], digest="same bodies")
     found = hashlib.sha256()
     for slug, shipped in load_all().items():
         if shipped.frame == "fold" or shipped.metric:
             continue
         version = StrategyVersion(slug=slug, definition=shipped.definition)
-        run = pinning.draft(Project(task_type=task), version, endpoint)
-        strategy, digest_of = run.asked(), rendering.digests_of(run)
+        run = pinning.draft_run(Project(task_type=task), version, endpoint)
+        strategy, digest_of = run.asked(), rendering.build_digest_function(run)
         more = {step.name: "said" for step in strategy.steps} | dict.fromkeys(MORE, "more")
-        for spec in frames.all_calls(strategy):
-            body = rendering.body_of(run, TEXTS, spec, strategy, more)
+        for spec in frames.list_all_calls(strategy):
+            body = rendering.render_body(run, TEXTS, spec, strategy, more)
             found.update(f"{slug} {digest_of(body, 0)}\n".encode())
     return found.hexdigest()
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.memory import memory
+from annotation.memory import process_cache
 from annotation.models import Item, Project
 from annotation.templatetags import figures as written
-from formats.typeset import latex_text
+from formats.typeset import escape_latex
 from judging.results import tables
 from judging.running import runs
 from judging.views.results.registry import PAGES
@@ -51,7 +51,7 @@ def make_judged() -> Project:
     ]
     make_replies(project, items[:-1])
     asked = make_run(project, make_endpoint("http://a", name="a"), items={items[0].pk})
-    runs.plan(asked)
+    runs.plan_calls(asked)
     answer(asked, tokens_in=100, tokens_out=10)
     for person, choices in zip(people_of(project, "ann", "bob"), ("vvi", "viv"), strict=True):
         for item, one in zip(items, choices, strict=False):
@@ -92,7 +92,7 @@ def make_errors() -> Project:
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory, module_db: None) -> Client:
     """A site admin, and projects that together fill every table."""
-    memory.clear()
+    process_cache.clear()
     make_judged()
     make_errors()
     make_rated(tmp_path_factory.mktemp("rated"))
@@ -118,10 +118,10 @@ def is_rounded(value: Any, cell: str) -> bool:
         return cell == "--"
     if isinstance(value, int | float) and not isinstance(value, bool):
         return abs(float(cell.replace("$-$", "-")) - value) <= 0.0005 + 1e-9
-    return bool(cell) if not isinstance(value, str) else cell == latex_text(value)
+    return bool(cell) if not isinstance(value, str) else cell == escape_latex(value)
 
 
-@pytest.mark.parametrize("table", tables.RESULTS)
+@pytest.mark.parametrize("table", tables.RESULT_TABLES)
 def test_command_api_and_files_say_the_same(
     everything: Client, capsys: pytest.CaptureFixture[str], table: str
 ) -> None:

@@ -27,7 +27,7 @@ def apart(project: Project) -> Run:
 
 
 def test_scores_apart_have_directions_means_and_golds_at_the_ends(apart: Run) -> None:
-    (row,) = scoring.scores([apart], BY)
+    (row,) = scoring.tabulate_scores([apart], BY)
     assert (row["total"], row["missing"], row["parsed"]) == (5, 2, 3)
     assert (row["lower"], row["equal"], row["higher"]) == (1, 1, 1)
     # (10 + 10 + 1) / 3 and (7 + 10 + 2) / 3: the reply beside a cut one is in no mean.
@@ -38,7 +38,7 @@ def test_scores_apart_have_directions_means_and_golds_at_the_ends(apart: Run) ->
 
 
 def test_changes_of_scores_add_up_to_what_was_parsed(apart: Run) -> None:
-    rows = scoring.changes([apart], BY)
+    rows = scoring.tabulate_changes([apart], BY)
     assert [(row["change"], row["n"]) for row in rows] == [(-3, 1), (0, 1), (1, 1)]
     assert {row["parsed"] for row in rows} == {3}
     assert sum(row["share"] for row in rows) == pytest.approx(1)
@@ -48,11 +48,11 @@ def test_scores_against_gold_stand_in_bins_below_the_top(project: Project) -> No
     said = [10, 10, 9, 8, 7, 1, None]
     items = make_items(project, len(said))
     run = make_replied(project, "reference", zip(items, [scores(one) for one in said], strict=True))
-    (row,) = scoring.scores([run], BY)
+    (row,) = scoring.tabulate_scores([run], BY)
     assert [row[name] for name in scoring.BINS] == [2, 1, 1, 2]
     assert (row["parsed"], row["mean_pert"]) == (6, 45 / 6)
     assert row["lower"] is row["mean_gold"] is row["gold_at_top"] is None
-    assert scoring.changes([run], BY) == []
+    assert scoring.tabulate_changes([run], BY) == []
 
 
 def test_a_change_of_repeats_goes_to_the_nearest_step(project: Project) -> None:
@@ -60,21 +60,21 @@ def test_a_change_of_repeats_goes_to_the_nearest_step(project: Project) -> None:
     # Means of 8 and 20 / 3: a change of -4/3.
     replies = scores(8, 7, 8, 7, 8, 6)
     run = make_replied(project, "vanilla", [(item, replies)], samples=3)
-    (row,) = scoring.changes([run], BY)
+    (row,) = scoring.tabulate_changes([run], BY)
     assert (row["change"], row["n"]) == (-1, 1)
-    assert scoring.scores([run], BY)[0]["mean_pert"] == pytest.approx(20 / 3)
+    assert scoring.tabulate_scores([run], BY)[0]["mean_pert"] == pytest.approx(20 / 3)
 
 
 def test_nothing_parsed_has_no_mean_and_no_golds_at_an_end(project: Project) -> None:
     run = make_replied(project, "vanilla", [(make_items(project, 1)[0], scores(5, None))])
-    (row,) = scoring.scores([run], BY)
+    (row,) = scoring.tabulate_scores([run], BY)
     assert (row["missing"], row["mean_gold"], row["gold_at_top"]) == (1, None, None)
-    assert scoring.changes([run], BY) == []
+    assert scoring.tabulate_changes([run], BY) == []
 
 
 def test_pairs_have_no_scores(project: Project) -> None:
     run = make_replied(project, "pairwise", [])
-    assert scoring.scores([run], BY) == scoring.changes([run], BY) == []
+    assert scoring.tabulate_scores([run], BY) == scoring.tabulate_changes([run], BY) == []
 
 
 def test_scores_of_any_number_of_runs_are_one_query(
@@ -83,6 +83,6 @@ def test_scores_of_any_number_of_runs_are_one_query(
     make_replied(apart.project, "reference", [])
     runs = list(Run.objects.for_results())
     with django_assert_num_queries(1):
-        scoring.scores(runs, BY)
+        scoring.tabulate_scores(runs, BY)
     with django_assert_num_queries(2):
-        scoring.changes(runs, BY)
+        scoring.tabulate_changes(runs, BY)

@@ -11,10 +11,10 @@ from django.utils import timezone
 
 from annotation.models import Event, Project
 from judging.engine import storing
-from judging.engine.leasing import LEASE
-from judging.engine.storing import Result
+from judging.engine.leasing import LEASE_DURATION
+from judging.engine.storing import CallResult
 from judging.models import Budget, Endpoint, Reply, Request, Run
-from judging.providers.errors import Rejected, ServerTrouble
+from judging.providers.errors import Rejected, ServerError
 from judging.running import runs, spending
 from tests.builders import make_member, make_project
 from tests.judging.builders_judging import (
@@ -45,7 +45,7 @@ def capped(project: Project, cap: str | None = None, items: int = 10, **values: 
     make_items(project, items)
     endpoint = make_endpoint(NOWHERE, **PRICES, **values)
     run = make_run(project, endpoint, cap=None if cap is None else Decimal(cap))
-    runs.plan(run)
+    runs.plan_calls(run)
     return run
 
 
@@ -160,7 +160,7 @@ def test_a_project_s_budget_holds_for_all_of_its_runs(project: Project) -> None:
     budget = Budget.objects.create(project=project, cap=Decimal("0.75"))
     first = capped(project)
     second = make_run(project, first.endpoint, "vanilla")
-    runs.plan(second)
+    runs.plan_calls(second)
     while answer(first, tokens_out=100):
         pass
     assert money(budget) == (0, Decimal("0.7"))
@@ -176,7 +176,7 @@ def test_runs_are_booked_before_their_project_so_that_no_two_workers_wait_for_ea
 ) -> None:
     budget = Budget.objects.create(project=project, cap=Decimal(100))
     first = capped(project)
-    runs.plan(make_run(project, first.endpoint, "vanilla"))
+    runs.plan_calls(make_run(project, first.endpoint, "vanilla"))
     leased = take(first, 6)
     with CaptureQueriesContext(connection) as booked:
         spending.settle(Request.objects.filter(state="leased").held(), ())
@@ -204,26 +204,30 @@ def test_thirds_and_tenths_leave_no_rest(project: Project) -> None:
 def test_a_failure_frees_what_was_reserved(project: Project) -> None:
     run = capped(project, "5")
     fail(run, Rejected("no"), number=3)
-    fail(run, ServerTrouble("later", retry_after=60))
+    fail(run, ServerError("later", retry_after=60))
     assert money(run) == (0, 0)
 
 
 def test_storing_twice_books_once(project: Project) -> None:
     run = capped(project, "5")
-    found = [Result(one, make_answer(tokens_out=50)) for one in take(run)]
+    found = [CallResult(one, make_answer(tokens_out=50)) for one in take(run)]
     for _ in range(2):
-        storing.store(run.endpoint, "worker", found)
+        storing.store_results(run.endpoint, "worker", found)
     assert money(run) == (0, Decimal("0.5"))
 
 
 def test_what_a_dead_worker_had_reserved_is_freed_once(project: Project) -> None:
     run = capped(project, "5")
     lost = take(run, 4, "dead")
-    again = take(run, 10, "alive", now=timezone.now() + LEASE)
+    again = take(run, 10, "alive", now=timezone.now() + LEASE_DURATION)
     assert money(run) == (10 * CALL, 0)
     # It was not dead after all.
-    storing.store(run.endpoint, "dead", [Result(one, make_answer(tokens_out=50)) for one in lost])
-    storing.store(run.endpoint, "alive", [Result(one, make_answer(tokens_out=50)) for one in again])
+    storing.store_results(
+        run.endpoint, "dead", [CallResult(one, make_answer(tokens_out=50)) for one in lost]
+    )
+    storing.store_results(
+        run.endpoint, "alive", [CallResult(one, make_answer(tokens_out=50)) for one in again]
+    )
     assert money(run) == (0, Decimal("0.5"))
 
 
@@ -240,7 +244,7 @@ def test_costs_far_below_a_millionth_are_kept_and_add_up(project: Project) -> No
     make_items(project, 5)
     endpoint = make_endpoint(NOWHERE, price_in=Decimal("0.000123"), price_out=Decimal("0.05"))
     run = make_run(project, endpoint, cap=Decimal(1))
-    runs.plan(run)
+    runs.plan_calls(run)
     answer(run, tokens_in=250, tokens_out=1)
     # 250 x 0.000123 / 10^6 + 1 x 0.05 / 10^6, five times.
     assert set(Reply.objects.values_list("cost", flat=True)) == {Decimal("0.00000008075")}

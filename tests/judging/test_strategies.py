@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 import judging.strategies
 from annotation import taxonomy
 from judging.prompts import frames
-from judging.prompts.placeholders import SHOWN
+from judging.prompts.placeholders import FRAME_PLACEHOLDERS
 from judging.strategies import (
     FOLDER,
     OUTPUT_OF_FRAME,
     Metric,
     Scale,
     StrategyError,
-    digest,
-    fill,
-    for_item,
+    compute_digest,
+    fill_template,
     from_definition,
+    list_item_axes,
     load,
     load_all,
     with_metrics,
@@ -121,8 +121,8 @@ def test_self_consistency_is_five_votes_at_a_temperature():
 
 
 def test_placeholders_and_calls_name_the_same_frames_and_the_same_texts():
-    assert SHOWN.keys() | {"fold"} == frames.FRAMES.keys() == OUTPUT_OF_FRAME.keys()
-    for frame, shown in SHOWN.items():
+    assert FRAME_PLACEHOLDERS.keys() | {"fold"} == frames.FRAMES.keys() == OUTPUT_OF_FRAME.keys()
+    for frame, shown in FRAME_PLACEHOLDERS.items():
         if frame != "explanation":
             named = (shown.needed | shown.allowed) - {"guidance"}
             assert all(sources.keys() >= named for sources in frames.FRAMES[frame].values())
@@ -141,13 +141,15 @@ def test_a_file_must_be_named_after_its_slug_and_be_toml(tmp_path):
 
 def test_inserted_text_is_never_expanded_again():
     values = {"question": "{{response}} \\1 \\g<0>", "response": "{{question}}"}
-    filled = fill("Q: {{question}} R: {{response}}", values)
+    filled = fill_template("Q: {{question}} R: {{response}}", values)
     assert filled == "Q: {{response}} \\1 \\g<0> R: {{question}}"
 
 
 @given(st.text(), st.text())
 def test_filling_changes_nothing_but_the_placeholders(question, response):
-    filled = fill("<{{question}}|{{response}}>", {"question": question, "response": response})
+    filled = fill_template(
+        "<{{question}}|{{response}}>", {"question": question, "response": response}
+    )
     assert filled == f"<{question}|{response}>"
 
 
@@ -166,11 +168,11 @@ def test_a_scale_admits_its_steps_and_nothing_else(scale, on, off):
 
 
 def test_a_digest_follows_the_content_and_not_the_order_of_keys():
-    assert digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1})
-    assert digest({"a": 1}) != digest({"a": 1.0})
-    assert digest(["ab", "c"]) != digest(["a", "bc"])
+    assert compute_digest({"a": 1, "b": [2]}) == compute_digest({"b": [2], "a": 1})
+    assert compute_digest({"a": 1}) != compute_digest({"a": 1.0})
+    assert compute_digest(["ab", "c"]) != compute_digest(["a", "bc"])
     # printf '{"a":"\u00e9"}' | sha256sum, the escape written out
-    assert digest({"a": "é"}) == (
+    assert compute_digest({"a": "é"}) == (
         "57e512a1ff02f75e939e93d2196b8d29ad3721b70ce25a601402d26410f453a2"
     )
 
@@ -178,7 +180,7 @@ def test_a_digest_follows_the_content_and_not_the_order_of_keys():
 @pytest.mark.parametrize("value", [{1: "a"}, [{"a": {2: 3}}], {"a": float("nan")}, {"a": b""}])
 def test_what_json_cannot_say_has_no_digest(value):
     with pytest.raises((TypeError, ValueError)):
-        digest(value)
+        compute_digest(value)
 
 
 SCHEMA = {"type": "object", "additionalProperties": False}
@@ -244,22 +246,24 @@ def test_each_axis_decides_the_items_of_the_ability_that_the_taxonomy_names():
     assert len(known) == 4
     for slug in ("axis", "axis-rubric", "axis-rubric-5", "pairwise-axis", "prometheus-axis"):
         for ability, axis in known.items():
-            found = for_item(load_all()[slug], ability, ability)
+            found = list_item_axes(load_all()[slug], ability, ability)
             assert [name for name, main in found if main] == [axis]
             assert len(found) == 4
 
 
 def test_a_score_invariant_item_is_decided_by_the_axis_of_its_source():
     strategy = load_all()["axis"]
-    assert ("task-quality", True) in for_item(strategy, "score-invariant", "instruction-following")
-    assert not any(main for _, main in for_item(strategy, "score-invariant", ""))
+    assert ("task-quality", True) in list_item_axes(
+        strategy, "score-invariant", "instruction-following"
+    )
+    assert not any(main for _, main in list_item_axes(strategy, "score-invariant", ""))
 
 
 def test_without_axes_an_item_has_one_outcome_and_a_lone_axis_decides_every_item():
-    assert for_item(load_all()["vanilla"], "factual", "factual") == [("", True)]
+    assert list_item_axes(load_all()["vanilla"], "factual", "factual") == [("", True)]
     strategy = load_all()["axis"]
     lone = replace(strategy, axes=strategy.axes[:1])
-    assert for_item(lone, "factual", "factual") == [("content-quality", True)]
+    assert list_item_axes(lone, "factual", "factual") == [("content-quality", True)]
 
 
 def test_metrics_of_a_task_type_come_with_what_decides_there():

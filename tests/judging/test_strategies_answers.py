@@ -6,8 +6,8 @@ import re
 import pytest
 
 from annotation import taxonomy
-from judging.prompts.frames import CallSpec, all_calls
-from judging.replies.outputs import parser, read
+from judging.prompts.frames import CallSpec, list_all_calls
+from judging.replies.outputs import get_parser_version, parse_reply
 from judging.strategies import load_all
 from tests.judging.builders_strategies import complete
 
@@ -34,7 +34,7 @@ def closings(strategy):
 def test_what_the_schema_admits_is_read_as_it_is(slug):
     strategy = STRATEGIES[slug]
     answer = instance(strategy.schema)
-    reading = read(strategy, json.dumps(answer))
+    reading = parse_reply(strategy, json.dumps(answer))
     explanation = answer.pop("explanation", "")
     several = strategy.output in ("scores", "perturbation", "input", "ability")
     expected = answer if several else next(iter(answer.values()))
@@ -45,16 +45,18 @@ def test_what_the_schema_admits_is_read_as_it_is(slug):
 @pytest.mark.parametrize("slug", DETECTORS)
 def test_either_closing_sentence_is_read_for_what_it_says(slug):
     strategy = STRATEGIES[slug]
-    read_as = [read(strategy, f"The sum is checked.\n\n{one}").value for one in closings(strategy)]
+    read_as = [
+        parse_reply(strategy, f"The sum is checked.\n\n{one}").value for one in closings(strategy)
+    ]
     error_first = strategy.slug not in {"detect-1b", "detect-2b"}
     assert read_as == (["error", "no_error"] if error_first else ["no_error", "error"])
 
 
 @pytest.mark.parametrize("slug", ["prometheus", "prometheus-axis"])
 def test_feedback_and_result_are_read_as_explanation_and_score(slug):
-    reading = read(STRATEGIES[slug], "The sum is wrong. [RESULT] 2")
+    reading = parse_reply(STRATEGIES[slug], "The sum is wrong. [RESULT] 2")
     assert (reading.value, reading.explanation) == (2, "The sum is wrong.")
-    assert read(STRATEGIES[slug], "All is well. [RESULT] 6").cause == "off_scale"
+    assert parse_reply(STRATEGIES[slug], "All is well. [RESULT] 6").cause == "off_scale"
 
 
 def test_each_step_of_the_chain_is_read_for_the_next():
@@ -65,8 +67,8 @@ def test_each_step_of_the_chain_is_read_for_the_next():
         "s1: 1 (a bird)\ns2: 1 (a heron)\ns3: 0 (none)\n<RESULT>s1: 1, s2: 1, s3: 0</RESULT>",
     ]
     said = [
-        read(chain, reply, spec=spec).value
-        for spec, reply in zip(all_calls(chain), replies, strict=True)
+        parse_reply(chain, reply, spec=spec).value
+        for spec, reply in zip(list_all_calls(chain), replies, strict=True)
     ]
     assert said == [
         "heron, bird",
@@ -77,12 +79,12 @@ def test_each_step_of_the_chain_is_read_for_the_next():
 
 def test_the_examples_in_the_chain_are_answers_that_would_be_read():
     chain = STRATEGIES["score-chain"]
-    for spec in all_calls(chain):
+    for spec in list_all_calls(chain):
         shown = re.findall(
             r"<RESULT>(?! and ).*?</RESULT>", chain.step(spec.step).prompt, re.DOTALL
         )
         assert len(shown) == 3
-        assert all(read(chain, one, spec=spec).value is not None for one in shown)
+        assert all(parse_reply(chain, one, spec=spec).value is not None for one in shown)
 
 
 def test_a_strategy_that_is_none_of_these_is_a_baseline_or_a_fold():
@@ -90,14 +92,16 @@ def test_a_strategy_that_is_none_of_these_is_a_baseline_or_a_fold():
     covered |= {"generate-gold", "generate-response"}
     left = [one for slug, one in STRATEGIES.items() if slug not in covered]
     assert all(one.metric or one.frame == "fold" for one in left)
-    assert all(read(one, '{"score": 0.5}', spec=CallSpec("x")).value for one in left if one.metric)
+    assert all(
+        parse_reply(one, '{"score": 0.5}', spec=CallSpec("x")).value for one in left if one.metric
+    )
 
 
 def test_a_gold_answer_is_the_whole_reply():
     gold = STRATEGIES["generate-gold"]
-    assert read(gold, '  {"score": 7} and [[7]].\n').value == '{"score": 7} and [[7]].'
-    assert read(gold, " \n").cause == "unparsable"
-    assert read(gold, "Half an ans", "length").cause == "truncated"
+    assert parse_reply(gold, '  {"score": 7} and [[7]].\n').value == '{"score": 7} and [[7]].'
+    assert parse_reply(gold, " \n").cause == "unparsable"
+    assert parse_reply(gold, "Half an ans", "length").cause == "truncated"
 
 
 PARTS = {"perturbed": "Ice sinks.", "claim": "Floats became sinks.", "rationale": "It floats."}
@@ -118,7 +122,7 @@ PARTS = {"perturbed": "Ice sinks.", "claim": "Floats became sinks.", "rationale"
     ],
 )
 def test_a_perturbation_has_all_three_parts_or_is_none(text, cause):
-    reading = read(STRATEGIES["generate-entity"], text)
+    reading = parse_reply(STRATEGIES["generate-entity"], text)
     assert reading.cause == cause
     assert reading.value == (None if cause else PARTS)
 
@@ -139,15 +143,17 @@ INPUT = {"input": "Is the claim supported?", "context": "line 1: Ice floats.", "
     ],
 )
 def test_an_input_has_all_its_parts(given, cause):
-    reading = read(STRATEGIES["generate-claims"], json.dumps(given))
+    reading = parse_reply(STRATEGIES["generate-claims"], json.dumps(given))
     assert reading.cause == cause
     assert reading.value == (None if cause else given)
 
 
 def test_only_an_input_that_is_about_something_needs_a_context():
     alone = INPUT | {"context": ""}
-    assert read(STRATEGIES["generate-planted"], json.dumps(alone)).value == alone
-    assert parser(STRATEGIES["generate-planted"]) != parser(STRATEGIES["generate-claims"])
+    assert parse_reply(STRATEGIES["generate-planted"], json.dumps(alone)).value == alone
+    assert get_parser_version(STRATEGIES["generate-planted"]) != get_parser_version(
+        STRATEGIES["generate-claims"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -164,7 +170,7 @@ def test_only_an_input_that_is_about_something_needs_a_context():
     ],
 )
 def test_an_ability_is_one_that_prompts_are_sorted_into_or_none(text, ability):
-    reading = read(STRATEGIES["suggest-ability"], text)
+    reading = parse_reply(STRATEGIES["suggest-ability"], text)
     assert reading.cause == ("" if ability else "unparsable")
     assert (reading.value or {}).get("ability", "") == ability
 

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from annotation.models import Item, Project, Slot
-from annotation.vetting import Vetting
+from annotation.vetting import ReleasePolicy
 from judging.making import bringing
-from judging.making.bringing import Wish
+from judging.making.bringing import BringInRequest
 from judging.models import Run
 from judging.running import runs
 from tests.builders import make_item, make_project
@@ -32,7 +32,7 @@ def ended(run: Run, text: str, seen: list[str]) -> Run:
         seen.append(body)
         return text
 
-    runs.plan(run)
+    runs.plan_calls(run)
     answer_as(run, say)
     runs.finish_if_done(run)
     run.refresh_from_db()
@@ -40,7 +40,7 @@ def ended(run: Run, text: str, seen: list[str]) -> Run:
 
 
 def bring(run: Run, target: Project) -> Item:
-    bringing.bring(Wish(run, target, Vetting()), None)
+    bringing.bring_in_replies(BringInRequest(run, target, ReleasePolicy()), None)
     return Item.objects.in_project(target).get()
 
 

@@ -33,7 +33,7 @@ def project() -> Project:
 def run(project: Project) -> Run:
     make_items(project, 2)
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"))
-    runs.plan(run)
+    runs.plan_calls(run)
     return run
 
 
@@ -47,8 +47,8 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 def test_a_call_has_its_reply_and_what_was_read_in_it(project: Project, run: Run) -> None:
     answer(run, '{"explanation": "Six?", "score": 4}')
-    first, _ = tables.calls(project)
-    assert set(first) == set(tables.EXPORTS["calls"].columns)
+    first, _ = tables.read_calls(project)
+    assert set(first) == set(tables.EXPORT_TABLES["calls"].columns)
     assert (first["run"], first["item"], first["revision"]) == (1, "item-1", 1)
     assert (first["role"], first["order"], first["state"]) == ("perturbed", 0, "answered")
     assert first["text"] == '{"explanation": "Six?", "score": 4}'
@@ -59,7 +59,7 @@ def test_a_call_has_its_reply_and_what_was_read_in_it(project: Project, run: Run
 
 def test_a_call_that_failed_has_its_cause_and_no_reply(project: Project, run: Run) -> None:
     fail(run, Rejected("The provider answered 400: no"))
-    first, _ = tables.calls(project)
+    first, _ = tables.read_calls(project)
     assert (first["state"], first["failure"]) == ("failed", "rejected")
     assert first["message"] == "The provider answered 400: no"
     assert first.get("text") is None
@@ -70,14 +70,14 @@ def test_a_reply_that_another_run_s_parser_read_is_read_as_this_run_does(
 ) -> None:
     answer(run)
     run.calls.get(outcome__item__key="item-1").request.reply.readings.update(parser="another")
-    first, second = tables.calls(project)
+    first, second = tables.read_calls(project)
     assert (first["value"], second["value"]) == (None, 5.0)
 
 
 def test_an_outcome_has_what_a_table_is_made_of(project: Project, run: Run) -> None:
     answer(run)
-    first, _ = tables.outcomes(project)
-    assert tuple(first) == tables.EXPORTS["outcomes"].columns
+    first, _ = tables.read_outcomes(project)
+    assert tuple(first) == tables.EXPORT_TABLES["outcomes"].columns
     assert (first["item"], first["result"], first["detail"]) == ("item-1", "detected", "lower")
     assert (first["ability"], first["cluster"]) == ("factual", "cluster-1")
     assert first["values"] == {"perturbed": 5.0}
@@ -86,16 +86,16 @@ def test_an_outcome_has_what_a_table_is_made_of(project: Project, run: Run) -> N
 def test_an_outcome_says_whether_figures_count_it(project: Project, run: Run) -> None:
     answer(run)
     Resolution.objects.filter(item__key="item-1").update(current=False)
-    counted = {row["item"]: row["counted"] for row in tables.outcomes(project)}
+    counted = {row["item"]: row["counted"] for row in tables.read_outcomes(project)}
     assert counted == {"item-1": False, "item-2": True}
 
 
 def test_outcomes_along_several_axes_of_an_item_say_which_they_are_of(project: Project) -> None:
     make_items(project, 2)
     run = make_run(project, make_endpoint("https://judge.invalid/v1"), "axis")
-    runs.plan(run)
+    runs.plan_calls(run)
     answer(run)
-    found = [(row["item"], row["axis"], row["counted"]) for row in tables.outcomes(project)]
+    found = [(row["item"], row["axis"], row["counted"]) for row in tables.read_outcomes(project)]
     axes = sorted({axis for _, axis, _ in found})
     assert len(axes) > 1
     assert [(item, axis) for item, axis, _ in found] == [
@@ -109,11 +109,13 @@ def test_calls_along_axes_and_of_several_runs_are_told_apart_in_every_format(
 ) -> None:
     make_items(project, 2)
     for name in ("a", "b"):
-        runs.plan(make_run(project, make_endpoint("https://judge.invalid/v1", name=name), "axis"))
-    table = tables.EXPORTS["calls"]
+        runs.plan_calls(
+            make_run(project, make_endpoint("https://judge.invalid/v1", name=name), "axis")
+        )
+    table = tables.EXPORT_TABLES["calls"]
     for form in ("csv", "jsonl", "parquet"):
         path = tmp_path / f"calls.{form}"
-        count = write_file(form, table.rows(project), table.columns, path, tables.KINDS)
+        count = write_file(form, table.rows(project), table.columns, path, tables.COLUMN_KINDS)
         rows = read(path)
         told = {tuple(str(row[name]) for name in TOLD_APART) for row in rows}
         # Two runs, two items, gold and perturbed answer, four axes.
@@ -130,15 +132,15 @@ def test_rows_hold_plain_values_in_the_order_of_the_items(
     project: Project, run: Run, name: str
 ) -> None:
     answer(run)
-    rows = list(tables.EXPORTS[name].rows(project))
+    rows = list(tables.EXPORT_TABLES[name].rows(project))
     assert [row["item"] for row in rows] == ["item-1", "item-2"]
     json.dumps(rows, default=str)
 
 
 def test_another_project_s_rows_are_not_in_it(run: Run) -> None:
     answer(run)
-    assert list(tables.calls(make_project())) == []
-    assert list(tables.outcomes(make_project())) == []
+    assert list(tables.read_calls(make_project())) == []
+    assert list(tables.read_outcomes(make_project())) == []
 
 
 @pytest.mark.parametrize("name", ["calls", "outcomes"])
@@ -147,14 +149,14 @@ def test_a_table_costs_the_same_number_of_queries_at_any_length(
 ) -> None:
     answer(run)
     with django_assert_max_num_queries(4):
-        list(tables.EXPORTS[name].rows(project))
+        list(tables.EXPORT_TABLES[name].rows(project))
 
 
 def test_the_columns_of_a_table_of_figures_name_what_it_is_grouped_by() -> None:
-    assert tables.columns("undetected", ["category"])[:4] == (
+    assert tables.list_columns("undetected", ["category"])[:4] == (
         "run",
         "endpoint",
         "strategy",
         "category",
     )
-    assert tables.columns("categories", ["category"]) == ("ability", "category", "items")
+    assert tables.list_columns("categories", ["category"]) == ("ability", "category", "items")

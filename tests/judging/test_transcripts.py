@@ -20,7 +20,7 @@ def strategy(slug: str = "detect-1a") -> Strategy:
 
 def told(values: dict[str, Any], slug: str = "detect-1a") -> Transcript | BadRow:
     row = Row("replies.jsonl", 7, ITEM | values)
-    (one,) = transcripts.check([row], strategy(slug))
+    (one,) = transcripts.parse_rows([row], strategy(slug))
     return one
 
 
@@ -138,8 +138,8 @@ def test_a_failed_request_of_a_batch_has_a_cause_and_the_providers_words(
 
 def test_a_bad_row_of_the_file_is_passed_on() -> None:
     row = BadRow("f", 1, "x", "is bad")
-    assert list(transcripts.check([row], strategy())) == [row]
+    assert list(transcripts.parse_rows([row], strategy())) == [row]
 
 
 def test_every_published_prompt_has_a_strategy() -> None:
-    assert set(transcripts.STRATEGIES.values()) <= set(strategies.load_all())
+    assert set(transcripts.PUBLISHED_STRATEGIES.values()) <= set(strategies.load_all())

@@ -10,8 +10,8 @@ import pytest
 
 from formats import fbi
 from formats.rows import Limits, Row
-from judging.replies.outputs import Reading
-from judging.replies.unfit import cause, judged
+from judging.replies.outputs import ParsedReply
+from judging.replies.unfit import find_cause, mark_unusable
 from judging.strategies import load_all
 from tests.services.scripted_forms import GERMAN
 
@@ -41,7 +41,7 @@ def said(perturbed: str, claim: str = CLAIM, rationale: str = WHY) -> dict[str, 
     ],
 )
 def test_parts_that_stand_in_each_others_places_are_seen(value: dict[str, str]) -> None:
-    assert cause(ENTITY, value, TEXTS) == "swapped"
+    assert find_cause(ENTITY, value, TEXTS) == "swapped"
 
 
 LAST = " The Seine is the one that flows through Paris."
@@ -63,43 +63,47 @@ MORE = "Its banks are low, and no dam stops it, so that a wet spring floods the 
     ],
 )
 def test_an_answer_of_which_little_is_left_is_no_claim(value: dict[str, str]) -> None:
-    assert cause(ENTITY, value, TEXTS) == ""
+    assert find_cause(ENTITY, value, TEXTS) == ""
 
 
 @pytest.mark.parametrize(
     "value", [said(CLAIM, f"“{CLAIM.upper()}”"), said(WHY, rationale=f"  {WHY.lower()}")]
 )
 def test_an_answer_that_is_the_claim_is_none(value: dict[str, str]) -> None:
-    assert cause(ENTITY, value, TEXTS) == "swapped"
-    assert cause(SAID_ANEW, value, TEXTS) == ""
+    assert find_cause(ENTITY, value, TEXTS) == "swapped"
+    assert find_cause(SAID_ANEW, value, TEXTS) == ""
 
 
 def test_of_an_answer_that_keeps_the_text_a_fifth_of_the_words_is_the_gold_answers() -> None:
     gold = "one two three four five six seven eight nine ten"
-    assert cause(ENTITY, said("One more stands here now."), {"gold": gold}) == ""
-    assert cause(ENTITY, said("One more stands here by now."), {"gold": gold}) == "unrelated"
-    assert cause(ENTITY, said("No word of it stays."), {"gold": gold.removesuffix(" ten")}) == ""
+    assert find_cause(ENTITY, said("One more stands here now."), {"gold": gold}) == ""
+    assert find_cause(ENTITY, said("One more stands here by now."), {"gold": gold}) == "unrelated"
+    assert (
+        find_cause(ENTITY, said("No word of it stays."), {"gold": gold.removesuffix(" ten")}) == ""
+    )
 
 
 @pytest.mark.parametrize("strategy", ["generate-score-invariant", "generate-assumptions"])
 def test_what_may_be_written_anew_needs_no_word_of_the_gold_answer(strategy: str) -> None:
-    assert cause(load_all()[strategy], said("Nobody knows."), TEXTS) == ""
+    assert find_cause(load_all()[strategy], said("Nobody knows."), TEXTS) == ""
 
 
 def test_scripts_without_spaces_are_compared_letter_by_letter() -> None:
     gold = "北京是中国的首都。它位于华北平原的北部。"
     texts = {"gold": gold}
-    assert cause(ENTITY, said(gold.replace("北京", "上海").replace("北部", "南部")), texts) == ""
-    assert cause(ENTITY, said("香蕉很好吃，我每天早上都要买五个回家。"), texts) == "unrelated"
+    assert (
+        find_cause(ENTITY, said(gold.replace("北京", "上海").replace("北部", "南部")), texts) == ""
+    )
+    assert find_cause(ENTITY, said("香蕉很好吃，我每天早上都要买五个回家。"), texts) == "unrelated"
 
 
 def test_published_pairs_are_related_unless_an_assumption_was_made(shared_data: Path) -> None:
     found = Counter[str]()
-    for row in islice(fbi.rows(shared_data / "fbi" / "data.zip", Limits()), 0, None, 10):
+    for row in islice(fbi.read_rows(shared_data / "fbi" / "data.zip", Limits()), 0, None, 10):
         assert isinstance(row, Row)
         texts = {name: str(row.values[name]) for name in ("gold", "perturbed")}
         strategy = replace(ENTITY, category=str(row.values["category"]))
-        found[cause(strategy, said(texts["perturbed"]), texts)] += 1
+        found[find_cause(strategy, said(texts["perturbed"]), texts)] += 1
     assert found["unrelated"] == 0
     assert found.total() > 200
 
@@ -115,38 +119,38 @@ def test_published_pairs_are_related_unless_an_assumption_was_made(shared_data: 
 def test_a_claim_about_a_very_short_answer_may_quote_it(
     gold: str, perturbed: str, claim: str
 ) -> None:
-    assert cause(ENTITY, said(perturbed, claim), {"gold": gold}) == ""
+    assert find_cause(ENTITY, said(perturbed, claim), {"gold": gold}) == ""
 
 
 def test_white_space_alone_makes_no_perturbed_answer() -> None:
-    assert cause(ENTITY, said(GOLD.replace(". ", ".\n\n")), TEXTS) == "echoed"
-    assert cause(ENTITY, said(GOLD.replace("Loire", "loire")), TEXTS) == ""
+    assert find_cause(ENTITY, said(GOLD.replace(". ", ".\n\n")), TEXTS) == "echoed"
+    assert find_cause(ENTITY, said(GOLD.replace("Loire", "loire")), TEXTS) == ""
 
 
 @pytest.mark.parametrize(("words", "found"), [(10, "swapped"), (9, "")])
 def test_a_part_with_half_of_the_gold_answers_words_is_long_enough(words: int, found: str) -> None:
     gold = "one two three four five six seven eight nine ten " * 2
     part = " ".join(gold.split()[:words])
-    assert cause(ENTITY, said("One word was changed.", part), {"gold": gold}) == found
+    assert find_cause(ENTITY, said("One word was changed.", part), {"gold": gold}) == found
 
 
 def test_the_longest_texts_are_compared_in_no_time() -> None:
     begun = time.monotonic()
     gold, answer = ("a b " * 1_000_000, "b a " * 1_000_000)
-    assert cause(ENTITY, said(answer, gold + "."), {"gold": gold}) == "swapped"
+    assert find_cause(ENTITY, said(answer, gold + "."), {"gold": gold}) == "swapped"
     assert time.monotonic() - begun < 20
 
 
 def test_another_language_is_no_perturbed_answer() -> None:
-    assert cause(ENTITY, said(GERMAN), TEXTS) == "language"
-    assert cause(ENTITY, said(GERMAN), {"gold": GERMAN.replace("Auge", "Ohr")}) == ""
+    assert find_cause(ENTITY, said(GERMAN), TEXTS) == "language"
+    assert find_cause(ENTITY, said(GERMAN), {"gold": GERMAN.replace("Auge", "Ohr")}) == ""
 
 
 def test_of_several_gold_answers_one_that_fits_is_enough_and_none_may_come_back() -> None:
     golds = {"gold": [GERMAN, GOLD]}
-    assert cause(ENTITY, said(CHANGED), golds) == ""
-    assert cause(ENTITY, said(GERMAN + " "), golds) == "echoed"
-    assert cause(ENTITY, said(CHANGED), {"gold": []}) == ""
+    assert find_cause(ENTITY, said(CHANGED), golds) == ""
+    assert find_cause(ENTITY, said(GERMAN + " "), golds) == "echoed"
+    assert find_cause(ENTITY, said(CHANGED), {"gold": []}) == ""
 
 
 def test_an_input_may_not_be_the_prompt_nor_in_another_language() -> None:
@@ -154,17 +158,19 @@ def test_an_input_may_not_be_the_prompt_nor_in_another_language() -> None:
         return {"input": text, "context": GOLD, "rationale": WHY}
 
     seed = {"prompt": GOLD}
-    assert cause(CLAIMS, made(GOLD + "\n"), seed) == "echoed"
-    assert cause(CLAIMS, made(GERMAN), seed) == "language"
-    assert cause(CLAIMS, made(f"Is this so? {CLAIM}"), seed) == ""
-    assert cause(CLAIMS, made(GOLD), {"input": GOLD}) == "echoed"
-    assert cause(CLAIMS, made(GOLD), {}) == ""
+    assert find_cause(CLAIMS, made(GOLD + "\n"), seed) == "echoed"
+    assert find_cause(CLAIMS, made(GERMAN), seed) == "language"
+    assert find_cause(CLAIMS, made(f"Is this so? {CLAIM}"), seed) == ""
+    assert find_cause(CLAIMS, made(GOLD), {"input": GOLD}) == "echoed"
+    assert find_cause(CLAIMS, made(GOLD), {}) == ""
 
 
 def test_an_answer_may_be_anything_and_what_was_not_read_keeps_its_cause() -> None:
-    assert cause(load_all()["generate-response"], GOLD, {"prompt": GOLD}) == ""
-    unread = Reading(None, cause="unparsable")
-    assert judged(ENTITY, unread, TEXTS) is unread
-    fit = Reading(said(CHANGED), "strict")
-    assert judged(ENTITY, fit, TEXTS) is fit
-    assert judged(ENTITY, Reading(said(GOLD), "fenced"), TEXTS) == Reading(None, "fenced", "echoed")
+    assert find_cause(load_all()["generate-response"], GOLD, {"prompt": GOLD}) == ""
+    unread = ParsedReply(None, cause="unparsable")
+    assert mark_unusable(ENTITY, unread, TEXTS) is unread
+    fit = ParsedReply(said(CHANGED), "strict")
+    assert mark_unusable(ENTITY, fit, TEXTS) is fit
+    assert mark_unusable(ENTITY, ParsedReply(said(GOLD), "fenced"), TEXTS) == ParsedReply(
+        None, "fenced", "echoed"
+    )

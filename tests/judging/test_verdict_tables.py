@@ -6,7 +6,7 @@ from pytest_django import DjangoAssertNumQueries
 from annotation.models import Project
 from judging.models import Run
 from judging.results import verdicts
-from stats.rates import clustered_wilson, sums_of
+from stats.rates import clustered_wilson, sum_clusters
 from tests.judging import builders_decided
 from tests.judging.builders_decided import CUT, make_replied, scores
 from tests.judging.builders_judging import make_items
@@ -30,17 +30,17 @@ def pairs(project: Project) -> Run:
 
 
 def test_verdicts_are_counted_and_both_good_has_its_interval(pairs: Run) -> None:
-    (row,) = verdicts.verdicts([pairs], BY)
+    (row,) = verdicts.tabulate_verdicts([pairs], BY)
     assert [row[name] for name in verdicts.DETAILS] == [2, 1, 3, 1, 4]
     assert [row[name] for name in verdicts.EFFECTS] == [2, 1, 1]
     assert (row["total"], row["missing"], row["parsed"], row["one_order"]) == (13, 2, 11, 1)
-    expected = clustered_wilson(sums_of([(1, 1)] * 3 + [(1, 0)] * 8))
+    expected = clustered_wilson(sum_clusters([(1, 1)] * 3 + [(1, 0)] * 8))
     assert row["both_good_rate"] == 3 / 11
     assert (row["low"], row["high"]) == pytest.approx((expected.low, expected.high))
 
 
 def test_the_order_effect_is_a_rate_of_parsed_pairs(pairs: Run) -> None:
-    rows = {row["effect"]: row for row in verdicts.order([pairs], BY)}
+    rows = {row["effect"]: row for row in verdicts.tabulate_order_effect([pairs], BY)}
     assert {name: row["n"] for name, row in rows.items()} == {
         "first_twice": 2,
         "second_twice": 1,
@@ -55,14 +55,14 @@ def test_of_pairs_that_were_asked_repeatedly_nothing_is_said_of_their_order(
 ) -> None:
     replies = builders_decided.verdicts("first_twice") * 3
     run = make_replied(project, "pairwise", [(make_items(project, 1)[0], replies)], samples=3)
-    (row,) = verdicts.verdicts([run], BY)
+    (row,) = verdicts.tabulate_verdicts([run], BY)
     assert (row["mixed"], row["first_twice"]) == (1, None)
-    assert verdicts.order([run], BY) == []
+    assert verdicts.tabulate_order_effect([run], BY) == []
 
 
 def test_single_scores_have_no_verdicts(project: Project) -> None:
     run = make_replied(project, "vanilla", [(make_items(project, 1)[0], scores(9, 5))])
-    assert verdicts.verdicts([run], BY) == verdicts.order([run], BY) == []
+    assert verdicts.tabulate_verdicts([run], BY) == verdicts.tabulate_order_effect([run], BY) == []
 
 
 @pytest.mark.parametrize("votes", [False, True])
@@ -78,7 +78,7 @@ def test_repeats_stand_beside_the_first_sample_alone(project: Project, votes: bo
     replies = [scores(*(score for one in row for score in (9, one))) for row in said]
     own = builders_decided.own(votes=votes)
     run = make_replied(project, "vanilla", zip(items, replies, strict=True), samples=3, own=own)
-    (row,) = verdicts.repeats([run], BY)
+    (row,) = verdicts.tabulate_repeats([run], BY)
     assert (row["total"], row["missing"], row["parsed"]) == (5, 1, 4)
     assert (row["samples"], row["votes"]) == (3, votes)
     # Shares undetected: 1, 2/3, 0, 1. As votes of three: 1, 1, 0, 1.
@@ -89,7 +89,7 @@ def test_repeats_stand_beside_the_first_sample_alone(project: Project, votes: bo
 
 
 def test_a_run_that_asked_once_has_no_repeats(pairs: Run) -> None:
-    assert verdicts.repeats([pairs], BY) == []
+    assert verdicts.tabulate_repeats([pairs], BY) == []
 
 
 def test_a_table_of_any_number_of_runs_is_one_query(
@@ -97,6 +97,10 @@ def test_a_table_of_any_number_of_runs_is_one_query(
 ) -> None:
     make_replied(pairs.project, "pairwise", [], samples=3)
     runs = list(Run.objects.for_results())
-    for made in (verdicts.verdicts, verdicts.order, verdicts.repeats):
+    for made in (
+        verdicts.tabulate_verdicts,
+        verdicts.tabulate_order_effect,
+        verdicts.tabulate_repeats,
+    ):
         with django_assert_num_queries(1):
             made(runs, BY)

@@ -8,7 +8,7 @@ from formats.rows import BadRow, Row
 from judging import strategies
 from judging.recorded import transcripts, verdicts
 from judging.recorded.transcripts import Transcript
-from judging.recorded.verdicts import Judged
+from judging.recorded.verdicts import JudgedPlace
 
 ERROR = "Therefore, the model response contains an error."
 NO_ERROR = "Therefore, the model response contains no error."
@@ -16,19 +16,23 @@ NO_ERROR = "Therefore, the model response contains no error."
 
 def told(*rows: dict[str, Any], slug: str = "detect-1a") -> list[Transcript]:
     numbered = [Row("f", line, {"item": "k", **row}) for line, row in enumerate(rows, start=1)]
-    found = list(transcripts.check(numbered, strategies.load_all()[slug]))
+    found = list(transcripts.parse_rows(numbered, strategies.load_all()[slug]))
     assert all(isinstance(one, Transcript) for one in found), found
     return [one for one in found if isinstance(one, Transcript)]
 
 
-def judged(*rows: dict[str, Any], choice: str = "stored", slug: str = "detect-1a") -> Judged:
-    (one,) = verdicts.judge(strategies.load_all()[slug], told(*rows, slug=slug), choice).values()
-    assert isinstance(one, Judged), one
+def judged(*rows: dict[str, Any], choice: str = "stored", slug: str = "detect-1a") -> JudgedPlace:
+    (one,) = verdicts.judge_places(
+        strategies.load_all()[slug], told(*rows, slug=slug), choice
+    ).values()
+    assert isinstance(one, JudgedPlace), one
     return one
 
 
 def fault(*rows: dict[str, Any], choice: str = "stored", slug: str = "detect-1a") -> BadRow:
-    (one,) = verdicts.judge(strategies.load_all()[slug], told(*rows, slug=slug), choice).values()
+    (one,) = verdicts.judge_places(
+        strategies.load_all()[slug], told(*rows, slug=slug), choice
+    ).values()
     assert isinstance(one, BadRow), one
     return one
 
@@ -126,4 +130,4 @@ def test_an_item_without_one_of_its_calls_is_a_bad_row() -> None:
 def test_of_two_kinds_of_verdict_the_only_one_there_is_decides(
     row: dict[str, Any], wanted: str, chosen: str
 ) -> None:
-    assert verdicts.chosen(told(row), wanted) == chosen
+    assert verdicts.choose_verdicts(told(row), wanted) == chosen

@@ -43,7 +43,7 @@ def asked_run(project: Project, items: int = 3) -> Run:
     """A planned run of an evaluator that nobody has asked yet."""
     make_items(project, items)
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"))
-    runs.plan(run)
+    runs.plan_calls(run)
     run.refresh_from_db()
     return run
 
@@ -99,7 +99,7 @@ def test_failures_stand_there_in_the_providers_words(browser: Client, project: P
 
 def test_a_paused_run_says_why(browser: Client, project: Project) -> None:
     run = asked_run(project)
-    leasing.halt(run.endpoint, "The quota is used up.")
+    leasing.pause_endpoint_runs(run.endpoint, "The quota is used up.")
     assert "The quota is used up." in text_of(browser, "run", run.number)
 
 
@@ -149,7 +149,7 @@ def test_what_failed_can_be_asked_again(browser: Client, project: Project) -> No
     run = asked_run(project)
     fail(run, Rejected("no"))
     browser.post(page("run-retry", run.number))
-    assert watching.progress(run).waiting == 3
+    assert watching.count_progress(run).waiting == 3
 
 
 def test_a_step_that_is_not_open_is_refused_in_words(browser: Client, project: Project) -> None:
@@ -162,7 +162,7 @@ def test_a_step_that_is_not_open_is_refused_in_words(browser: Client, project: P
 def test_a_run_that_nobody_works_on_says_so_at_once(browser: Client, project: Project) -> None:
     run = asked_run(project)
     assert "No worker is running" in text_of(browser, "run", run.number)
-    living.beat(living.Life("one"), timezone.now())
+    living.record(living.WorkerStatus("one"), timezone.now())
     assert "No worker is running" not in text_of(browser, "run", run.number)
 
 
@@ -170,7 +170,7 @@ def test_a_run_that_somebody_is_at_says_nothing_of_workers(
     browser: Client, project: Project
 ) -> None:
     run = asked_run(project)
-    assert leasing.attend(run.endpoint_id, "worker", timezone.now())
+    assert leasing.acquire_endpoint(run.endpoint_id, "worker", timezone.now())
     assert "No worker is running" not in text_of(browser, "run", run.number)
 
 
@@ -188,16 +188,16 @@ def test_what_is_answered_a_second_tells_when_the_rest_will_be(
     run = asked_run(project, items=30)
     answer(run, number=20)
     # Nobody goes on, so that no time can be said.
-    assert watching.watch(run).pace == watching.Pace()
-    living.beat(living.Life("one"), timezone.now())
+    assert watching.load_status(run).pace == watching.RunPace()
+    living.record(living.WorkerStatus("one"), timezone.now())
     Run.objects.update(created_at=timezone.now() - timedelta(minutes=1))
     run.refresh_from_db()
-    pace = watching.watch(run).pace
+    pace = watching.load_status(run).pace
     # 20 replies in the last 10 seconds; the 10 that are left take 5.
     assert (pace.per_second, pace.seconds_left) == (2.0, 5.0)
     assert "about 5.0 s left" in text_of(browser, "run", run.number)
     Reply.objects.update(created_at=timezone.now() - timedelta(minutes=1))
-    assert watching.watch(run).pace == watching.Pace()
+    assert watching.load_status(run).pace == watching.RunPace()
 
 
 def test_outcomes_come_by_fifty(browser: Client, project: Project) -> None:

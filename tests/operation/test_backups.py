@@ -20,7 +20,7 @@ import pytest
 from django.utils import timezone
 
 from operation import backups, databases
-from operation.databases import Trouble
+from operation.databases import BackupError
 from tests.conftest import ON_POSTGRESQL
 from tests.databases import (
     drop_postgresql,
@@ -240,7 +240,7 @@ def test_a_backup_holds_no_session_and_none_comes_back_of_one_that_does(
 
     whole = copied(here, tmp_path / "whole")
     assert COOKIE.encode() in written(here, whole)
-    tables = backups.look(file).tables | dict.fromkeys(SESSIONS, 1)
+    tables = backups.verify_backup(file).tables | dict.fromkeys(SESSIONS, 1)
     older = rewritten(file, tmp_path / "older.zip", {"database": whole.read_bytes()}, tables=tables)
     there.did("restore", str(older))
     assert [there.run(f"SELECT COUNT(*) FROM {table}") for table in SESSIONS] == [[(0,)]] * 2
@@ -280,7 +280,7 @@ def test_a_backup_is_for_who_made_it_alone(kept: Path) -> None:
 
 
 def test_a_backup_says_what_it_holds(kept: Path) -> None:
-    found = backups.look(kept)
+    found = backups.verify_backup(kept)
     assert found.database == "sqlite"
     assert found.tables["annotation_account"] == 0
     assert found.tables["django_migrations"] == len(found.migrations) > 20
@@ -296,8 +296,8 @@ def test_a_backup_says_what_it_holds(kept: Path) -> None:
 )
 def test_no_part_climbs_out_of_its_folder(kept: Path, tmp_path: Path, name: str) -> None:
     bad = rewritten(kept, tmp_path / "bad.zip", {name: b"evil"})
-    with pytest.raises(Trouble, match="wrong name"):
-        backups.look(bad)
+    with pytest.raises(BackupError, match="wrong name"):
+        backups.verify_backup(bad)
 
 
 def test_a_part_that_was_changed_is_told(kept: Path, tmp_path: Path) -> None:
@@ -306,8 +306,8 @@ def test_a_part_that_was_changed_is_told(kept: Path, tmp_path: Path) -> None:
         for name in archive.namelist():
             text = archive.read(name)
             other.writestr(name, b"thawed" if name.endswith("results-1.zip") else text)
-    with pytest.raises(Trouble, match=r"results-1\.zip is not what was saved"):
-        backups.look(bad)
+    with pytest.raises(BackupError, match=r"results-1\.zip is not what was saved"):
+        backups.verify_backup(bad)
 
 
 def test_a_packed_part_of_which_a_byte_changed_is_told(kept: Path, tmp_path: Path) -> None:
@@ -315,24 +315,24 @@ def test_a_packed_part_of_which_a_byte_changed_is_told(kept: Path, tmp_path: Pat
         begins = archive.getinfo("database").header_offset + 200
     bad, whole = tmp_path / "bad.zip", kept.read_bytes()
     bad.write_bytes(whole[:begins] + b"\xff" * 60 + whole[begins + 60 :])
-    with pytest.raises(Trouble, match=r"bad\.zip is"):
-        backups.look(bad)
+    with pytest.raises(BackupError, match=r"bad\.zip is"):
+        backups.verify_backup(bad)
 
 
 def test_a_backup_does_not_lie_among_what_it_saves(settings: Any, tmp_path: Path) -> None:
     settings.VAR_DIR = tmp_path
     (tmp_path / "backups").mkdir()
     for place in (tmp_path, tmp_path / "backups"):
-        with pytest.raises(Trouble, match="outside"):
-            backups.make(place / "new.zip", now=timezone.now())
+        with pytest.raises(BackupError, match="outside"):
+            backups.create_backup(place / "new.zip", now=timezone.now())
 
 
 @pytest.mark.parametrize("text", [b"", b"not a zip", b"PK\x05\x06" + b"\0" * 18])
 def test_what_is_no_backup_is_told(tmp_path: Path, text: bytes) -> None:
     bad = tmp_path / "bad.zip"
     bad.write_bytes(text)
-    with pytest.raises(Trouble, match="no backup"):
-        backups.look(bad)
+    with pytest.raises(BackupError, match="no backup"):
+        backups.verify_backup(bad)
 
 
 @pytest.mark.skipif(ON_POSTGRESQL, reason="The backup is of SQLite.")
@@ -348,20 +348,20 @@ def test_a_backup_that_does_not_fit_changes_nothing(
     kept: Path, tmp_path: Path, manifest: dict[str, object], words: str
 ) -> None:
     bad = rewritten(kept, tmp_path / "bad.zip", {}, **manifest)
-    with pytest.raises(Trouble, match=words):
-        backups.restore(bad, replace=True)
+    with pytest.raises(BackupError, match=words):
+        backups.restore_backup(bad, replace=True)
 
 
 def test_programs_that_are_not_here_are_named_with_the_remedy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(Trouble, match="apt install postgresql-client"):
+    with pytest.raises(BackupError, match="apt install postgresql-client"):
         databases._run("pg_dump")
 
 
 def test_a_backup_does_not_write_over_a_file(tmp_path: Path) -> None:
     (tmp_path / "there.zip").write_text("mine")
-    with pytest.raises(Trouble, match="is there already"):
-        backups.make(tmp_path / "there.zip", now=timezone.now())
+    with pytest.raises(BackupError, match="is there already"):
+        backups.create_backup(tmp_path / "there.zip", now=timezone.now())
     assert (tmp_path / "there.zip").read_text() == "mine"

@@ -22,7 +22,7 @@ def written() -> Iterator[Callable[[], list[dict[str, object]]]]:
 
     class Kept(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            lines.append(logs.Json().format(record))
+            lines.append(logs.JSONFormatter().format(record))
 
     handler, root, told = Kept(), logging.getLogger(), logging.getLogger("request")
     level = told.level
@@ -50,7 +50,7 @@ def line_of(error: Exception, form: logging.Formatter) -> str:
     return form.format(record)
 
 
-@pytest.mark.parametrize("form", [logs.Json(), logs.Plain()])
+@pytest.mark.parametrize("form", [logs.JSONFormatter(), logs.PlainFormatter()])
 def test_an_error_is_told_by_its_kind_and_place_without_what_it_quotes(
     form: logging.Formatter,
 ) -> None:
@@ -68,7 +68,7 @@ def test_the_cause_of_an_error_is_told_as_well() -> None:
             raise RuntimeError(TEXT) from error
     except RuntimeError:
         record = logging.LogRecord("x", logging.ERROR, "f", 1, "", None, sys.exc_info())
-    told = logs.facts(record)
+    told = logs.record_facts(record)
     assert [place.split()[0] for place in told["where"]] == ["KeyError", "RuntimeError"]
     assert TEXT not in str(told)
 
@@ -77,10 +77,10 @@ def test_an_error_that_a_line_quotes_is_named_by_its_kind() -> None:
     record = logging.LogRecord(
         "x", logging.WARNING, "f", 1, "Not now (%s), %d left.", (OSError(TEXT), 3), None
     )
-    assert logs.facts(record)["message"] == "Not now (OSError), 3 left."
+    assert logs.record_facts(record)["message"] == "Not now (OSError), 3 left."
 
 
-@pytest.mark.parametrize("form", [logs.Json(), logs.Plain()])
+@pytest.mark.parametrize("form", [logs.JSONFormatter(), logs.PlainFormatter()])
 @pytest.mark.usefixtures("secret")
 def test_a_secret_of_the_environment_stands_in_no_line(form: logging.Formatter) -> None:
     record = logging.LogRecord(
@@ -96,14 +96,14 @@ def test_a_secret_that_begins_as_another_does_leaves_no_end(
     for end in ends:
         monkeypatch.setenv(f"OTHER{len(end)}_API_KEY", KEY + end)
     logs._secrets.cache_clear()
-    assert {logs.hidden(KEY + end) for end in ends} == {"[hidden]"}
+    assert {logs.hide_secrets(KEY + end) for end in ends} == {"[hidden]"}
 
 
 def test_a_line_stays_a_line_whatever_it_is_told() -> None:
     record = logging.LogRecord(
         "x", logging.INFO, "f", 1, "a\nb\x1b[31m\u202e" + "y" * 9_000, None, None
     )
-    line = logs.Json().format(record)
+    line = logs.JSONFormatter().format(record)
     assert "\n" not in line
     assert line.isascii()
     assert len(line) < 3_000
@@ -185,8 +185,8 @@ def test_an_error_in_a_page_is_told_with_its_request_and_without_its_words(
 
 def test_a_message_to_a_worker_carries_the_id_of_the_request() -> None:
     headers: dict[str, object] = {}
-    with logs.about(request_id="abc"):
-        passing._send(headers=headers)
+    with logs.log_context(request_id="abc"):
+        passing._add_request_id(headers=headers)
     assert headers == {"request_id": "abc"}
 
 
@@ -195,7 +195,7 @@ def test_a_workers_lines_carry_the_id_until_its_task_ends() -> None:
         name = "judging.work"
         request = type("Request", (), {"request_id": "abc"})
 
-    passing._take(Task())
-    assert logs.request_id() == "abc"
-    passing._end()
-    assert logs.request_id() == ""
+    passing._begin_task(Task())
+    assert logs.current_request_id() == "abc"
+    passing._end_task()
+    assert logs.current_request_id() == ""

@@ -19,7 +19,7 @@ TOKEN = "a-token-of-twenty-characters"
 
 
 def numbers() -> dict[str, float]:
-    lines = metrics.exposition().decode().splitlines()
+    lines = metrics.render_metrics().decode().splitlines()
     pairs = (line.rpartition(" ") for line in lines if not line.startswith("#"))
     return {name: float(number) for name, _, number in pairs}
 
@@ -57,13 +57,13 @@ def test_requests_are_counted_by_the_pattern_of_their_route(client: Client) -> N
     client.get("/invitations/one/")
     client.get("/invitations/another/")
     assert numbers()[name] == before + 2
-    assert "another" not in metrics.exposition().decode()
+    assert "another" not in metrics.render_metrics().decode()
 
 
 @pytest.mark.django_db
 def test_nobody_makes_up_series(client: Client) -> None:
     client.generic("BREW", "/a/b/c/")
-    assert 'method="other",route="none"' in metrics.exposition().decode()
+    assert 'method="other",route="none"' in metrics.render_metrics().decode()
 
 
 @pytest.mark.django_db
@@ -97,8 +97,8 @@ def test_requests_to_evaluators_are_counted_by_state_and_cause() -> None:
 
 @pytest.mark.django_db
 def test_workers_are_counted_with_what_they_did() -> None:
-    life = living.Life(slices=3, failures=1)
-    living.beat(life, clock.now())
+    life = living.WorkerStatus(slices=3, failures=1)
+    living.record(life, clock.now())
     found = numbers()
     assert found["blindspot_workers"] == 1
     assert [n for name, n in found.items() if name.startswith("blindspot_worker_slices{")] == [3]

@@ -20,8 +20,8 @@ def named(client: Client, query: str = "") -> dict[str, tuple[str, str]]:
 
 
 def live(**values: object) -> None:
-    life = living.Life()
-    living.beat(life, clock.now())
+    life = living.WorkerStatus()
+    living.record(life, clock.now())
     Worker.objects.filter(name=life.name).update(**values)
 
 
@@ -44,7 +44,7 @@ def test_without_a_worker_it_is_not_ready_and_says_why(client: Client) -> None:
 def test_a_worker_that_lives_but_gets_nowhere_is_wrong() -> None:
     now = clock.now()
     live(progressed_at=now - timedelta(minutes=9), started_at=now - timedelta(hours=1))
-    found = readiness.worker()
+    found = readiness.check_workers()
     assert found.grade == Grade.WRONG
     assert found.says.startswith("1 worker is alive, but nothing got on for 9 minutes")
 
@@ -52,27 +52,27 @@ def test_a_worker_that_lives_but_gets_nowhere_is_wrong() -> None:
 @pytest.mark.django_db
 def test_a_worker_is_given_time_after_its_start() -> None:
     live(progressed_at=None, started_at=clock.now())
-    assert readiness.worker().grade == Grade.FINE
+    assert readiness.check_workers().grade == Grade.FINE
 
 
 @pytest.mark.django_db
 def test_a_worker_whose_slices_mostly_fail_is_doubtful() -> None:
     live(progressed_at=clock.now(), slices=2, failures=3)
-    assert readiness.worker().grade == Grade.DOUBTFUL
+    assert readiness.check_workers().grade == Grade.DOUBTFUL
 
 
 @pytest.mark.django_db
 def test_a_worker_elsewhere_is_none_here() -> None:
     live(host="elsewhere", progressed_at=clock.now())
-    assert readiness.worker().grade == Grade.FINE
-    assert readiness.worker_here("here").says == "No worker is running."
+    assert readiness.check_workers().grade == Grade.FINE
+    assert readiness.check_workers_on("here").says == "No worker is running."
 
 
 @pytest.mark.django_db
 def test_a_migration_that_is_not_applied_is_named() -> None:
-    assert readiness.migrations().grade == Grade.FINE
+    assert readiness.check_migrations().grade == Grade.FINE
     MigrationRecorder(connection).record_unapplied("judging", "0011_workers")
-    found = readiness.migrations()
+    found = readiness.check_migrations()
     assert found.grade == Grade.WRONG
     assert "judging.0011_workers" in found.says
 
@@ -80,19 +80,19 @@ def test_a_migration_that_is_not_applied_is_named() -> None:
 @pytest.mark.django_db
 def test_tables_newer_than_the_program_do_not_end_its_work() -> None:
     MigrationRecorder(connection).record_applied("judging", "9999_of_tomorrow")
-    assert readiness.migrations().grade == Grade.FINE
+    assert readiness.check_migrations().grade == Grade.FINE
 
 
 def test_a_redis_that_is_away_is_named(settings: object) -> None:
     settings.REDIS_URL = "redis://:hunter2@127.0.0.1:1/0"
-    found = readiness.broker()
+    found = readiness.check_broker()
     assert found.grade == Grade.WRONG
     assert "hunter2" not in found.says + found.remedy
 
 
 def test_a_redis_that_answers_is_fine(settings: object, redis_url: str) -> None:
     settings.REDIS_URL = redis_url
-    assert readiness.broker().says == "Redis answers."
+    assert readiness.check_broker().says == "Redis answers."
 
 
 @pytest.mark.django_db(transaction=True)

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from perturbers.flags import flags, is_same, language
+from perturbers.flags import describe_language_change, find_flags, has_same_words
 
 GOLD = "Bees make honey in spring. A hive holds about 40000 bees, and the queen lays the eggs."
 GERMAN = "Die Bienen machen den Honig und sie sind nicht mit der Königin von einem Volk auf Reisen."
 
 
 def rules(category: str, response: str, gold: str = GOLD, *siblings: str) -> list[str]:
-    return [flag.rule for flag in flags(category, gold, response, siblings=siblings)]
+    return [flag.rule for flag in find_flags(category, gold, response, siblings=siblings)]
 
 
 @pytest.mark.parametrize(
@@ -36,14 +36,14 @@ WORDS = some.text(some.sampled_from("ab \n\u3000\x1c"), max_size=8)
 
 @given(WORDS, WORDS)
 def test_texts_are_the_same_whose_words_are(one: str, other: str) -> None:
-    assert is_same(one, other) == (one.split() == other.split())
-    assert is_same(one, one.replace(" ", "\n"))
+    assert has_same_words(one, other) == (one.split() == other.split())
+    assert has_same_words(one, one.replace(" ", "\n"))
 
 
 def test_what_begins_and_ends_alike_is_of_one_language_unless_much_is_between() -> None:
     sums = " ".join(f"{n} + {n} = {2 * n}." for n in range(400))
-    assert language(f"Bees. {sums}", f"Пчёлы. {sums}") == ""
-    assert language(f"{GOLD * 8} {sums}", f"{GERMAN * 8} {sums}") != ""
+    assert describe_language_change(f"Bees. {sums}", f"Пчёлы. {sums}") == ""
+    assert describe_language_change(f"{GOLD * 8} {sums}", f"{GERMAN * 8} {sums}") != ""
 
 
 NAMES = [
@@ -59,7 +59,7 @@ def test_what_shares_three_in_four_of_its_words_is_of_one_language(shared: int, 
     gold = ["the", "and", "of", "to", "is", *NAMES]
     # Twenty words, of which so many are the gold answer's.
     response = ["der", "die", "das", "ist", "nicht", "ein"][: 20 - shared] + NAMES[:shared][::-1]
-    assert language(" ".join(gold), " ".join(response)) == said
+    assert describe_language_change(" ".join(gold), " ".join(response)) == said
 
 
 def test_another_language_or_script_is_seen() -> None:

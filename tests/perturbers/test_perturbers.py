@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perturbers.changes import Perturbation
-from perturbers.flags import flags
+from perturbers.flags import find_flags
 from perturbers.registry import PERTURBERS, perturb
 
 LIST = "Do this:\n1. Boil the water.\n2. Add the tea leaves.\n3. Wait for four minutes."
@@ -196,6 +196,6 @@ def test_any_text_is_perturbed_where_the_changes_say_or_not_at_all(slug: str, go
 
 @given(st.text(max_size=200), st.text(max_size=200), st.sampled_from([*PERTURBERS, "other"]))
 def test_any_two_texts_can_be_looked_through(gold: str, response: str, category: str) -> None:
-    for flag in flags(category, gold, response, siblings=[gold]):
+    for flag in find_flags(category, gold, response, siblings=[gold]):
         assert flag.rule
         assert flag.reason

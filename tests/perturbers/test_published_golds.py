@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from perturbers.flags import flags
+from perturbers.flags import find_flags
 from perturbers.registry import PERTURBERS, perturb
 
 SEEDS = 4
@@ -58,7 +58,9 @@ def test_each_makes_sixty_of_which_every_one_differs_as_it_claims(
             if (one := perturb(perturber, gold, prompt=prompt, seed=str(seed)))
         }
         for response in made:
-            seen = [one for one in flags(perturber.category, gold, response) if one.rule == "claim"]
+            seen = [
+                one for one in find_flags(perturber.category, gold, response) if one.rule == "claim"
+            ]
             assert seen == [], made[response].claim
         count += len(made)
     assert count >= LEAST

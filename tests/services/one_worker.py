@@ -44,11 +44,11 @@ def main() -> None:
 
 
 def _work() -> None:
-    from judging.engine.bell import Bell
+    from judging.engine.bell import WorkLoop
 
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
-    bell = Bell(every=0.2)
+    bell = WorkLoop(every=0.2)
     bell.start()
     ended.wait()
     bell.stop()

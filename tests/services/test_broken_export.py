@@ -9,7 +9,7 @@ import pytest
 from annotation import jobs
 from annotation.models import Job
 from judging import exporting
-from judging.exported import Wish
+from judging.exported import ExportRequest
 from tests.builders import make_member, make_project
 from tests.judging.builders_judging import make_items
 from tests.services.processes import PATIENCE, database_url
@@ -33,14 +33,14 @@ def test_an_export_that_finds_no_room_ends_and_its_job_says_so(
     monkeypatch.setenv("VAR_DIR", str(tmp_path))
     monkeypatch.setenv("SECRET_KEY", "x" * 50)
     # A file of more than some 100 kB is one that finds no room.
-    narrow, manage = ("/bin/sh", "-c", 'ulimit -f 200; exec "$0" "$@"'), jobs.manage
-    monkeypatch.setattr(jobs, "manage", lambda *words: [*narrow, *manage(*words)])
-    job = exporting.want(project, make_member(project, "lead"), Wish("items", form))
+    narrow, manage = ("/bin/sh", "-c", 'ulimit -f 200; exec "$0" "$@"'), jobs.manage_command
+    monkeypatch.setattr(jobs, "manage_command", lambda *words: [*narrow, *manage(*words)])
+    job = exporting.enqueue(project, make_member(project, "lead"), ExportRequest("items", form))
     ends = time.monotonic() + PATIENCE
-    assert not exporting.work(job.pk, stopped=lambda: time.monotonic() > ends)
+    assert not exporting.run_job(job.pk, stopped=lambda: time.monotonic() > ends)
     job.refresh_from_db()
     assert (job.state, job.message) == (
         Job.State.FAILED,
         "CommandError: The file cannot be written: File too large.",
     )
-    assert list(exporting.path(job).parent.iterdir()) == []
+    assert list(exporting.get_path(job).parent.iterdir()) == []

@@ -5,12 +5,12 @@ from scipy.sparse import csr_array
 from stats import agreement, bootstrap, closeness, correlation, ratings
 from stats.bootstrap import (
     Figure,
-    combined,
-    difference,
+    combine_figures,
     estimate,
     estimate_and_test,
     estimates,
     share_not_above,
+    subtract_figures,
 )
 
 
@@ -32,7 +32,7 @@ def two_people(items, clusters=None, seed=1):
     rng = generator(seed)
     truth = rng.integers(3, size=items)
     table = np.where(rng.random((items, 2)) < 0.7, truth[:, None], rng.integers(3, size=(items, 2)))
-    return ratings.of_values(table, range(3), clusters)
+    return ratings.ratings_from_values(table, range(3), clusters)
 
 
 def test_an_interval_is_that_of_samples_drawn_one_by_one():
@@ -67,7 +67,7 @@ def test_an_interval_of_a_mean_is_about_two_standard_errors_to_each_side():
 def test_the_same_seed_gives_the_same_interval_and_another_one_another():
     rated = two_people(60)
     one, two, other = (
-        estimate(agreement.krippendorff(rated), rated.clusters, generator(seed))
+        estimate(agreement.krippendorff_alpha(rated), rated.clusters, generator(seed))
         for seed in (1, 1, 2)
     )
     assert one == two
@@ -76,19 +76,19 @@ def test_the_same_seed_gives_the_same_interval_and_another_one_another():
 
 def test_blocks_of_draws_give_what_one_block_gives(monkeypatch):
     rated = two_people(60)
-    whole = estimate(agreement.gwet(rated), rated.clusters, generator(), draws=100)
+    whole = estimate(agreement.gwet_ac(rated), rated.clusters, generator(), draws=100)
     monkeypatch.setattr(bootstrap, "_AT_A_TIME", 7 * 9)
-    assert estimate(agreement.gwet(rated), rated.clusters, generator(), draws=100) == whole
+    assert estimate(agreement.gwet_ac(rated), rated.clusters, generator(), draws=100) == whole
 
 
 def test_items_of_one_cluster_make_the_interval_wider():
     table = np.repeat(two_people(40).codes, 5, axis=0)
     alone, together = (
-        ratings.of_values(table, range(3), clusters)
+        ratings.ratings_from_values(table, range(3), clusters)
         for clusters in (np.arange(200), np.repeat(np.arange(40), 5))
     )
     narrow, wide = (
-        estimate(agreement.krippendorff(rated), rated.clusters, generator())
+        estimate(agreement.krippendorff_alpha(rated), rated.clusters, generator())
         for rated in (alone, together)
     )
     assert wide.value == narrow.value
@@ -97,7 +97,11 @@ def test_items_of_one_cluster_make_the_interval_wider():
 
 def test_the_interval_holds_the_value():
     rated = two_people(200)
-    for figure in (agreement.cohen(rated), agreement.fleiss(rated, 2), agreement.gwet(rated)):
+    for figure in (
+        agreement.cohen_kappa(rated),
+        agreement.fleiss_kappa(rated, 2),
+        agreement.gwet_ac(rated),
+    ):
         got = estimate(figure, rated.clusters, generator())
         assert got.low < got.value < got.high
         assert got.reason == ""
@@ -110,31 +114,31 @@ def test_under_ten_clusters_there_is_a_value_without_interval(clusters):
     assert got.reason == "under 10 clusters"
 
 
-@pytest.mark.parametrize("measure", [agreement.krippendorff, agreement.gwet])
+@pytest.mark.parametrize("measure", [agreement.krippendorff_alpha, agreement.gwet_ac])
 def test_clusters_are_counted_where_items_have_a_say(measure):
     # Nine clusters with two labels, and twenty whose only label pairs with nothing, though in AC1
     # it counts for how often a class is chosen.
     table = [[i % 3, i % 2] for i in range(9)] + [[1, np.nan]] * 20
-    rated = ratings.of_values(table)
+    rated = ratings.ratings_from_values(table)
     got = estimate(measure(rated), rated.clusters, generator())
     assert got.reason == "under 10 clusters"
 
 
 def test_a_figure_that_most_draws_cannot_give_has_no_interval():
     # One item of twelve differs: a draw without it is constant, (11/12)^12 = 0.352 of the draws.
-    rated = ratings.of_values([[1, 1]] * 11 + [[1, 2]])
-    got = estimate(agreement.krippendorff(rated), rated.clusters, generator(), draws=1_000)
+    rated = ratings.ratings_from_values([[1, 1]] * 11 + [[1, 2]])
+    got = estimate(agreement.krippendorff_alpha(rated), rated.clusters, generator(), draws=1_000)
     undefined = int(got.reason.removeprefix("undefined in ").removesuffix(" of 1,000 draws"))
     assert (got.low, got.high) == (None, None)
     assert undefined == pytest.approx(352, abs=50)
 
 
 def test_a_figure_without_value_has_no_interval():
-    constant = ratings.of_values([[1, 1]] * 20, [1, 2])
-    got = estimate(agreement.krippendorff(constant), constant.clusters, generator())
+    constant = ratings.ratings_from_values([[1, 1]] * 20, [1, 2])
+    got = estimate(agreement.krippendorff_alpha(constant), constant.clusters, generator())
     assert (got.value, got.low, got.n, got.reason) == (None, None, 20, "all labels are the same")
-    empty = ratings.of_values([])
-    got = estimate(agreement.krippendorff(empty), empty.clusters, generator())
+    empty = ratings.ratings_from_values([])
+    got = estimate(agreement.krippendorff_alpha(empty), empty.clusters, generator())
     assert (got.value, got.n, got.reason) == (None, 0, "no item with two labels")
 
 
@@ -178,7 +182,7 @@ def test_a_difference_is_drawn_in_pairs_by_hand():
     # The first is the second plus 0 or 1 in turn: difference 1/2, error 0.5 / 20, however much
     # the two vary together.
     second = generator().normal(size=400) * 100
-    paired = difference(mean_of(second + np.arange(400) % 2), mean_of(second))
+    paired = subtract_figures(mean_of(second + np.arange(400) % 2), mean_of(second))
     got = estimate(paired, np.arange(400), generator())
     assert (got.value, got.n) == (pytest.approx(0.5), 400)
     assert (got.low, got.high) == pytest.approx((0.451, 0.549), abs=0.006)
@@ -186,7 +190,7 @@ def test_a_difference_is_drawn_in_pairs_by_hand():
 
 def test_figures_are_combined_by_any_function():
     figures = [mean_of(np.arange(20.0)), mean_of(np.ones(20), "odd"), mean_of(np.zeros(20), "odd")]
-    got = combined(figures, lambda values: values.sum(axis=1)).point()
+    got = combine_figures(figures, lambda values: values.sum(axis=1)).point()
     assert (got.value, got.reason) == (10.5, "odd")
 
 
@@ -194,17 +198,17 @@ def test_each_figure_of_a_difference_needs_ten_clusters():
     few, all_of = np.arange(30) < 9, np.ones(30, dtype=bool)
     terms = mean_of(np.arange(30.0))
     sparse = Figure(terms.terms, terms.of, few, "nothing", "undefined")
-    wide = difference(terms, sparse)
+    wide = subtract_figures(terms, sparse)
     assert estimate(wide, np.arange(30), generator()).reason == "under 10 clusters"
-    nested = difference(terms, wide)
+    nested = subtract_figures(terms, wide)
     assert estimate(nested, np.arange(30), generator()).reason == "under 10 clusters"
     parted = Figure(terms.terms, terms.of, all_of, "nothing", "undefined", parts=(few,))
     assert estimate(parted, np.arange(30), generator()).reason == "under 10 clusters"
 
 
 def test_a_difference_says_why_it_does_not_exist():
-    constant = ratings.of_values([[1, 1]] * 20, [1, 2])
-    missing = difference(mean_of(np.arange(20.0)), agreement.krippendorff(constant))
+    constant = ratings.ratings_from_values([[1, 1]] * 20, [1, 2])
+    missing = subtract_figures(mean_of(np.arange(20.0)), agreement.krippendorff_alpha(constant))
     assert missing.point().reason == "all labels are the same"
     got, p = estimate_and_test(missing, np.arange(20), generator())
     assert (got.value, p.p, p.reason) == (None, None, "all labels are the same")

@@ -31,7 +31,7 @@ def test_each_rater_is_held_against_the_mean_of_the_others_by_hand():
     # Rater 0: means of 1 and 2 are 2, 1, 3; own 1, 1, 3: errors 1, 0, 0. The evaluator 2, 2, 3:
     # errors 0, 1, 0. The fourth item lacks another label, the fifth the evaluator's.
     table = [[1, 1, 3], [1, NAN, 1], [3, 3, 3], [2, NAN, NAN], [1, 1, 1]]
-    first, second, third = ceiling.ceiling(table, [2, 2, 3, 2, NAN], closeness.mae)
+    first, second, third = ceiling.rater_ceilings(table, [2, 2, 3, 2, NAN], closeness.mae)
     assert (first.rater, first.people.n, first.evaluator.n) == (0, 3, 3)
     assert first.people.point().value == pytest.approx(1 / 3)
     assert first.evaluator.point().value == pytest.approx(1 / 3)
@@ -48,7 +48,7 @@ def test_each_rater_is_held_against_the_mean_of_the_others_by_hand():
 
 def test_the_ceiling_equals_scipy_s_correlations():
     table, evaluator = people(80)
-    for rater, beside in enumerate(ceiling.ceiling(table, evaluator, correlation.spearman)):
+    for rater, beside in enumerate(ceiling.rater_ceilings(table, evaluator, correlation.spearman)):
         others = np.delete(table, rater, axis=1).mean(axis=1)
         own = scipy_stats.spearmanr(table[:, rater], others).statistic
         its = scipy_stats.spearmanr(evaluator, others).statistic
@@ -58,8 +58,8 @@ def test_the_ceiling_equals_scipy_s_correlations():
 
 def test_the_ceiling_and_what_the_evaluator_lacks_of_it_have_intervals():
     table, evaluator = people(120)
-    mean = ceiling.mean_ceiling(ceiling.ceiling(table, evaluator, correlation.pearson))
-    lacking = bootstrap.difference(mean.evaluator, mean.people)
+    mean = ceiling.mean_ceiling(ceiling.rater_ceilings(table, evaluator, correlation.pearson))
+    lacking = bootstrap.subtract_figures(mean.evaluator, mean.people)
     for figure in (mean.people, mean.evaluator, lacking):
         found = bootstrap.estimate(figure, np.arange(120), generator(), draws=300)
         assert found.low < found.value < found.high
@@ -67,12 +67,12 @@ def test_the_ceiling_and_what_the_evaluator_lacks_of_it_have_intervals():
 
 def test_without_two_labels_of_an_item_there_is_no_ceiling():
     for table, evaluator in (([[1, NAN], [NAN, 2]], [1, 2]), (np.empty((0, 2)), [])):
-        assert ceiling.ceiling(table, evaluator, correlation.pearson) == []
+        assert ceiling.rater_ceilings(table, evaluator, correlation.pearson) == []
     assert ceiling.mean_ceiling([]) is None
-    constant = ceiling.ceiling([[2, 2]] * 20, [2] * 20, correlation.pearson)
+    constant = ceiling.rater_ceilings([[2, 2]] * 20, [2] * 20, correlation.pearson)
     assert ceiling.mean_ceiling(constant).people.point().reason == correlation.CONSTANT
     with pytest.raises(ValueError, match="do not go with"):
-        ceiling.ceiling([[1, 2]], [1, 2], correlation.pearson)
+        ceiling.rater_ceilings([[1, 2]], [1, 2], correlation.pearson)
 
 
 # The alternative annotator test

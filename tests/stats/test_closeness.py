@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 from stats import bootstrap, closeness
-from stats.rates import Bounds
+from stats.rates import RateBounds
 
 NAN = math.nan
 scores = st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15)), min_size=1, max_size=30)
@@ -80,21 +80,21 @@ def test_scaled_means_by_hand():
 def test_bounds_of_the_error_by_hand():
     # On 1 to 3: an error of 1, and missing scores where people gave 1 (0 or 2 off) and 2 (0 or 1).
     found = closeness.rmse_bounds([2, 1, 2, NAN], [3, NAN, NAN, 1], 1, 3)
-    assert found == Bounds(pytest.approx(math.sqrt(1 / 3)), pytest.approx(math.sqrt(6 / 3)))
+    assert found == RateBounds(pytest.approx(math.sqrt(1 / 3)), pytest.approx(math.sqrt(6 / 3)))
 
 
 def test_bounds_know_the_step_and_scores_above_the_scale():
     # Between 1 and 2 whole steps come as near as 0.4; 4 of 3 is at least 1 off, at most 3.
     assert closeness.rmse_bounds([1.4], [NAN], 1, 3, step=1).lowest == pytest.approx(0.4)
     assert closeness.rmse_bounds([1.4], [NAN], 1, 3).lowest == 0
-    assert closeness.rmse_bounds([4], [NAN], 1, 3) == Bounds(1, 3)
+    assert closeness.rmse_bounds([4], [NAN], 1, 3) == RateBounds(1, 3)
 
 
 def test_bounds_of_nothing_do_not_exist_and_without_missing_scores_are_the_error():
-    assert closeness.rmse_bounds([], [], 1, 3) == Bounds(None, None)
-    assert closeness.rmse_bounds([NAN], [2], 1, 3) == Bounds(None, None)
+    assert closeness.rmse_bounds([], [], 1, 3) == RateBounds(None, None)
+    assert closeness.rmse_bounds([NAN], [2], 1, 3) == RateBounds(None, None)
     found = closeness.rmse_bounds([1, 2], [3, 2], 1, 3)
-    assert found == Bounds(pytest.approx(math.sqrt(2)), pytest.approx(math.sqrt(2)))
+    assert found == RateBounds(pytest.approx(math.sqrt(2)), pytest.approx(math.sqrt(2)))
 
 
 @given(

@@ -53,23 +53,23 @@ def test_no_tests_one_test_and_what_is_no_p(adjust):
 
 
 def test_pairs_below_alpha_are_different():
-    assert families.different([0.049, 0.05, None], 3) == {(0, 1)}
+    assert families.different_pairs([0.049, 0.05, None], 3) == {(0, 1)}
     with pytest.raises(ValueError):
-        families.different([0.5], 3)
+        families.different_pairs([0.5], 3)
 
 
 def test_letters_by_hand():
     # The first and the last differ: the two in the middle share with both.
-    assert families.letters(4, {(0, 3)}) == ["a", "ab", "ab", "b"]
-    assert families.letters(3, {(0, 1), (0, 2), (1, 2)}) == ["a", "b", "c"]
+    assert families.compact_letters(4, {(0, 3)}) == ["a", "ab", "ab", "b"]
+    assert families.compact_letters(3, {(0, 1), (0, 2), (1, 2)}) == ["a", "b", "c"]
     # 0 differs from 2 and 3, 1 from 3: 01, 12, 23.
-    assert families.letters(4, {(0, 2), (0, 3), (1, 3)}) == ["a", "ab", "bc", "c"]
-    assert families.letters(2, set()) == ["a", "a"]
-    assert families.letters(1, set()) == ["a"]
+    assert families.compact_letters(4, {(0, 2), (0, 3), (1, 3)}) == ["a", "ab", "bc", "c"]
+    assert families.compact_letters(2, set()) == ["a", "a"]
+    assert families.compact_letters(1, set()) == ["a"]
 
 
 def test_after_z_letters_are_two_and_stand_apart():
-    found = families.letters(28, set(combinations(range(28), 2)))
+    found = families.compact_letters(28, set(combinations(range(28), 2)))
     assert (found[0], found[25], found[26], found[27]) == ("a", "z", "aa", "ab")
 
 
@@ -77,7 +77,7 @@ def test_after_z_letters_are_two_and_stand_apart():
 def test_two_runs_share_a_letter_unless_they_are_different(runs, data):
     pairs = list(combinations(range(runs), 2))
     different = data.draw(st.sets(st.sampled_from(pairs))) if pairs else set()
-    found = families.letters(runs, different)
+    found = families.compact_letters(runs, different)
     for one, other in pairs:
         assert bool(set(found[one]) & set(found[other])) == ((one, other) not in different)
     # No letter is idle: none stands only where another stands as well.

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from stats import bootstrap
-from stats.means import clustered, student
+from stats.means import clustered_mean, student_mean
 
 
 def test_the_interval_is_student_s() -> None:
-    found = student([1.0, 2.0, 3.0, 4.0])
+    found = student_mean([1.0, 2.0, 3.0, 4.0])
     # s = sqrt(5/3) = 1.290994; t of 3 degrees of freedom at 0.975 = 3.182446; / sqrt(4)
     assert (found.value, found.n, found.reason) == (2.5, 4, "")
     assert found.low == pytest.approx(2.5 - 3.182446 * 1.290994 / 2, abs=1e-5)
@@ -14,7 +14,7 @@ def test_the_interval_is_student_s() -> None:
 
 
 def test_values_that_are_all_alike_leave_no_width() -> None:
-    found = student([0.5] * 30)
+    found = student_mean([0.5] * 30)
     assert (found.value, found.low, found.high) == (0.5, 0.5, 0.5)
 
 
@@ -24,7 +24,7 @@ def test_values_that_are_all_alike_leave_no_width() -> None:
 def test_too_few_values_have_no_interval(
     values: list[float], value: float | None, reason: str
 ) -> None:
-    found = student(values)
+    found = student_mean(values)
     assert (found.value, found.low, found.high, found.reason) == (value, None, None, reason)
 
 
@@ -33,20 +33,20 @@ def rng() -> np.random.Generator:
 
 
 def test_a_mean_of_items_leaves_out_what_is_missing() -> None:
-    found = clustered([4.0, np.nan, 0.0, -1.0]).point()
+    found = clustered_mean([4.0, np.nan, 0.0, -1.0]).point()
     assert (found.value, found.n) == (1.0, 3)
 
 
 @pytest.mark.parametrize("values", [[], [np.nan, np.nan]])
 def test_without_values_there_is_no_mean_of_items(values: list[float]) -> None:
-    found = bootstrap.estimate(clustered(values), np.arange(len(values)), rng())
+    found = bootstrap.estimate(clustered_mean(values), np.arange(len(values)), rng())
     assert (found.value, found.n, found.reason) == (None, 0, "no values")
 
 
 def test_the_interval_of_a_mean_knows_that_items_of_a_cluster_are_alike() -> None:
     values = np.repeat([0.0, 1.0] * 10, 4)
-    alone = bootstrap.estimate(clustered(values), np.arange(80), rng())
-    alike = bootstrap.estimate(clustered(values), np.repeat(np.arange(20), 4), rng())
+    alone = bootstrap.estimate(clustered_mean(values), np.arange(80), rng())
+    alike = bootstrap.estimate(clustered_mean(values), np.repeat(np.arange(20), 4), rng())
     # sqrt(.25 / 80) = .056 for items of their own, sqrt(.25 / 20) = .112 for clusters of four.
     assert alone.value == alike.value == 0.5
     assert alone.high is not None
@@ -56,5 +56,5 @@ def test_the_interval_of_a_mean_knows_that_items_of_a_cluster_are_alike() -> Non
 
 
 def test_a_mean_over_few_clusters_has_no_interval() -> None:
-    found = bootstrap.estimate(clustered([1.0] * 9), np.arange(9), rng())
+    found = bootstrap.estimate(clustered_mean([1.0] * 9), np.arange(9), rng())
     assert (found.value, found.low, found.reason) == (1.0, None, "under 10 clusters")

@@ -35,7 +35,7 @@ def sums(pairs):
 def test_a_difference_of_clusters_by_hand():
     # Clusters of 2, 1, 1 items with sums 2, 0, -1: d = 1/4, residuals 1.5, -.25, -1.25, squares
     # 2.25 + .0625 + 1.5625 = 3.875; v = 3/2 x 3.875 / 16 = 0.36328125, error 0.602728.
-    found = paired.difference(sums([(2, 2), (1, 0), (1, -1)]))
+    found = paired.estimate_difference(sums([(2, 2), (1, 0), (1, -1)]))
     assert (found.value, found.n, found.reason) == (0.25, 4, "")
     assert found.standard_error == pytest.approx(math.sqrt(0.36328125))
     assert found.shows == pytest.approx(2.8 * math.sqrt(0.36328125))
@@ -45,7 +45,7 @@ def test_a_difference_of_clusters_by_hand():
 
 def test_with_one_item_a_cluster_it_is_the_paired_t_interval():
     values = [1, 0, 0, -1, 1, 1, 0, 0, 1, 0] * 4
-    found = paired.difference(sums([(1, value) for value in values]))
+    found = paired.estimate_difference(sums([(1, value) for value in values]))
     low, high = scipy_stats.ttest_1samp(values, 0).confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((low, high))
     assert found.standard_error == pytest.approx(scipy_stats.sem(values))
@@ -53,7 +53,7 @@ def test_with_one_item_a_cluster_it_is_the_paired_t_interval():
 
 @given(st.lists(st.lists(st.integers(-1, 1), min_size=1, max_size=4), min_size=2, max_size=15))
 def test_the_standard_error_is_the_clustered_one_of_statsmodels(parts):
-    found = paired.difference(sums([(len(part), sum(part)) for part in parts]))
+    found = paired.estimate_difference(sums([(len(part), sum(part)) for part in parts]))
     values = np.concatenate(parts)
     groups = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     fit = OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": groups})
@@ -72,7 +72,7 @@ def test_the_standard_error_is_the_clustered_one_of_statsmodels(parts):
     ],
 )
 def test_without_spread_there_is_no_interval(pairs, value, reason):
-    found = paired.difference(sums(pairs))
+    found = paired.estimate_difference(sums(pairs))
     assert found.value == (None if value is None else pytest.approx(value))
     assert (found.low, found.high, found.standard_error, found.shows) == (None,) * 4
     assert found.reason == reason
@@ -80,13 +80,13 @@ def test_without_spread_there_is_no_interval(pairs, value, reason):
 
 def test_a_level_is_a_fraction():
     with pytest.raises(ValueError, match="level"):
-        paired.difference(sums([(1, 0), (1, 1)]), level=95)
+        paired.estimate_difference(sums([(1, 0), (1, 1)]), level=95)
 
 
 @given(clusters)
 def test_turning_the_runs_round_turns_the_difference_round(pairs):
-    one = paired.difference(sums(pairs))
-    other = paired.difference(sums([(n, -y) for n, y in pairs]))
+    one = paired.estimate_difference(sums(pairs))
+    other = paired.estimate_difference(sums([(n, -y) for n, y in pairs]))
     assert one.standard_error == other.standard_error
     if one.low is not None:
         assert (one.value, one.low, one.high) == pytest.approx(
@@ -100,17 +100,17 @@ def test_turning_the_runs_round_turns_the_difference_round(pairs):
 
 def test_mcnemar_by_hand():
     # 1 and 5: 2 (C(6,0) + C(6,1)) / 2^6 = 14/64.
-    found = paired.mcnemar(1, 5)
+    found = paired.mcnemar_test(1, 5)
     assert (found.p, found.n) == (pytest.approx(14 / 64), 6)
-    assert paired.mcnemar(3, 3).p == 1
-    assert paired.mcnemar(0, 0) == paired.PValue(1.0, 0, test="exact")
+    assert paired.mcnemar_test(3, 3).p == 1
+    assert paired.mcnemar_test(0, 0) == paired.PValue(1.0, 0, test="exact")
     with pytest.raises(ValueError, match="not counts"):
-        paired.mcnemar(-1, 3)
+        paired.mcnemar_test(-1, 3)
 
 
 @given(st.integers(0, 300), st.integers(0, 300))
 def test_mcnemar_equals_statsmodels_and_scipy(one, other):
-    found = paired.mcnemar(one, other).p
+    found = paired.mcnemar_test(one, other).p
     assert found == pytest.approx(statsmodels_mcnemar([[7, one], [other, 9]], exact=True).pvalue)
     if one + other:
         assert found == pytest.approx(scipy_stats.binomtest(one, one + other).pvalue)
@@ -131,54 +131,56 @@ def every_pattern(values):
 def test_signs_of_three_clusters_by_hand():
     # 3, 2, -1: sum 4. Of the eight patterns +-3 +-2 +-1 those with 4 or more: 6, 4 and their
     # mirrors: 4 of 8.
-    found = paired.flip_signs([3, 0, 2, -1], generator())
+    found = paired.sign_flip_test([3, 0, 2, -1], generator())
     assert (found.p, found.n, found.test) == (pytest.approx(0.5), 3, "exact")
 
 
 def test_where_nothing_differs_p_is_one():
-    assert paired.flip_signs([0, 0], generator()).p == 1
-    assert paired.p_value([0, 0], generator()) == paired.PValue(1.0, 0, test="exact")
-    assert paired.p_value([], generator()) == paired.PValue(None, 0, "no item that both parsed")
+    assert paired.sign_flip_test([0, 0], generator()).p == 1
+    assert paired.test_difference([0, 0], generator()) == paired.PValue(1.0, 0, test="exact")
+    assert paired.test_difference([], generator()) == paired.PValue(
+        None, 0, "no item that both parsed"
+    )
 
 
 def test_one_cluster_can_never_show():
-    assert paired.p_value([9], generator()).p == 1
+    assert paired.test_difference([9], generator()).p == 1
 
 
 @given(st.lists(st.integers(-4, 4), max_size=12), st.sampled_from([1, 3, 7, 60]))
 def test_p_is_the_share_of_all_sign_patterns(values, repeats):
     # Sums of whole items, or of shares of so many repeats.
     sums = [value / repeats for value in values]
-    found = paired.flip_signs(sums, generator())
+    found = paired.sign_flip_test(sums, generator())
     assert found.p == pytest.approx(every_pattern(sums), rel=1e-12)
     assert (found.n, found.test) == (sum(value != 0 for value in values), "exact")
 
 
 def test_shares_of_unlike_numbers_of_repeats_tie_in_spite_of_rounding():
     sums = [1 / 3, 2 / 3 - 1 / 2, 1 / 5, -1 / 2, 1 / 6 + 2 / 3, 0.1 + 0.2, -0.3]
-    found = paired.flip_signs(sums, generator())
+    found = paired.sign_flip_test(sums, generator())
     assert found.p == pytest.approx(every_pattern(sums), rel=1e-12)
     # 0.1 + 0.2 is not 0.3: every pattern but those that cancel is as far.
-    assert paired.flip_signs([0.1, 0.2, -0.3], generator()).p == 1
-    assert paired.flip_signs([0.1, 0.2, 0.3], generator()).p == pytest.approx(0.25)
+    assert paired.sign_flip_test([0.1, 0.2, -0.3], generator()).p == 1
+    assert paired.sign_flip_test([0.1, 0.2, 0.3], generator()).p == pytest.approx(0.25)
     # As far as 0.5, among 0.9, 0.5, 0.5 and 0.1: three of four.
-    assert paired.flip_signs([-0.5, 0.2, -0.2], generator()).p == pytest.approx(0.75)
+    assert paired.sign_flip_test([-0.5, 0.2, -0.2], generator()).p == pytest.approx(0.75)
 
 
 @given(st.integers(0, 400), st.integers(0, 400))
 def test_flipping_single_items_is_the_exact_mcnemar_test(one, other):
     sums = [1] * one + [-1] * other + [0] * 5
-    expected = paired.mcnemar(one, other)
-    assert paired.p_value(sums, generator()) == expected
-    assert paired.flip_signs(sums, generator()).p == pytest.approx(expected.p, rel=1e-9)
-    assert paired.flip_signs([2.5 * one for one in sums], generator()).p == pytest.approx(
+    expected = paired.mcnemar_test(one, other)
+    assert paired.test_difference(sums, generator()) == expected
+    assert paired.sign_flip_test(sums, generator()).p == pytest.approx(expected.p, rel=1e-9)
+    assert paired.sign_flip_test([2.5 * one for one in sums], generator()).p == pytest.approx(
         expected.p, rel=1e-9
     )
 
 
 def test_p_falls_as_far_as_the_clusters_allow():
     # Every one of 40 clusters differs the same way: one pattern and its mirror of 2^40.
-    assert paired.flip_signs([2] * 40, generator()).p == pytest.approx(2**-39)
+    assert paired.sign_flip_test([2] * 40, generator()).p == pytest.approx(2**-39)
     # 190 pairs of twenty runs: Holm still tells such a pair apart, and 1,000 others with it.
     assert max(families.holm([2**-39] * 1_190)) < 1e-6
 
@@ -190,21 +192,21 @@ def test_long_distributions_are_transformed_and_stay_exact():
     for size in np.abs(values):
         exact = (np.pad(exact, (0, size)) + np.pad(exact, (size, 0))) / 2
     least = (np.abs(values).sum() - values.sum()) // 2
-    found = paired.flip_signs(values, generator())
+    found = paired.sign_flip_test(values, generator())
     assert found.p == pytest.approx(2 * exact[: least + 1].sum(), rel=1e-10)
     assert found.p < 1e-5
 
 
 def test_without_a_grid_patterns_are_drawn_and_with_many_clusters_t_has_the_tail(monkeypatch):
     values = np.random.default_rng(4).normal(0.3, size=14)
-    drawn = paired.flip_signs(values, generator())
+    drawn = paired.sign_flip_test(values, generator())
     assert (drawn.test, drawn.n) == ("drawn", 14)
     exact = every_pattern(values.tolist())
     # Five standard errors of a million draws.
     assert drawn.p == pytest.approx(exact, abs=5 * math.sqrt(exact * (1 - exact) / 10**6))
     whole = np.random.default_rng(5).integers(-3, 4, size=400) + 0.25
-    exact = paired.flip_signs(whole, generator())
+    exact = paired.sign_flip_test(whole, generator())
     monkeypatch.setattr(paired, "MOST_POINTS", 100)
-    tail = paired.flip_signs(whole, generator())
+    tail = paired.sign_flip_test(whole, generator())
     assert (exact.test, tail.test) == ("exact", "t")
     assert tail.p == pytest.approx(exact.p, rel=0.02)

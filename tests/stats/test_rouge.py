@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from stats.rouge import METRICS, best, rouge_l, rouge_l_unicode, unicode_words
+from stats.rouge import METRICS, best_score, rouge_l, rouge_l_unicode, unicode_words
 
 ascii_text = st.text(st.characters(max_codepoint=127), max_size=200)
 few_words = st.lists(st.sampled_from(["a", "b", "Cat", "7", "-"]), max_size=30).map(" ".join)
@@ -76,12 +76,12 @@ def test_an_underscore_is_part_of_a_unicode_word_only():
 
 @pytest.mark.parametrize("metric", METRICS.values())
 def test_the_best_reference_counts(metric):
-    assert best(["nothing alike", "one two", "one"], "one two", metric) == 1
+    assert best_score(["nothing alike", "one two", "one"], "one two", metric) == 1
 
 
 def test_a_score_needs_a_reference():
     with pytest.raises(ValueError, match="reference"):
-        best([], "text", rouge_l)
+        best_score([], "text", rouge_l)
 
 
 def test_vowel_signs_are_part_of_their_word():

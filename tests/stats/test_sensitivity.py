@@ -19,7 +19,9 @@ def j_of(detected, invariant, clusters=None):
     """J of items, from their two rates."""
     hits, calm = np.asarray(detected, dtype=float), np.asarray(invariant, dtype=bool)
     cluster = np.arange(len(hits)) if clusters is None else np.asarray(clusters)
-    return sensitivity.j(*(rates.rate(hits[side], cluster[side]) for side in (~calm, calm)))
+    return sensitivity.youden_j(
+        *(rates.estimate_rate(hits[side], cluster[side]) for side in (~calm, calm))
+    )
 
 
 def test_j_by_hand():
@@ -107,9 +109,9 @@ def test_a_run_without_items_of_either_kind_has_a_dash(detected, invariant, reas
 
 def test_where_a_rate_has_no_interval_j_has_none_and_says_why():
     one = Estimate(0.5, None, None, 4, "one cluster")
-    found = sensitivity.j(Estimate(0.75, 0.4, 0.9, 4), one)
+    found = sensitivity.youden_j(Estimate(0.75, 0.4, 0.9, 4), one)
     assert found == Estimate(0.25, None, None, 8, "one cluster")
-    assert sensitivity.j(one, one).reason == "one cluster"
+    assert sensitivity.youden_j(one, one).reason == "one cluster"
 
 
 def test_of_d_prime_both_kinds_need_ten_clusters():

@@ -39,7 +39,7 @@ def test_rates_and_their_difference_by_hand():
     # 15 of 20 against 10 of 40; two missing ones have no say.
     values, inside = table(15, 20, 10, 40)
     values, inside = np.append(values, [NAN, NAN]), np.append(inside, [True, False])
-    found = slices.contrast(values, inside, np.arange(62), generator())
+    found = slices.contrast_slice(values, inside, np.arange(62), generator())
     assert (found.n, found.clusters, found.rate, found.rest) == (20, 20, 0.75, 0.25)
     assert found.rest_n == 40
     assert found.difference == pytest.approx(0.5)
@@ -52,7 +52,7 @@ def test_the_difference_within_strata_by_hand():
     parts = [table(9, 10, 4, 5), table(5, 10, 2, 20), table(3, 3, 0, 0)]
     values, inside = (np.concatenate(side) for side in zip(*parts, strict=True))
     strata = ["A"] * 15 + ["B"] * 30 + ["C"] * 3
-    found = slices.contrast(values, inside, np.arange(48), generator(), strata)
+    found = slices.contrast_slice(values, inside, np.arange(48), generator(), strata)
     assert found.difference == pytest.approx(0.3)
     assert (found.n, found.rate, found.rest) == (23, 17 / 23, 6 / 25)
 
@@ -73,7 +73,7 @@ def test_the_difference_is_the_weighted_mean_of_those_of_strata(items):
         if own and other:
             weight = len(own) * len(other) / (len(own) + len(other))
             weighted.append((weight, np.mean(own) - np.mean(other)))
-    found = slices.contrast(values, inside, np.arange(len(items)), generator(), strata)
+    found = slices.contrast_slice(values, inside, np.arange(len(items)), generator(), strata)
     assert found.n == sum(s for _, s, _ in parsed)
     if weighted:
         expected = sum(w * d for w, d in weighted) / sum(w for w, _ in weighted)
@@ -86,8 +86,8 @@ def test_a_slice_of_hard_categories_is_no_blind_spot_within_them():
     # 80 % of the hard category and 20 % of the easy one are missed, in the slice as beside it.
     parts = [table(32, 40, 8, 10), table(2, 10, 8, 40)]
     values, inside = (np.concatenate(side) for side in zip(*parts, strict=True))
-    raw = slices.contrast(values, inside, np.arange(100), generator())
-    within = slices.contrast(values, inside, np.arange(100), generator(), [0] * 50 + [1] * 50)
+    raw = slices.contrast_slice(values, inside, np.arange(100), generator())
+    within = slices.contrast_slice(values, inside, np.arange(100), generator(), [0] * 50 + [1] * 50)
     assert raw.difference == pytest.approx(34 / 50 - 16 / 50)
     assert raw.p < 0.001
     assert within.difference == pytest.approx(0)
@@ -101,7 +101,7 @@ def test_of_single_items_p_is_fisher_s_exact_one(cells):
     exact = scipy_stats.fisher_exact(
         [[hits, n - hits], [rest_hits, rest - rest_hits]], alternative="greater"
     ).pvalue
-    found = slices.contrast(values, inside, np.arange(n + rest), generator())
+    found = slices.contrast_slice(values, inside, np.arange(n + rest), generator())
     # Two standard errors of the draws, or two tenths where it stopped at 100 as far.
     assert found.p == pytest.approx(exact, rel=0.2, abs=2 * math.sqrt(exact / 9_999))
 
@@ -117,7 +117,7 @@ def test_the_statistic_is_studentised_by_clusters_within_strata(monkeypatch):
         values = (rng.random(90) < stratum / 4).astype(float)
         t = studentised(values, inside, cluster, stratum)
         expected = scipy_stats.t.sf(t, len(set(cluster)) - 1)
-        found = slices.contrast(values, inside, cluster, generator(), stratum)
+        found = slices.contrast_slice(values, inside, cluster, generator(), stratum)
         assert found.p == pytest.approx(expected, rel=1e-9)
 
 
@@ -127,12 +127,12 @@ def test_of_matched_pairs_p_is_the_one_sided_mcnemar_test(monkeypatch, cut, many
     # 40 pairs, a stratum each, one of either in the slice: 13 only there, 6 only beside, 21 alike.
     # Pairs may be clusters, which the slice then cuts, or each item its own.
     monkeypatch.setattr(slices, "MANY_ITEMS", many)
-    monkeypatch.setattr(slices, "ENOUGH", 10**6)
+    monkeypatch.setattr(slices, "ENOUGH_EXTREME", 10**6)
     inside, stratum = np.arange(80) % 2 == 0, np.arange(80) // 2
     values = np.array([1, 0] * 13 + [0, 1] * 6 + [1, 1] * 10 + [0, 0] * 11, dtype=float)
     exact = scipy_stats.binom.sf(12, 19, 0.5)
     cluster = stratum if cut else np.arange(80)
-    found = slices.contrast(values, inside, cluster, generator(), stratum)
+    found = slices.contrast_slice(values, inside, cluster, generator(), stratum)
     # Three standard errors of 9,999 draws.
     assert found.p == pytest.approx(exact, abs=0.0085)
 
@@ -151,7 +151,7 @@ def test_whole_clusters_are_dealt_where_the_slice_cuts_none():
     for first in ([0, 1, 2], [3, 7, 12], [9, 10, 11]):
         inside = ~np.isin(cluster, first)
         exact = np.mean(np.array(seen) >= studentised(values, inside, cluster, stratum) - 1e-9)
-        found = slices.contrast(values, inside, cluster, generator(), stratum, draws=4_000)
+        found = slices.contrast_slice(values, inside, cluster, generator(), stratum, draws=4_000)
         assert found.p == pytest.approx(exact, rel=0.25, abs=0.01)
 
 
@@ -167,7 +167,7 @@ def test_items_are_dealt_within_strata_where_the_slice_cuts_clusters():
         for k in range(3):
             dealt[stratum == k] = rng.permutation(inside[stratum == k])
         as_far += studentised(values, dealt, cluster, stratum) >= found - 1e-9
-    got = slices.contrast(values, inside, cluster, generator(), stratum)
+    got = slices.contrast_slice(values, inside, cluster, generator(), stratum)
     assert got.p == pytest.approx(as_far / 1_500, rel=0.25, abs=0.02)
 
 
@@ -177,7 +177,7 @@ def test_within_strata_p_comes_near_the_mantel_haenszel_test_of_statsmodels():
         np.concatenate(side) for side in zip(*(table(*c) for c in cells), strict=True)
     )
     strata = np.repeat([0, 1, 2], [100, 100, 100])
-    found = slices.contrast(values, inside, np.arange(300), generator(), strata)
+    found = slices.contrast_slice(values, inside, np.arange(300), generator(), strata)
     squares = [[[a, n - a], [b, m - b]] for a, n, b, m in cells]
     test = StratifiedTable([np.array(square) for square in squares]).test_null_odds()
     assert found.p == pytest.approx(test.pvalue / 2, abs=0.01)
@@ -186,13 +186,15 @@ def test_within_strata_p_comes_near_the_mantel_haenszel_test_of_statsmodels():
 def test_twins_are_one_item():
     rng = generator(7)
     values, inside = (rng.random(60) < 0.4).astype(float), np.arange(60) < 25
-    single = slices.contrast(values, inside, np.arange(60), generator())
-    twins = slices.contrast(
+    single = slices.contrast_slice(values, inside, np.arange(60), generator())
+    twins = slices.contrast_slice(
         np.repeat(values, 4), np.repeat(inside, 4), np.repeat(np.arange(60), 4), generator()
     )
     assert (twins.p, twins.difference) == (single.p, pytest.approx(single.difference))
     # Taken for 240 items the same difference would show far more.
-    alone = slices.contrast(np.repeat(values, 4), np.repeat(inside, 4), np.arange(240), generator())
+    alone = slices.contrast_slice(
+        np.repeat(values, 4), np.repeat(inside, 4), np.arange(240), generator()
+    )
     assert abs(alone.p - 0.5) > abs(single.p - 0.5)
 
 
@@ -201,8 +203,8 @@ def test_pairs_of_twins_that_the_slice_cuts_count_once_too():
     rng = generator(8)
     values = (rng.random(80) < np.where(np.arange(80) % 2, 0.35, 0.5)).astype(float)
     inside, cluster = np.arange(80) % 2 == 0, np.arange(80) // 2
-    single = slices.contrast(values, inside, cluster, generator())
-    four = slices.contrast(
+    single = slices.contrast_slice(values, inside, cluster, generator())
+    four = slices.contrast_slice(
         np.repeat(values, 4), np.repeat(inside, 4), np.repeat(cluster, 4), generator()
     )
     assert four.p == pytest.approx(single.p, abs=0.04)
@@ -216,10 +218,10 @@ def test_with_many_items_dealing_goes_another_way_and_then_gives_way_to_its_limi
     cluster, stratum = np.arange(1_200) // 2, np.arange(1_200) % 3
     inside = rng.random(1_200) < share
     values = (rng.random(1_200) < np.where(inside, 0.35, 0.3) + stratum / 10).astype(float)
-    monkeypatch.setattr(slices, "ENOUGH", 600)
+    monkeypatch.setattr(slices, "ENOUGH_EXTREME", 600)
 
     def p():
-        return slices.contrast(values, inside, cluster, generator(), stratum).p
+        return slices.contrast_slice(values, inside, cluster, generator(), stratum).p
 
     dealt = p()
     monkeypatch.setattr(slices, "MANY_ITEMS", 1_200)
@@ -234,12 +236,14 @@ def test_with_many_items_dealing_goes_another_way_and_then_gives_way_to_its_limi
 
 def test_it_stops_dealing_once_100_were_as_far(monkeypatch):
     values, inside = table(8, 20, 10, 30)
-    stopped = slices.contrast(values, inside, np.arange(50), generator()).p
+    stopped = slices.contrast_slice(values, inside, np.arange(50), generator()).p
     # A hundred over a number of draws.
-    assert (slices.ENOUGH / stopped) == pytest.approx(round(slices.ENOUGH / stopped))
-    assert slices.ENOUGH / stopped < 1_000
-    monkeypatch.setattr(slices, "ENOUGH", 10**6)
-    assert slices.contrast(values, inside, np.arange(50), generator()).p == pytest.approx(
+    assert (slices.ENOUGH_EXTREME / stopped) == pytest.approx(
+        round(slices.ENOUGH_EXTREME / stopped)
+    )
+    assert slices.ENOUGH_EXTREME / stopped < 1_000
+    monkeypatch.setattr(slices, "ENOUGH_EXTREME", 10**6)
+    assert slices.contrast_slice(values, inside, np.arange(50), generator()).p == pytest.approx(
         stopped, rel=0.25
     )
 
@@ -247,9 +251,9 @@ def test_it_stops_dealing_once_100_were_as_far(monkeypatch):
 def test_p_withstands_a_correction_for_hundreds_of_slices_and_it_is_one_sided():
     # 46 of 46 beside 30 %, among 749 slices: no dealt slice is as far, and 1 / 10,000 would not do.
     values, inside = table(46, 46, 150, 500)
-    found = slices.contrast(values, inside, np.arange(546), generator())
+    found = slices.contrast_slice(values, inside, np.arange(546), generator())
     assert families.benjamini_hochberg([found.p, *[0.5] * 748])[0] < 1e-6
-    assert slices.contrast(1 - values, inside, np.arange(546), generator()).p == 1
+    assert slices.contrast_slice(1 - values, inside, np.arange(546), generator()).p == 1
 
 
 @pytest.mark.parametrize(
@@ -263,7 +267,7 @@ def test_a_p_beyond_the_draws_is_never_below_fisher_s_exact_one(cells):
     hits, n, rest_hits, rest = cells
     values, inside = table(*cells)
     exact = scipy_stats.hypergeom.sf(hits - 1, n + rest, hits + rest_hits, n)
-    found = slices.contrast(values, inside, np.arange(n + rest), generator(), draws=199)
+    found = slices.contrast_slice(values, inside, np.arange(n + rest), generator(), draws=199)
     assert exact <= found.p <= 1 / 200
 
 
@@ -275,9 +279,9 @@ def test_what_a_p_beyond_the_draws_rests_on_item_by_item():
     s, y = inside - means[0][stratum], values - means[1][stratum]
     left = s * (y - (s @ y) / (s @ s) * s)
     expected = (np.bincount(cluster, weights=left) ** 2).sum()
-    among = slices.Items.of(values, cluster, stratum)
-    part = slices._Part.of(among, np.flatnonzero(inside))
-    assert slices._left(among, part) == pytest.approx(expected)
+    among = slices.SliceableItems.of(values, cluster, stratum)
+    part = slices._SliceItems.of(among, np.flatnonzero(inside))
+    assert slices._residual_squares(among, part) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -294,7 +298,7 @@ def test_what_a_p_beyond_the_draws_rests_on_item_by_item():
 )
 def test_where_there_is_no_p_the_reason_says_why(cells, cluster, reason):
     values, inside = table(*cells)
-    found = slices.contrast(values, inside, list(cluster), generator())
+    found = slices.contrast_slice(values, inside, list(cluster), generator())
     assert (found.p, found.reason) == (None, reason)
     assert (found.difference is None) == (reason.startswith("no "))
 
@@ -306,15 +310,15 @@ def test_items_of_strata_without_both_sides_make_a_slice_no_larger():
         [1] * 23 + [0] * 40,
     )
     strata = [0] * 4 + [1] * 19 + [0] * 40
-    found = slices.contrast(values, inside, np.arange(63), generator(), strata)
+    found = slices.contrast_slice(values, inside, np.arange(63), generator(), strata)
     assert (found.p, found.reason) == (None, "under 20 items in categories that others are in too")
     assert found.difference == pytest.approx(0.5)
-    assert slices.contrast(values, inside, np.arange(63), generator()).p < 0.01
+    assert slices.contrast_slice(values, inside, np.arange(63), generator()).p < 0.01
 
 
 def test_strata_without_both_sides_leave_nothing_to_compare():
     values, inside = table(9, 25, 5, 25)
-    found = slices.contrast(values, inside, np.arange(50), generator(), inside)
+    found = slices.contrast_slice(values, inside, np.arange(50), generator(), inside)
     assert (found.rate, found.difference, found.reason) == (
         9 / 25,
         None,

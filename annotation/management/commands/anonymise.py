@@ -25,7 +25,7 @@ class Command(BaseCommand):
         self.stdout.write(f"known as {known or 'nobody in any project'}, which stays")
         try:
             if not options["apply"]:
-                personal.check_can_go(account)
+                personal.check_can_anonymise(account)
                 self.stdout.write("nothing is done yet: add --apply, and there is no way back")
                 return
             personal.anonymise(account, None, now=timezone.now())

@@ -13,7 +13,7 @@ class Command(changepassword.Command):
     def handle(self, *args: Any, **options: Any) -> str | None:
         said = super().handle(*args, **options)
         name = options["username"] or getpass.getuser()
-        auditing.note_account(
+        auditing.record_account_change(
             Account.objects.get(username=name), None, new={"password": "set anew"}
         )
         return str(said)

@@ -15,4 +15,4 @@ class Command(createsuperuser.Command):
         super().handle(*args, **options)
         for account in Account.objects.filter(pk__gt=last, is_superuser=True):
             new = {"account": "made", "is_staff": account.is_staff, "is_superuser": True}
-            auditing.note_account(account, None, new=new)
+            auditing.record_account_change(account, None, new=new)

@@ -12,13 +12,13 @@ from django.core.validators import validate_slug
 
 from annotation import importing, seals, tasktypes
 from annotation.importing import sources
-from annotation.importing.drafts import Draft
-from annotation.importing.mapping import guess, needed
+from annotation.importing.drafts import ParsedItem
+from annotation.importing.mapping import guess_columns, needed_columns
 from annotation.importing.sources import Source
 from annotation.management import files
 from annotation.models import Project
 from formats import bundles
-from formats.readers import READERS, picked
+from formats.readers import READERS, pick_rows
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
 
 DEFAULT_TASK = "perturbation-vetting"
@@ -68,7 +68,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         form = _format(options["path"], options["format"])
-        files.check_mend(options["mend"], form)
+        files.check_mend_path(options["mend"], form)
         wanted = options["task_type"] or TASK_OF_FORMAT.get(form)
         project = _project(options["project"], options["create"], options["task_type"])
         task = _task_type(project, wanted)
@@ -76,34 +76,38 @@ class Command(BaseCommand):
         source = Source(options["path"], form, columns, options["password"], options["accept"])
         drafts = _drafts(_rows(source), source, task)
         bad, first = _until_good(drafts)
-        with files.errors(options["errors"]) as report_file:
+        with files.open_error_file(options["errors"]) as report_file:
             if first is None:
-                self._report(importing.Report(bad=bad), report_file, form, options)
-                raise files.refusal("No row can be used; nothing was imported.")
+                self._report(importing.ItemImportReport(bad=bad), report_file, form, options)
+                raise files.command_error("No row can be used; nothing was imported.")
             if project is None and not options["dry_run"]:
                 project = _create(options["project"], options["name"], task)
             if project and source.password and not options["dry_run"]:
-                seals.seal(project)
-            stream = files.watched(chain(bad, [first], drafts), self.stderr)
-            report = importing.store(
+                seals.seal_project(project)
+            stream = files.show_progress(chain(bad, [first], drafts), self.stderr)
+            report = importing.store_items(
                 project, stream, accept=options["accept"], dry_run=options["dry_run"]
             )
             self._report(report, report_file, form, options)
         self._sum_up(report, options["project"], options["dry_run"])
 
     def _report(
-        self, report: importing.Report, file: TextIO | None, form: str, options: dict[str, Any]
+        self,
+        report: importing.ItemImportReport,
+        file: TextIO | None,
+        form: str,
+        options: dict[str, Any],
     ) -> None:
         problems = [("bad", row) for row in report.bad]
         problems += [("conflict", row) for row in report.conflicts]
         missing = [("missing", row) for row in report.off_scale]
-        files.tell([*problems, *missing], self.stderr, file)
+        files.report_problems([*problems, *missing], self.stderr, file)
         if options["mend"] and problems:
             starts = {row.line for _, row in problems}
-            files.write(options["mend"], picked(form, options["path"], starts))
+            files.write_lines(options["mend"], pick_rows(form, options["path"], starts))
             self.stdout.write(f"The {len(starts):,} rows to mend are in {options['mend']}.")
 
-    def _sum_up(self, report: importing.Report, slug: str, dry_run: bool) -> None:
+    def _sum_up(self, report: importing.ItemImportReport, slug: str, dry_run: bool) -> None:
         verb = "would be imported" if dry_run else "imported"
         self.stdout.write(
             f"{slug}: {report.rows:,} rows: {report.new:,} {verb}, {report.unchanged:,} unchanged, "
@@ -127,13 +131,13 @@ def _project(slug: str, create: bool, task_type: str | None) -> Project | None:
     """The project, or None if it is to be made."""
     project = Project.objects.filter(slug=slug).select_related("task_type").first()
     if project is None and not create:
-        raise files.refusal(f"There is no project {slug!r}. Add --create to make it.")
+        raise files.command_error(f"There is no project {slug!r}. Add --create to make it.")
     if project and project.archived_at:
-        raise files.refusal(f"The project {slug!r} is archived. Choose another one.")
+        raise files.command_error(f"The project {slug!r} is archived. Choose another one.")
     # A project that adapted its task type keeps the name of the file before "--".
     slugs = {project.task_type.slug, project.task_type.slug.split("--")[0]} if project else set()
     if project and task_type not in {None, *slugs}:
-        raise files.refusal(
+        raise files.command_error(
             f"The project {slug!r} has the task type {project.task_type.slug!r}. "
             "Leave --task-type out or choose another project."
         )
@@ -142,76 +146,79 @@ def _project(slug: str, create: bool, task_type: str | None) -> Project | None:
 
 def _task_type(project: Project | None, slug: str | None) -> tasktypes.TaskType:
     if project:
-        return tasktypes.of_version(project.task_type)
-    known = tasktypes.definitions()
+        return tasktypes.load_version(project.task_type)
+    known = tasktypes.load_definitions()
     slug = slug or DEFAULT_TASK
     if slug not in known:
-        raise files.refusal(f"There is no task type {slug!r}; known are {', '.join(known)}.")
-    return tasktypes.from_definition(known[slug])
+        raise files.command_error(f"There is no task type {slug!r}; known are {', '.join(known)}.")
+    return tasktypes.parse_definition(known[slug])
 
 
 def _create(slug: str, name: str | None, task: tasktypes.TaskType) -> Project:
     try:
         validate_slug(slug)
     except ValidationError as error:
-        raise files.refusal(
+        raise files.command_error(
             f"{slug!r} cannot name a project: use letters, digits, hyphens and underscores."
         ) from error
     named = {"name": name} if name else {}
-    return importing.begin_project(slug, task_type=task.slug, **named)
+    return importing.create_audited_project(slug, task_type=task.slug, **named)
 
 
 def _format(path: Path, given: str | None) -> str:
     guess = given or ("fbi" if path.is_dir() else None)
     if guess is None and path.suffix.lower() == ".zip":
         try:
-            guess = bundles.layout(path, DEFAULT_LIMITS)
+            guess = bundles.detect_layout(path, DEFAULT_LIMITS)
         except FormatError as error:
-            raise files.refusal(str(error)) from error
-    return files.format_of(path, guess)
+            raise files.command_error(str(error)) from error
+    return files.detect_format(path, guess)
 
 
 def _columns(given: list[str]) -> dict[str, str]:
     """By the name that an item has: what the file calls it, with dots into objects."""
     pairs = [one.partition("=") for one in given]
     if wrong := [one for one, (name, _, found) in zip(given, pairs, strict=True) if not found]:
-        raise files.refusal(f"--column {wrong[0]}: write it as NAME=FOUND.")
+        raise files.command_error(f"--column {wrong[0]}: write it as NAME=FOUND.")
     return {name: found for name, _, found in pairs}
 
 
 def _rows(source: Source) -> Iterator[Row | BadRow]:
     """The file's rows; every fault of the whole file has been raised before the first."""
     try:
-        return sources.rows(source)
+        return sources.read_rows(source)
     except FormatError as error:
-        raise files.refusal(str(error)) from error
+        raise files.command_error(str(error)) from error
 
 
 def _drafts(
     rows: Iterator[Row | BadRow], source: Source, task: tasktypes.TaskType
-) -> Iterator[Draft | BadRow]:
+) -> Iterator[ParsedItem | BadRow]:
     decides = (task.deciding.name,) if source.accept and not task.categories else ()
     try:
         if source.form in {"csv", "tsv"}:
-            rows = files.with_columns(
-                rows, lambda found: (*needed(task, found), *decides), partial(_hint, task)
+            rows = files.require_columns(
+                rows, lambda found: (*needed_columns(task, found), *decides), partial(_hint, task)
             )
     except FormatError as error:
-        raise files.refusal(str(error)) from error
-    return importing.ahead(importing.check(rows, task, accept=source.accept))
+        raise files.command_error(str(error)) from error
+    return importing.read_in_subprocess(importing.parse_items(rows, task, accept=source.accept))
 
 
 def _hint(task: tasktypes.TaskType, found: Sequence[str]) -> str:
     """How to name the columns that are probably meant."""
-    pairs = [f"--column {quote(f'{name}={column}')}" for name, column in guess(task, found).items()]
+    pairs = [
+        f"--column {quote(f'{name}={column}')}"
+        for name, column in guess_columns(task, found).items()
+    ]
     return f" If this is what they mean, add: {' '.join(pairs)}" if pairs else ""
 
 
-def _until_good(drafts: Iterator[Draft | BadRow]) -> tuple[list[BadRow], Draft | None]:
+def _until_good(drafts: Iterator[ParsedItem | BadRow]) -> tuple[list[BadRow], ParsedItem | None]:
     """The bad rows at the start, and the first good one, if there is any."""
     bad: list[BadRow] = []
     for draft in drafts:
-        if isinstance(draft, Draft):
+        if isinstance(draft, ParsedItem):
             return bad, draft
         bad.append(draft)
     return bad, None

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from annotation import tasktypes
 from annotation.importing import labels, statements
-from annotation.importing.statements import Statement
+from annotation.importing.statements import ParsedLabel
 from annotation.management import files
 from annotation.models import Project
 from formats.readers import READERS
@@ -22,7 +22,8 @@ class Command(BaseCommand):
         "Import labels that people made elsewhere; raters become members without an account. "
         "Needed columns: item (its key), rater, time (ISO 8601, without a zone it is UTC), and "
         "one for each field of the task type that is asked for; optional: "
-        f"{', '.join(statements.OPTIONAL)}. Rows that cannot be used are reported and the others "
+        f"{', '.join(statements.OPTIONAL_COLUMNS)}. Rows that cannot be used are reported and the "
+        "others "
         "imported; of a row with a number off its scale that answer alone is missing. Again is "
         "nothing new."
     )
@@ -50,20 +51,20 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         project = _project(options["project"])
         now = timezone.now()
-        found = _statements(options, tasktypes.of_project(project), now)
-        with files.errors(options["errors"]) as file:
-            report = labels.store(
+        found = _statements(options, tasktypes.load_task_type(project), now)
+        with files.open_error_file(options["errors"]) as file:
+            report = labels.store_labels(
                 project,
-                files.watched(found, self.stderr),
+                files.show_progress(found, self.stderr),
                 now=now,
                 dry_run=options["dry_run"],
                 as_members=options["as_members"],
             )
             told = [("bad", row) for row in report.bad]
             told += [("missing", row) for row in report.off_scale]
-            files.tell(told, self.stderr, file)
+            files.report_problems(told, self.stderr, file)
         if report.bad and not report.new + report.unchanged:
-            raise files.refusal("No row can be used; nothing was imported.")
+            raise files.command_error("No row can be used; nothing was imported.")
         for line in _summary(report, project.slug, options["dry_run"]):
             self.stdout.write(line)
 
@@ -71,26 +72,26 @@ class Command(BaseCommand):
 def _project(slug: str) -> Project:
     project = Project.objects.filter(slug=slug).select_related("task_type").first()
     if project is None:
-        raise files.refusal(f"There is no project {slug!r}. Import its items first.")
+        raise files.command_error(f"There is no project {slug!r}. Import its items first.")
     if project.archived_at:
-        raise files.refusal(f"The project {slug!r} is archived. Choose another one.")
+        raise files.command_error(f"The project {slug!r} is archived. Choose another one.")
     return project
 
 
 def _statements(
     options: dict[str, Any], task: tasktypes.TaskType, now: Any
-) -> Iterator[Statement | BadRow]:
+) -> Iterator[ParsedLabel | BadRow]:
     """The file's rows, checked; every fault of the whole file is raised before the first."""
     path, ignored = options["path"], [name.strip() for name in options["ignore"].split(",")]
     try:
-        rows = READERS[files.format_of(path, options["format"])](path, DEFAULT_LIMITS)
-        rows = files.with_columns(rows, lambda found: statements.NEEDED)
+        rows = READERS[files.detect_format(path, options["format"])](path, DEFAULT_LIMITS)
+        rows = files.require_columns(rows, lambda found: statements.REQUIRED_COLUMNS)
     except FormatError as error:
-        raise files.refusal(str(error)) from error
-    return statements.check(rows, task, now=now, ignored=ignored)
+        raise files.command_error(str(error)) from error
+    return statements.parse_labels(rows, task, now=now, ignored=ignored)
 
 
-def _summary(report: labels.Report, slug: str, dry_run: bool) -> Iterator[str]:
+def _summary(report: labels.LabelImportReport, slug: str, dry_run: bool) -> Iterator[str]:
     verb = "would be imported" if dry_run else "imported"
     older = f" ({report.older:,} of them superseded by later ones)" if report.older else ""
     yield (

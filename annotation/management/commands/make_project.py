@@ -13,7 +13,7 @@ class Command(BaseCommand):
     help = "Make a project without items, and somebody its lead; they let others in."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        known = tasktypes.definitions()
+        known = tasktypes.load_definitions()
         parser.add_argument("slug", metavar="SLUG", help="what addresses and commands call it")
         parser.add_argument("--name", help="what pages call it; default: its slug")
         parser.add_argument(
@@ -30,7 +30,9 @@ class Command(BaseCommand):
         account = _account(lead) if lead else None
         named = {"name": options["name"]} if options["name"] else {}
         with writing.transact():
-            project = importing.begin_project(slug, task_type=options["task_type"], **named)
+            project = importing.create_audited_project(
+                slug, task_type=options["task_type"], **named
+            )
             if account:
                 _lead(project, account)
         self.stdout.write(f"{project.name} is there, at /projects/{slug}/.")
@@ -63,5 +65,5 @@ def _lead(project: Project, account: Account) -> None:
     )
     new = {"role": Role.LEAD.value}
     Event.record(
-        members.CHANGE, member.alias, project_id=project.pk, member_id=None, old={}, new=new
+        members.MEMBER_EVENT, member.alias, project_id=project.pk, member_id=None, old={}, new=new
     )

@@ -14,7 +14,7 @@ class Command(BaseCommand):
         parser.add_argument("job", type=int, metavar="ID")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        job = Job.objects.filter(pk=options["job"], kind=asking.KIND, finished_at=None).first()
+        job = Job.objects.filter(pk=options["job"], kind=asking.JOB_KIND, finished_at=None).first()
         if job is None:
             raise CommandError(f"No snapshot {options['job']} waits.", returncode=2)
-        asking.make(job)
+        asking.make_snapshot(job)

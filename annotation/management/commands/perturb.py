@@ -8,8 +8,8 @@ from annotation import answers, generations, perturbing
 from annotation.errors import FieldError
 from annotation.management import vetting
 from annotation.models import Job, Project
-from annotation.perturbing import Tally, Unfit, Wish
-from annotation.vetting import Vetting
+from annotation.perturbing import PerturbRequest, PerturbResult, UnsuitableProject
+from annotation.vetting import ReleasePolicy
 from perturbers.registry import PERTURBERS
 
 
@@ -46,8 +46,8 @@ class Command(BaseCommand):
         parser.add_argument("--seed", metavar="WORD", help="the same word makes the same errors")
         parser.add_argument(
             "--purpose",
-            choices=[perturbing.TEST, *answers.PURPOSES],
-            default=perturbing.TEST,
+            choices=[perturbing.TEST_PURPOSE, *answers.PURPOSES],
+            default=perturbing.TEST_PURPOSE,
             help="items to vet; or for practice or probes, with the answer known beforehand",
         )
         vetting.add_arguments(parser, accept="take the rest for what it was made for")
@@ -55,24 +55,24 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["job"] is not None:
-            made = generations.make(_job(options["job"]))
-            self.stdout.write(json.dumps(generations.outcome(made)))
+            made = generations.make_job_items(_job(options["job"]))
+            self.stdout.write(json.dumps(generations.summarise_result(made)))
             return
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
         wish, dry_run = _wish(options), options["dry_run"]
-        wanted = Vetting.of(options)
+        wanted = ReleasePolicy.of(options)
         try:
             wanted.check()
-            done = perturbing.make(project, wish, wanted, dry_run=dry_run)
+            done = perturbing.make_items(project, wish, wanted, dry_run=dry_run)
         except FieldError as error:
             raise CommandError(f"--{error.field} {error}", returncode=2) from error
-        except Unfit as error:
+        except UnsuitableProject as error:
             raise CommandError(str(error), returncode=2) from error
         self._say(wish, done, dry_run=dry_run)
 
-    def _say(self, wish: Wish, done: Tally, *, dry_run: bool) -> None:
+    def _say(self, wish: PerturbRequest, done: PerturbResult, *, dry_run: bool) -> None:
         for slug in wish.perturbers:
             lacking = done.lacking[slug]
             rest = f", {lacking:,} had no place for" if lacking else ""
@@ -95,8 +95,8 @@ class Command(BaseCommand):
             raise CommandError("Some were not stored, for the reasons above.")
 
 
-def _wish(options: dict[str, Any]) -> Wish:
-    return Wish(
+def _wish(options: dict[str, Any]) -> PerturbRequest:
+    return PerturbRequest(
         perturbers=tuple(dict.fromkeys(options["perturbers"])),
         seed=options["seed"] or perturbing.new_seed(),
         number=options["number"],
@@ -107,7 +107,7 @@ def _wish(options: dict[str, Any]) -> Wish:
 
 
 def _job(pk: int) -> Job:
-    found = Job.objects.filter(pk=pk, kind=generations.KIND, finished_at=None)
+    found = Job.objects.filter(pk=pk, kind=generations.JOB_KIND, finished_at=None)
     job = found.select_related("project__task_type", "member").first()
     if job is None:
         raise CommandError(f"No job {pk} waits.", returncode=2)

@@ -14,12 +14,12 @@ class Command(BaseCommand):
         parser.add_argument("job", type=int, metavar="ID")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = Job.objects.filter(pk=options["job"], kind=jobs.KIND, finished_at=None)
+        found = Job.objects.filter(pk=options["job"], kind=jobs.JOB_KIND, finished_at=None)
         job = found.filter(state=Job.State.RUNNING)
         waits = job.select_related("project__task_type", "member").first()
         if waits is None:
             raise CommandError(f"No import {options['job']} is under way.", returncode=2)
         try:
-            reading.run(waits)
+            reading.run_import(waits)
         except OSError as error:
             raise CommandError(f"The file cannot be read or written: {error.strerror}.") from error

@@ -17,10 +17,10 @@ class Command(BaseCommand):
         parser.add_argument("--back", action="store_true", help="take them back")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        step, what = steering.archive, "archived"
+        step, what = steering.archive_run, "archived"
         if options["back"]:
-            step, what = steering.unarchive, "taken back"
-        project = told.project(options["project"])
-        for run in told.runs(project, options["run"]):
-            told.done(partial(step, run, None))
+            step, what = steering.unarchive_run, "taken back"
+        project = told.get_project(options["project"])
+        for run in told.get_runs(project, options["run"]):
+            told.call_service(partial(step, run, None))
             self.stdout.write(f"Run {run.number} of {project.slug} is {what}.")

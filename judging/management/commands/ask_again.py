@@ -21,19 +21,19 @@ class Command(BaseCommand):
             action="store_true",
             help="although people are still labelling some of the items",
         )
-        parser.add_argument("--wait", action="store_true", help=told.WAIT)
+        parser.add_argument("--wait", action="store_true", help=told.WAIT_HELP)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = told.run(options["project"], options["run"])
+        run = told.get_run(options["project"], options["run"])
         allowed = options["while_labelling"]
-        asked = told.done(lambda: canaries.ask_again(run, while_labelling=allowed))
-        first = canaries.first_of(asked)
+        asked = told.call_service(lambda: canaries.repeat_canary(run, while_labelling=allowed))
+        first = canaries.get_first_run(asked)
         self.stdout.write(
             f"Run {asked.number} of {options['project']} asks run {first.number} again:"
             f" {asked.outcomes.count()} items"
         )
-        told.go_on(asked, self.stderr, wait=options["wait"])
+        told.continue_run(asked, self.stderr, wait=options["wait"])
         if options["wait"]:
-            drifts = canaries.of(asked).drifts
+            drifts = canaries.load_canary(asked).drifts
             drift = next(one for one in drifts if one.run == asked)
             self.stdout.write(f"{drift.changed} of {drift.n} items have another outcome.")

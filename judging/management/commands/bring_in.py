@@ -6,9 +6,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation.management import vetting
 from annotation.models import Job
-from annotation.vetting import Vetting
+from annotation.vetting import ReleasePolicy
 from judging.making import bringing
-from judging.making.bringing import Wish
+from judging.making.bringing import BringInRequest
 from judging.management import told
 
 
@@ -29,15 +29,17 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["job"] is not None:
             job = _job(options["job"])
-            done = told.done(lambda: bringing.bring(bringing.asked(job), job.member))
+            done = told.call_service(
+                lambda: bringing.bring_in_replies(bringing.load_request(job), job.member)
+            )
             self.stdout.write(json.dumps(done.told()))
             return
         if options["project"] is None or options["run"] is None:
             raise CommandError("Name --project and --run.", returncode=2)
-        run = told.run(options["project"], options["run"])
-        target = told.project(options["into"]) if options["into"] else run.project
-        wish = Wish(run, target, Vetting.of(options))
-        said = told.done(lambda: bringing.bring(wish, None)).told()
+        run = told.get_run(options["project"], options["run"])
+        target = told.get_project(options["into"]) if options["into"] else run.project
+        wish = BringInRequest(run, target, ReleasePolicy.of(options))
+        said = told.call_service(lambda: bringing.bring_in_replies(wish, None)).told()
         for problem in said["problems"]:
             self.stderr.write(problem)
         self.stdout.write(

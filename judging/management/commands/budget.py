@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand
 from judging.management import told
 from judging.models import Run
 from judging.running import budgeting
-from judging.running.spending import money
+from judging.running.spending import format_amount
 
 UNCAPPED = "none"
 
@@ -21,17 +21,18 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        project = told.project(options["project"])
+        project = told.get_project(options["project"])
         if (cap := options["cap"]) is not None:
-            limit = None if cap == UNCAPPED else told.amount(cap)
+            limit = None if cap == UNCAPPED else told.parse_cap(cap)
             budgeting.set_cap(project, limit, None)
-        found = budgeting.standing(project)
+        found = budgeting.load_status(project)
         self.stdout.write(
-            f"cap {UNCAPPED if found.cap is None else money(found.cap)}, spent {found.words},"
-            f" reserved {money(found.reserved)}; {found.paid.replies:,} replies"
+            f"cap {UNCAPPED if found.cap is None else format_amount(found.cap)}, spent "
+            f"{found.words},"
+            f" reserved {format_amount(found.reserved)}; {found.paid.replies:,} replies"
         )
         asked = Run.objects.in_project(project).filter(kind=Run.Kind.ASKED).for_page()
-        for one in budgeting.spendings(list(asked.order_by("number"))):
+        for one in budgeting.list_spending(list(asked.order_by("number"))):
             self.stdout.write(
                 f"run {one.run.number}: {one.run.endpoint.name}, {one.run.strategy.slug}: spent"
                 f" {one.words}; {one.paid.replies:,} replies"

@@ -9,7 +9,7 @@ from charts import files
 from judging.management import told
 from judging.results import run_marks
 from judging.views.results import pictures
-from judging.views.results.kinds import RUN, VIEW
+from judging.views.results.kinds import RUN_PARAMETER, VIEW_PARAMETER
 from judging.views.results.registry import PAGES
 
 
@@ -25,7 +25,7 @@ class Command(BaseCommand):
             nargs="+",
             action="extend",
             metavar="NUMBER",
-            help=run_marks.HELP,
+            help=run_marks.RUN_HELP,
         )
         parser.add_argument("--view", help="of the page; default: its first")
         parser.add_argument(
@@ -40,18 +40,18 @@ class Command(BaseCommand):
         parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        project, output = told.project(options["project"]), options["output"]
+        project, output = told.get_project(options["project"]), options["output"]
         form = options["format"] or output.suffix.removeprefix(".").lower()
         if form not in files.TYPES:
             raise CommandError(f"Name the --format: {', '.join(files.TYPES)}.", returncode=2)
         try:
-            drawing = pictures.of_query(project, options["page"], _query(options))
+            drawing = pictures.draw_query(project, options["page"], _query(options))
             if drawing is None:
                 raise CommandError("There is nothing to draw for these runs.", returncode=2)
-            output.write_bytes(files.write(drawing.spec, form))
+            output.write_bytes(files.render(drawing.spec, form))
         except Http404 as error:
             raise CommandError(str(error) or "There is no such view.", returncode=2) from error
-        except files.NotMade as error:
+        except files.ConversionFailed as error:
             raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(
@@ -63,9 +63,9 @@ class Command(BaseCommand):
 
 def _query(options: dict[str, Any]) -> QueryDict:
     query = QueryDict(mutable=True)
-    query.setlist(RUN, [str(number) for number in options["run"] or ()])
+    query.setlist(RUN_PARAMETER, [str(number) for number in options["run"] or ()])
     if options["view"]:
-        query[VIEW] = options["view"]
+        query[VIEW_PARAMETER] = options["view"]
     for one in options["also"]:
         name, _, value = one.partition("=")
         query[name] = value

@@ -29,18 +29,20 @@ class Command(BaseCommand):
             action="store_true",
             help="although people are still labelling some of the items",
         )
-        parser.add_argument("--wait", action="store_true", help=told.WAIT)
+        parser.add_argument("--wait", action="store_true", help=told.WAIT_HELP)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = told.run(options["project"], options["run"])
-        cap = told.amount(options["cap"])
+        run = told.get_run(options["project"], options["run"])
+        cap = told.parse_cap(options["cap"])
         names = ("as_pinned", "while_labelling")
         said = {name: options[name] for name in names}
         name = options["endpoint"]
-        endpoint = told.done(lambda: offering.endpoint_of(name)) if name else None
-        clone = told.done(lambda: runs.clone(run, None, endpoint=endpoint, cap=cap, **said))
+        endpoint = told.call_service(lambda: offering.get_endpoint(name)) if name else None
+        clone = told.call_service(
+            lambda: runs.clone_run(run, None, endpoint=endpoint, cap=cap, **said)
+        )
         self.stdout.write(
             f"Run {clone.number} of {options['project']}, a clone of run {run.number}:"
             f" {clone.outcomes.count()} items"
         )
-        told.go_on(clone, self.stderr, wait=options["wait"])
+        told.continue_run(clone, self.stderr, wait=options["wait"])

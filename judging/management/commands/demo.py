@@ -34,8 +34,8 @@ class Command(BaseCommand):
             raise CommandError(f"There is no {data}.", returncode=2)
         call_command("migrate", interactive=False, verbosity=0)
         project = self._project(data)
-        words = demo.passwords(settings.VAR_DIR / "demo-passwords")
-        opens = demo.seat(project, words)
+        words = demo.load_passwords(settings.VAR_DIR / "demo-passwords")
+        opens = demo.create_accounts(project, words)
         self._tell_people(project, {name: words[name] for name in words if opens[name]})
         if options["serve"]:
             call_command("serve", host=options["host"], port=options["port"])
@@ -51,14 +51,14 @@ class Command(BaseCommand):
             project = Project.objects.get(slug=slug)
         else:
             self.stdout.write("demo: importing the example items and labelling some")
-            project = demo.project_from(EXAMPLES / "items.jsonl", slug, "Demo")
+            project = demo.import_project(EXAMPLES / "items.jsonl", slug, "Demo")
             demo.write_guidelines(project, EXAMPLES / "guidelines.md")
             demo.label_part(project)
             self.stdout.write("demo: putting 1, 2 and 4 errors into the gold answers")
-            demo.make_ladders(project)
+            demo.make_perturbed_items(project)
         self.stdout.write(f"demo: asking the offline evaluators {', '.join(demo.BASELINES)}")
-        demo.ask_baselines(project)
-        demo.note_made(project)
+        demo.run_baselines(project)
+        demo.record_made(project)
         return project
 
     def _tell_people(self, project: Project, words: dict[str, str]) -> None:

@@ -8,9 +8,9 @@ from django.utils import timezone
 from annotation import instants
 from annotation.errors import FieldError
 from annotation.models import Event, Project
-from formats.writers import FILES, Packed, write_file
+from formats.writers import FILE_FORMATS, PackingOptions, write_file
 from judging import cards, exported, exporting, passwords
-from judging.exported import Wish
+from judging.exported import ExportRequest
 from judging.results import tables
 
 
@@ -18,9 +18,9 @@ class Command(BaseCommand):
     help = "Write a table of a project to a file, row by row."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("table", choices=tables.EXPORTS)
+        parser.add_argument("table", choices=tables.EXPORT_TABLES)
         parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--format", choices=FILES, required=True)
+        parser.add_argument("--format", choices=FILE_FORMATS, required=True)
         parser.add_argument(
             "--snapshot", default="", metavar="NAME", help="items as this snapshot holds them"
         )
@@ -41,16 +41,20 @@ class Command(BaseCommand):
             raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
         output = options["output"]
         said = {name: options[name] for name in ("snapshot", "licence", "canary", "encrypt")}
-        wish = Wish(options["table"], options["format"], **said)
-        canary = exporting.canary() if wish.canary else ""
-        password = passwords.new() if wish.encrypt else ""
-        packed = Packed(wish.table, password, cards.card(project, wish, canary, timezone.now()))
+        wish = ExportRequest(options["table"], options["format"], **said)
+        canary = exporting.generate_canary() if wish.canary else ""
+        password = passwords.generate() if wish.encrypt else ""
+        packed = PackingOptions(
+            wish.table, password, cards.make_card_builder(project, wish, canary, timezone.now())
+        )
         # Written beside its place and moved there when whole: a broken export leaves no file.
         part = output.with_name(output.name + ".part")
         try:
-            with instants.held():
-                made = exported.rows(project, wish, canary)
-                count = write_file(wish.form, made.rows, made.columns, part, tables.KINDS, packed)
+            with instants.consistent_reads():
+                made = exported.read_rows(project, wish, canary)
+                count = write_file(
+                    wish.form, made.rows, made.columns, part, tables.COLUMN_KINDS, packed
+                )
             part.replace(output)
         except FieldError as error:
             raise CommandError(str(error), returncode=2) from error

@@ -11,7 +11,7 @@ from charts import files
 from judging.management import told
 from judging.models import Run
 from judging.paper import freezing
-from judging.paper.freezing import Wanted
+from judging.paper.freezing import ArchiveOptions
 from judging.results import run_marks
 from judging.views.results import pictures
 
@@ -30,7 +30,7 @@ class Command(BaseCommand):
             nargs="+",
             action="extend",
             metavar="NUMBER",
-            help=run_marks.HELP,
+            help=run_marks.RUN_HELP,
         )
         parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.zip")
         parser.add_argument(
@@ -52,7 +52,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        project = told.project(options["project"])
+        project = told.get_project(options["project"])
         runs = _runs(project, options["run"])
         output, wanted = options["output"], _wanted(options)
         asked = Membership.objects.in_project(project).called([options["member"] or ""]).first()
@@ -61,14 +61,14 @@ class Command(BaseCommand):
         part = output.with_name(output.name + ".part")
         try:
             with part.open("w+b") as stream:
-                freezing.freeze(project, runs, wanted, stream, tell)
+                freezing.write_archive(project, runs, wanted, stream, tell)
             part.replace(output)
         except OSError as error:
             raise CommandError(
                 f"{output}: cannot be written ({error.strerror or error}). Choose another file.",
                 returncode=2,
             ) from error
-        except (files.NotMade, Refused) as error:
+        except (files.ConversionFailed, Refused) as error:
             raise CommandError(str(error)) from error
         finally:
             part.unlink(missing_ok=True)
@@ -95,20 +95,20 @@ def _nothing(name: str, number: int, of: str = "rows") -> None:
 
 def _runs(project: Project, numbers: list[int] | None) -> list[Run]:
     if numbers:
-        told.runs(project, numbers)
+        told.get_runs(project, numbers)
         return list(Run.objects.in_project(project).judging().for_results().numbered(numbers))
-    return run_marks.usual(run_marks.marked_runs(project))
+    return run_marks.select_default(run_marks.load_marked_runs(project))
 
 
-def _wanted(options: dict[str, Any]) -> Wanted:
+def _wanted(options: dict[str, Any]) -> ArchiveOptions:
     licence = options["license"]
     try:
         terms = licence.read_text(encoding="utf-8") if licence else ""
     except (OSError, ValueError) as error:
         raise CommandError(f"{licence}: cannot be read as text ({error}).", returncode=2) from error
-    return Wanted(options["with_texts"], options["with_replies"], terms, _charts)
+    return ArchiveOptions(options["with_texts"], options["with_replies"], terms, _charts)
 
 
 def _charts(project: Project, runs: Sequence[Run]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for name, drawing in pictures.every(project, runs):
+    for name, drawing in pictures.draw_all(project, runs):
         yield name, drawing.spec

@@ -11,16 +11,16 @@ from django.utils import timezone
 from annotation import seals
 from annotation.management import files
 from annotation.models import Project
-from formats.readers import REPLIES, unlocked
+from formats.readers import REPLY_READERS, with_password
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
 from judging.errors import Refused
 from judging.models import StrategyVersion
 from judging.preparing import catalogue, selecting
 from judging.recorded import recording, transcripts
-from judging.recorded.filing import Part
-from judging.recorded.recording import Report
+from judging.recorded.filing import RecordedPart
+from judging.recorded.recording import ImportReport
 from judging.recorded.transcripts import Transcript
-from judging.recorded.verdicts import CHOICES
+from judging.recorded.verdicts import VERDICT_CHOICES
 
 REASON = "Nothing was imported; mend these rows, or take them out."
 
@@ -44,10 +44,10 @@ class Command(BaseCommand):
             "--endpoint", default="", metavar="NAME", help="who said it; made if it is not there"
         )
         parser.add_argument("--strategy", default="", metavar="SLUG", help="how it was asked")
-        parser.add_argument("--format", choices=sorted(REPLIES), required=True)
+        parser.add_argument("--format", choices=sorted(REPLY_READERS), required=True)
         parser.add_argument(
             "--verdicts",
-            choices=CHOICES,
+            choices=VERDICT_CHOICES,
             default="",
             help="which decide: those stored in the file, or what our parser reads in the texts; "
             "default: stored where there are any. Both are kept",
@@ -64,11 +64,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         project = _project(options["project"])
         if options["password"] and not options["dry_run"]:
-            seals.seal(project)
-        with files.errors(options["errors"]) as file:
+            seals.seal_project(project)
+        with files.open_error_file(options["errors"]) as file:
             try:
                 parts, bad = _parts(project, _rows(options), options)
-                report = recording.store(
+                report = recording.record_replies(
                     project,
                     parts,
                     now=timezone.now(),
@@ -77,11 +77,11 @@ class Command(BaseCommand):
                     while_labelling=options["while_labelling"],
                 )
             except Refused as refused:
-                raise files.refusal(str(refused)) from refused
+                raise files.command_error(str(refused)) from refused
             bad += report.bad
-            files.tell([("bad", row) for row in bad], self.stderr, file)
+            files.report_problems([("bad", row) for row in bad], self.stderr, file)
         if bad:
-            raise files.refusal(f"{len(bad):,} rows cannot be used. {REASON}")
+            raise files.command_error(f"{len(bad):,} rows cannot be used. {REASON}")
         for line in _summary(report, project.slug, options["dry_run"]):
             self.stdout.write(line)
 
@@ -89,24 +89,24 @@ class Command(BaseCommand):
 def _project(slug: str) -> Project:
     project = Project.objects.filter(slug=slug).select_related("task_type").first()
     if project is None:
-        raise files.refusal(f"There is no project {slug!r}. Import its items first.")
+        raise files.command_error(f"There is no project {slug!r}. Import its items first.")
     if project.archived_at:
-        raise files.refusal(f"The project {slug!r} is archived. Choose another one.")
+        raise files.command_error(f"The project {slug!r} is archived. Choose another one.")
     return project
 
 
 def _rows(options: dict[str, Any]) -> Iterator[Row | BadRow]:
     try:
-        reader = unlocked(REPLIES[options["format"]], options["password"])
+        reader = with_password(REPLY_READERS[options["format"]], options["password"])
         # Each is looked through before the first row is used.
         return chain.from_iterable([reader(path, DEFAULT_LIMITS) for path in options["path"]])
     except FormatError as error:
-        raise files.refusal(str(error)) from error
+        raise files.command_error(str(error)) from error
 
 
 def _parts(
     project: Project, rows: Iterable[Row | BadRow], options: dict[str, Any]
-) -> tuple[list[Part], list[BadRow]]:
+) -> tuple[list[RecordedPart], list[BadRow]]:
     """The rows by endpoint and strategy, checked, and those that cannot be used."""
     bad: list[BadRow] = []
     found: dict[tuple[str, str], list[Row]] = defaultdict(list)
@@ -118,24 +118,28 @@ def _parts(
     parts = []
     for (endpoint, slug), told in sorted(found.items()):
         version = _version(project, slug, options)
-        checked = list(transcripts.check(told, recording.strategy_in(project, version)))
+        checked = list(
+            transcripts.parse_rows(told, recording.build_project_strategy(project, version))
+        )
         bad += [one for one in checked if isinstance(one, BadRow)]
         if good := [one for one in checked if isinstance(one, Transcript)]:
-            parts.append(Part(endpoint, version, good))
+            parts.append(RecordedPart(endpoint, version, good))
     return parts, bad
 
 
 def _endpoint(row: Row, options: dict[str, Any]) -> str:
     name = options["endpoint"] or row.values.get("endpoint") or ""
     if not isinstance(name, str) or not 0 < len(name) <= 80:
-        raise files.refusal(f"{row.file} does not tell who said it. Add --endpoint NAME.")
+        raise files.command_error(f"{row.file} does not tell who said it. Add --endpoint NAME.")
     return name
 
 
 def _slug(project: Project, row: Row, options: dict[str, Any]) -> str:
-    slug = options["strategy"] or transcripts.STRATEGIES.get(str(row.values.get("prompt")), "")
+    slug = options["strategy"] or transcripts.PUBLISHED_STRATEGIES.get(
+        str(row.values.get("prompt")), ""
+    )
     if not slug:
-        raise files.refusal(
+        raise files.command_error(
             f"{row.file} does not tell how it was asked. Add --strategy SLUG, one of "
             f"{_known(project)}."
         )
@@ -145,18 +149,18 @@ def _slug(project: Project, row: Row, options: dict[str, Any]) -> str:
 def _version(project: Project, slug: str, options: dict[str, Any]) -> StrategyVersion:
     """The strategy that was named; what folders tell is one that is shipped."""
     if not options["strategy"]:
-        return selecting.strategy_version(slug)
-    version = catalogue.find(project, slug)
+        return selecting.get_strategy_version(slug)
+    version = catalogue.find_version(project, slug)
     if version is None:
-        raise files.refusal(f"There is no strategy {slug!r}; known are {_known(project)}.")
-    return catalogue.stored(version)
+        raise files.command_error(f"There is no strategy {slug!r}; known are {_known(project)}.")
+    return catalogue.store_version(version)
 
 
 def _known(project: Project) -> str:
-    return ", ".join(one.strategy.slug for one in catalogue.every(project))
+    return ", ".join(one.strategy.slug for one in catalogue.list_strategies(project))
 
 
-def _summary(report: Report, slug: str, dry_run: bool) -> Iterator[str]:
+def _summary(report: ImportReport, slug: str, dry_run: bool) -> Iterator[str]:
     verb = "would be recorded" if dry_run else "recorded"
     yield (
         f"{slug}: {len(report.runs):,} runs {verb} with {report.replies:,} replies, "

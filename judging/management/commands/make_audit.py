@@ -35,7 +35,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             validate_slug(options["into"])
-            made = audits.make(
+            made = audits.create_audit(
                 _runs(options["project"], options["run"]),
                 n=options["n"],
                 seed=options["seed"],
@@ -47,7 +47,7 @@ class Command(BaseCommand):
                 "underscores.",
                 returncode=2,
             ) from error
-        except audits.Refused as error:
+        except audits.AuditRefused as error:
             raise CommandError(str(error), returncode=2) from error
         report = made.report
         for row in (*report.bad, *report.conflicts):

@@ -20,7 +20,7 @@ class Command(BaseCommand):
             raise CommandError(f"No export {options['job']} waits.", returncode=2)
         try:
             # What is printed is how many rows are done, for the worker, which notes it.
-            exporting.write(job, lambda done: print(done, flush=True))
+            exporting.write_export(job, lambda done: print(done, flush=True))
         except ValueError as error:
             raise CommandError(f"The file cannot be made: {error}.") from error
         except OSError as error:

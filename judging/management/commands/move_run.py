@@ -15,11 +15,11 @@ class Command(BaseCommand):
         parser.add_argument("run", type=int, metavar="NUMBER")
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument("--endpoint", required=True, metavar="NAME", help="who is asked now")
-        parser.add_argument("--wait", action="store_true", help=told.WAIT)
+        parser.add_argument("--wait", action="store_true", help=told.WAIT_HELP)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = told.run(options["project"], options["run"])
-        endpoint = told.done(lambda: offering.endpoint_of(options["endpoint"]))
-        told.done(lambda: runs.move_to(run, endpoint, None))
+        run = told.get_run(options["project"], options["run"])
+        endpoint = told.call_service(lambda: offering.get_endpoint(options["endpoint"]))
+        told.call_service(lambda: runs.move_to_endpoint(run, endpoint, None))
         self.stdout.write(f"Run {run.number} of {options['project']} is asked at {endpoint.name}.")
-        told.go_on(run, self.stderr, wait=options["wait"])
+        told.continue_run(run, self.stderr, wait=options["wait"])

@@ -5,7 +5,7 @@ from django.core.management.base import BaseCommand
 
 from judging.management import told
 from judging.running import reparsing
-from judging.running.reparsing import Preview
+from judging.running.reparsing import ReparsePreview
 
 
 class Command(BaseCommand):
@@ -23,14 +23,14 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = told.run(options["project"], options["run"])
-        found = told.done(lambda: reparsing.preview(run, options["parser"]))
+        run = told.get_run(options["project"], options["run"])
+        found = told.call_service(lambda: reparsing.build_preview(run, options["parser"]))
         self._say(found)
         if options["apply"]:
-            told.done(lambda: reparsing.apply(run, None, options["parser"]))
+            told.call_service(lambda: reparsing.switch_parser(run, None, options["parser"]))
             self.stdout.write(f"Run {run.number} of {options['project']} is read so now.")
 
-    def _say(self, found: Preview) -> None:
+    def _say(self, found: ReparsePreview) -> None:
         """What would change, in words and then item by item."""
         self.stdout.write(
             f"{found.changed} of {found.outcomes} outcomes differ, read by {found.parser}"

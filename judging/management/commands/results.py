@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Project
 from formats.rows import FormatError
-from formats.writers import FIGURES, write_figures
+from formats.writers import FIGURE_FORMATS, write_figures
 from judging.models import Run
 from judging.paper import elsewhere, methods
 from judging.results import figures, reports, run_marks, tables
@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "table",
             nargs="?",
-            choices=[*tables.RESULTS, METHODS],
+            choices=[*tables.RESULT_TABLES, METHODS],
             help="with --from: without one it is said of each whether it comes out the same;"
             " methods: how the figures came to be, in words",
         )
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         _add_rows(parser)
         parser.add_argument(
             "--format",
-            choices=[*FIGURES, "text"],
+            choices=[*FIGURE_FORMATS, "text"],
             help="default: json, of methods text; methods has json, latex and text",
         )
 
@@ -52,19 +52,19 @@ class Command(BaseCommand):
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
-        every = run_marks.marked_runs(project)
+        every = run_marks.load_marked_runs(project)
         if options["run"]:
             runs = _named(project, every, options["run"])
         else:
-            runs, left = run_marks.usual(every), run_marks.set_aside(every)
+            runs, left = run_marks.select_default(every), run_marks.describe_set_aside(every)
             if left and _is_of_runs(options["table"]):
                 self.stderr.write(f"Left out: {left}. Name runs with --run to have them.")
         if options["table"] == METHODS:
-            self._say(methods.paragraph(project, runs), options["format"] or "text")
+            self._say(methods.write_methods(project, runs), options["format"] or "text")
         else:
             _print(project, runs, options)
 
-    def _say(self, said: methods.Paragraph, form: str) -> None:
+    def _say(self, said: methods.MethodsText, form: str) -> None:
         forms = {"text": said.text, "latex": said.latex}
         forms["json"] = json.dumps({"paragraphs": said.paragraphs}, ensure_ascii=False) + "\n"
         if form not in forms:
@@ -73,9 +73,9 @@ class Command(BaseCommand):
 
     def _from(self, options: dict[str, Any]) -> None:
         try:
-            with elsewhere.opened(options["archive"], compare=not options["table"]) as there:
+            with elsewhere.load_archive(options["archive"], compare=not options["table"]) as there:
                 said = there.run(*_asked(there, options)) if options["table"] else there.said
-        except (FormatError, elsewhere.NotThawed) as error:
+        except (FormatError, elsewhere.ReproductionFailed) as error:
             raise CommandError(str(error), returncode=2) from error
         self.stdout.write(said, ending="")
 
@@ -88,13 +88,13 @@ def _add_rows(parser: ArgumentParser) -> None:
         nargs="+",
         action="extend",
         metavar="NUMBER",
-        help=run_marks.HELP,
+        help=run_marks.RUN_HELP,
     )
     group.add_argument(
         "--by",
-        default=figures.BY,
+        default=figures.DEFAULT_BY,
         metavar="FIELD,...",
-        help=f"group by these. Of {figures.GROUPED}",
+        help=f"group by these. Of {figures.GROUPING_HELP}",
     )
     group.add_argument(
         "--only",
@@ -107,15 +107,19 @@ def _add_rows(parser: ArgumentParser) -> None:
 
 
 def _print(project: Project, runs: list[Run], options: dict[str, Any]) -> None:
-    table, by, form = options["table"], figures.fields(options["by"]), options["format"] or "json"
-    if form not in FIGURES:
-        raise CommandError(f"{table} has no {form}: {', '.join(FIGURES)}.", returncode=2)
+    table, by, form = (
+        options["table"],
+        figures.parse_fields(options["by"]),
+        options["format"] or "json",
+    )
+    if form not in FIGURE_FORMATS:
+        raise CommandError(f"{table} has no {form}: {', '.join(FIGURE_FORMATS)}.", returncode=2)
     try:
-        asked = figures.asked(project, table, runs, by)
+        asked = figures.build_request(project, table, runs, by)
     except reports.UnknownField as error:
         raise CommandError(str(error), returncode=2) from error
     only = _only(table, asked.columns, options["only"])
-    made = figures.narrowed(figures.made(asked), only)
+    made = figures.filter_rows(figures.compute_or_fetch(asked), only)
     write_figures(form, table, made.rows, made.columns, sys.stdout)
 
 
@@ -143,7 +147,7 @@ def _refusal(table: str, columns: Sequence[str], one: str, name: str | None) -> 
     return f"--only {one}: the table {table} has no column {unknown!r}; there are {listed}."
 
 
-def _asked(there: elsewhere.Elsewhere, options: dict[str, Any]) -> list[str]:
+def _asked(there: elsewhere.LoadedArchive, options: dict[str, Any]) -> list[str]:
     """The same command over the project of an archive, by default of the runs it is about."""
     if options["project"] not in (None, there.facts["project"]):
         raise CommandError(f"The archive is of {there.facts['project']}.", returncode=2)
@@ -156,7 +160,7 @@ def _asked(there: elsewhere.Elsewhere, options: dict[str, Any]) -> list[str]:
 
 
 def _is_of_runs(table: str) -> bool:
-    return table == METHODS or any(one.startswith("run") for one in tables.columns(table, ()))
+    return table == METHODS or any(one.startswith("run") for one in tables.list_columns(table, ()))
 
 
 def _named(project: Project, every: Sequence[Run], numbers: list[int]) -> list[Run]:

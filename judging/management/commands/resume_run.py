@@ -14,11 +14,11 @@ class Command(BaseCommand):
         parser.add_argument("run", type=int, metavar="NUMBER")
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument("--cap", metavar="AMOUNT", help="what it may spend in all, from now on")
-        parser.add_argument("--wait", action="store_true", help=told.WAIT)
+        parser.add_argument("--wait", action="store_true", help=told.WAIT_HELP)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = told.run(options["project"], options["run"])
-        cap = told.amount(options["cap"])
-        told.done(lambda: runs.resume(run, None, cap=cap))
+        run = told.get_run(options["project"], options["run"])
+        cap = told.parse_cap(options["cap"])
+        told.call_service(lambda: runs.resume(run, None, cap=cap))
         self.stdout.write(f"Run {run.number} of {options['project']} goes on.")
-        told.go_on(run, self.stderr, wait=options["wait"])
+        told.continue_run(run, self.stderr, wait=options["wait"])

@@ -7,15 +7,15 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Project
-from judging.forms.starting import parameters_of
+from judging.forms.starting import parse_parameters
 from judging.management import told
 from judging.models import Endpoint, Run, StrategyVersion
-from judging.pins import Own
+from judging.pins import RunOverrides
 from judging.preparing import catalogue, offering
-from judging.preparing.offering import Chosen
+from judging.preparing.offering import ItemSelection
 from judging.running import deriving, runs, starting
-from judging.running.spending import about
-from judging.running.starting import Asking, Wish
+from judging.running.spending import format_estimate
+from judging.running.starting import NewRuns, PlannedRun
 
 
 class Command(BaseCommand):
@@ -43,14 +43,14 @@ class Command(BaseCommand):
             action="store_true",
             help="say what it would ask and cost, and start nothing",
         )
-        parser.add_argument("--wait", action="store_true", help=told.WAIT)
+        parser.add_argument("--wait", action="store_true", help=told.WAIT_HELP)
 
     def handle(self, *args: Any, **options: Any) -> None:
         run = self._start(options)
         if run is None:
             return
         self.stdout.write(f"Run {run.number} of {options['project']}: {run.outcomes.count()} items")
-        told.go_on(run, self.stderr, wait=options["wait"])
+        told.continue_run(run, self.stderr, wait=options["wait"])
 
     def _start(self, options: dict[str, Any]) -> Run | None:
         """The run, or None where an estimate is all that was asked for."""
@@ -58,32 +58,32 @@ class Command(BaseCommand):
             raise CommandError("--limit must be 1 or more.", returncode=2)
         if options["seed"] is not None and not 0 <= options["seed"] < 2**48:
             raise CommandError("--seed must lie between 0 and 2^48 - 1.", returncode=2)
-        project = told.project(options["project"])
+        project = told.get_project(options["project"])
         strategy = _strategy(project, options["strategy"])
-        over = told.runs(project, options["over"] or [])
+        over = told.get_runs(project, options["over"] or [])
         try:
             if strategy.strategy().frame == "fold":
                 _check_fold(options)
-                return deriving.derive(project, strategy=strategy, sources=over)
+                return deriving.derive_run(project, strategy=strategy, sources=over)
             if len(over) > 1:
                 raise runs.Refused("Explanations are checked of one run: name one with --over.")
             wish = _wish(project, strategy, over[0] if over else None, options)
             if options["estimate"]:
-                self._say(starting.foresee(project, wish)[0])
+                self._say(starting.estimate_runs(project, wish)[0])
                 return None
-            return starting.start(project, wish, None)[0]
+            return starting.start_runs(project, wish, None)[0]
         except runs.Refused as error:
             raise CommandError(str(error), returncode=2) from error
 
-    def _say(self, asking: Asking) -> None:
+    def _say(self, asking: PlannedRun) -> None:
         """What a run would ask, in words."""
         found, by_pilot = asking.foreseen, asking.foreseen.by_pilot
         price = "unknown" if found.cost is None else "free"
         if by_pilot and by_pilot.high:
-            value, low, high = map(about, (by_pilot.value, by_pilot.low, by_pilot.high))
+            value, low, high = map(format_estimate, (by_pilot.value, by_pilot.low, by_pilot.high))
             price = f"{value} ({low} to {high})"
         elif found.cost:
-            price = f"at most about {about(found.cost)}"
+            price = f"at most about {format_estimate(found.cost)}"
         self.stdout.write(
             f"{found.items} items, {found.calls} calls, {found.requests} different requests,"
             f" {found.stored} answered already, {found.to_ask} to ask; price {price}"
@@ -119,24 +119,26 @@ def _add_asking(parser: ArgumentParser) -> None:
 
 def _wish(
     project: Project, strategy: StrategyVersion, over: Run | None, options: dict[str, Any]
-) -> Wish:
-    chosen = Chosen(tuple(options["category"]), tuple(options["ability"]), _keys(options["keys"]))
-    own = Own(
+) -> NewRuns:
+    chosen = ItemSelection(
+        tuple(options["category"]), tuple(options["ability"]), _keys(options["keys"])
+    )
+    own = RunOverrides(
         parameters=_parameters(options["parameters"]),
         axes=tuple(options["axis"]),
         votes=options["votes"] or None,
         examples=options["examples"],
     )
-    return Wish(
+    return NewRuns(
         strategies=[strategy],
         endpoints=[_endpoint(options["endpoint"])],
         seed=secrets.randbits(48) if options["seed"] is None else options["seed"],
         limit=options["limit"],
-        cap=told.amount(options["cap"]),
+        cap=told.parse_cap(options["cap"]),
         with_duplicates=options["duplicates"],
         samples=options["samples"],
         over=over,
-        items=offering.items_of(project, chosen),
+        items=offering.select_items(project, chosen),
         own=own,
         canary=options["canary"],
         while_labelling=options["while_labelling"],
@@ -155,7 +157,7 @@ def _keys(path: str | None) -> tuple[str, ...]:
 
 def _parameters(text: str) -> dict[str, Any]:
     try:
-        return parameters_of(text)
+        return parse_parameters(text)
     except ValidationError as error:
         raise CommandError(f"--parameters: {error.messages[0]}", returncode=2) from error
 
@@ -172,17 +174,17 @@ def _check_fold(options: dict[str, Any]) -> None:
 
 
 def _strategy(project: Project, slug: str) -> StrategyVersion:
-    found = catalogue.find(project, slug)
+    found = catalogue.find_version(project, slug)
     if found is None:
-        known = ", ".join(one.strategy.slug for one in catalogue.offered(project))
+        known = ", ".join(one.strategy.slug for one in catalogue.list_offered(project))
         raise CommandError(f"There is no strategy {slug!r}. Known are {known}.", returncode=2)
     if found.retired_at:
         raise CommandError(f"Strategy {slug} is retired. Take it back first.", returncode=2)
-    return catalogue.stored(found)
+    return catalogue.store_version(found)
 
 
 def _endpoint(name: str | None) -> Endpoint:
-    known = offering.endpoints()
+    known = offering.list_endpoints()
     if name is None:
         raise CommandError("Say who is asked: --endpoint NAME.", returncode=2)
     endpoint = known.named(name)

@@ -29,7 +29,7 @@ class Command(BaseCommand):
             call_command("collectstatic", interactive=False, verbosity=0)
         server = _server(host, port)
         call_command("migrate", interactive=False, verbosity=0)
-        with nullcontext() if settings.REDIS_URL else embedded.worker():
+        with nullcontext() if settings.REDIS_URL else embedded.running_worker():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, _leave)
             self.stdout.write(f"Blindspot is at http://{host}:{port} (Ctrl-C stops it).")

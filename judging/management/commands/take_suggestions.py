@@ -18,6 +18,6 @@ class Command(BaseCommand):
         parser.add_argument("--run", required=True, type=int, metavar="NUMBER")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = told.run(options["project"], options["run"])
-        taken = told.done(lambda: suggesting.take(run))
+        run = told.get_run(options["project"], options["run"])
+        taken = told.call_service(lambda: suggesting.store_suggestions(run))
         self.stdout.write(f"{taken.suggested:,} prompts suggested, {taken.new:,} anew")

@@ -24,15 +24,15 @@ class Command(BaseCommand):
     def handle(self, *args: Any, archive: Path, **options: Any) -> None:
         call_command("migrate", interactive=False, verbosity=0)
         try:
-            thawed = thawing.thaw(archive)
+            thawed = thawing.load_archive(archive)
         except (Refused, FormatError) as error:
             raise CommandError(str(error), returncode=2) from error
         if options["compare"]:
             self._compare(archive, thawed)
         self.stderr.write(f"{archive}: {thawed.project.slug} is in the database.")
 
-    def _compare(self, archive: Path, thawed: thawing.Thawed) -> None:
-        found = list(comparing.compare(archive, thawed))
+    def _compare(self, archive: Path, thawed: thawing.LoadedProject) -> None:
+        found = list(comparing.compare_archive(archive, thawed))
         for one in found:
             self.stdout.write(f"{one.table}: {one.said}")
         if not all(one.same for one in found):

@@ -7,27 +7,35 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from annotation.leads import agreement
-from annotation.leads.agreement import MEASURES, OF_PAIRS
+from annotation.leads.agreement import MEASURES, PAIR_MEASURES
 from annotation.leads.timing import LONG_SECONDS
 from annotation.templatetags import figures as written
 from charts import axes
 from judging.views.results import cells, confusions, dots, grids
 from judging.views.results.cells import Row
-from judging.views.results.grids import Cell, Column, Line
-from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, Switch, View
+from judging.views.results.grids import Cell, Column, GridLine
+from judging.views.results.kinds import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    Switch,
+    TableQuery,
+    ViewContent,
+)
 from stats.estimates import Estimate
 
 EMPTY = "Nobody has labelled an item yet, or no two people the same one."
-EVERYBODY, PAIRS, PERSONS = "everybody", "pairs", "persons"
-WHO = Switch(
-    "who", "About", {EVERYBODY: "Everybody", PAIRS: "Two by two", PERSONS: "Against the rest"}
+ALL_PEOPLE, PAIRS, PERSONS = "everybody", "pairs", "persons"
+WHO_SWITCH = Switch(
+    "who", "About", {ALL_PEOPLE: "Everybody", PAIRS: "Two by two", PERSONS: "Against the rest"}
 )
 # Past so many marks nobody reads a chart; the table has them all.
 MOST_MARKS = 60
 TITLES = {name: one.title for name, one in MEASURES.items()} | {
     agreement.AGAINST_REST: "Share that more than half of the others say too"
 }
-QUESTION = {"field": "Question"}
+QUESTION_TITLES = {"field": "Question"}
 RATES = ("percent", agreement.AGAINST_REST)
 FIGURES = (
     Column("Question", "field", is_number=False),
@@ -38,12 +46,12 @@ FIGURES = (
 )
 
 
-def coefficients(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_coefficients(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line a question and measure, with its interval; of everybody, two people or one."""
-    who, titles = asked.said(WHO.name), confusions.questions(asked)
-    rows = [row for row in tables[0] if _about(row) == who and row["n_items"]]
-    columns = (*FIGURES[:2], *([] if who == EVERYBODY else [_WHO]), *FIGURES[2:])
-    lines = [_line(asked, row, titles, named=who != EVERYBODY) for row in rows]
+    who, titles = asked.said(WHO_SWITCH.name), confusions.question_titles(asked)
+    rows = [row for row in tables[0] if _people_text(row) == who and row["n_items"]]
+    columns = (*FIGURES[:2], *([] if who == ALL_PEOPLE else [_PEOPLE_COLUMN]), *FIGURES[2:])
+    lines = [_line(asked, row, titles, named=who != ALL_PEOPLE) for row in rows]
     words = (
         "Each person's last label counts, if it was given before the person could see what others"
         " say. “Not sure” is an answer like any other where answers have no order, and is left out"
@@ -51,12 +59,14 @@ def coefficients(asked: Asked, tables: Sequence[Rows]) -> Shown:
         " on; where all draws agree there is none. 0 is what chance alone gives a kappa or an"
         " alpha, 1 is agreement in all."
     )
-    return Shown(
-        grids.of_lines("Agreement of people", columns, lines), _marks(rows, titles, who), words
+    return ViewContent(
+        grids.build_grid("Agreement of people", columns, lines),
+        _draw_measures(rows, titles, who),
+        words,
     )
 
 
-def effort(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_effort(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line a person: labels, how many a day, and how long an item takes them."""
     columns = (
         Column("Person", "annotator", is_number=False),
@@ -68,35 +78,37 @@ def effort(asked: Asked, tables: Sequence[Rows]) -> Shown:
         Column("A quarter over", "seconds_high"),
         Column("Over 30 minutes", "over_30_minutes", "in no time"),
     )
-    lines = [_person(asked, row) for row in tables[0] if row["labels"]]
+    lines = [_person_line(asked, row) for row in tables[0] if row["labels"]]
     words = (
         "Labels at work that are in force. A time runs from when an item is shown until its label"
         " is in; one of over half an hour says that the person was not at it, and is left out."
     )
-    return Shown(grids.of_lines("Effort of people", columns, lines), _times(tables[0]), words)
+    return ViewContent(
+        grids.build_grid("Effort of people", columns, lines), _draw_times(tables[0]), words
+    )
 
 
-_WHO = Column("People", "people", is_number=False)
+_PEOPLE_COLUMN = Column("People", "people", is_number=False)
 
 
-def _about(row: Row) -> str:
+def _people_text(row: Row) -> str:
     if not row["people"]:
-        return EVERYBODY
-    return PAIRS if row["measure"] in OF_PAIRS else PERSONS
+        return ALL_PEOPLE
+    return PAIRS if row["measure"] in PAIR_MEASURES else PERSONS
 
 
-def _line(asked: Asked, row: Row, titles: Mapping[str, str], *, named: bool) -> Line:
+def _line(asked: PageQuery, row: Row, titles: Mapping[str, str], *, named: bool) -> GridLine:
     measure = TITLES[row["measure"]]
-    people = [cells.words(row["people"])] if named else []
+    people = [cells.text_cell(row["people"])] if named else []
     told = {name: row[name] for name in ("field", "measure", "people")}
-    return Line(
+    return GridLine(
         (
-            cells.words(titles.get(row["field"], row["field"])),
-            cells.words(measure),
+            cells.text_cell(titles.get(row["field"], row["field"])),
+            cells.text_cell(measure),
             *people,
             _value(row),
-            cells.count(row["n_items"], confusions.items(asked, told)),
-            cells.count(row["n_raters"]),
+            cells.count_cell(row["n_items"], confusions.items_url(asked, told)),
+            cells.count_cell(row["n_raters"]),
         )
     )
 
@@ -108,13 +120,13 @@ def _value(row: Row) -> Cell:
     return Cell(told(value), value, interval=interval, reason=row["reason"])
 
 
-def _named(asked: Asked, column: str, value: str) -> str:
+def _title_value(asked: PageQuery, column: str, value: str) -> str:
     """A question or a measure in words."""
-    known = {"field": confusions.questions(asked), "measure": TITLES}
+    known = {"field": confusions.question_titles(asked), "measure": TITLES}
     return known.get(column, {}).get(value, "")
 
 
-def _marks(rows: Rows, titles: Mapping[str, str], who: str) -> Drawing | None:
+def _draw_measures(rows: Rows, titles: Mapping[str, str], who: str) -> ChartSpec | None:
     """Every measure is on one scale, from what chance gives to agreement in all."""
     found = [
         (
@@ -124,32 +136,32 @@ def _marks(rows: Rows, titles: Mapping[str, str], who: str) -> Drawing | None:
         )
         for row in rows
     ]
-    axis = axes.of_coefficients(dots.ends(one for *_, one in found))
+    axis = axes.coefficient_axis(dots.list_ends(one for *_, one in found))
     caption = "Agreement by measure and question, with 95 % intervals."
     if len(found) > MOST_MARKS:
         caption += f" The first {MOST_MARKS} of {len(found)}; the table has them all."
     shown = found[:MOST_MARKS]
-    return dots.drawing(shown, title="Agreement", caption=caption, series="Question", axis=axis)
+    return dots.draw_dots(shown, title="Agreement", caption=caption, series="Question", axis=axis)
 
 
-def _person(asked: Asked, row: Row) -> Line:
-    items, day = _labelled(asked, annotator=row["annotator"]), row["last_day"]
-    late = _labelled(asked, annotator=row["annotator"], longer_than=LONG_SECONDS)
-    return Line(
+def _person_line(asked: PageQuery, row: Row) -> GridLine:
+    items, day = _labels_url(asked, annotator=row["annotator"]), row["last_day"]
+    late = _labels_url(asked, annotator=row["annotator"], longer_than=LONG_SECONDS)
+    return GridLine(
         (
-            cells.words(row["annotator"]),
-            cells.count(row["labels"], items),
+            cells.text_cell(row["annotator"]),
+            cells.count_cell(row["labels"], items),
             Cell(written.number(row["a_day"]), row["a_day"]),
-            cells.words(str(day) if day else "", str(day or "")),
+            cells.text_cell(str(day) if day else "", str(day or "")),
             _seconds(row, "seconds_median", n=row["timed"]),
             _seconds(row, "seconds_low"),
             _seconds(row, "seconds_high"),
-            cells.count(row["over_30_minutes"], late),
+            cells.count_cell(row["over_30_minutes"], late),
         )
     )
 
 
-def _labelled(asked: Asked, **which: Any) -> str:
+def _labels_url(asked: PageQuery, **which: Any) -> str:
     """Where the items are listed that have such a label."""
     return f"{reverse('items', args=[asked.project.slug])}?{urlencode(which)}"
 
@@ -159,12 +171,12 @@ def _seconds(row: Row, name: str, n: int | None = None) -> Cell:
     return Cell(written.duration(value), value, n=n, reason="not timed" if value is None else "")
 
 
-def _times(rows: Rows) -> Drawing | None:
+def _draw_times(rows: Rows) -> ChartSpec | None:
     # Altair takes a second to import; nothing else should wait for it.
     from charts import pace
 
     found = [
-        pace.Time(
+        pace.LabelTime(
             person=row["annotator"],
             low=row["seconds_low"],
             median=row["seconds_median"],
@@ -175,40 +187,40 @@ def _times(rows: Rows) -> Drawing | None:
         if row["seconds_median"] is not None
     ]
     caption = "How long an item takes each person: the median, and the middle half of the times."
-    return Drawing(pace.times(found), caption) if found else None
+    return ChartSpec(pace.draw_times(found), caption) if found else None
 
 
 VIEWS = (
-    View(
+    ResultView(
         slug="measures",
         title="Agreement",
-        asks=(Ask("agreement", ""),),
-        show=coefficients,
+        asks=(TableQuery("agreement", ""),),
+        show=show_coefficients,
         studies={},
         empty=EMPTY,
-        switches=(WHO,),
+        switches=(WHO_SWITCH,),
         columns=("field", "measure"),
-        titles=QUESTION,
-        named=_named,
+        titles=QUESTION_TITLES,
+        named=_title_value,
         of_runs=False,
     ),
-    View(
+    ResultView(
         slug="confusion",
         title="Who says what",
-        asks=(Ask("confusion", ""),),
+        asks=(TableQuery("confusion", ""),),
         show=confusions.show,
         studies={},
         empty=EMPTY,
         columns=("field", "a", "b"),
-        titles={**QUESTION, "a": "One person", "b": "Another person"},
-        named=_named,
+        titles={**QUESTION_TITLES, "a": "One person", "b": "Another person"},
+        named=_title_value,
         of_runs=False,
     ),
-    View(
+    ResultView(
         slug="effort",
         title="Effort",
-        asks=(Ask("pace", ""),),
-        show=effort,
+        asks=(TableQuery("pace", ""),),
+        show=show_effort,
         studies={},
         empty="Nobody has labelled an item yet.",
         of_runs=False,

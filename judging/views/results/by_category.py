@@ -6,17 +6,25 @@ from typing import Any
 from judging.models import Run
 from judging.prompts.declared import Scale
 from judging.views.results import cells, flat, matrix, measures, rated, stacks
-from judging.views.results.cells import Rate, Row
+from judging.views.results.cells import RateColumns, Row
 from judging.views.results.grids import Cell, Column
-from judging.views.results.kinds import Ask, Asked, Drawing, Place, Rows, Shown, View
+from judging.views.results.kinds import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    StudyFigure,
+    TableQuery,
+    ViewContent,
+)
 
 TABLES = (
-    Place("table 6", ("vanilla-score",)),
-    Place("table 7", ("vanilla",)),
-    Place("table 8", ("rubric",)),
-    Place("table 9", ("axis",)),
-    Place("table 10", ("axis-rubric",)),
-    Place("table 18", ("vanilla",)),
+    StudyFigure("table 6", ("vanilla-score",)),
+    StudyFigure("table 7", ("vanilla",)),
+    StudyFigure("table 8", ("rubric",)),
+    StudyFigure("table 9", ("axis",)),
+    StudyFigure("table 10", ("axis-rubric",)),
+    StudyFigure("table 18", ("vanilla",)),
 )
 NO_SCORES = (
     "None of the chosen runs scored the gold and the perturbed answer apart. Choose a run of such a"
@@ -29,99 +37,114 @@ MOST_STEPS = 40
 _ENDS = {"gold_at_bottom": "At the bottom", "between": "Between", "gold_at_top": "At the top"}
 
 
-def counts(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_counts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """The study's table: of how many items how many were noticed."""
-    judging = {run.number for run in measures.judging(asked)}
+    judging = {run.number for run in measures.select_judging_runs(asked)}
     rows = [row for row in tables[0] if row["run"] in judging]
     figures = (
         (Column("Total", "total"), _total),
-        (Column("Missing", "missing"), _of("missing")),
-        (Column("Parsed", "parsed"), _of("parsed")),
-        (Column("Detected", "detected"), _of("detected")),
-        (Column("Undetected", "undetected"), _of("undetected")),
+        (Column("Missing", "missing"), _count_in("missing")),
+        (Column("Parsed", "parsed"), _count_in("parsed")),
+        (Column("Detected", "detected"), _count_in("detected")),
+        (Column("Undetected", "undetected"), _count_in("undetected")),
         (Column("Undetected rate", "rate"), _undetected),
     )
-    grid = flat.table(asked, "Detected and undetected items", rows, figures)
+    grid = flat.build_table(asked, "Detected and undetected items", rows, figures)
     kinds = {"undetected": "Undetected", "detected": "Detected"}
-    drawing = stacks.drawing(asked, rows, kinds, "Share of the parsed items", "What was noticed")
-    return Shown(grid, drawing, measures.MEASURES["undetected"].words)
-
-
-def directions(asked: Asked, tables: Sequence[Rows]) -> Shown:
-    """Where the perturbed answer was scored against the gold one."""
-    rows = _apart(tables[0])
-    shares = [(Column(title, name), stacks.share(name)) for name, title in _DIRECTIONS.items()]
-    means = (
-        (Column("Mean of gold", "mean_gold"), _mean("mean_gold")),
-        (Column("Mean of perturbed", "mean_pert"), _mean("mean_pert")),
+    drawing = stacks.draw_groups(
+        asked, rows, kinds, "Share of the parsed items", "What was noticed"
     )
-    grid = flat.table(asked, "Scores against gold", rows, (*stacks.COUNTED, *shares, *means))
+    return ViewContent(grid, drawing, measures.MEASURES["undetected"].words)
+
+
+def show_directions(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """Where the perturbed answer was scored against the gold one."""
+    rows = _scored_rows(tables[0])
+    shares = [
+        (Column(title, name), stacks.make_share_cell(name)) for name, title in _DIRECTIONS.items()
+    ]
+    means = (
+        (Column("Mean of gold", "mean_gold"), _mean_in("mean_gold")),
+        (Column("Mean of perturbed", "mean_pert"), _mean_in("mean_pert")),
+    )
+    grid = flat.build_table(
+        asked, "Scores against gold", rows, (*stacks.COUNT_COLUMNS, *shares, *means)
+    )
     words = (
         "The score of the perturbed answer against that of the gold one. Lower is detected; equal"
         " and higher are not. On score-invariant items lower is a false alarm."
     )
     caption = "Scores of perturbed answers against gold"
-    return Shown(grid, stacks.drawing(asked, rows, _DIRECTIONS, "Share of items", caption), words)
+    return ViewContent(
+        grid, stacks.draw_groups(asked, rows, _DIRECTIONS, "Share of items", caption), words
+    )
 
 
-def changes(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """How far the perturbed answer was scored from the gold one, by runs with a scale: a length has
     as many steps as there are answers."""
     scales = {run.number: run.asked().scale for run in asked.runs}
     rows = [row for row in tables[0] if scales[row["run"]]]
     steps = sorted({row["change"] for row in rows})
-    moved = [(Column(_signed(step), f"moved{step:g}"), _moved(step, scales)) for step in steps]
-    lines = _by_step(rows)
-    grid = flat.table(asked, "How far scores moved", lines, (*stacks.COUNTED, *moved))
+    moved = [
+        (Column(_format_signed(step), f"moved{step:g}"), _moved_cell(step, scales))
+        for step in steps
+    ]
+    lines = _merge_steps(rows)
+    grid = flat.build_table(asked, "How far scores moved", lines, (*stacks.COUNT_COLUMNS, *moved))
     words = "Perturbed minus gold, in points of the scale; below zero the error was noticed."
     if len(rows) < len(tables[0]):
         words += " Runs without a scale have no steps; the files have what they say."
-    return Shown(grid, _strips(asked, rows, filled(steps)), words)
+    return ViewContent(grid, _draw_strips(asked, rows, fill_steps(steps)), words)
 
 
-def ends(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_ends(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """How many golds stand where nothing more can be seen."""
     rows = [
         {**row, "between": row["parsed"] - row["gold_at_bottom"] - row["gold_at_top"]}
         for row in tables[0]
         if row["gold_at_top"] is not None
     ]
-    shares = [(Column(title, name), _golds(name)) for name, title in _ENDS.items()]
+    shares = [(Column(title, name), _gold_cell(name)) for name, title in _ENDS.items()]
     scale = (Column("Scale", "at_top"), _scale)
-    grid = flat.table(
-        asked, "Golds at the ends of the scale", rows, (*stacks.COUNTED, scale, *shares)
+    grid = flat.build_table(
+        asked, "Golds at the ends of the scale", rows, (*stacks.COUNT_COLUMNS, scale, *shares)
     )
     words = (
         "How many gold answers were scored at an end of the scale. From the bottom no score can be"
         " lower, so no error can be noticed there."
     )
     caption = "Scores of gold answers by their place on the scale"
-    return Shown(grid, stacks.drawing(asked, rows, _ENDS, "Share of golds", caption), words)
+    return ViewContent(
+        grid, stacks.draw_groups(asked, rows, _ENDS, "Share of golds", caption), words
+    )
 
 
 def _total(run: Run, row: Row) -> Cell:
-    return cells.count(row["total"], cells.items(run, row))
+    return cells.count_cell(row["total"], cells.items_url(run, row))
 
 
-def _of(name: str) -> stacks.Draw:
+def _count_in(name: str) -> stacks.CellFunction:
     """The count in a column that is a result as well."""
 
     def cell(run: Run, row: Row) -> Cell:
-        return cells.count(row[name], cells.items(run, row, result=name))
+        return cells.count_cell(row[name], cells.items_url(run, row, result=name))
 
     return cell
 
 
-def _mean(name: str) -> stacks.Draw:
-    return lambda run, row: cells.number(row[name])
+def _mean_in(name: str) -> stacks.CellFunction:
+    return lambda run, row: cells.number_cell(row[name])
 
 
 def _undetected(run: Run, row: Row) -> Cell:
     bad = "low" if measures.is_invariant(row) else "high"
-    return cells.rate(row, Rate(bad=bad), href=cells.items(run, row, result="undetected"))
+    return cells.rate_cell(
+        row, RateColumns(bad=bad), href=cells.items_url(run, row, result="undetected")
+    )
 
 
-def filled(steps: Sequence[float]) -> Sequence[float]:
+def fill_steps(steps: Sequence[float]) -> Sequence[float]:
     """Steps from the lowest to the highest; between whole ones those that no score made, too, as
     long as they are few."""
     if not steps or any(step != int(step) for step in steps):
@@ -130,16 +153,16 @@ def filled(steps: Sequence[float]) -> Sequence[float]:
     return list(every) if len(every) <= MOST_STEPS else steps
 
 
-def _by_step(rows: Rows) -> Rows:
+def _merge_steps(rows: Rows) -> Rows:
     """One row a run and group, with the number of items by how far they moved."""
     found: dict[object, dict[str, Any]] = {}
     for row in rows:
-        one = found.setdefault(rated.key(row), {**row, "moved": {}})
+        one = found.setdefault(rated.row_key(row), {**row, "moved": {}})
         one["moved"][row["change"]] = row["n"]
     return list(found.values())
 
 
-def _moved(step: float, scales: Mapping[int, Scale | None]) -> stacks.Draw:
+def _moved_cell(step: float, scales: Mapping[int, Scale | None]) -> stacks.CellFunction:
     """Leads to the items that moved so far, to the nearest step of the run's scale."""
 
     def cell(run: Run, row: Row) -> Cell:
@@ -147,16 +170,18 @@ def _moved(step: float, scales: Mapping[int, Scale | None]) -> stacks.Draw:
         half = float((scale and scale.step) or 1) / 2
         ends = {"moved_from": f"{step - half:g}", "moved_below": f"{step + half:g}"}
         n = row["moved"].get(step, 0)
-        return cells.share(n, row["parsed"], cells.items(run, row, result="parsed", **ends))
+        return cells.share_cell(
+            n, row["parsed"], cells.items_url(run, row, result="parsed", **ends)
+        )
 
     return cell
 
 
-def _signed(step: float) -> str:
+def _format_signed(step: float) -> str:
     return f"{step:+g}".replace("-", "−") if step else "0"
 
 
-def _golds(name: str) -> stacks.Draw:
+def _gold_cell(name: str) -> stacks.CellFunction:
     """Leads to the items whose gold answer was scored there."""
 
     def cell(run: Run, row: Row) -> Cell:
@@ -166,8 +191,8 @@ def _golds(name: str) -> stacks.Draw:
             "between": {"gold_from": f"{low + inside:g}", "gold_to": f"{high - inside:g}"},
             "gold_at_top": {"gold_from": f"{high:g}"},
         }
-        return cells.share(
-            row[name], row["parsed"], cells.items(run, row, result="parsed", **ends[name])
+        return cells.share_cell(
+            row[name], row["parsed"], cells.items_url(run, row, result="parsed", **ends[name])
         )
 
     return cell
@@ -177,72 +202,72 @@ def _scale(run: Run, row: Row) -> Cell:
     return Cell(f"{row['bottom']:g} to {row['at_top']:g}", row["at_top"])
 
 
-def _apart(rows: Rows) -> Rows:
+def _scored_rows(rows: Rows) -> Rows:
     return [row for row in rows if row["lower"] is not None]
 
 
-def _strips(asked: Asked, rows: Rows, steps: Sequence[float]) -> Drawing | None:
+def _draw_strips(asked: PageQuery, rows: Rows, steps: Sequence[float]) -> ChartSpec | None:
     # Altair takes a second to import; nothing else should wait for it.
     from charts import strips
 
-    named = [(flat.label(asked, row), row) for row in rows]
+    named = [(flat.chart_label(asked, row), row) for row in rows]
     every = list(dict.fromkeys(label for label, _ in named))
     shown = set(every[: stacks.MOST_BARS])
     found = [
-        strips.Step(label, row["change"], row["share"], row["n"])
+        strips.StepShare(label, row["change"], row["share"], row["n"])
         for label, row in named
         if label in shown
     ]
     caption = "How far scores moved: share of the parsed items by perturbed minus gold."
-    caption += stacks.of_first(len(every))
-    drawn = strips.strips(found, steps=steps, title="Perturbed minus gold")
-    return Drawing(drawn, caption) if found else None
+    caption += stacks.cut_note(len(every))
+    drawn = strips.draw_strips(found, steps=steps, title="Perturbed minus gold")
+    return ChartSpec(drawn, caption) if found else None
 
 
 VIEWS = (
-    View(
+    ResultView(
         slug="rates",
         title="Side by side",
-        asks=matrix.ASKS,
+        asks=matrix.TABLE_QUERIES,
         show=matrix.show,
         studies={},
-        empty=measures.UNDECIDED,
-        switches=(measures.SWITCH,),
+        empty=measures.NOTHING_DECIDED,
+        switches=(measures.MEASURE_SWITCH,),
     ),
-    View(
+    ResultView(
         slug="counts",
         title="Counts",
-        asks=(Ask("undetected"),),
-        show=counts,
+        asks=(TableQuery("undetected"),),
+        show=show_counts,
         studies={"000": TABLES},
-        empty=measures.UNDECIDED,
-        switches=(flat.grouped(flat.CATEGORIES),),
+        empty=measures.NOTHING_DECIDED,
+        switches=(flat.group_switch(flat.BY_CATEGORY),),
     ),
-    View(
+    ResultView(
         slug="scores",
         title="Lower, equal, higher",
-        asks=(Ask("scores"),),
-        show=directions,
+        asks=(TableQuery("scores"),),
+        show=show_directions,
         studies={},
         empty=NO_SCORES,
-        switches=(flat.grouped(),),
+        switches=(flat.group_switch(),),
     ),
-    View(
+    ResultView(
         slug="changes",
         title="How far",
-        asks=(Ask("score_changes"),),
-        show=changes,
+        asks=(TableQuery("score_changes"),),
+        show=show_changes,
         studies={},
         empty=_NO_SCALE,
-        switches=(flat.grouped(),),
+        switches=(flat.group_switch(),),
     ),
-    View(
+    ResultView(
         slug="ends",
         title="Ends of the scale",
-        asks=(Ask("scores"),),
-        show=ends,
+        asks=(TableQuery("scores"),),
+        show=show_ends,
         studies={},
         empty=_NO_SCALE,
-        switches=(flat.grouped(),),
+        switches=(flat.group_switch(),),
     ),
 )

@@ -9,19 +9,27 @@ from judging.models import Run
 from judging.results import narrowing
 from judging.views.results import cells, grids, measures, stacks
 from judging.views.results.cells import Row
-from judging.views.results.grids import Cell, Column, Line
-from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, Switch, View
+from judging.views.results.grids import Cell, Column, GridLine
+from judging.views.results.kinds import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    Switch,
+    TableQuery,
+    ViewContent,
+)
 from stats import paired
 
 ALL, ABILITY = "all", "ability"
-OF = Switch("of", "Over", {ALL: "All items", ABILITY: "Each ability"})
-ADJUSTED = {ALL: "p_holm", ABILITY: "q"}
-WORDS = {
+SCOPE_SWITCH = Switch("of", "Over", {ALL: "All items", ABILITY: "Each ability"})
+ADJUSTED_COLUMNS = {ALL: "p_holm", ABILITY: "q"}
+ADJUSTMENT_WORDS = {
     ALL: "adjusted for all pairs (Holm); runs that share no letter differ.",
     ABILITY: "adjusted for all lines together (Benjamini and Hochberg): exploratory.",
 }
 # What stands below a p that is not exact.
-TESTS = {paired.DRAWN: "of a million drawn patterns", paired.TAIL_OF_T: "by Student’s t"}
+TEST_WORDS = {paired.DRAWN: "of a million drawn patterns", paired.TAIL_OF_T: "by Student’s t"}
 COLUMNS = (
     Column("Items", "items", is_number=False),
     Column("Run a", "run_a", is_number=False),
@@ -29,18 +37,18 @@ COLUMNS = (
     Column("In both", "n"),
     Column("Only a detects", "only_a"),
     Column("Only b detects", "only_b"),
-    Column("a minus b", "difference", cells.POINTS),
+    Column("a minus b", "difference", cells.POINTS_UNIT),
     Column("p", "p"),
     Column("p, adjusted", "adjusted"),
-    Column("Would show", "shows", cells.POINTS),
+    Column("Would show", "shows", cells.POINTS_UNIT),
     Column("Letters", "letters", is_number=False),
 )
 
 
-def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line a pair of runs, over all error items or over those of each ability."""
-    runs = {run.number: run for run in measures.judging(asked)}
-    over = asked.said(OF.name)
+    runs = {run.number: run for run in measures.select_judging_runs(asked)}
+    over = asked.said(SCOPE_SWITCH.name)
     rows = [
         row
         for row in tables[0]
@@ -50,59 +58,66 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
     words = (
         "Detection rates on the error items that both runs parsed. p: sign-flip test over questions"
         " (a McNemar test that allows several items a question), exact unless it says otherwise;"
-        f" {WORDS[over]} Would show: the smallest difference that would be found four times in"
+        f" {ADJUSTMENT_WORDS[over]} Would show: the smallest difference that would be found four "
+        "times in"
         " five."
     )
     columns = COLUMNS if over == ALL else COLUMNS[:-1]
-    return Shown(grids.of_lines("Runs in pairs", columns, lines), _drawing(rows, runs), words)
+    return ViewContent(
+        grids.build_grid("Runs in pairs", columns, lines), _drawing(rows, runs), words
+    )
 
 
-def _line(row: Row, a: Run, b: Run) -> Line:
+def _line(row: Row, a: Run, b: Run) -> GridLine:
     over = ABILITY if row["ability"] else ALL
-    letters = [cells.words(f"{row['letters_a']} | {row['letters_b']}")] if over == ALL else []
-    return Line(
+    letters = [cells.text_cell(f"{row['letters_a']} | {row['letters_b']}")] if over == ALL else []
+    return GridLine(
         (
-            cells.words(_group(row)),
-            cells.run(a),
-            cells.run(b),
-            cells.count(row["n"], _beside(a, b, row, narrowing.BOTH), note=_left(row)),
-            cells.count(row["only_a"], _beside(a, b, row, narrowing.HERE)),
-            cells.count(row["only_b"], _beside(a, b, row, narrowing.THERE)),
+            cells.text_cell(_group(row)),
+            cells.run_cell(a),
+            cells.run_cell(b),
+            cells.count_cell(
+                row["n"], _shared_items_url(a, b, row, narrowing.IN_BOTH), note=_left_out_note(row)
+            ),
+            cells.count_cell(row["only_a"], _shared_items_url(a, b, row, narrowing.ONLY_HERE)),
+            cells.count_cell(row["only_b"], _shared_items_url(a, b, row, narrowing.ONLY_THERE)),
             _difference(row),
-            replace(cells.p_value(row["p"], row["reason"]), note=TESTS.get(row["test"], "")),
-            cells.p_value(row[ADJUSTED[over]], row["reason"]),
-            cells.distance(row["shows"]),
+            replace(
+                cells.p_value_cell(row["p"], row["reason"]), note=TEST_WORDS.get(row["test"], "")
+            ),
+            cells.p_value_cell(row[ADJUSTED_COLUMNS[over]], row["reason"]),
+            cells.distance_cell(row["shows"]),
             *letters,
         )
     )
 
 
-def _beside(a: Run, b: Run, row: Row, which: str) -> str:
+def _shared_items_url(a: Run, b: Run, row: Row, which: str) -> str:
     """The items of run a that run b parsed as well, or that it noticed more, or less, of."""
     group = {"ability": row["ability"]} if row["ability"] else {}
-    return cells.items(a, group, items="errors", **{which: str(b.number)})
+    return cells.items_url(a, group, items="errors", **{which: str(b.number)})
 
 
 def _group(row: Row) -> str:
     return Grouping("ability", "ability").title_of(row["ability"]) if row["ability"] else "All"
 
 
-def _left(row: Row) -> str:
+def _left_out_note(row: Row) -> str:
     """How many items of either run are not compared."""
     return f"{written.number(row['missing'])}\u00a0missing" if row["missing"] else ""
 
 
 def _difference(row: Row) -> Cell:
-    return cells.points(row["difference"], row["low"], row["high"], row["reason"])
+    return cells.points_cell(row["difference"], row["low"], row["high"], row["reason"])
 
 
 def _name(row: Row, runs: Mapping[int, Run]) -> str:
     """The group, if it is not all items, and the two runs, on lines of their own."""
-    a, b = (cells.name(runs[row[name]], ": ") for name in ("run_a", "run_b"))
+    a, b = (cells.run_name(runs[row[name]], ": ") for name in ("run_a", "run_b"))
     return ": ".join((*([_group(row)] if row["ability"] else []), a, f"minus {b}"))
 
 
-def _drawing(rows: Rows, runs: Mapping[int, Run]) -> Drawing | None:
+def _drawing(rows: Rows, runs: Mapping[int, Run]) -> ChartSpec | None:
     # Altair takes a second to import; nothing else should wait for it.
     from charts import differences
 
@@ -123,7 +138,7 @@ def _drawing(rows: Rows, runs: Mapping[int, Run]) -> Drawing | None:
     )
     if len(there) > len(found):
         caption += f" The first {len(found)} of {len(there)} pairs; choose fewer runs."
-    return Drawing(differences.dots(found), caption) if found else None
+    return ChartSpec(differences.draw_differences(found), caption) if found else None
 
 
 def _points(end: float | None) -> float | None:
@@ -131,13 +146,13 @@ def _points(end: float | None) -> float | None:
 
 
 VIEWS = (
-    View(
+    ResultView(
         slug="pairs",
         title="Runs in pairs",
-        asks=(Ask("compare", ""),),
+        asks=(TableQuery("compare", ""),),
         show=show,
         studies={},
-        switches=(OF,),
+        switches=(SCOPE_SWITCH,),
         empty="Choose two runs or more over the same items to compare them.",
     ),
 )

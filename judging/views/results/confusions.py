@@ -10,12 +10,12 @@ from django.urls import reverse
 from annotation.leads import agreeing
 from annotation.templatetags import figures as written
 from judging.views.results import cells, grids
-from judging.views.results.grids import Cell, Column, Line
-from judging.views.results.kinds import Asked, Drawing, Rows, Shown
+from judging.views.results.grids import Cell, Column, GridLine
+from judging.views.results.kinds import ChartSpec, PageQuery, Rows, ViewContent
 
 
 @dataclass(frozen=True)
-class Met:
+class AnswerTable:
     """How many items two people met at with which answers; `answers` in their order, with titles.
 
     `people` are the two, or nobody where several pairs are counted, each both ways; `of` then says
@@ -39,15 +39,15 @@ class Met:
         return sum(self.n(one, other) for other in self.answers)
 
 
-def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """What one says where another says something, of one question; everybody if no two are named.
 
     Over several pairs each counts both ways, so that the field is the same either way round.
     """
-    titles = questions(asked)
+    titles = question_titles(asked)
     field = next((name for name in titles if any(row["field"] == name for row in tables[0])), "")
     rows = [row for row in tables[0] if row["field"] == field]
-    met = _met(asked, field, rows)
+    met = _build_answer_table(asked, field, rows)
     of_rows, _ = met.sides
     columns = (
         Column(f"{of_rows} says" if met.people else of_rows, is_number=False),
@@ -55,32 +55,34 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
         Column("Together", "n"),
     )
     lines = [_line(asked, met, name) for name in met.answers]
-    grid = grids.of_lines("Answers of two people", columns, lines)
+    grid = grids.build_grid("Answers of two people", columns, lines)
     pairs = len({(row["a"], row["b"]) for row in rows})
-    return Shown(grid, _field(met), _words(met, titles.get(field, field), pairs))
+    return ViewContent(grid, _draw_heatmap(met), _words(met, titles.get(field, field), pairs))
 
 
-def questions(asked: Asked) -> dict[str, str]:
+def question_titles(asked: PageQuery) -> dict[str, str]:
     """What people can agree on, by name, with its title."""
-    return {one.name: one.title for one in agreeing.questions(asked.project)}
+    return {one.name: one.title for one in agreeing.list_questions(asked.project)}
 
 
-def items(asked: Asked, row: Mapping[str, str]) -> str:
+def items_url(asked: PageQuery, row: Mapping[str, str]) -> str:
     """Where the items behind a row of the table `agreement` or `confusion` are listed."""
     query = urlencode({"agreement": json.dumps(row, ensure_ascii=False)})
     return f"{reverse('items', args=[asked.project.slug])}?{query}"
 
 
-def _met(asked: Asked, field: str, rows: Rows) -> Met:
+def _build_answer_table(asked: PageQuery, field: str, rows: Rows) -> AnswerTable:
     pairs = {(row["a"], row["b"]) for row in rows}
-    counts = _counts(rows, both_ways=len(pairs) > 1)
+    counts = _count_pairs(rows, both_ways=len(pairs) > 1)
     alike = {side: {row[side] for row in rows} for side in ("a", "b")}
     named = {side: next(iter(people)) for side, people in alike.items() if len(people) == 1}
     people = next(iter(pairs)) if len(pairs) == 1 else None
-    return Met(counts, _answers(asked, field, counts), people, {"field": field, **named})
+    return AnswerTable(
+        counts, _answer_titles(asked, field, counts), people, {"field": field, **named}
+    )
 
 
-def _counts(rows: Rows, *, both_ways: bool) -> dict[tuple[str, str], int]:
+def _count_pairs(rows: Rows, *, both_ways: bool) -> dict[tuple[str, str], int]:
     found: dict[tuple[str, str], int] = {}
     for row in rows:
         said = (row["choice_a"], row["choice_b"])
@@ -89,16 +91,20 @@ def _counts(rows: Rows, *, both_ways: bool) -> dict[tuple[str, str], int]:
     return found
 
 
-def _answers(asked: Asked, field: str, counts: Mapping[tuple[str, str], int]) -> dict[str, str]:
+def _answer_titles(
+    asked: PageQuery, field: str, counts: Mapping[tuple[str, str], int]
+) -> dict[str, str]:
     """The answers that were given, in the order in which they are offered, with their titles."""
     given = {one for said in counts for one in said}
-    question = next((one for one in agreeing.questions(asked.project) if one.name == field), None)
+    question = next(
+        (one for one in agreeing.list_questions(asked.project) if one.name == field), None
+    )
     declared = [name for name, _ in question.options] if question else []
     order = [*(name for name in declared if name in given), *sorted(given - set(declared))]
     return {name: question.title_of(name) if question else name for name in order}
 
 
-def _words(met: Met, question: str, pairs: int) -> str:
+def _words(met: AnswerTable, question: str, pairs: int) -> str:
     of_rows, of_columns = met.sides
     shade = " The deeper the shade, the larger the share of the row on which they differ."
     asked = f"The question “{question}”"
@@ -110,29 +116,29 @@ def _words(met: Met, question: str, pairs: int) -> str:
     )
 
 
-def _line(asked: Asked, met: Met, name: str) -> Line:
+def _line(asked: PageQuery, met: AnswerTable, name: str) -> GridLine:
     of_line = {**met.of, "choice_a": name}
-    counts = (_count(asked, met, name, other) for other in met.answers)
-    whole = cells.count(met.whole(name), items(asked, of_line))
-    return Line((cells.words(met.answers[name]), *counts, whole))
+    counts = (_count_cell(asked, met, name, other) for other in met.answers)
+    whole = cells.count_cell(met.whole(name), items_url(asked, of_line))
+    return GridLine((cells.text_cell(met.answers[name]), *counts, whole))
 
 
-def _count(asked: Asked, met: Met, one: str, other: str) -> Cell:
+def _count_cell(asked: PageQuery, met: AnswerTable, one: str, other: str) -> Cell:
     """How bad it is, is how large a share of the row it is on which they differ."""
     n, whole = met.n(one, other), met.whole(one)
     if not n:
         return Cell(written.number(n), n)
     heat = None if one == other else int(written.heat(n / whole, "high"))
-    href = items(asked, {**met.of, "choice_a": one, "choice_b": other})
+    href = items_url(asked, {**met.of, "choice_a": one, "choice_b": other})
     return Cell(written.number(n), n, href, heat=heat, note=written.share(n / whole))
 
 
-def _field(met: Met) -> Drawing | None:
+def _draw_heatmap(met: AnswerTable) -> ChartSpec | None:
     # Altair takes a second to import; nothing else should wait for it.
     from charts import confusion as drawn
 
     found = [
-        drawn.Met(title, met.answers[other], n, n / whole if whole else 0)
+        drawn.AnswerPair(title, met.answers[other], n, n / whole if whole else 0)
         for one, title in met.answers.items()
         for whole in [met.whole(one)]
         for other in met.answers
@@ -142,6 +148,6 @@ def _field(met: Met) -> Drawing | None:
         return None
     caption = "Items by what two people say; the deeper the shade, the larger the share of the row."
     rows, columns = met.sides
-    return Drawing(
-        drawn.heat(found, list(met.answers.values()), rows=rows, columns=columns), caption
+    return ChartSpec(
+        drawn.draw_heatmap(found, list(met.answers.values()), rows=rows, columns=columns), caption
     )

@@ -8,9 +8,17 @@ from annotation.templatetags import figures as written
 from judging.results.describing import ANSWERS, CATEGORY, LABEL, WORDS
 from judging.views.results import cells, described, grids, offered, stacks
 from judging.views.results.cells import Row
-from judging.views.results.described import Group, Grouped, OfGroup
-from judging.views.results.grids import Block, Cell, Column, Grid, Line
-from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View, places
+from judging.views.results.described import GroupedItems, GroupValues, RowsOfGroup
+from judging.views.results.grids import Cell, Column, Grid, GridLine, LineBlock
+from judging.views.results.kinds import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    TableQuery,
+    ViewContent,
+    study_figures,
+)
 
 ABILITY = Grouping("ability", "Ability")
 EMPTY = "The project has no items yet. Once some are imported, this page says what they are."
@@ -25,18 +33,18 @@ SHARES_WORDS = (
     " texts, is not listed."
 )
 # More kinds than this have no shades that can be told apart; the rarest go together.
-MOST_KINDS = 5
-REST = "all others"
+MOST_LABELS = 5
+OTHER_LABELS = "all others"
 # Past so many bars nobody reads a chart; the table has them all.
 MOST_BARS = 40
 
 
-def items(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line a group: its items, what they are held for, and how long their texts are."""
-    page = Grouped(asked, asked.fields(Ask("")))
-    groups = described.by_group(tables[0], page.by)
-    every = sum(described.size(rows) for rows in groups.values())
-    counted, texts = _counted(tables[0]), described.values(tables[0], WORDS)
+    page = GroupedItems(asked, asked.fields(TableQuery("")))
+    groups = described.group_rows(tables[0], page.by)
+    every = sum(described.get_size(rows) for rows in groups.values())
+    counted, texts = _counted_values(tables[0]), described.list_values(tables[0], WORDS)
     columns = (
         *(page.columns() or [Column("Items of", is_number=False)]),
         Column("Items", "n"),
@@ -45,25 +53,25 @@ def items(asked: Asked, tables: Sequence[Rows]) -> Shown:
         *(Column(str(name), f"words-{name}", "mean words") for name in texts),
     )
 
-    def line(group: Group, rows: OfGroup) -> Line:
-        sizes = (page.count(group, rows), cells.of_share(described.size(rows) / every))
+    def line(group: GroupValues, rows: RowsOfGroup) -> GridLine:
+        sizes = (page.count(group, rows), cells.percent_cell(described.get_size(rows) / every))
         shares = (page.share_of(group, rows, *one) for one in counted)
         means = (_mean(rows.get((WORDS, name))) for name in texts)
-        return Line((*_heads(page, group), *sizes, *shares, *means))
+        return GridLine((*_heads(page, group), *sizes, *shares, *means))
 
     lines = [line(*one) for one in groups.items()]
-    return Shown(
-        grids.of_lines("Items by group", columns, lines), _stacked(page, groups), ITEMS_WORDS
+    return ViewContent(
+        grids.build_grid("Items by group", columns, lines), _draw_labels(page, groups), ITEMS_WORDS
     )
 
 
-def categories(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_categories(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """Categories below their abilities, with their numbers of items (study 000, table 1)."""
-    page = Grouped(asked, [ABILITY.name])
-    groups = described.by_group(tables[0], page.by)
-    every = sum(described.size(rows) for rows in groups.values())
+    page = GroupedItems(asked, [ABILITY.name])
+    groups = described.group_rows(tables[0], page.by)
+    every = sum(described.get_size(rows) for rows in groups.values())
     found = [
-        (group, rows, sorted(described.of_kind(rows, CATEGORY), key=described.place))
+        (group, rows, sorted(described.select_kind(rows, CATEGORY), key=described.category_order))
         for group, rows in sorted(groups.items(), key=lambda one: ABILITY.place_of(one[0][0]))
     ]
     columns = (
@@ -73,7 +81,7 @@ def categories(asked: Asked, tables: Sequence[Rows]) -> Shown:
         Column("Of its ability", "part"),
     )
     bars = [
-        (described.named(CATEGORY, row["value"]), row["count"] / every, row["count"])
+        (described.field_value_title(CATEGORY, row["value"]), row["count"] / every, row["count"])
         for _, _, rows in found
         for row in rows
     ]
@@ -81,14 +89,14 @@ def categories(asked: Asked, tables: Sequence[Rows]) -> Shown:
     caption = "Items by category, in the order of the taxonomy."
     blocks = tuple(_block(page, *one, every) for one in found)
     grid = Grid("Items by ability and category", columns, blocks)
-    return Shown(grid, _bars(bars, "Share of all items", caption), words)
+    return ViewContent(grid, _draw_bars(bars, "Share of all items", caption), words)
 
 
-def shares(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_shares(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A block a field of the items: how many have each of its values."""
-    page = Grouped(asked, asked.fields(Ask("")))
+    page = GroupedItems(asked, asked.fields(TableQuery("")))
     rows = [row for row in tables[0] if row["of"] != WORDS]
-    kinds = described.kinds(rows)
+    kinds = described.list_kinds(rows)
     columns = (
         Column("Value", is_number=False),
         *page.columns(),
@@ -96,33 +104,33 @@ def shares(asked: Asked, tables: Sequence[Rows]) -> Shown:
         Column("Share", "share"),
     )
 
-    def block(of: str) -> Block:
+    def block(of: str) -> LineBlock:
         lines = (_line(page, row) for row in rows if row["of"] == of)
-        return Block((_head(described.title(of), len(columns)), *lines))
+        return LineBlock((_block_head(described.kind_title(of), len(columns)), *lines))
 
     grid = Grid("Shares of the values of each field", columns, tuple(map(block, kinds)))
-    return Shown(grid, _of_first(page, rows, kinds), SHARES_WORDS)
+    return ViewContent(grid, _draw_first(page, rows, kinds), SHARES_WORDS)
 
 
-def _counted(rows: Rows) -> list[tuple[str, str | None]]:
+def _counted_values(rows: Rows) -> list[tuple[str, str | None]]:
     """What items are counted by: what they are held for, then other answers."""
-    of = [LABEL, *(one for one in described.kinds(rows) if one.startswith(ANSWERS))]
-    return [(one, value) for one in of for value in described.values(rows, one)]
+    of = [LABEL, *(one for one in described.list_kinds(rows) if one.startswith(ANSWERS))]
+    return [(one, value) for one in of for value in described.list_values(rows, one)]
 
 
-def _heads(page: Grouped, group: Group) -> list[Cell]:
-    return page.heads(group) or [cells.words("All items")]
+def _heads(page: GroupedItems, group: GroupValues) -> list[Cell]:
+    return page.heads(group) or [cells.text_cell("All items")]
 
 
-def _head(title: str, width: int) -> Line:
-    return Line((Cell(title, is_number=False), *[Cell("")] * (width - 1)), "group")
+def _block_head(title: str, width: int) -> GridLine:
+    return GridLine((Cell(title, is_number=False), *[Cell("")] * (width - 1)), "group")
 
 
-def _line(page: Grouped, row: Row) -> Line:
+def _line(page: GroupedItems, row: Row) -> GridLine:
     group = tuple(row[name] for name in page.by)
-    return Line(
+    return GridLine(
         (
-            cells.words(described.value_of(row["of"], row["value"], page.labels)),
+            cells.text_cell(described.value_title(row["of"], row["value"], page.labels)),
             *page.heads(group),
             page.count_of(group, row),
             Cell(written.share(row["share"]), row["share"], n=row["n"]),
@@ -130,21 +138,25 @@ def _line(page: Grouped, row: Row) -> Line:
     )
 
 
-def _block(page: Grouped, group: Group, of_group: OfGroup, rows: list[Row], every: int) -> Block:
-    share = cells.of_share(described.size(of_group) / every)
+def _block(
+    page: GroupedItems, group: GroupValues, of_group: RowsOfGroup, rows: list[Row], every: int
+) -> LineBlock:
+    share = cells.percent_cell(described.get_size(of_group) / every)
     head = Cell(ABILITY.title_of(group[0]), is_number=False)
     lines = [
-        Line(
+        GridLine(
             (
-                cells.words(described.named(CATEGORY, row["value"])),
+                cells.text_cell(described.field_value_title(CATEGORY, row["value"])),
                 page.count_of(group, row),
-                cells.of_share(row["count"] / every),
-                cells.of_share(row["share"]),
+                cells.percent_cell(row["count"] / every),
+                cells.percent_cell(row["share"]),
             )
         )
         for row in rows
     ]
-    return Block((Line((head, page.count(group, of_group), share, Cell("")), "group"), *lines))
+    return LineBlock(
+        (GridLine((head, page.count(group, of_group), share, Cell("")), "group"), *lines)
+    )
 
 
 def _mean(row: Row | None) -> Cell:
@@ -153,14 +165,14 @@ def _mean(row: Row | None) -> Cell:
     return Cell(written.number(row["mean"]), row["mean"], n=row["count"])
 
 
-def _stacked(page: Grouped, groups: Mapping[Group, OfGroup]) -> Drawing | None:
+def _draw_labels(page: GroupedItems, groups: Mapping[GroupValues, RowsOfGroup]) -> ChartSpec | None:
     """What the items of each group are held for; the rarest answers together."""
     rows = [row for of_group in groups.values() for row in of_group.values()]
-    held = described.values(rows, LABEL)
-    own = held if len(held) <= MOST_KINDS else held[: MOST_KINDS - 1]
-    titles = [described.label_of(value, page.labels) for value in own]
+    held = described.list_values(rows, LABEL)
+    own = held if len(held) <= MOST_LABELS else held[: MOST_LABELS - 1]
+    titles = [described.label_title(value, page.labels) for value in own]
     kinds = {f"k{place}": title for place, title in enumerate(titles)}
-    kinds |= {"rest": REST} if len(own) < len(held) else {}
+    kinds |= {"rest": OTHER_LABELS} if len(own) < len(held) else {}
     bars = []
     for group, of_group in groups.items():
         counts = {value: row["count"] for (of, value), row in of_group.items() if of == LABEL}
@@ -168,29 +180,31 @@ def _stacked(page: Grouped, groups: Mapping[Group, OfGroup]) -> Drawing | None:
         bar["rest"] = sum(counts.values()) - sum(bar.values())
         bars.append((": ".join(cell.text for cell in _heads(page, group)[:2]), bar))
     caption = "What the items are held for, as shares of each line; the numbers are items."
-    return stacks.bars(bars, kinds, "Share of the items", caption)
+    return stacks.draw_bars(bars, kinds, "Share of the items", caption)
 
 
-def _of_first(page: Grouped, rows: Rows, kinds: Sequence[str]) -> Drawing | None:
+def _draw_first(page: GroupedItems, rows: Rows, kinds: Sequence[str]) -> ChartSpec | None:
     """The shares of the first kind that is shown."""
     if not kinds:
         return None
     of = kinds[0]
     bars = [(_label(page, row), row["share"], row["count"]) for row in rows if row["of"] == of]
-    caption = f"{described.title(of)}: the share of the items with each value."
+    caption = f"{described.kind_title(of)}: the share of the items with each value."
     if len(kinds) > 1:
         caption += " Choose another field above."
-    return _bars(bars, "Share of the items", caption)
+    return _draw_bars(bars, "Share of the items", caption)
 
 
-def _label(page: Grouped, row: Row) -> str:
+def _label(page: GroupedItems, row: Row) -> str:
     """A value, and on a second line of which group."""
-    value = described.value_of(row["of"], row["value"], page.labels)
+    value = described.value_title(row["of"], row["value"], page.labels)
     heads = page.heads(tuple(row[name] for name in page.by))
     return ": ".join((value, *(cell.text for cell in heads[:1])))
 
 
-def _bars(found: Iterable[tuple[str, float, int]], title: str, caption: str) -> Drawing | None:
+def _draw_bars(
+    found: Iterable[tuple[str, float, int]], title: str, caption: str
+) -> ChartSpec | None:
     # Altair takes a second to import; nothing else should wait for it.
     from charts import bars
 
@@ -199,40 +213,40 @@ def _bars(found: Iterable[tuple[str, float, int]], title: str, caption: str) -> 
         return None
     if len(every) > MOST_BARS:
         caption += f" The first {MOST_BARS} of {len(every)}; the table has them all."
-    return Drawing(bars.bars(every[:MOST_BARS], title=title), caption)
+    return ChartSpec(bars.draw_bars(every[:MOST_BARS], title=title), caption)
 
 
 VIEWS = (
-    View(
+    ResultView(
         slug="items",
         title="Items",
-        asks=(Ask("dataset"),),
-        show=items,
-        studies={"001": places("table 2", by=("task", "response_model"))},
+        asks=(TableQuery("dataset"),),
+        show=show_items,
+        studies={"001": study_figures("table 2", by=("task", "response_model"))},
         empty=EMPTY,
-        groups=offered.fields,
+        groups=offered.list_fields,
         of_runs=False,
     ),
-    View(
+    ResultView(
         slug="categories",
         title="Categories",
-        asks=(Ask("dataset", "ability"),),
-        show=categories,
-        studies={"000": places("table 1")},
+        asks=(TableQuery("dataset", "ability"),),
+        show=show_categories,
+        studies={"000": study_figures("table 1")},
         empty=EMPTY,
         of_runs=False,
     ),
-    View(
+    ResultView(
         slug="shares",
         title="Shares of any field",
-        asks=(Ask("dataset"),),
-        show=shares,
-        studies={"001": places("table 3", "figure 4", "figure 8")},
+        asks=(TableQuery("dataset"),),
+        show=show_shares,
+        studies={"001": study_figures("table 3", "figure 4", "figure 8")},
         empty=EMPTY,
-        groups=offered.fields,
+        groups=offered.list_fields,
         columns=("of",),
         titles={"of": "Field"},
-        named=described.in_words,
+        named=described.title_kind,
         of_runs=False,
     ),
 )

@@ -16,22 +16,22 @@ from judging.results.describing import ANSWERS, CATEGORY, FIELDS, LABEL, WORDS
 from judging.views.results import cells
 from judging.views.results.cells import Row
 from judging.views.results.grids import Cell, Column
-from judging.views.results.kinds import Asked, Rows
+from judging.views.results.kinds import PageQuery, Rows
 
 OPEN = "open"
 
 # The rows of the items of one group, by what they are of and its value.
-Group = tuple[str, ...]
-OfGroup = dict[tuple[str, str | None], Row]
+GroupValues = tuple[str, ...]
+RowsOfGroup = dict[tuple[str, str | None], Row]
 
 
-def in_words(asked: Asked, column: str, value: str) -> str:
+def title_kind(asked: PageQuery, column: str, value: str) -> str:
     """What shares are of, as one chooses it."""
-    return title(value) if column == "of" else ""
+    return kind_title(value) if column == "of" else ""
 
 
-def by_group(rows: Rows, by: Sequence[str]) -> dict[Group, OfGroup]:
-    found: dict[Group, OfGroup] = {}
+def group_rows(rows: Rows, by: Sequence[str]) -> dict[GroupValues, RowsOfGroup]:
+    found: dict[GroupValues, RowsOfGroup] = {}
     for row in rows:
         of_group = found.setdefault(tuple(row[name] for name in by), {})
         of_group[row["of"], row["value"]] = row
@@ -44,22 +44,22 @@ def by_group(rows: Rows, by: Sequence[str]) -> dict[Group, OfGroup]:
     )
 
 
-def of_kind(rows: OfGroup, of: str) -> list[Row]:
+def select_kind(rows: RowsOfGroup, of: str) -> list[Row]:
     return [row for (kind, _), row in rows.items() if kind == of]
 
 
-def size(rows: OfGroup) -> int:
+def get_size(rows: RowsOfGroup) -> int:
     return int(next(iter(rows.values()))["n"])
 
 
-def kinds(rows: Rows) -> list[str]:
+def list_kinds(rows: Rows) -> list[str]:
     """What rows are of: fields of the items, then other answers, labels and categories."""
     order = (FIELDS, ANSWERS, LABEL, CATEGORY)
     kinds = {row["of"] for row in rows if row["of"] != WORDS}
     return sorted(kinds, key=lambda of: ([of.startswith(one) for one in order].index(True), of))
 
 
-def values(rows: Iterable[Row], of: str) -> list[str | None]:
+def list_values(rows: Iterable[Row], of: str) -> list[str | None]:
     """The values of a kind, the most frequent first; what is open comes last."""
     counts: dict[str | None, int] = {}
     for row in rows:
@@ -69,45 +69,49 @@ def values(rows: Iterable[Row], of: str) -> list[str | None]:
 
 
 @dataclass(frozen=True)
-class Grouped:
+class GroupedItems:
     """The items of one view by some fields: its lines, and where their items are listed."""
 
-    asked: Asked
+    asked: PageQuery
     by: Sequence[str]
 
     @cached_property
     def labels(self) -> dict[str, str]:
         """The answers to the deciding question, in words."""
-        return dict(deciding.of(self.asked.project).options)
+        return dict(deciding.load_main_field(self.asked.project).options)
 
     def columns(self) -> list[Column]:
         """What stands before the figures; of no field nothing."""
         titles = self.asked.groups
         return [Column(titles.get(name, name), name, is_number=False) for name in self.by]
 
-    def heads(self, group: Group) -> list[Cell]:
+    def heads(self, group: GroupValues) -> list[Cell]:
         named = zip(self.by, group, strict=True)
-        return [cells.words(Grouping(name, name).title_of(value), value) for name, value in named]
+        return [
+            cells.text_cell(Grouping(name, name).title_of(value), value) for name, value in named
+        ]
 
     def column(self, of: str, value: str | None) -> Column:
         """Of one value, below which a field is named."""
-        note = "" if of == LABEL else title(of)
-        return Column(value_of(of, value, self.labels), f"{of}-{value}", note)
+        note = "" if of == LABEL else kind_title(of)
+        return Column(value_title(of, value, self.labels), f"{of}-{value}", note)
 
-    def count(self, group: Group, rows: OfGroup) -> Cell:
+    def count(self, group: GroupValues, rows: RowsOfGroup) -> Cell:
         """All items of a group."""
-        return cells.count(size(rows), self.items(group))
+        return cells.count_cell(get_size(rows), self.items(group))
 
-    def count_of(self, group: Group, row: Row) -> Cell:
+    def count_of(self, group: GroupValues, row: Row) -> Cell:
         """Those of a group that have the value of a row."""
-        return cells.count(row["count"], self.items(group, row["of"], row["value"]))
+        return cells.count_cell(row["count"], self.items(group, row["of"], row["value"]))
 
-    def share_of(self, group: Group, rows: OfGroup, of: str, value: str | None) -> Cell:
+    def share_of(self, group: GroupValues, rows: RowsOfGroup, of: str, value: str | None) -> Cell:
         """The same with their share; nought where none has the value."""
         row = rows.get((of, value))
-        return cells.share(row["count"] if row else 0, size(rows), self.items(group, of, value))
+        return cells.share_cell(
+            row["count"] if row else 0, get_size(rows), self.items(group, of, value)
+        )
 
-    def items(self, group: Group, of: str = "", value: str | None = "") -> str:
+    def items(self, group: GroupValues, of: str = "", value: str | None = "") -> str:
         """Where these items are listed; "" where no list holds just them, such as those that lack
         what others have."""
         said = {name: one for name, one in zip(self.by, group, strict=True) if one}
@@ -127,23 +131,23 @@ class Grouped:
         return f"{reverse('items', args=[self.asked.project.slug])}?{urlencode(query)}"
 
 
-def title(of: str) -> str:
+def kind_title(of: str) -> str:
     name = of.removeprefix(FIELDS).removeprefix(ANSWERS)
     return name.replace("_", " ").capitalize()
 
 
-def named(of: str, value: str | None) -> str:
+def field_value_title(of: str, value: str | None) -> str:
     return Grouping(of, of).title_of(value or "")
 
 
-def label_of(value: str | None, labels: Mapping[str, str]) -> str:
+def label_title(value: str | None, labels: Mapping[str, str]) -> str:
     return OPEN if value is None else labels.get(value, value)
 
 
-def value_of(of: str, value: str | None, labels: Mapping[str, str]) -> str:
-    return label_of(value, labels) if of == LABEL else named(of, value)
+def value_title(of: str, value: str | None, labels: Mapping[str, str]) -> str:
+    return label_title(value, labels) if of == LABEL else field_value_title(of, value)
 
 
-def place(row: Row) -> Any:
+def category_order(row: Row) -> Any:
     """Where a category stands: as the taxonomy has it."""
-    return reports.place({"category": row["value"]}), row["value"]
+    return reports.taxonomy_order({"category": row["value"]}), row["value"]

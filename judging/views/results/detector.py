@@ -8,14 +8,23 @@ from annotation.templatetags import figures as written
 from judging.results import detecting_kinds
 from judging.views.results import cells, detector_changes, detectors, dots, grids, offered
 from judging.views.results.cells import Row
-from judging.views.results.detectors import BASELINES, Detectors
+from judging.views.results.detectors import BASELINES, DetectorPage
 from judging.views.results.dots import Dot
-from judging.views.results.grids import Cell, Column, Line
-from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, Switch, View, places
+from judging.views.results.grids import Cell, Column, GridLine
+from judging.views.results.kinds import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    Switch,
+    TableQuery,
+    ViewContent,
+    study_figures,
+)
 from stats.estimates import Estimate
 
 if TYPE_CHECKING:
-    from charts.tradeoff import Point
+    from charts.tradeoff import PrecisionRecall
 
 TITLES = {
     "f1": "F1",
@@ -25,22 +34,24 @@ TITLES = {
     "mcc": "MCC",
 }
 DRAWN = ("precision", "recall", "f1")
-CHART = Switch("chart", "In the chart", {"by-detector": "By detector", "plane": "As a plane"})
+CHART_SWITCH = Switch(
+    "chart", "In the chart", {"by-detector": "By detector", "plane": "As a plane"}
+)
 # What a figure's link leads to: those that it is a share of.
-BEHIND = {"precision": {"result": "detected"}, "recall": {"truth": "error"}}
+ITEM_FILTERS = {"precision": {"result": "detected"}, "recall": {"truth": "error"}}
 # A figure below that of chance in the same group.
-WORSE = 3
-NOT_SAID = "none named"
+SHADES = 3
+NOT_NAMED = "none named"
 
 # The rows of intervals and bounds by what tells the rows of figures apart, and by figure.
-Beside = Mapping[tuple[tuple[object, ...], str], Row]
+RangeRows = Mapping[tuple[tuple[object, ...], str], Row]
 # Of kinds of error, by field and value.
-Titles = Mapping[tuple[str, str], str]
+KindTitles = Mapping[tuple[str, str], str]
 
 
-def figures(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_figures(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line a detector and group, chance and people among them."""
-    page = Detectors(asked)
+    page = DetectorPage(asked)
     rows = page.kept(tables[0], "f1")
     beside = {(_key(page, row), row["figure"]): row for row in tables[1]}
     chance = {page.group(row): row for row in rows if row["strategy"] == "random"}
@@ -54,17 +65,17 @@ def figures(asked: Asked, tables: Sequence[Rows]) -> Shown:
         " the mean of their figures, which says nothing of other wordings. Shaded: below the random"
         " baseline. 95 % intervals allow for items of one question being alike."
     )
-    grid = grids.of_lines("How well errors are detected", columns, lines)
-    draw = _plane if asked.said(CHART.name) == "plane" else _dots
-    return Shown(grid, draw(page, rows, beside), words)
+    grid = grids.build_grid("How well errors are detected", columns, lines)
+    draw = _draw_plane if asked.said(CHART_SWITCH.name) == "plane" else _draw_dots
+    return ViewContent(grid, draw(page, rows, beside), words)
 
 
-def kinds(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_kinds(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line a detector, group and kind of error."""
-    page = Detectors(asked)
+    page = DetectorPage(asked)
     rows = page.kept(tables[0], "recall")
     titles = _titles(asked)
-    lines = [_of_kind(page, row, titles) for row in rows]
+    lines = [_kind_line(page, row, titles) for row in rows]
     columns = (
         *page.heads(),
         Column("Kind of error", "kind", is_number=False),
@@ -78,35 +89,35 @@ def kinds(asked: Asked, tables: Sequence[Rows]) -> Shown:
         " several kinds and then counts in each. What has no verdict was not detected. Of a"
         " detector that was asked by four prompts it is the mean, and what is detected a mean, too."
     )
-    grid = grids.of_lines("Recall by kind of error", columns, lines)
-    return Shown(grid, _kinds_drawn(page, rows, titles), words)
+    grid = grids.build_grid("Recall by kind of error", columns, lines)
+    return ViewContent(grid, _draw_kinds(page, rows, titles), words)
 
 
-def _kinds_drawn(page: Detectors, rows: Rows, titles: Titles) -> Drawing | None:
+def _draw_kinds(page: DetectorPage, rows: Rows, titles: KindTitles) -> ChartSpec | None:
     labels = page.labels(rows)
-    room = detectors.first(labels)
-    return dots.drawing(
+    room = detectors.select_first(labels)
+    return dots.draw_dots(
         [
             (_kind(row, titles), label, _recall(row))
             for row, label in zip(rows, labels, strict=True)
             if label in room
         ],
         title="Recall",
-        caption=f"Recall by kind of error, with 95 % intervals.{detectors.cut(labels)}",
+        caption=f"Recall by kind of error, with 95 % intervals.{detectors.caption_cut(labels)}",
         series="Kind of error",
     )
 
 
-def _key(page: Detectors, row: Row) -> tuple[object, ...]:
+def _key(page: DetectorPage, row: Row) -> tuple[object, ...]:
     return row["run"], row["endpoint"], row["strategy"], *(row[one] for one in page.fields)
 
 
-def _line(page: Detectors, row: Row, beside: Beside, chance: Mapping[str, Row]) -> Line:
+def _line(page: DetectorPage, row: Row, beside: RangeRows, chance: Mapping[str, Row]) -> GridLine:
     is_ours = row["strategy"] not in BASELINES
     other = chance.get(page.group(row)) if is_ours else None
     counts = (
-        cells.count(row["n"], page.items(row)),
-        detectors.number(row["invalid"], page.items(row, result="missing")),
+        cells.count_cell(row["n"], page.items(row)),
+        detectors.items_cell(row["invalid"], page.items(row, result="missing")),
     )
     found = [
         _figure(page, name, row, beside.get((_key(page, row), name)), other) for name in TITLES
@@ -114,40 +125,40 @@ def _line(page: Detectors, row: Row, beside: Beside, chance: Mapping[str, Row]) 
     return page.line(row, (*counts, *found), "" if is_ours else "published")
 
 
-def _figure(page: Detectors, name: str, row: Row, beside: Row | None, other: Row | None) -> Cell:
+def _figure(page: DetectorPage, name: str, row: Row, beside: Row | None, other: Row | None) -> Cell:
     value = row[name]
     if value is None:
         return Cell(reason=row["reason"] or "one kind alone")
-    write = written.share if name != "mcc" else _plain
+    write = written.share if name != "mcc" else _format_value
     low, high = (beside["low"], beside["high"]) if beside else (None, None)
     is_worse = other is not None and other[name] is not None and value < other[name]
-    said = [row["reason"] or "", _bounds(name, beside), "below random" if is_worse else ""]
+    said = [row["reason"] or "", _bounds_note(name, beside), "below random" if is_worse else ""]
     return Cell(
         write(value),
         value,
-        page.items(row, **BEHIND.get(name, {})),
+        page.items(row, **ITEM_FILTERS.get(name, {})),
         interval="" if low is None else f"{write(low)} to {write(high)}",
         reason="" if beside is None else beside["reason"] or "",
-        heat=WORSE if is_worse else None,
+        heat=SHADES if is_worse else None,
         note="; ".join(part for part in said if part),
     )
 
 
-def _plain(value: float | None) -> str:
-    return cells.number(value).text
+def _format_value(value: float | None) -> str:
+    return cells.number_cell(value).text
 
 
-def _bounds(name: str, beside: Row | None) -> str:
+def _bounds_note(name: str, beside: Row | None) -> str:
     if beside is None or not beside["missing"] or beside["lowest"] is None:
         return ""
-    write = written.share if name != "mcc" else _plain
+    write = written.share if name != "mcc" else _format_value
     low, high = write(beside["lowest"]), write(beside["highest"])
     return f"{low} to {high} with the missing" if low != high else ""
 
 
-def _dots(page: Detectors, rows: Rows, beside: Beside) -> Drawing | None:
+def _draw_dots(page: DetectorPage, rows: Rows, beside: RangeRows) -> ChartSpec | None:
     labels = page.labels(rows)
-    room = detectors.first(labels)
+    room = detectors.select_first(labels)
     drawn: list[Dot] = []
     faint: list[Dot] = []
     for row, label in zip(rows, labels, strict=True):
@@ -157,10 +168,10 @@ def _dots(page: Detectors, rows: Rows, beside: Beside) -> Drawing | None:
             found.append((TITLES[name], label, one))
     caption = (
         "Precision, recall and F1 of each detector, with 95 % intervals; baselines are faint."
-        f"{detectors.cut(labels)}"
+        f"{detectors.caption_cut(labels)}"
     )
     title = "Precision, recall, F1"
-    return dots.drawing(drawn, title=title, caption=caption, series="Figure", faint=faint)
+    return dots.draw_dots(drawn, title=title, caption=caption, series="Figure", faint=faint)
 
 
 def _estimate(row: Row, name: str, beside: Row | None) -> Estimate:
@@ -168,7 +179,7 @@ def _estimate(row: Row, name: str, beside: Row | None) -> Estimate:
     return Estimate(row[name], low, high, row["n"])
 
 
-def _plane(page: Detectors, rows: Rows, beside: Beside) -> Drawing | None:
+def _draw_plane(page: DetectorPage, rows: Rows, beside: RangeRows) -> ChartSpec | None:
     # Altair takes a second to import; nothing else should wait for it.
     from charts import tradeoff
 
@@ -177,17 +188,17 @@ def _plane(page: Detectors, rows: Rows, beside: Beside) -> Drawing | None:
         "Precision against recall, with 95 % intervals; along a dashed line F1 is the same."
         " Baselines are faint. Each group is a mark of its own: narrow down to one to compare."
     )
-    return Drawing(tradeoff.points(points), caption) if points else None
+    return ChartSpec(tradeoff.draw_tradeoff(points), caption) if points else None
 
 
-def _point(page: Detectors, row: Row, beside: Beside) -> "Point":
-    from charts.tradeoff import Point
+def _point(page: DetectorPage, row: Row, beside: RangeRows) -> "PrecisionRecall":
+    from charts.tradeoff import PrecisionRecall
 
     precision, recall = (
         _estimate(row, name, beside.get((_key(page, row), name)))
         for name in ("precision", "recall")
     )
-    return Point(
+    return PrecisionRecall(
         detector=page.series(row),
         group=page.group(row) or "All",
         n=row["n"],
@@ -202,67 +213,69 @@ def _point(page: Detectors, row: Row, beside: Beside) -> "Point":
     )
 
 
-def _titles(asked: Asked) -> Titles:
+def _titles(asked: PageQuery) -> KindTitles:
     """Kinds in the words that people saw."""
     return {
         (field.name, str(option.value)): option.title
-        for field in detecting_kinds.fields(asked.project)
+        for field in detecting_kinds.error_kind_fields(asked.project)
         for option in field.options
     }
 
 
-def _kind(row: Row, titles: Titles) -> str:
+def _kind(row: Row, titles: KindTitles) -> str:
     """A value that the task does not offer any more is its own title."""
     field, value = row["field"], row["value"]
-    return titles.get((field, value), value or NOT_SAID)
+    return titles.get((field, value), value or NOT_NAMED)
 
 
 def _recall(row: Row) -> Estimate:
     return Estimate(row["recall"], row["low"], row["high"], row["n"], row["reason"] or "")
 
 
-def _of_kind(page: Detectors, row: Row, titles: Titles) -> Line:
+def _kind_line(page: DetectorPage, row: Row, titles: KindTitles) -> GridLine:
     which = {"truth": "error", "kind": f"{row['field']}:{row['value']}"}
     detected = row["detected"]
-    found = cells.rate(
+    found = cells.rate_cell(
         row,
-        cells.Rate("recall", "low", "high", "n", missing=""),
+        cells.RateColumns("recall", "low", "high", "n", missing=""),
         href=page.items(row, **which),
     )
     return page.line(
         row,
         (
-            cells.words(_kind(row, titles)),
-            cells.count(row["n"], page.items(row, **which)),
-            detectors.number(row["missing"], page.items(row, **which, result="missing")),
+            cells.text_cell(_kind(row, titles)),
+            cells.count_cell(row["n"], page.items(row, **which)),
+            detectors.items_cell(row["missing"], page.items(row, **which, result="missing")),
             Cell(reason=row["reason"] or "")
             if detected is None
-            else detectors.number(detected, page.items(row, **which, result="detected")),
+            else detectors.items_cell(detected, page.items(row, **which, result="detected")),
             replace(found, n=None),
         ),
     )
 
 
 VIEWS = (
-    View(
+    ResultView(
         slug="figures",
         title="Detectors",
-        asks=(Ask("detector"), Ask("detector_ranges")),
-        show=figures,
-        studies={"001": places("table 4", "table 6", "table 8", by=("task", "response_model"))},
+        asks=(TableQuery("detector"), TableQuery("detector_ranges")),
+        show=show_figures,
+        studies={
+            "001": study_figures("table 4", "table 6", "table 8", by=("task", "response_model"))
+        },
         empty=detectors.EMPTY,
-        switches=(detectors.ROWS, CHART),
-        groups=offered.fields,
+        switches=(detectors.ROWS_SWITCH, CHART_SWITCH),
+        groups=offered.list_fields,
     ),
-    View(
+    ResultView(
         slug="kinds",
         title="Kinds of error",
-        asks=(Ask("error_kinds"),),
-        show=kinds,
+        asks=(TableQuery("error_kinds"),),
+        show=show_kinds,
         studies={},
         empty=detectors.EMPTY,
-        switches=(detectors.ROWS,),
-        groups=offered.fields,
+        switches=(detectors.ROWS_SWITCH,),
+        groups=offered.list_fields,
     ),
     *detector_changes.VIEWS,
 )

@@ -7,18 +7,18 @@ from typing import Any
 from judging.results import narrowing
 from judging.views.results import cells, detectors, grids, offered
 from judging.views.results.cells import Row
-from judging.views.results.detectors import Detectors
-from judging.views.results.grids import Cell, Column, Line
+from judging.views.results.detectors import DetectorPage
+from judging.views.results.grids import Cell, Column, GridLine
 from judging.views.results.kinds import (
-    Ask,
-    Asked,
-    Drawing,
-    Place,
+    ChartSpec,
+    PageQuery,
+    ResultView,
     Rows,
-    Shown,
+    StudyFigure,
     Switch,
-    View,
-    places,
+    TableQuery,
+    ViewContent,
+    study_figures,
 )
 
 BIASES = {
@@ -26,20 +26,20 @@ BIASES = {
     "order-1": "Order, type 1: A minus B",
     "order-2": "Order, type 2: A minus B",
 }
-SIDES = {"wording": ("type 1", "type 2"), "order-1": ("A", "B"), "order-2": ("A", "B")}
-OF_BIASES = {"recall": "Recall", "precision": "Precision"}
+SIDE_TITLES = {"wording": ("type 1", "type 2"), "order-1": ("A", "B"), "order-2": ("A", "B")}
+BIAS_FIGURES = {"recall": "Recall", "precision": "Precision"}
 FIGURES = {"f1": "F1", "precision": "Precision", "recall": "Recall", "accuracy": "Accuracy"}
 DRAWN = ("f1", "precision", "recall")
-BIAS = Switch("bias", "What differs", BIASES)
+BIAS_SWITCH = Switch("bias", "What differs", BIASES)
 _BY = ("task", "response_model")
 PROMPTS = (
-    *places("section 4.3", by=_BY),
-    *places("figure 10", by=_BY),
-    Place("figure 11", by=_BY, query={"bias": "order-1"}),
+    *study_figures("section 4.3", by=_BY),
+    *study_figures("figure 10", by=_BY),
+    StudyFigure("figure 11", by=_BY, query={"bias": "order-1"}),
 )
 CHANGES = (
-    Place("table 5", ("detect-self-consistency", "detect-1a"), _BY),
-    Place("table 7", ("detect-steps", "detect-1a"), _BY),
+    StudyFigure("table 5", ("detect-self-consistency", "detect-1a"), _BY),
+    StudyFigure("table 7", ("detect-steps", "detect-1a"), _BY),
 )
 EMPTY_BIAS = (
     "No evaluator was asked by two of the four prompts. Start runs of detect-1a, detect-1b,"
@@ -51,14 +51,14 @@ EMPTY_CHANGES = (
 )
 
 
-def biases(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_biases(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line an evaluator and group: recall and precision of either way to ask."""
-    page, bias = Detectors(asked), asked.said(BIAS.name)
+    page, bias = DetectorPage(asked), asked.said(BIAS_SWITCH.name)
     found: dict[tuple[Any, ...], dict[str, Row]] = {}
     for row in page.ordered(row for row in tables[0] if row["bias"] == bias):
         key = (row["endpoint"], *(row[one] for one in page.fields))
         found.setdefault(key, {})[row["figure"]] = row
-    lines = [_of_bias(page, rows) for rows in found.values()]
+    lines = [_bias_line(page, rows) for rows in found.values()]
     counts = (Column("Items", "n"), Column("No verdict", "missing"))
     columns = (*page.heads(), *counts, *_sides(bias))
     words = (
@@ -70,20 +70,22 @@ def biases(asked: Asked, tables: Sequence[Rows]) -> Shown:
     drawn = [row for rows in found.values() for row in rows.values() if row["endpoint"]]
     caption = f"{BIASES[bias]}: differences of recall and precision, in points."
     shifts = [
-        (label, OF_BIASES[row["figure"]], row, row["total"])
+        (label, BIAS_FIGURES[row["figure"]], row, row["total"])
         for row, label in zip(drawn, _labels(page, drawn), strict=True)
     ]
-    return Shown(grids.of_lines(BIASES[bias], columns, lines), _drawing(shifts, caption), words)
+    return ViewContent(
+        grids.build_grid(BIASES[bias], columns, lines), _drawing(shifts, caption), words
+    )
 
 
-def changes(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line a run and group: its figures minus those of its evaluator's prompt 1-A."""
-    page = Detectors(asked)
+    page = DetectorPage(asked)
     found: dict[tuple[Any, ...], dict[str, Row]] = {}
     for row in page.ordered(tables[0]):
         key = (row["run"], *(row[one] for one in page.fields))
         found.setdefault(key, {})[row["figure"]] = row
-    lines = [_of_change(page, rows) for rows in found.values()]
+    lines = [_change_line(page, rows) for rows in found.values()]
     columns = (
         *page.heads(),
         Column("Against run", "against", is_number=False),
@@ -103,63 +105,63 @@ def changes(asked: Asked, tables: Sequence[Rows]) -> Shown:
         for row, label in zip(drawn, page.labels(drawn), strict=True)
     ]
     title = "What steps, samples and prompts change"
-    return Shown(grids.of_lines(title, columns, lines), _drawing(shifts, caption), words)
+    return ViewContent(grids.build_grid(title, columns, lines), _drawing(shifts, caption), words)
 
 
-def _labels(page: Detectors, rows: Sequence[Row]) -> list[str]:
+def _labels(page: DetectorPage, rows: Sequence[Row]) -> list[str]:
     """Of an evaluator by several prompts; no run is named."""
     return page.labels([{**row, "run": None} for row in rows])
 
 
 def _sides(bias: str) -> list[Column]:
-    first, second = SIDES[bias]
+    first, second = SIDE_TITLES[bias]
     return [
         column
-        for name, title in OF_BIASES.items()
+        for name, title in BIAS_FIGURES.items()
         for column in (
             Column(f"{title}, {first}", f"{name}-first"),
             Column(f"{title}, {second}", f"{name}-second"),
-            Column(f"{title}: difference", f"{name}-by", cells.POINTS),
+            Column(f"{title}: difference", f"{name}-by", cells.POINTS_UNIT),
         )
     ]
 
 
-def _of_bias(page: Detectors, rows: dict[str, Row]) -> Line:
+def _bias_line(page: DetectorPage, rows: dict[str, Row]) -> GridLine:
     first = next(iter(rows.values()))
     is_mean = first["endpoint"] is None
-    name = cells.words(first["endpoint"] or "")
+    name = cells.text_cell(first["endpoint"] or "")
     if is_mean:
         n = first["cells"]
-        name = cells.words("Mean", note=f"over {n} pair{'s' * (n > 1)} of evaluator and group")
+        name = cells.text_cell("Mean", note=f"over {n} pair{'s' * (n > 1)} of evaluator and group")
     heads = (*page.line(first, ()).cells[:-1], name)
-    counts = (cells.count(first["total"]), detectors.number(first["missing"]))
-    figures = [cell for name in OF_BIASES for cell in _both(rows[name])]
-    return Line((*heads, *counts, *figures), "published" if is_mean else "")
+    counts = (cells.count_cell(first["total"]), detectors.items_cell(first["missing"]))
+    figures = [cell for name in BIAS_FIGURES for cell in _bias_cells(rows[name])]
+    return GridLine((*heads, *counts, *figures), "published" if is_mean else "")
 
 
-def _both(row: Row) -> tuple[Cell, Cell, Cell]:
-    difference = cells.points(row["difference"], reason=row["reason"])
+def _bias_cells(row: Row) -> tuple[Cell, Cell, Cell]:
+    difference = cells.points_cell(row["difference"], reason=row["reason"])
     if row["sd"] is not None:
         difference = Cell(difference.text, difference.place, note=f"± {100 * row['sd']:.1f}")
     elif row["reason"] and difference.is_there:
         difference = Cell(difference.text, difference.place, note=row["reason"])
-    return cells.of_share(row["first"]), cells.of_share(row["second"]), difference
+    return cells.percent_cell(row["first"]), cells.percent_cell(row["second"]), difference
 
 
-def _of_change(page: Detectors, rows: dict[str, Row]) -> Line:
+def _change_line(page: DetectorPage, rows: dict[str, Row]) -> GridLine:
     row = rows["f1"]
     left = f"{row['left_out']} in one alone" if row["left_out"] else ""
     base = page.runs[row["against"]]
-    both = page.items(row, **{narrowing.SHARED: str(base.number)})
-    counts = (cells.run(base), cells.count(row["n"], both, note=left))
-    return page.line(row, (*counts, *(_change(rows[name]) for name in FIGURES)))
+    both = page.items(row, **{narrowing.SHARED_WITH: str(base.number)})
+    counts = (cells.run_cell(base), cells.count_cell(row["n"], both, note=left))
+    return page.line(row, (*counts, *(_change_cell(rows[name]) for name in FIGURES)))
 
 
-def _change(row: Row) -> Cell:
-    cell = cells.points(row["difference"], row["low"], row["high"], row["reason"])
+def _change_cell(row: Row) -> Cell:
+    cell = cells.points_cell(row["difference"], row["low"], row["high"], row["reason"])
     if not cell.is_there:
         return cell
-    before, after = (cells.of_share(row[name]).text for name in ("before", "after"))
+    before, after = (cells.percent_cell(row[name]).text for name in ("before", "after"))
     star = "*" if row["starred"] else ""
     note = f"{before} to {after}" + (f"; {row['reason']}" if row["reason"] else "")
     return Cell(
@@ -167,12 +169,12 @@ def _change(row: Row) -> Cell:
     )
 
 
-def _drawing(shifts: Sequence[tuple[str, str, Row, int]], caption: str) -> Drawing | None:
+def _drawing(shifts: Sequence[tuple[str, str, Row, int]], caption: str) -> ChartSpec | None:
     # Altair takes a second to import; nothing else should wait for it.
     from charts import shifts as charted
 
     labels = [label for label, _, row, _ in shifts if row["difference"] is not None]
-    room = detectors.first(labels)
+    room = detectors.select_first(labels)
     found = [
         charted.Shift(label, figure, 100 * row["difference"], *_ends(row), n)
         for label, figure, row, n in shifts
@@ -180,8 +182,8 @@ def _drawing(shifts: Sequence[tuple[str, str, Row, int]], caption: str) -> Drawi
     ]
     if not found:
         return None
-    spec = charted.dots(found, title="Difference in points")
-    return Drawing(spec, f"{caption}{detectors.cut(labels)}")
+    spec = charted.draw_shifts(found, title="Difference in points")
+    return ChartSpec(spec, f"{caption}{detectors.caption_cut(labels)}")
 
 
 def _ends(row: Row) -> tuple[float | None, float | None]:
@@ -190,23 +192,23 @@ def _ends(row: Row) -> tuple[float | None, float | None]:
 
 
 VIEWS = (
-    View(
+    ResultView(
         slug="prompts",
         title="Wording and order",
-        asks=(Ask("bias"),),
-        show=biases,
+        asks=(TableQuery("bias"),),
+        show=show_biases,
         studies={"001": PROMPTS},
         empty=EMPTY_BIAS,
-        switches=(BIAS,),
-        groups=offered.fields,
+        switches=(BIAS_SWITCH,),
+        groups=offered.list_fields,
     ),
-    View(
+    ResultView(
         slug="changes",
         title="Steps and samples",
-        asks=(Ask("changes"),),
-        show=changes,
+        asks=(TableQuery("changes"),),
+        show=show_changes,
         studies={"001": CHANGES},
         empty=EMPTY_CHANGES,
-        groups=offered.fields,
+        groups=offered.list_fields,
     ),
 )

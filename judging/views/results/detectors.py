@@ -13,8 +13,8 @@ from judging.models import Run
 from judging.results.detecting import MEAN, PEOPLE, PROMPTS
 from judging.views.results import cells
 from judging.views.results.cells import Row
-from judging.views.results.grids import Cell, Column, Line
-from judging.views.results.kinds import RUN, Ask, Asked, Rows, Switch
+from judging.views.results.grids import Cell, Column, GridLine
+from judging.views.results.kinds import RUN_PARAMETER, PageQuery, Rows, Switch, TableQuery
 
 # Past so many lines nobody reads a chart; the table has them all.
 MOST_LINES = 40
@@ -29,19 +29,19 @@ BASELINES = {
     "always-error": ("Always error", "whatever the item is"),
     PEOPLE: ("People", "mean over people, on the items that they were given blind"),
 }
-ROWS = Switch("rows", "Lines", {"detectors": "Detectors", "runs": "Each run"})
+ROWS_SWITCH = Switch("rows", "Lines", {"detectors": "Detectors", "runs": "Each run"})
 
 
 @dataclass(frozen=True)
-class Detectors:
+class DetectorPage:
     """The detectors and groups of one page as it is asked for."""
 
-    asked: Asked
+    asked: PageQuery
 
     @cached_property
     def fields(self) -> list[str]:
         """What the rows are grouped by."""
-        return self.asked.fields(Ask(""))
+        return self.asked.fields(TableQuery(""))
 
     @cached_property
     def runs(self) -> dict[int, Run]:
@@ -50,7 +50,7 @@ class Detectors:
     def kept(self, rows: Rows, figure: str) -> Rows:
         """The rows of detectors, one each where the mean over its prompts has this figure, or those
         of each run; by group, detectors in their order, baselines last."""
-        if self.asked.said(ROWS.name) == "runs":
+        if self.asked.said(ROWS_SWITCH.name) == "runs":
             found = [row for row in rows if row["strategy"] != MEAN]
         else:
             means = {
@@ -77,9 +77,9 @@ class Detectors:
         named = (Column(self._title(one), one, is_number=False) for one in self.fields)
         return (*named, Column("Detector", "detector", is_number=False))
 
-    def line(self, row: Row, figures: Iterable[Cell], kind: str = "") -> Line:
-        groups = (cells.words(self._group(one, row)) for one in self.fields)
-        return Line((*groups, self._name(row), *figures), kind)
+    def line(self, row: Row, figures: Iterable[Cell], kind: str = "") -> GridLine:
+        groups = (cells.text_cell(self._group(one, row)) for one in self.fields)
+        return GridLine((*groups, self._name(row), *figures), kind)
 
     def labels(self, rows: Sequence[Row]) -> list[str]:
         """Each row on one axis of a chart, on lines of their own: its evaluator, its run, its group
@@ -113,9 +113,9 @@ class Detectors:
     def _prompts(self, row: Row) -> str:
         asked = (run for run in self.asked.runs if run.strategy.slug in PROMPTS)
         query = self.asked.query.copy()
-        query[ROWS.name] = "runs"
+        query[ROWS_SWITCH.name] = "runs"
         own = [str(run.number) for run in asked if run.endpoint.name == row["endpoint"]]
-        query.setlist(RUN, own)
+        query.setlist(RUN_PARAMETER, own)
         query.update({one: row[one] for one in self.fields if row[one]})
         return f"?{query.urlencode(safe=',')}"
 
@@ -131,10 +131,10 @@ class Detectors:
     def _name(self, row: Row) -> Cell:
         if row["strategy"] in BASELINES:
             title, note = BASELINES[row["strategy"]]
-            return cells.words(title, note=note)
+            return cells.text_cell(title, note=note)
         if row["run"] is None:
-            return cells.words(row["endpoint"] or "", note="mean of the four prompts")
-        return cells.run(self.runs[row["run"]])
+            return cells.text_cell(row["endpoint"] or "", note="mean of the four prompts")
+        return cells.run_cell(self.runs[row["run"]])
 
     def _title(self, field: str) -> str:
         return self.asked.groups.get(field, field.replace("_", " ").capitalize())
@@ -152,19 +152,19 @@ def _names(row: Row) -> tuple[str, str]:
     return row["endpoint"] or "Mean", run
 
 
-def number(value: float, href: str = "") -> Cell:
+def items_cell(value: float, href: str = "") -> Cell:
     """Items; of a mean over prompts with a digit behind the point."""
     if float(value).is_integer():
-        return cells.count(int(value), href)
+        return cells.count_cell(int(value), href)
     return Cell(f"{value:,.1f}", value, href)
 
 
-def first(labels: Sequence[str]) -> set[str]:
+def select_first(labels: Sequence[str]) -> set[str]:
     """The labels that a chart has room for."""
     return set(list(dict.fromkeys(labels))[:MOST_LINES])
 
 
-def cut(labels: Sequence[str]) -> str:
+def caption_cut(labels: Sequence[str]) -> str:
     """What a caption says where a chart has room for some of the lines alone."""
     n = len(set(labels))
     return (

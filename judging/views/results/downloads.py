@@ -10,7 +10,7 @@ from annotation import access
 from formats.writers import write_figures
 from judging.results import figures, reports, tables
 
-TYPES = {
+CONTENT_TYPES = {
     "csv": "text/csv; charset=utf-8",
     "tsv": "text/tab-separated-values; charset=utf-8",
     "json": "application/json",
@@ -23,18 +23,18 @@ SUFFIXES = {"latex": "tex", "markdown": "md"}
 
 @require_GET
 @login_required
-def table(request: HttpRequest, slug: str, table: str, form: str) -> HttpResponse:
+def download_table(request: HttpRequest, slug: str, table: str, form: str) -> HttpResponse:
     """A table of figures as the command prints it: fractions of 1, unrounded."""
     member = access.member_for(request, slug, right="results")
-    if table not in tables.RESULTS or form not in TYPES:
+    if table not in tables.RESULT_TABLES or form not in CONTENT_TYPES:
         raise Http404
     try:
-        made = figures.make(member.project, table, request.GET)
+        made = figures.compute_table(member.project, table, request.GET)
     except (figures.UnknownRun, reports.UnknownField) as error:
         raise Http404(str(error)) from error
     stream = io.StringIO(newline="")
     write_figures(form, table, made.rows, made.columns, stream)
-    response = HttpResponse(stream.getvalue(), content_type=TYPES[form])
+    response = HttpResponse(stream.getvalue(), content_type=CONTENT_TYPES[form])
     response["Content-Disposition"] = (
         f'attachment; filename="{slug}-{table}.{SUFFIXES.get(form, form)}"'
     )

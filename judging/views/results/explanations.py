@@ -6,79 +6,93 @@ from collections.abc import Sequence
 from judging.models import Run
 from judging.results import audits
 from judging.views.results import cells, dots, flat, grids, stacks
-from judging.views.results.cells import Rate, Row
-from judging.views.results.grids import Cell, Column, Line
-from judging.views.results.kinds import Ask, Asked, Drawing, Place, Rows, Shown, View, places
+from judging.views.results.cells import RateColumns, Row
+from judging.views.results.grids import Cell, Column, GridLine
+from judging.views.results.kinds import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    StudyFigure,
+    TableQuery,
+    ViewContent,
+    study_figures,
+)
 
 UNCHECKED = (
     "The explanations of none of the chosen runs were checked. Open a run whose strategy asks for"
     " explanations and press “Check explanations”."
 )
-KINDS = {
+KIND_TITLES = {
     "detected": "Detected by the score",
     "found": "By the explanation alone",
     "unnoticed": "Not at all",
 }
-QUALITIES = {
+QUALITY_TITLES = {
     "correct": "Correct",
     "insufficient": "Insufficient",
     "wrong": "Wrong",
     "none": "None",
 }
-_AFTER = Rate("rate_after", bad="high")
-_FOUND = Rate("found_rate", "found_low", "found_high", "equal", missing="")
-_CREDIT = Rate(
+_AFTER = RateColumns("rate_after", bad="high")
+_FOUND = RateColumns("found_rate", "found_low", "found_high", "equal", missing="")
+_CREDIT = RateColumns(
     "false_credit", "false_credit_low", "false_credit_high", "gold_checked", missing="", bad="high"
 )
 
 _BY = ("ability", "category")
 TABLES = (
-    Place("figure 2", ("vanilla", "axis", "rubric", "axis-rubric")),
-    Place("table 21", ("vanilla",), _BY),
-    Place("table 22", ("axis",), _BY),
-    Place("table 23", ("rubric",), _BY),
-    Place("table 24", ("axis-rubric",), _BY),
+    StudyFigure("figure 2", ("vanilla", "axis", "rubric", "axis-rubric")),
+    StudyFigure("table 21", ("vanilla",), _BY),
+    StudyFigure("table 22", ("axis",), _BY),
+    StudyFigure("table 23", ("rubric",), _BY),
+    StudyFigure("table 24", ("axis-rubric",), _BY),
 )
 
 
-def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """What the score notices, what the explanation does, and what nothing does."""
     rows = tables[0]
     figures = (
-        *stacks.COUNTED,
-        (Column(KINDS["detected"], "detected"), _result("detected")),
-        (Column("Equal scores", "equal"), stacks.share("equal")),
-        (Column(KINDS["found"], "found"), _found),
-        (Column(KINDS["unnoticed"], "unnoticed"), _unnoticed),
-        (Column("Found of the equal", "found_rate"), _rate(_FOUND, "equal")),
-        (Column("Undetected rate after credit", "rate_after"), _rate(_AFTER)),
+        *stacks.COUNT_COLUMNS,
+        (Column(KIND_TITLES["detected"], "detected"), _result_cell("detected")),
+        (Column("Equal scores", "equal"), stacks.make_share_cell("equal")),
+        (Column(KIND_TITLES["found"], "found"), _found_cell),
+        (Column(KIND_TITLES["unnoticed"], "unnoticed"), _unnoticed_cell),
+        (Column("Found of the equal", "found_rate"), _make_rate_cell(_FOUND, "equal")),
+        (Column("Undetected rate after credit", "rate_after"), _make_rate_cell(_AFTER)),
     )
-    grid = flat.table(asked, "What explanations add", rows, figures)
+    grid = flat.build_table(asked, "What explanations add", rows, figures)
     words = (
         "Where both answers were scored equal, a check reads the explanation of the perturbed one"
         " for an error that it reports all the same. Checks that cannot be read count as not found."
     )
     whole = [row for row in rows if row["unnoticed"] is not None]
     caption = "Detected by the score, by the explanation alone, and not at all"
-    return Shown(grid, stacks.drawing(asked, whole, KINDS, "Share of items", caption), words)
+    return ViewContent(
+        grid, stacks.draw_groups(asked, whole, KIND_TITLES, "Share of items", caption), words
+    )
 
 
-def credit(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_false_credit(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """How often an error is read out of the explanation of an answer without one."""
     rows = [row for row in tables[0] if row["gold_check"] is not None]
     figures = (
-        (Column("Found in perturbed answers", "found_rate"), _rate(_FOUND, "equal")),
-        (Column("False credit: found in gold answers", "false_credit"), _rate(_CREDIT, "equal")),
+        (Column("Found in perturbed answers", "found_rate"), _make_rate_cell(_FOUND, "equal")),
+        (
+            Column("False credit: found in gold answers", "false_credit"),
+            _make_rate_cell(_CREDIT, "equal"),
+        ),
     )
-    grid = flat.table(asked, "False credit", rows, figures)
+    grid = flat.build_table(asked, "False credit", rows, figures)
     words = (
         "The same check on the explanations of gold answers, which have no error to report. What it"
         " finds there is false credit: the nearer both rates, the less an explanation says."
     )
-    return Shown(grid, _drawing(asked, rows), words)
+    return ViewContent(grid, _drawing(asked, rows), words)
 
 
-def audited(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_audits(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """What people found the explanations worth, where the verdict was right and where not."""
     rows = [{**row, "parsed": row["total"] - row["missing"]} for row in tables[0]]
     runs = {run.number: run for run in asked.runs}
@@ -87,10 +101,10 @@ def audited(asked: Asked, tables: Sequence[Rows]) -> Shown:
         Column("The verdict was", "verdict", is_number=False),
         Column("Items", "total"),
         Column("Not judged yet", "missing"),
-        *(Column(title, name) for name, title in QUALITIES.items()),
+        *(Column(title, name) for name, title in QUALITY_TITLES.items()),
     )
-    lines = [_audit(runs[row["run"]], row) for row in rows]
-    grid = grids.of_lines("What explanations are worth", columns, lines)
+    lines = [_audit_line(runs[row["run"]], row) for row in rows]
+    grid = grids.build_grid("What explanations are worth", columns, lines)
     words = (
         "People judged a sample of explanations in audits: correct if all that matters was checked"
         " and holds, insufficient if something is left out, wrong if a step is false, none if there"
@@ -102,51 +116,58 @@ def audited(asked: Asked, tables: Sequence[Rows]) -> Shown:
         " people judged; the numbers are items."
     )
     named = [
-        (f"Verdict {row['verdict']}: {cells.name(runs[row['run']], ': ')}", row) for row in rows
+        (f"Verdict {row['verdict']}: {cells.run_name(runs[row['run']], ': ')}", row) for row in rows
     ]
-    return Shown(grid, stacks.bars(named, QUALITIES, "Share of explanations", caption), words)
-
-
-def _audit(run: Run, row: Row) -> Line:
-    def at(*quality: str) -> str:
-        return cells.outcomes(run, audited="-".join((row["verdict"], *quality)))
-
-    counted = (cells.count(row["total"], at()), cells.count(row["missing"], at(audits.OPEN)))
-    shares = (cells.share(row[name], row["parsed"], at(name)) for name in QUALITIES)
-    return Line((cells.run(run), cells.words(row["verdict"]), *counted, *shares))
-
-
-def _result(name: str) -> stacks.Draw:
-    return lambda run, row: cells.share(
-        row[name], row["parsed"], cells.items(run, row, result=name)
+    return ViewContent(
+        grid, stacks.draw_bars(named, QUALITY_TITLES, "Share of explanations", caption), words
     )
 
 
-def _found(run: Run, row: Row) -> Cell:
+def _audit_line(run: Run, row: Row) -> GridLine:
+    def at(*quality: str) -> str:
+        return cells.outcomes_url(run, audited="-".join((row["verdict"], *quality)))
+
+    counted = (
+        cells.count_cell(row["total"], at()),
+        cells.count_cell(row["missing"], at(audits.UNJUDGED)),
+    )
+    shares = (cells.share_cell(row[name], row["parsed"], at(name)) for name in QUALITY_TITLES)
+    return GridLine((cells.run_cell(run), cells.text_cell(row["verdict"]), *counted, *shares))
+
+
+def _result_cell(name: str) -> stacks.CellFunction:
+    return lambda run, row: cells.share_cell(
+        row[name], row["parsed"], cells.items_url(run, row, result=name)
+    )
+
+
+def _found_cell(run: Run, row: Row) -> Cell:
     """Leads to the items in the check that found them."""
-    href = cells.items(run, row, row["check"], result="detected")
-    return cells.share(row["found"], row["parsed"], href)
+    href = cells.items_url(run, row, row["check"], result="detected")
+    return cells.share_cell(row["found"], row["parsed"], href)
 
 
-def _unnoticed(run: Run, row: Row) -> Cell:
+def _unnoticed_cell(run: Run, row: Row) -> Cell:
     if row["unnoticed"] is None:
         return Cell(reason=row["reason"] or "")
-    return cells.share(row["unnoticed"], row["parsed"], cells.items(run, row, result="undetected"))
+    return cells.share_cell(
+        row["unnoticed"], row["parsed"], cells.items_url(run, row, result="undetected")
+    )
 
 
-def _rate(such: Rate, detail: str = "") -> stacks.Draw:
+def _make_rate_cell(such: RateColumns, detail: str = "") -> stacks.CellFunction:
     which = {"result": "parsed", **({"detail": detail} if detail else {})}
 
     def cell(run: Run, row: Row) -> Cell:
-        return cells.rate(row, such, href=cells.items(run, row, **which))
+        return cells.rate_cell(row, such, href=cells.items_url(run, row, **which))
 
     return cell
 
 
-def _drawing(asked: Asked, rows: Rows) -> Drawing | None:
+def _drawing(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     series = {"perturbed answers": _FOUND, "gold answers": _CREDIT}
     found = [
-        (title, flat.label(asked, row), cells.estimate(row, such))
+        (title, flat.chart_label(asked, row), cells.read_estimate(row, such))
         for row in rows
         for title, such in series.items()
     ]
@@ -154,37 +175,37 @@ def _drawing(asked: Asked, rows: Rows) -> Drawing | None:
         "Explanations in which an error is found, of perturbed and of gold answers, with 95 %"
         " intervals."
     )
-    return dots.drawing(found, title="An error is found", caption=caption, series="Of")
+    return dots.draw_dots(found, title="An error is found", caption=caption, series="Of")
 
 
 VIEWS = (
-    View(
+    ResultView(
         slug="credit-of-words",
         title="By score and by explanation",
-        asks=(Ask("explanations"),),
+        asks=(TableQuery("explanations"),),
         show=show,
         studies={"000": TABLES},
         empty=UNCHECKED,
-        switches=(flat.grouped(),),
+        switches=(flat.group_switch(),),
     ),
-    View(
+    ResultView(
         slug="false-credit",
         title="False credit",
-        asks=(Ask("explanations"),),
-        show=credit,
+        asks=(TableQuery("explanations"),),
+        show=show_false_credit,
         studies={},
         empty=(
             "The explanations of gold answers were not checked for any of the chosen runs. Start a"
             " run of explanation-check-gold over one of them."
         ),
-        switches=(flat.grouped(),),
+        switches=(flat.group_switch(),),
     ),
-    View(
+    ResultView(
         slug="audits",
         title="As people judge them",
-        asks=(Ask("audits", ""),),
-        show=audited,
-        studies={"001": places("figure 6")},
+        asks=(TableQuery("audits", ""),),
+        show=show_audits,
+        studies={"001": study_figures("figure 6")},
         empty=(
             "People judged no explanations of the chosen runs yet. Make an audit with"
             " “manage.py make_audit” and let people label its items."

@@ -7,42 +7,52 @@ from annotation.querysets import SI_ITEM
 from judging.models import Run
 from judging.views.results import cells, grids
 from judging.views.results.cells import Row
-from judging.views.results.grids import Cell, Column, Grid, Line
-from judging.views.results.kinds import BY, Asked, Rows, Switch
+from judging.views.results.grids import Cell, Column, Grid, GridLine
+from judging.views.results.kinds import BY_PARAMETER, PageQuery, Rows, Switch
 
 # What outcomes can be grouped by; the first is meant where the address names none.
-ABILITIES, CATEGORIES, SOURCES, RUNS = "ability", "ability,category", "ability,source_ability", ""
+BY_ABILITY, BY_CATEGORY, BY_SOURCE, BY_RUN = (
+    "ability",
+    "ability,category",
+    "ability,source_ability",
+    "",
+)
 TITLES = {
-    ABILITIES: "Abilities",
-    CATEGORIES: "Categories",
-    SOURCES: "What they were made from",
-    RUNS: "Runs alone",
+    BY_ABILITY: "Abilities",
+    BY_CATEGORY: "Categories",
+    BY_SOURCE: "What they were made from",
+    BY_RUN: "Runs alone",
 }
 # One column of figures, and its cell for a run and a row.
-Figure = tuple[Column, Callable[[Run, Row], Cell]]
+FigureColumn = tuple[Column, Callable[[Run, Row], Cell]]
 
 
-def grouped(first: str = ABILITIES) -> Switch:
+def group_switch(first: str = BY_ABILITY) -> Switch:
     """The switch between fields to group by."""
-    return Switch(BY, "Grouped by", {first: TITLES[first], **TITLES})
+    return Switch(BY_PARAMETER, "Grouped by", {first: TITLES[first], **TITLES})
 
 
-def table(asked: Asked, title: str, rows: Rows, figures: Sequence[Figure]) -> Grid:
+def build_table(asked: PageQuery, title: str, rows: Rows, figures: Sequence[FigureColumn]) -> Grid:
     """A line a row: its group and its run, then the figures. The narrowest group comes first."""
     runs = {run.number: run for run in asked.runs}
     fields = _fields(rows)
-    columns = (*_before(fields, runs), *(column for column, _ in figures))
+    columns = (*_leading_columns(fields, runs), *(column for column, _ in figures))
     lines = [
-        Line((*_heads(row, fields, runs), *(cell(runs[row["run"]], row) for _, cell in figures)))
+        GridLine(
+            (
+                *_leading_cells(row, fields, runs),
+                *(cell(runs[row["run"]], row) for _, cell in figures),
+            )
+        )
         for row in rows
     ]
-    return grids.of_lines(title, columns, lines)
+    return grids.build_grid(title, columns, lines)
 
 
-def label(asked: Asked, row: Row) -> str:
+def chart_label(asked: PageQuery, row: Row) -> str:
     """A group and its run on one axis of a chart, on lines of their own, with one for the endpoint.
     A single run is not named."""
-    names = {run.number: cells.name(run, ": ") for run in asked.runs}
+    names = {run.number: cells.run_name(run, ": ") for run in asked.runs}
     parts = [*(_title(field, row) for field in _fields([row]))][:1]
     if len(asked.runs) > 1 or not parts:
         parts.append(names[row["run"]])
@@ -55,15 +65,15 @@ def _fields(rows: Iterable[Row]) -> list[str]:
     return [name for name in ("category", "source_ability", "ability") if name in first]
 
 
-def _before(fields: Sequence[str], runs: dict[int, Run]) -> list[Column]:
+def _leading_columns(fields: Sequence[str], runs: dict[int, Run]) -> list[Column]:
     named = [Column(_name(field), field, is_number=False) for field in fields]
     shown = [Column("Run", "run", is_number=False)] if len(runs) > 1 or not fields else []
     return [*named, *shown]
 
 
-def _heads(row: Row, fields: Sequence[str], runs: dict[int, Run]) -> list[Cell]:
-    named = [cells.words(_title(field, row)) for field in fields]
-    shown = [cells.run(runs[row["run"]])] if len(runs) > 1 or not fields else []
+def _leading_cells(row: Row, fields: Sequence[str], runs: dict[int, Run]) -> list[Cell]:
+    named = [cells.text_cell(_title(field, row)) for field in fields]
+    shown = [cells.run_cell(runs[row["run"]])] if len(runs) > 1 or not fields else []
     return [*named, *shown]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.templatetags.figures import DASH
 
-Place = float | str
+SortKey = float | str
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Cell:
     """
 
     text: str = DASH
-    place: Place | None = None
+    place: SortKey | None = None
     href: str = ""
     n: int | None = None
     missing: int = 0
@@ -48,7 +48,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Line:
+class GridLine:
     """A row: its first cell is its head. `kind`: "group" for the whole of a block, which stays on
     top of it, "published" for figures that are not ours, or ""."""
 
@@ -57,10 +57,10 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Block:
+class LineBlock:
     """Lines that are sorted among themselves; `kind` as in "invariant"."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[GridLine, ...]
     kind: str = ""
 
 
@@ -70,7 +70,7 @@ class Grid:
 
     title: str
     columns: tuple[Column, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[LineBlock, ...]
 
     @property
     def is_empty(self) -> bool:
@@ -93,18 +93,18 @@ class Grid:
         return replace(self, blocks=blocks)
 
 
-def of_lines(title: str, columns: Sequence[Column], lines: Sequence[Line]) -> Grid:
+def build_grid(title: str, columns: Sequence[Column], lines: Sequence[GridLine]) -> Grid:
     """A table of one block."""
-    return Grid(title, tuple(columns), (Block(tuple(lines)),))
+    return Grid(title, tuple(columns), (LineBlock(tuple(lines)),))
 
 
-def _sorted(block: Block, at: int, *, downwards: bool) -> Block:
+def _sorted(block: LineBlock, at: int, *, downwards: bool) -> LineBlock:
     heads = [line for line in block.lines if line.kind == "group"]
     rest = [line for line in block.lines if line.kind != "group"]
     there = [line for line in rest if line.cells[at].place is not None]
     none = [line for line in rest if line.cells[at].place is None]
 
-    def place(line: Line) -> Any:
+    def place(line: GridLine) -> Any:
         return line.cells[at].place
 
     return replace(block, lines=(*heads, *sorted(there, key=place, reverse=downwards), *none))

@@ -14,12 +14,19 @@ from judging.views.results.grids import Grid
 
 Rows = list[dict[str, Any]]
 
-BY, INTERVALS, RUN, SORT, VIEW = "by", "intervals", "run", "sort", "view"
+BY_PARAMETER, INTERVALS_PARAMETER, RUN_PARAMETER, SORT_PARAMETER, VIEW_PARAMETER = (
+    "by",
+    "intervals",
+    "run",
+    "sort",
+    "view",
+)
 
 
 @dataclass(frozen=True)
-class Ask:
-    """A table of `tables.RESULTS` and its fields; None: those of the address, else of the view."""
+class TableQuery:
+    """A table of `tables.RESULT_TABLES` and its fields; None: those of the address, else of the
+    view."""
 
     table: str
     by: str | None = None
@@ -44,7 +51,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Choices:
+class ChoiceGroup:
     """What else can be shown beside the figures, as boxes to tick; `name` stands in the address."""
 
     name: str
@@ -53,7 +60,7 @@ class Choices:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class ChartSpec:
     """A chart as a Vega-Lite specification, and what it shows."""
 
     spec: dict[str, Any]
@@ -61,19 +68,19 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ViewContent:
     """A view with its figures; `words` say how they are to be read. `headline` is what they come
     to, `under` what must be known with it: both stand before all else."""
 
     grid: Grid
-    drawing: Drawing | None = None
+    drawing: ChartSpec | None = None
     words: str = ""
     headline: str = ""
     under: str = ""
 
 
 @dataclass(frozen=True)
-class Place:
+class StudyFigure:
     """A table or figure of a study, by its name there: the strategies that it is of, none for any,
     and how a view makes it. It is grouped `by` these fields, if the items have them all."""
 
@@ -83,13 +90,13 @@ class Place:
     query: Mapping[str, str] = field(default_factory=dict)
 
 
-def places(*names: str, by: tuple[str, ...] = ()) -> tuple[Place, ...]:
+def study_figures(*names: str, by: tuple[str, ...] = ()) -> tuple[StudyFigure, ...]:
     """Those that are of any strategy."""
-    return tuple(Place(name, by=by) for name in names)
+    return tuple(StudyFigure(name, by=by) for name in names)
 
 
 @dataclass(frozen=True)
-class View:
+class ResultView:
     """One way to answer the question of a page: tables of figures, and how they are shown.
 
     `show` gets the rows of each of `asks`, narrowed down as the address says. `studies` names the
@@ -102,28 +109,28 @@ class View:
 
     slug: str
     title: str
-    asks: tuple[Ask, ...]
-    show: Callable[["Asked", Sequence[Rows]], Shown]
-    studies: Mapping[str, Sequence[Place]]
+    asks: tuple[TableQuery, ...]
+    show: Callable[["PageQuery", Sequence[Rows]], ViewContent]
+    studies: Mapping[str, Sequence[StudyFigure]]
     empty: str
     switches: tuple[Switch, ...] = ()
     of_runs: bool = True
-    choices: Callable[["Asked"], Sequence[Choices]] | None = None
+    choices: Callable[["PageQuery"], Sequence[ChoiceGroup]] | None = None
     groups: Callable[[Project], Mapping[str, str]] | None = None
     grouped: bool = False
     columns: tuple[str, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
-    named: Callable[["Asked", str, str], str] | None = None
+    named: Callable[["PageQuery", str, str], str] | None = None
 
 
 @dataclass(frozen=True)
-class Page:
+class ResultPage:
     """One question about evaluators; `picture` names a drawing of `judging/results/_picture`."""
 
     title: str
     question: str
     picture: str
-    views: tuple[View, ...]
+    views: tuple[ResultView, ...]
 
     @cached_property
     def taken(self) -> frozenset[str]:
@@ -131,13 +138,23 @@ class Page:
         thing by a name, and so does an address."""
         views = [view for view in self.views if view.groups]
         asks = [ask for view in views for ask in view.asks]
-        columns = (name for ask in asks for name in tables.columns(ask.table, ()))
+        columns = (name for ask in asks for name in tables.list_columns(ask.table, ()))
         switches = (one.name for view in views for one in view.switches)
-        return frozenset((BY, INTERVALS, RUN, SORT, VIEW, *columns, *switches))
+        return frozenset(
+            (
+                BY_PARAMETER,
+                INTERVALS_PARAMETER,
+                RUN_PARAMETER,
+                SORT_PARAMETER,
+                VIEW_PARAMETER,
+                *columns,
+                *switches,
+            )
+        )
 
 
 @dataclass(frozen=True)
-class Asked:
+class PageQuery:
     """What an address asks for: a view of a page, of these runs, with the rest in `query`.
 
     `every` run of the project that judges is there to choose from, but for archived ones that are
@@ -146,8 +163,8 @@ class Asked:
 
     member: Membership
     slug: str
-    page: Page
-    view: View
+    page: ResultPage
+    view: ResultView
     runs: Sequence[Run]
     query: QueryDict
     every: Sequence[Run]
@@ -164,14 +181,14 @@ class Asked:
     @property
     def intervals(self) -> bool:
         """Whether the table shows them; charts always do."""
-        return INTERVALS in self.query
+        return INTERVALS_PARAMETER in self.query
 
     def said(self, name: str) -> str:
         """What a switch of the view stands at; `by` may name fields that are no option of it."""
         options = next(one.options for one in self.view.switches if one.name == name)
         said = self.query.get(name)
         first = next(iter(options))
-        return said if said is not None and (said in options or name == BY) else first
+        return said if said is not None and (said in options or name == BY_PARAMETER) else first
 
     @cached_property
     def groups(self) -> Mapping[str, str]:
@@ -186,25 +203,25 @@ class Asked:
     def _can_name(self, field: str) -> bool:
         """Whether a name is free, and one that a list with commas gives back."""
         # SQLite finds no name with a quotation mark in what it keeps as JSON.
-        is_found = figures.fields(field) == [field] and '"' not in field
+        is_found = figures.parse_fields(field) == [field] and '"' not in field
         return is_found and field not in self.page.taken
 
     @cached_property
     def _named(self) -> Mapping[str, str]:
         return self.view.groups(self.project) if self.view.groups else {}
 
-    def fields(self, ask: Ask) -> list[str]:
+    def fields(self, ask: TableQuery) -> list[str]:
         """What a table is grouped by."""
         if ask.by is not None:
-            return figures.fields(ask.by)
+            return figures.parse_fields(ask.by)
         if self.view.groups:
             first = next(iter(self.groups), "") if self.view.grouped else ""
-            return figures.fields(self.query.get(BY, first))
-        if any(one.name == BY for one in self.view.switches):
-            return figures.fields(self.said(BY))
-        return figures.fields(self.query.get(BY, figures.BY))
+            return figures.parse_fields(self.query.get(BY_PARAMETER, first))
+        if any(one.name == BY_PARAMETER for one in self.view.switches):
+            return figures.parse_fields(self.said(BY_PARAMETER))
+        return figures.parse_fields(self.query.get(BY_PARAMETER, figures.DEFAULT_BY))
 
-    def narrowing(self, ask: Ask) -> list[str]:
+    def narrowing(self, ask: TableQuery) -> list[str]:
         """The columns of a table whose values the address may ask for."""
         return [*self.fields(ask), *self.view.columns]
 
@@ -214,7 +231,11 @@ class Asked:
         switches = [one.name for one in self.view.switches]
         boxes = [one.name for one in self.view.choices(self)] if self.view.choices else []
         columns = [name for ask in self.view.asks for name in self.narrowing(ask)]
-        return list(dict.fromkeys([*switches, BY, INTERVALS, SORT, *boxes, *columns]))
+        return list(
+            dict.fromkeys(
+                [*switches, BY_PARAMETER, INTERVALS_PARAMETER, SORT_PARAMETER, *boxes, *columns]
+            )
+        )
 
     @property
     def here(self) -> str:
@@ -223,8 +244,8 @@ class Asked:
     @property
     def runs_query(self) -> str:
         """What leads to other pages for the same runs; nothing if the address names none."""
-        named = "&".join(f"{RUN}={run.number}" for run in self.runs)
-        return f"?{named}" if RUN in self.query else ""
+        named = "&".join(f"{RUN_PARAMETER}={run.number}" for run in self.runs)
+        return f"?{named}" if RUN_PARAMETER in self.query else ""
 
     def link(self, **changes: str | None) -> str:
         """The address with these changes; None takes a name out of it."""
@@ -238,5 +259,5 @@ class Asked:
     def link_of(self, runs: Iterable[Run]) -> str:
         """The address with these runs instead."""
         query = self.query.copy()
-        query.setlist(RUN, [str(run.number) for run in runs])
+        query.setlist(RUN_PARAMETER, [str(run.number) for run in runs])
         return f"?{query.urlencode(safe=',')}"

@@ -11,21 +11,21 @@ from judging.models import Run
 from judging.results import reports
 from judging.views.results import cells, dots, measures
 from judging.views.results.cells import Row
-from judging.views.results.grids import Block, Cell, Column, Grid, Line
-from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown
-from judging.views.results.measures import Measure
+from judging.views.results.grids import Cell, Column, Grid, GridLine, LineBlock
+from judging.views.results.kinds import ChartSpec, PageQuery, Rows, TableQuery, ViewContent
+from judging.views.results.measures import RateMeasure
 
 # An ability's own line, its categories, and where score-invariant items are from.
-ASKS = (
-    Ask("undetected", "ability"),
-    Ask("undetected", "ability,category"),
-    Ask("undetected", "ability,source_ability"),
+TABLE_QUERIES = (
+    TableQuery("undetected", "ability"),
+    TableQuery("undetected", "ability,category"),
+    TableQuery("undetected", "ability,source_ability"),
 )
 NAMES = ("ability", "category", "source_ability")
 REPEATS = "Repeats of other items, in no ability"
 
 
-class Key(NamedTuple):
+class MatrixKey(NamedTuple):
     """What a line is over: "" where it is over all of them.
 
     `invariant`: score-invariant items, which have no ability of their own where they repeat others.
@@ -47,16 +47,16 @@ class Key(NamedTuple):
     @property
     def place(self) -> tuple[list[int], bool]:
         """In the order of the taxonomy."""
-        return reports.place(self.group), self.invariant
+        return reports.taxonomy_order(self.group), self.invariant
 
 
-ByKey = dict[Key, dict[int, Row]]
+RowsByKey = dict[MatrixKey, dict[int, Row]]
 
 
-def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line a group, a column a run; groups no run has are left out."""
-    measure, runs = measures.of(asked), measures.judging(asked)
-    heads, parts, made_from = (_by_key(rows) for rows in tables)
+    measure, runs = measures.get_measure(asked), measures.select_judging_runs(asked)
+    heads, parts, made_from = (_group_by_key(rows) for rows in tables)
     known = sorted({*heads, *parts}, key=lambda key: key.place)
     blocks = [
         _block(ability, heads, made_from if ability == SI_ITEM else parts, runs, measure)
@@ -65,18 +65,18 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
     title = f"{measure.title}s by ability and category"
     columns = (Column("Ability and category", is_number=False), *map(_column, runs))
     grid = Grid(title, columns, tuple(blocks))
-    return Shown(grid, _drawing(runs, parts, measure), measure.words)
+    return ViewContent(grid, _drawing(runs, parts, measure), measure.words)
 
 
 def _column(run: Run) -> Column:
-    cell = cells.run(run)
+    cell = cells.run_cell(run)
     page = reverse("run", args=[run.project.slug, run.number])
     return Column(cell.text, f"run-{run.number}", note=cell.note, href=page)
 
 
 def _block(
-    ability: str, heads: ByKey, parts: ByKey, runs: Sequence[Run], measure: Measure
-) -> Block:
+    ability: str, heads: RowsByKey, parts: RowsByKey, runs: Sequence[Run], measure: RateMeasure
+) -> LineBlock:
     """An ability and what is below it: of score-invariant items what they were made from."""
     invariant = ability == SI_ITEM
     lines = [
@@ -84,39 +84,41 @@ def _block(
         for key in sorted(parts, key=lambda key: key.place)
         if key.ability == ability and key.is_part
     ]
-    head = Line((Cell(REPEATS, is_number=False), *(Cell("") for _ in runs)), "group")
+    head = GridLine((Cell(REPEATS, is_number=False), *(Cell("") for _ in runs)), "group")
     if ability:
-        key = Key(ability, "", "", invariant)
+        key = MatrixKey(ability, "", "", invariant)
         head = _line(key, heads.get(key, {}), runs, measure, kind="group")
-    return Block((head, *lines), "invariant" if invariant else "")
+    return LineBlock((head, *lines), "invariant" if invariant else "")
 
 
-def _by_key(rows: Iterable[Row]) -> ByKey:
-    found: ByKey = {}
+def _group_by_key(rows: Iterable[Row]) -> RowsByKey:
+    found: RowsByKey = {}
     for row in rows:
         ability, category, source = (row.get(name, "") for name in NAMES)
-        key = Key(ability, category, source, row["score_invariant"])
+        key = MatrixKey(ability, category, source, row["score_invariant"])
         found.setdefault(key, {})[row["run"]] = row
     return found
 
 
 def _line(
-    key: Key, rows: dict[int, Row], runs: Sequence[Run], measure: Measure, kind: str = ""
-) -> Line:
+    key: MatrixKey, rows: dict[int, Row], runs: Sequence[Run], measure: RateMeasure, kind: str = ""
+) -> GridLine:
     title = Cell(_title(key), note=_note(key, measure), is_number=False)
-    return Line((title, *(_cell(key, run, rows.get(run.number), measure) for run in runs)), kind)
-
-
-def _cell(key: Key, run: Run, row: Row | None, measure: Measure) -> Cell:
-    return cells.rate(
-        row,
-        measure.rate(invariant=key.invariant),
-        href=cells.items(run, key.group, result="parsed"),
-        missing_href=cells.items(run, key.group, result="missing"),
+    return GridLine(
+        (title, *(_cell(key, run, rows.get(run.number), measure) for run in runs)), kind
     )
 
 
-def _note(key: Key, measure: Measure) -> str:
+def _cell(key: MatrixKey, run: Run, row: Row | None, measure: RateMeasure) -> Cell:
+    return cells.rate_cell(
+        row,
+        measure.rate(invariant=key.invariant),
+        href=cells.items_url(run, key.group, result="parsed"),
+        missing_href=cells.items_url(run, key.group, result="missing"),
+    )
+
+
+def _note(key: MatrixKey, measure: RateMeasure) -> str:
     """Where a line is read the other way than the rest."""
     if key.ability == SI_ITEM and not key.invariant:
         return "found to have an error: no false alarms"
@@ -127,20 +129,20 @@ def _note(key: Key, measure: Measure) -> str:
     return f"read the other way: {said}" if key.ability else f"score-invariant: {said}"
 
 
-def _title(key: Key) -> str:
+def _title(key: MatrixKey) -> str:
     if key.source_ability:
         return f"made from {Grouping('ability', '').title_of(key.source_ability)}"
     name = "category" if key.category else "ability"
     return Grouping(name, "").title_of(getattr(key, name))
 
 
-def _drawing(runs: Sequence[Run], parts: ByKey, measure: Measure) -> Drawing | None:
+def _drawing(runs: Sequence[Run], parts: RowsByKey, measure: RateMeasure) -> ChartSpec | None:
     such = measure.rate(invariant=False)
     found = [
-        (cells.name(run), _title(key), cells.estimate(parts[key][run.number], such))
+        (cells.run_name(run), _title(key), cells.read_estimate(parts[key][run.number], such))
         for run in runs
         for key in sorted(parts, key=lambda key: key.place)
         if key.category and not key.invariant and run.number in parts[key]
     ]
     caption = f"{measure.title} by category, with 95 % intervals. The table has the same figures."
-    return dots.drawing(found, title=measure.title, caption=caption)
+    return dots.draw_dots(found, title=measure.title, caption=caption)

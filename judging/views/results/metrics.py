@@ -15,13 +15,21 @@ from judging.results.aligning_scores import KEPT, LEFT_OUT
 from judging.strategies import TOTAL
 from judging.views.results import cells, grids, offered
 from judging.views.results.cells import Row
-from judging.views.results.flat import Figure
-from judging.views.results.grids import Cell, Column, Grid, Line
-from judging.views.results.kinds import BY, RUN, VIEW, Ask, Asked, Rows, View
+from judging.views.results.flat import FigureColumn
+from judging.views.results.grids import Cell, Column, Grid, GridLine
+from judging.views.results.kinds import (
+    BY_PARAMETER,
+    RUN_PARAMETER,
+    VIEW_PARAMETER,
+    PageQuery,
+    ResultView,
+    Rows,
+    TableQuery,
+)
 
-Draw = Callable[[Run, Row], Cell]
+CellFunction = Callable[[Run, Row], Cell]
 # The view that lists items with both numbers.
-ITEMS = "items"
+ITEMS_PARAMETER = "items"
 # Past so many groups nobody reads a chart; the table has them all.
 MOST_GROUPS = 40
 EMPTY = (
@@ -30,33 +38,39 @@ EMPTY = (
 )
 
 
-def named(asked: Asked, column: str, value: str) -> str:
+def title_value(asked: PageQuery, column: str, value: str) -> str:
     """A metric, a number or whether people agree, in words."""
     if column in ("people", "evaluator"):
         return value.removesuffix(".0")
-    known = {"metric": Metrics(asked).titles, "decided": {"true": "yes", "false": "no"}}
+    known = {"metric": MetricPage(asked).titles, "decided": {"true": "yes", "false": "no"}}
     return known.get(column, {}).get(value, "")
 
 
 # A view of numbers by metric and group.
-view = partial(View, empty=EMPTY, groups=offered.with_lengths, columns=("metric",), named=named)
+metric_view = partial(
+    ResultView,
+    empty=EMPTY,
+    groups=offered.list_fields_with_length,
+    columns=("metric",),
+    named=title_value,
+)
 
 
 @dataclass(frozen=True)
-class Metrics:
+class MetricPage:
     """The metrics and groups of one page as it is asked for."""
 
-    asked: Asked
+    asked: PageQuery
 
     @cached_property
     def titles(self) -> dict[str, str]:
-        asked_of_people = tasktypes.of_project(self.asked.project).fields
+        asked_of_people = tasktypes.load_task_type(self.asked.project).fields
         return {field.name: field.title for field in asked_of_people} | {TOTAL: "Total"}
 
     @cached_property
     def fields(self) -> list[str]:
         """What the rows are grouped by."""
-        return self.asked.fields(Ask(""))
+        return self.asked.fields(TableQuery(""))
 
     @cached_property
     def runs(self) -> dict[int, Run]:
@@ -73,15 +87,15 @@ class Metrics:
 
         return sorted(rows, key=place)
 
-    def table(self, title: str, rows: Rows, figures: Sequence[Figure]) -> Grid:
+    def table(self, title: str, rows: Rows, figures: Sequence[FigureColumn]) -> Grid:
         """A line a row: its groups, its metric and its run, then the figures."""
         kept = [field for field in self.fields if rows and field in rows[0]]
         columns = (*self.heads(kept), *(column for column, _ in figures))
         lines = [self._line(row, kept, figures) for row in rows]
-        return grids.of_lines(title, columns, lines)
+        return grids.build_grid(title, columns, lines)
 
     def heads(self, fields: Iterable[str]) -> list[Column]:
-        titles = {**self.asked.groups, **offered.ANSWER_LENGTH}
+        titles = {**self.asked.groups, **offered.ANSWER_LENGTH_TITLE}
         named = [Column(titles.get(one, one), one, is_number=False) for one in fields]
         words = (Column("Metric", "metric", is_number=False), Column("Run", "run", is_number=False))
         return [*named, *words]
@@ -92,8 +106,8 @@ class Metrics:
 
     def groups_of(self, row: Row, fields: Iterable[str]) -> list[Cell]:
         """The groups and the metric of a row."""
-        named = [cells.words(_title(field, row)) for field in fields]
-        return [*named, cells.words(self.title_of(row), note=way(row))]
+        named = [cells.text_cell(_title(field, row)) for field in fields]
+        return [*named, cells.text_cell(self.title_of(row), note=off_scale_text(row))]
 
     def group(self, row: Row) -> str:
         """The groups of a row in words."""
@@ -101,7 +115,7 @@ class Metrics:
 
     def run(self, one: Run) -> Cell:
         """A run, with whether it sees the gold answer."""
-        cell = cells.run(one)
+        cell = cells.run_cell(one)
         return replace(cell, note=f"{cell.note} · {'with' if sees_gold(one) else 'without'} gold")
 
     def title_of(self, row: Row) -> str:
@@ -117,63 +131,68 @@ class Metrics:
 
     def items(self, row: Row, **which: Any) -> str:
         """Where the items of a row are listed with both numbers."""
-        return self.shown(ITEMS, row, **which)
+        return self.shown(ITEMS_PARAMETER, row, **which)
 
     def shown(self, view: str, row: Row, **which: Any) -> str:
         """Another view of the same run, metric and group."""
         group = {field: row[field] for field in self.fields if row.get(field)}
-        of_run = {RUN: row["run"]} if row["run"] else {}
-        named = {**of_run, VIEW: view, BY: ",".join(self.fields), "metric": row["metric"]}
+        of_run = {RUN_PARAMETER: row["run"]} if row["run"] else {}
+        named = {
+            **of_run,
+            VIEW_PARAMETER: view,
+            BY_PARAMETER: ",".join(self.fields),
+            "metric": row["metric"],
+        }
         return f"?{urlencode({**named, **group, **which}, safe=',')}"
 
     def of_people(self, view: str, row: Row, **which: Any) -> str:
         """Another view of the same metric and group that no run is part of."""
         return self.shown(view, {**row, "run": ""}, **which)
 
-    def _line(self, row: Row, fields: Sequence[str], figures: Sequence[Figure]) -> Line:
+    def _line(self, row: Row, fields: Sequence[str], figures: Sequence[FigureColumn]) -> GridLine:
         run = self.runs[row["run"]]
-        return Line((*self.begin(row, fields), *(cell(run, row) for _, cell in figures)))
+        return GridLine((*self.begin(row, fields), *(cell(run, row) for _, cell in figures)))
 
     def _label(self, row: Row, *, several: bool) -> str:
         group = self.group(row)
         metric = self.title_of(row) if several or not group else ""
-        rest = ", ".join(part for part in (metric, way(row)) if part)
+        rest = ", ".join(part for part in (metric, off_scale_text(row)) if part)
         return ": ".join(part for part in (group, rest) if part)
 
-    def counted(self) -> tuple[Figure, Figure]:
+    def counted(self) -> tuple[FigureColumn, FigureColumn]:
         """How many items have both numbers, and how many lack the evaluator's."""
 
         def both(run: Run, row: Row) -> Cell:
             which = {} if row["off_scale"] != LEFT_OUT else {"cause": "None"}
-            return cells.count(row["n"], self.items(row, **which))
+            return cells.count_cell(row["n"], self.items(row, **which))
 
         def missing(run: Run, row: Row) -> Cell:
-            which = {"evaluator": "None"} if row["off_scale"] != LEFT_OUT else _OFF_SCALE
-            return cells.count(row["missing"], self.items(row, **which))
+            which = {"evaluator": "None"} if row["off_scale"] != LEFT_OUT else _OFF_SCALE_FILTER
+            return cells.count_cell(row["missing"], self.items(row, **which))
 
         return (Column("Items", "n"), both), (Column("Missing", "missing"), missing)
 
 
-_WAYS = (KEPT, LEFT_OUT)
-_OFF_SCALE = {"cause": "off_scale"}
+_OFF_SCALE_OPTIONS = (KEPT, LEFT_OUT)
+_OFF_SCALE_FILTER = {"cause": "off_scale"}
 
 
 def sees_gold(run: Run) -> bool:
     """Whether the evaluator is shown the gold answer; ROUGE-L and its like measure against it."""
     strategy = run.strategy.strategy()
     prompts = [strategy.prompt, *(step.prompt for step in strategy.steps)]
-    in_prompt = any("reference" in placeholders.used(prompt) for prompt in prompts)
+    in_prompt = any("reference" in placeholders.find_names(prompt) for prompt in prompts)
     return in_prompt or strategy.frame == "matching"
 
 
-def name(run: Run) -> str:
+def run_name(run: Run) -> str:
     """A run in charts."""
-    return cells.name(run) + ("" if sees_gold(run) else " · without gold")
+    return cells.run_name(run) + ("" if sees_gold(run) else " · without gold")
 
 
-def way(row: Row) -> str:
+def off_scale_text(row: Row) -> str:
     """What a row makes of numbers off the scale; "" where there are none."""
-    return f"off the scale {row['off_scale']}" if row.get("off_scale") in _WAYS else ""
+    return f"off the scale {row['off_scale']}" if row.get("off_scale") in _OFF_SCALE_OPTIONS else ""
 
 
 def with_link(cell: Cell, href: str) -> Cell:
@@ -181,7 +200,7 @@ def with_link(cell: Cell, href: str) -> Cell:
     return replace(cell, href=href) if cell.is_there else cell
 
 
-def drawn_share(row: Row, name: str) -> Cell:
+def percent_cell(row: Row, name: str) -> Cell:
     """A mean on a scale of 0 to 1 as percent, with its interval."""
     value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
     interval = "" if low is None else f"{written.share(low)} to {written.share(high)}"

@@ -9,27 +9,34 @@ from judging.results import reports
 from judging.views.results import cells, dots, flat, rated, stacks
 from judging.views.results.cells import Row
 from judging.views.results.grids import Cell, Column
-from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View
+from judging.views.results.kinds import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    TableQuery,
+    ViewContent,
+)
 from stats.estimates import Estimate
 
-NOTHING = "nothing is missing"
+NOTHING_MISSING = "nothing is missing"
 
 
-def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line a cause, beside the rate and what it could be had every missing reply gone one way."""
-    rows = rated.with_rates(tables[0], tables[1])
-    grid = flat.table(
+    rows = rated.add_rates(tables[0], tables[1])
+    grid = flat.build_table(
         asked,
         "Missing replies by cause",
         rows,
         (
-            (stacks.COUNTED[0][0], _parsed),
-            (Column("Cause", "cause", is_number=False), _cause),
-            (Column("Items", "n"), _items),
-            (Column("Lowest rate", "lowest"), _bound("lowest")),
-            (rated.UNDETECTED[0], _rate),
-            (Column("Highest rate", "highest"), _bound("highest")),
-            (Column("By category, p", "p"), _depends),
+            (stacks.COUNT_COLUMNS[0][0], _parsed_cell),
+            (Column("Cause", "cause", is_number=False), _cause_cell),
+            (Column("Items", "n"), _items_cell),
+            (Column("Lowest rate", "lowest"), _bound_cell("lowest")),
+            (rated.UNDETECTED_COLUMN[0], _rate_cell),
+            (Column("Highest rate", "highest"), _bound_cell("highest")),
+            (Column("By category, p", "p"), _dependence_cell),
         ),
     )
     words = (
@@ -38,33 +45,33 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
         " A small p says that what is missing depends on the category. Detectors and ratings have"
         " no such rate; the pages Detector and Against people bound theirs."
     )
-    return Shown(grid, _drawing(asked, rows), words)
+    return ViewContent(grid, _drawing(asked, rows), words)
 
 
-def _cause(run: Run, row: Row) -> Cell:
-    return cells.words(row["cause"] or NOTHING)
+def _cause_cell(run: Run, row: Row) -> Cell:
+    return cells.text_cell(row["cause"] or NOTHING_MISSING)
 
 
-def _parsed(run: Run, row: Row) -> Cell:
+def _parsed_cell(run: Run, row: Row) -> Cell:
     """Ratings are neither detected nor undetected, so no list of outcomes is of those alone."""
     if _has_rate(row):
-        return stacks.COUNTED[0][1](run, row)
-    judges = frames.needs(run.strategy.strategy()) == "detection"
-    return cells.count(row["parsed"], _listed(run, row, result="parsed") if judges else "")
+        return stacks.COUNT_COLUMNS[0][1](run, row)
+    judges = frames.get_item_needs(run.strategy.strategy()) == "detection"
+    return cells.count_cell(row["parsed"], _items_url(run, row, result="parsed") if judges else "")
 
 
-def _items(run: Run, row: Row) -> Cell:
+def _items_cell(run: Run, row: Row) -> Cell:
     if not row["cause"]:
-        return cells.count(0)
-    return cells.count(row["n"], _listed(run, row, result="missing", cause=row["cause"]))
+        return cells.count_cell(0)
+    return cells.count_cell(row["n"], _items_url(run, row, result="missing", cause=row["cause"]))
 
 
-def _listed(run: Run, row: Row, **which: str) -> str:
+def _items_url(run: Run, row: Row, **which: str) -> str:
     """Where the items are listed; no ability says nothing of those that detectors judge."""
     if _has_rate(row):
-        return cells.items(run, row, **which)
+        return cells.items_url(run, row, **which)
     group = {field: row[field] for field in reports.FIELDS if row.get(field)}
-    return cells.outcomes(run, **group, **which, counted="yes")
+    return cells.outcomes_url(run, **group, **which, counted="yes")
 
 
 def _has_rate(row: Row) -> bool:
@@ -72,31 +79,31 @@ def _has_rate(row: Row) -> bool:
     return row["lowest"] is not None
 
 
-def _rate(run: Run, row: Row) -> Cell:
-    _, cell = rated.UNDETECTED
+def _rate_cell(run: Run, row: Row) -> Cell:
+    _, cell = rated.UNDETECTED_COLUMN
     return cell(run, row) if _has_rate(row) else Cell()
 
 
-def _bound(name: str) -> stacks.Draw:
+def _bound_cell(name: str) -> stacks.CellFunction:
     """Of all items, those whose replies could be used and the missing ones."""
 
     def cell(run: Run, row: Row) -> Cell:
-        return replace(cells.of_share(row[name]), n=row["total"]) if _has_rate(row) else Cell()
+        return replace(cells.percent_cell(row[name]), n=row["total"]) if _has_rate(row) else Cell()
 
     return cell
 
 
-def _depends(run: Run, row: Row) -> Cell:
-    return cells.p_value(row["p"], row["p_reason"])
+def _dependence_cell(run: Run, row: Row) -> Cell:
+    return cells.p_value_cell(row["p"], row["p_reason"])
 
 
-def _drawing(asked: Asked, rows: Rows) -> Drawing | None:
+def _drawing(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     """One mark a run and group, however many causes it has."""
-    groups = {rated.key(row): row for row in rows if row["of_rate"]}
+    groups = {rated.row_key(row): row for row in rows if row["of_rate"]}
     found = [
         (
             "",
-            flat.label(asked, row),
+            flat.chart_label(asked, row),
             Estimate(row["of_rate"]["rate"], row["lowest"], row["highest"], row["parsed"]),
         )
         for row in groups.values()
@@ -105,17 +112,17 @@ def _drawing(asked: Asked, rows: Rows) -> Drawing | None:
         "Undetected rates, each with the lowest and the highest that it could be had every missing"
         " reply gone one way. These are bounds, not intervals."
     )
-    return dots.drawing(found, title="Undetected rate", caption=caption)
+    return dots.draw_dots(found, title="Undetected rate", caption=caption)
 
 
 VIEWS = (
-    View(
+    ResultView(
         slug="causes",
         title="Causes and bounds",
-        asks=(Ask("missing"), Ask("undetected")),
+        asks=(TableQuery("missing"), TableQuery("undetected")),
         show=show,
         studies={},
         empty="The chosen runs have decided no item that figures count.",
-        switches=(flat.grouped(),),
+        switches=(flat.group_switch(),),
     ),
 )

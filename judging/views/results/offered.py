@@ -5,14 +5,14 @@ from annotation.models import Project
 from judging.results import aligning_scores
 
 MOST_FIELDS = 12
-ANSWER_LENGTH = {aligning_scores.ANSWER_LENGTH: "Answer length"}
+ANSWER_LENGTH_TITLE = {aligning_scores.ANSWER_LENGTH: "Answer length"}
 
 
-def fields(project: Project) -> dict[str, str]:
+def list_fields(project: Project) -> dict[str, str]:
     """What items can be grouped by, with titles."""
-    return {one.name: one.title for one in grouping.choices(project)[:MOST_FIELDS]}
+    return {one.name: one.title for one in grouping.list_groupings(project)[:MOST_FIELDS]}
 
 
-def with_lengths(project: Project) -> dict[str, str]:
+def list_fields_with_length(project: Project) -> dict[str, str]:
     """The same and the length of the expected answer."""
-    return {**fields(project), **ANSWER_LENGTH}
+    return {**list_fields(project), **ANSWER_LENGTH_TITLE}

@@ -8,83 +8,99 @@ from judging.models import Run
 from judging.results import reports
 from judging.views.results import beside, cells, dots, measures
 from judging.views.results.cells import Row
-from judging.views.results.grids import Block, Cell, Column, Grid, Line
-from judging.views.results.kinds import Ask, Asked, Drawing, Place, Rows, Shown, View
-from judging.views.results.measures import Measure
+from judging.views.results.grids import Cell, Column, Grid, GridLine, LineBlock
+from judging.views.results.kinds import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    StudyFigure,
+    TableQuery,
+    ViewContent,
+)
+from judging.views.results.measures import RateMeasure
 from stats.estimates import Estimate
 
 ABILITY = Grouping("ability", "Ability")
 # By run, its row without an ability.
-All = dict[int, Row]
-ByAbility = dict[tuple[str, ...], dict[int, Row]]
+RowsByRun = dict[int, Row]
+RowsByAbility = dict[tuple[str, ...], dict[int, Row]]
 
-_SCORES = ("vanilla-score", "vanilla", "rubric", "axis", "axis-rubric")
-_PAIRS = (
+_SCORE_STRATEGIES = ("vanilla-score", "vanilla", "rubric", "axis", "axis-rubric")
+_PAIR_STRATEGIES = (
     "pairwise-verdict", "pairwise", "pairwise-rules", "pairwise-axis", "pairwise-axis-rules"
 )  # fmt: skip
 # As the study prints them.
-_RATES = {"measure": "undetected"}
+_UNDETECTED_QUERY = {"measure": "undetected"}
 TABLES = (
-    Place("table 3", (*_SCORES, *_PAIRS, "reference"), query=_RATES),
-    Place(
-        "table 4", ("vanilla", "pairwise-axis-rules", "reference", "prometheus-axis"), query=_RATES
+    StudyFigure(
+        "table 3", (*_SCORE_STRATEGIES, *_PAIR_STRATEGIES, "reference"), query=_UNDETECTED_QUERY
     ),
-    Place("table 5", ("rubric", "rubric-5", "axis-rubric", "axis-rubric-5"), query=_RATES),
+    StudyFigure(
+        "table 4",
+        ("vanilla", "pairwise-axis-rules", "reference", "prometheus-axis"),
+        query=_UNDETECTED_QUERY,
+    ),
+    StudyFigure(
+        "table 5", ("rubric", "rubric-5", "axis-rubric", "axis-rubric-5"), query=_UNDETECTED_QUERY
+    ),
 )
 
 
-def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line a run: its rate over all error items and by ability, false alarms beside."""
-    measure = measures.of(asked)
-    runs = {run.number: run for run in measures.judging(asked)}
+    measure = measures.get_measure(asked)
+    runs = {run.number: run for run in measures.select_judging_runs(asked)}
     alone, by_ability = ([row for row in rows if row["run"] in runs] for rows in tables)
-    every: All = {row["run"]: row for row in alone}
-    ordered = sorted(by_ability, key=lambda row: reports.place({"ability": row["ability"]}))
-    found = measures.by_run(ordered, "ability")
+    every: RowsByRun = {row["run"]: row for row in alone}
+    ordered = sorted(
+        by_ability, key=lambda row: reports.taxonomy_order({"ability": row["ability"]})
+    )
+    found = measures.group_by_run(ordered, "ability")
     told = {row["run"] for row in by_ability}
     lines = [_line(runs[number], every, found, measure) for number in runs if number in told]
     columns = (Column("Run", "run", is_number=False), Column("All errors", "all"), *_columns(found))
     noted = [_with_note(column, measure) for column in columns]
-    published = beside.lines(asked, [ability for (ability,) in found], found, measure)
-    blocks = (Block(tuple(lines)), Block(tuple(published) if lines else (), "published"))
+    published = beside.build_lines(asked, [ability for (ability,) in found], found, measure)
+    blocks = (LineBlock(tuple(lines)), LineBlock(tuple(published) if lines else (), "published"))
     grid = Grid(f"{measure.title} by run and ability", tuple(noted), blocks)
-    return Shown(grid, _drawing(asked, ordered, measure), measure.words)
+    return ViewContent(grid, _drawing(asked, ordered, measure), measure.words)
 
 
-def _columns(found: ByAbility) -> list[Column]:
+def _columns(found: RowsByAbility) -> list[Column]:
     return [Column(ABILITY.title_of(ability), ability) for (ability,) in found]
 
 
-def _with_note(column: Column, measure: Measure) -> Column:
+def _with_note(column: Column, measure: RateMeasure) -> Column:
     if column.name != SI_ITEM:
         return column
     return Column(column.title, column.name, note=measure.on_invariant)
 
 
-def _line(run: Run, every: All, found: ByAbility, measure: Measure) -> Line:
+def _line(run: Run, every: RowsByRun, found: RowsByAbility, measure: RateMeasure) -> GridLine:
     cell = _cell(run, every.get(run.number), measure, invariant=False)
     by_ability = [
         _cell(run, rows.get(run.number), measure, invariant=ability == SI_ITEM)
         for (ability,), rows in found.items()
     ]
-    return Line((cells.run(run), cell, *by_ability))
+    return GridLine((cells.run_cell(run), cell, *by_ability))
 
 
-def _cell(run: Run, row: Row | None, measure: Measure, *, invariant: bool) -> Cell:
+def _cell(run: Run, row: Row | None, measure: RateMeasure, *, invariant: bool) -> Cell:
     group = row or {}
-    return cells.rate(
+    return cells.rate_cell(
         row,
         measure.rate(invariant=invariant),
-        href=cells.items(run, group, result="parsed"),
-        missing_href=cells.items(run, group, result="missing"),
+        href=cells.items_url(run, group, result="parsed"),
+        missing_href=cells.items_url(run, group, result="missing"),
     )
 
 
-def _drawing(asked: Asked, rows: Rows, measure: Measure) -> Drawing | None:
-    names = {run.number: cells.name(run) for run in asked.runs}
+def _drawing(asked: PageQuery, rows: Rows, measure: RateMeasure) -> ChartSpec | None:
+    names = {run.number: cells.run_name(run) for run in asked.runs}
     found = [(names[row["run"]], _group(row, measure), _estimate(row, measure)) for row in rows]
     groups = {row["ability"]: _group(row, measure) for row in rows}
-    faint = list(beside.dots(asked, groups, measure))
+    faint = list(beside.build_dots(asked, groups, measure))
     caption = (
         f"{measure.title} by ability, with 95 % intervals; for score-invariant items"
         f" {measure.on_invariant}. The table has the same figures."
@@ -94,27 +110,27 @@ def _drawing(asked: Asked, rows: Rows, measure: Measure) -> Drawing | None:
             " Published figures are faint, with plain Wilson intervals on the n that is printed:"
             " which of those items are alike is not known."
         )
-    return dots.drawing(found, faint=faint, title=measure.title, caption=caption)
+    return dots.draw_dots(found, faint=faint, title=measure.title, caption=caption)
 
 
-def _estimate(row: Row, measure: Measure) -> Estimate:
-    return cells.estimate(row, measure.rate(invariant=measures.is_invariant(row)))
+def _estimate(row: Row, measure: RateMeasure) -> Estimate:
+    return cells.read_estimate(row, measure.rate(invariant=measures.is_invariant(row)))
 
 
-def _group(row: Row, measure: Measure) -> str:
+def _group(row: Row, measure: RateMeasure) -> str:
     title = ABILITY.title_of(row["ability"])
     return f"{title}: {measure.on_invariant}" if measures.is_invariant(row) else title
 
 
 VIEWS = (
-    View(
+    ResultView(
         slug="abilities",
         title="By ability",
-        asks=(Ask("undetected", ""), Ask("undetected", "ability")),
+        asks=(TableQuery("undetected", ""), TableQuery("undetected", "ability")),
         show=show,
         studies={"000": TABLES},
-        empty=measures.UNDECIDED,
-        switches=(measures.SWITCH,),
-        choices=beside.choices,
+        empty=measures.NOTHING_DECIDED,
+        switches=(measures.MEASURE_SWITCH,),
+        choices=beside.list_choices,
     ),
 )

@@ -10,19 +10,19 @@ from judging.models import Run
 from judging.results.aligning import CORRELATIONS, DISTANCE
 from judging.views.results import cells, dots, metrics
 from judging.views.results.cells import Row
-from judging.views.results.flat import Figure
-from judging.views.results.grids import Block, Cell, Column, Grid, Line
+from judging.views.results.flat import FigureColumn
+from judging.views.results.grids import Cell, Column, Grid, GridLine, LineBlock
 from judging.views.results.kinds import (
-    Ask,
-    Asked,
-    Drawing,
-    Place,
+    ChartSpec,
+    PageQuery,
     Rows,
-    Shown,
+    StudyFigure,
     Switch,
-    places,
+    TableQuery,
+    ViewContent,
+    study_figures,
 )
-from judging.views.results.metrics import Metrics
+from judging.views.results.metrics import MetricPage
 from stats.estimates import Estimate
 
 COEFFICIENTS = {"rho": "Spearman ρ", "pearson": "Pearson r", "tau": "Kendall τ-b"}
@@ -33,33 +33,33 @@ ERRORS = {
     "accuracy002": "Accuracy of study 002",
 }
 MEASURES = {**COEFFICIENTS, **ERRORS}
-MEASURE = "measure"
+MEASURE_PARAMETER = "measure"
 MEANS = {"mean_people": "People's mean", "mean_evaluator": "Evaluator's mean"}
 
 _MODEL, _TASK = ("model",), ("task", "language")
 # What was correlated in each of three figures and tables of study 003.
 _OVERLAP = ("rouge-l-unicode-response", "rouge-l-response")
 _ASKED = (_OVERLAP, ("likert",), ("likert-no-gold",))
-CORRELATED = (
-    *(Place(f"figure {n}, correlations", of, _TASK) for n, of in enumerate(_ASKED, 1)),
-    *(Place(f"table {n}", of, _MODEL) for n, of in enumerate(_ASKED, 3)),
+CORRELATION_FIGURES = (
+    *(StudyFigure(f"figure {n}, correlations", of, _TASK) for n, of in enumerate(_ASKED, 1)),
+    *(StudyFigure(f"table {n}", of, _MODEL) for n, of in enumerate(_ASKED, 3)),
 )
-CLOSENESS = (
-    *places("figure 4", "figure 6", "figure 7"),
-    Place("figure 9", query={"measure": "accuracy002"}),
+CLOSENESS_FIGURES = (
+    *study_figures("figure 4", "figure 6", "figure 7"),
+    StudyFigure("figure 9", query={"measure": "accuracy002"}),
 )
-RATINGS = (
-    Place("table 1", ("likert",), _MODEL),
-    *(Place(f"figure {n}, ratings", of, _TASK) for n, of in enumerate(_ASKED, 1)),
+RATING_FIGURES = (
+    StudyFigure("table 1", ("likert",), _MODEL),
+    *(StudyFigure(f"figure {n}, ratings", of, _TASK) for n, of in enumerate(_ASKED, 1)),
 )
 
 
-def in_chart(measures: Mapping[str, str]) -> Switch:
+def measure_switch(measures: Mapping[str, str]) -> Switch:
     """The switch between the figures that a chart can draw."""
-    return Switch(MEASURE, "In the chart", measures)
+    return Switch(MEASURE_PARAMETER, "In the chart", measures)
 
 
-def correlations(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_correlations(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """How far the evaluator orders items as people do."""
     words = (
         "Each coefficient is of the items that have both numbers: people's is what the project"
@@ -68,11 +68,13 @@ def correlations(asked: Asked, tables: Sequence[Rows]) -> Shown:
         " side is constant there is none. Runs are with or without gold by their strategy."
     )
     caption = "with people's numbers, with 95 % intervals where there are 10 clusters."
-    grid, drawing = _measured(asked, tables[0], "Correlation with people", COEFFICIENTS, caption)
-    return Shown(grid, drawing, words)
+    grid, drawing = _table_and_chart(
+        asked, tables[0], "Correlation with people", COEFFICIENTS, caption
+    )
+    return ViewContent(grid, drawing, words)
 
 
-def closeness(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_closeness(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """How far the evaluator's numbers are from people's."""
     words = (
         "Errors are in the unit of the scale and need the same scale on both sides. Bias is the"
@@ -82,15 +84,19 @@ def closeness(asked: Asked, tables: Sequence[Rows]) -> Shown:
         " number been at its nearest or its farthest."
     )
     caption = "against people's numbers, with 95 % intervals."
-    grid, drawing = _measured(asked, tables[0], "Distance from people", ERRORS, caption)
-    return Shown(grid, drawing, words)
+    grid, drawing = _table_and_chart(asked, tables[0], "Distance from people", ERRORS, caption)
+    return ViewContent(grid, drawing, words)
 
 
-def means(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_means(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """What people and evaluators give on average, scaled to 0 to 100 %."""
-    page = Metrics(asked)
+    page = MetricPage(asked)
     rows = page.ordered(tables[0])
-    figures = (*page.counted(), *(_mean(page, name) for name in MEANS), (_APART, _apart))
+    figures = (
+        *page.counted(),
+        *(_mean_column(page, name) for name in MEANS),
+        (_DIFFERENCE_COLUMN, _difference_cell),
+    )
     grid = page.table("Mean ratings", rows, figures)
     if page.fields:
         grid = _with_distances(page, grid, page.ordered(tables[1]))
@@ -100,76 +106,76 @@ def means(asked: Asked, tables: Sequence[Rows]) -> Shown:
         " the two means of a group lie apart, whichever is higher, as the mean over the groups:"
         " by model that is the last row of study 003's table 1."
     )
-    return Shown(grid, _paired(page, rows), words)
+    return ViewContent(grid, _draw_pairs(page, rows), words)
 
 
-def axis_of(measure: str, found: Iterable[Estimate]) -> Axis:
+def measure_axis(measure: str, found: Iterable[Estimate]) -> Axis:
     """What a measure is drawn on: all of it where it has ends, else as far as values go."""
-    ends = dots.ends(found)
+    ends = dots.list_ends(found)
     if measure in CORRELATIONS:
-        return axes.of_coefficients(ends)
+        return axes.coefficient_axis(ends)
     if measure == "accuracy002":
         return Axis(min([0, *ends]), 100, ".0f", ".1f")
     top = 1.05 * max(map(abs, ends), default=1) or 1
     return Axis(-top if measure == "bias" else 0, top, ".2~f", ".3f")
 
 
-def estimate(row: Row, name: str) -> Estimate:
+def read_estimate(row: Row, name: str) -> Estimate:
     """A figure of a row with its interval."""
     value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
     return Estimate(value, low, high, row["n"], row[f"{name}_reason"] or "")
 
 
-def _measured(
-    asked: Asked, rows: Rows, title: str, measures: Iterable[str], caption: str
-) -> tuple[Grid, Drawing | None]:
+def _table_and_chart(
+    asked: PageQuery, rows: Rows, title: str, measures: Iterable[str], caption: str
+) -> tuple[Grid, ChartSpec | None]:
     """The table of some measures, and the chart of the one that is asked for."""
-    page = Metrics(asked)
+    page = MetricPage(asked)
     ordered = page.ordered(rows)
-    figures = (*page.counted(), *(_figure(page, name) for name in measures))
+    figures = (*page.counted(), *(_measure_column(page, name) for name in measures))
     return page.table(title, ordered, figures), _drawing(page, ordered, caption)
 
 
-def _figure(page: Metrics, name: str) -> Figure:
+def _measure_column(page: MetricPage, name: str) -> FigureColumn:
     def cell(run: Run, row: Row) -> Cell:
-        found = metrics.with_link(cells.drawn(row, name), page.items(row))
-        return replace(found, note=_bounds(row)) if name == "rmse" else found
+        found = metrics.with_link(cells.figure_cell(row, name), page.items(row))
+        return replace(found, note=_bounds_note(row)) if name == "rmse" else found
 
     return Column(MEASURES[name], name), cell
 
 
-def _bounds(row: Row) -> str:
+def _bounds_note(row: Row) -> str:
     if not row["missing"] or row["rmse_lowest"] is None:
         return ""
-    low, high = (cells.number(row[f"rmse_{end}"]).text for end in ("lowest", "highest"))
+    low, high = (cells.number_cell(row[f"rmse_{end}"]).text for end in ("lowest", "highest"))
     return f"{low} to {high} with the missing"
 
 
-def _mean(page: Metrics, name: str) -> Figure:
+def _mean_column(page: MetricPage, name: str) -> FigureColumn:
     def cell(run: Run, row: Row) -> Cell:
-        return metrics.with_link(metrics.drawn_share(row, name), page.items(row))
+        return metrics.with_link(metrics.percent_cell(row, name), page.items(row))
 
     return Column(MEANS[name], name), cell
 
 
-_APART = Column("Evaluator minus people", "apart", cells.POINTS)
+_DIFFERENCE_COLUMN = Column("Evaluator minus people", "apart", cells.POINTS_UNIT)
 
 
-def _apart(run: Run, row: Row) -> Cell:
+def _difference_cell(run: Run, row: Row) -> Cell:
     people, evaluator = (row[name] for name in MEANS)
     if people is None or evaluator is None:
         return Cell(reason=row["mean_people_reason"] or row["mean_evaluator_reason"] or "")
-    return cells.points(evaluator - people)
+    return cells.points_cell(evaluator - people)
 
 
-def _with_distances(page: Metrics, grid: Grid, over: Rows) -> Grid:
+def _with_distances(page: MetricPage, grid: Grid, over: Rows) -> Grid:
     """With a line a run and metric on top: the mean distance over groups."""
     lines = [_distance(page, row) for row in over if row["figure"] == DISTANCE]
-    return Grid(grid.title, grid.columns, (Block(tuple(lines)), *grid.blocks))
+    return Grid(grid.title, grid.columns, (LineBlock(tuple(lines)), *grid.blocks))
 
 
-def _distance(page: Metrics, row: Row) -> Line:
-    first = cells.words("Mean distance over groups")
+def _distance(page: MetricPage, row: Row) -> GridLine:
+    first = cells.text_cell("Mean distance over groups")
     blank = [Cell("") for _ in range(len(page.fields) - 1)]
     note = f"of {row['groups']} groups" + (
         f", {row['undefined']} undefined" if row["undefined"] else ""
@@ -177,30 +183,30 @@ def _distance(page: Metrics, row: Row) -> Line:
     text = "" if row["mean"] is None else f"{100 * row['mean']:.1f}"
     found = Cell(text, row["mean"], note=note) if text else Cell(reason=row["reason"] or note)
     heads = (first, *blank, *page.begin(row, ()))
-    return Line((*heads, *(Cell("") for _ in range(4)), found), "group")
+    return GridLine((*heads, *(Cell("") for _ in range(4)), found), "group")
 
 
-def _drawing(page: Metrics, rows: Rows, caption: str) -> Drawing | None:
-    measure = page.asked.said(MEASURE)
+def _drawing(page: MetricPage, rows: Rows, caption: str) -> ChartSpec | None:
+    measure = page.asked.said(MEASURE_PARAMETER)
     labelled = page.labelled(rows)
     found = [
-        (metrics.name(page.runs[row["run"]]), label, estimate(row, measure))
+        (metrics.run_name(page.runs[row["run"]]), label, read_estimate(row, measure))
         for label, row in labelled
     ]
-    axis = axis_of(measure, (one for *_, one in found))
+    axis = measure_axis(measure, (one for *_, one in found))
     title = MEASURES[measure]
-    words = f"{title} {caption}{_left(rows, labelled)}"
-    return dots.drawing(found, title=title, caption=words, axis=axis)
+    words = f"{title} {caption}{_cut_note(rows, labelled)}"
+    return dots.draw_dots(found, title=title, caption=words, axis=axis)
 
 
-def _paired(page: Metrics, rows: Rows) -> Drawing | None:
+def _draw_pairs(page: MetricPage, rows: Rows) -> ChartSpec | None:
     # Altair takes a second to import; nothing else should wait for it.
     from charts import paired
 
     labelled = page.labelled(rows)
     found = [
-        paired.Pair(
-            metrics.name(page.runs[row["run"]]),
+        paired.MeanPair(
+            metrics.run_name(page.runs[row["run"]]),
             label,
             row["mean_people"],
             row["mean_evaluator"],
@@ -211,39 +217,41 @@ def _paired(page: Metrics, rows: Rows) -> Drawing | None:
     ]
     caption = (
         "Mean ratings of people (open circles) and of evaluators (squares), scaled to 0 to 100 %,"
-        f" each line between the two of one run.{_left(rows, labelled)}"
+        f" each line between the two of one run.{_cut_note(rows, labelled)}"
     )
-    return Drawing(paired.lines(found, title="Mean rating, scaled"), caption) if found else None
+    return (
+        ChartSpec(paired.draw_pairs(found, title="Mean rating, scaled"), caption) if found else None
+    )
 
 
-def _left(rows: Rows, labelled: Sequence[tuple[str, Row]]) -> str:
+def _cut_note(rows: Rows, labelled: Sequence[tuple[str, Row]]) -> str:
     if len(labelled) == len(rows):
         return ""
     return f" The first {metrics.MOST_GROUPS} groups; the table has them all."
 
 
 VIEWS = (
-    metrics.view(
+    metrics.metric_view(
         slug="correlations",
         title="Correlations",
-        asks=(Ask("alignment"),),
-        show=correlations,
-        studies={"002": places("figure 8"), "003": CORRELATED},
-        switches=(in_chart(COEFFICIENTS),),
+        asks=(TableQuery("alignment"),),
+        show=show_correlations,
+        studies={"002": study_figures("figure 8"), "003": CORRELATION_FIGURES},
+        switches=(measure_switch(COEFFICIENTS),),
     ),
-    metrics.view(
+    metrics.metric_view(
         slug="closeness",
         title="Closeness",
-        asks=(Ask("alignment"),),
-        show=closeness,
-        studies={"002": CLOSENESS},
-        switches=(in_chart(ERRORS),),
+        asks=(TableQuery("alignment"),),
+        show=show_closeness,
+        studies={"002": CLOSENESS_FIGURES},
+        switches=(measure_switch(ERRORS),),
     ),
-    metrics.view(
+    metrics.metric_view(
         slug="means",
         title="Mean ratings",
-        asks=(Ask("alignment"), Ask("alignment_groups")),
-        show=means,
-        studies={"002": places("section 7.4"), "003": RATINGS},
+        asks=(TableQuery("alignment"), TableQuery("alignment_groups")),
+        show=show_means,
+        studies={"002": study_figures("section 7.4"), "003": RATING_FIGURES},
     ),
 )

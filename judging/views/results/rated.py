@@ -4,28 +4,28 @@ from typing import Any
 
 from judging.models import Run
 from judging.views.results import cells, measures
-from judging.views.results.cells import Rate, Row
+from judging.views.results.cells import RateColumns, Row
 from judging.views.results.grids import Cell, Column
 from judging.views.results.kinds import Rows
 
-FIELDS = ("run", "ability", "category", "source_ability", "score_invariant")
+KEY_FIELDS = ("run", "ability", "category", "source_ability", "score_invariant")
 
 
-def key(row: Row) -> tuple[Any, ...]:
+def row_key(row: Row) -> tuple[Any, ...]:
     """What a row is of: its run and its group."""
-    return tuple(row.get(name) for name in FIELDS)
+    return tuple(row.get(name) for name in KEY_FIELDS)
 
 
-def with_rates(rows: Rows, undetected: Rows) -> Rows:
+def add_rates(rows: Rows, undetected: Rows) -> Rows:
     """Rows with that of the table `undetected` for the same run and group as `of_rate`."""
-    found = {key(row): row for row in undetected}
-    return [{**row, "of_rate": found.get(key(row))} for row in rows]
+    found = {row_key(row): row for row in undetected}
+    return [{**row, "of_rate": found.get(row_key(row))} for row in rows]
 
 
-def _undetected(run: Run, row: Row) -> Cell:
+def _undetected_cell(run: Run, row: Row) -> Cell:
     bad = "low" if measures.is_invariant(row) else "high"
-    href = cells.items(run, row, result="undetected")
-    return cells.rate(row["of_rate"], Rate(bad=bad), href=href)
+    href = cells.items_url(run, row, result="undetected")
+    return cells.rate_cell(row["of_rate"], RateColumns(bad=bad), href=href)
 
 
-UNDETECTED = (Column("Undetected rate", "rate"), _undetected)
+UNDETECTED_COLUMN = (Column("Undetected rate", "rate"), _undetected_cell)

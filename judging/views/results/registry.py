@@ -20,46 +20,46 @@ from judging.views.results import (
     spots,
     verdicts,
 )
-from judging.views.results.kinds import Page
+from judging.views.results.kinds import ResultPage
 
-PAGES: dict[str, Page] = {
-    "overview": Page(
+PAGES: dict[str, ResultPage] = {
+    "overview": ResultPage(
         title="Overview",
         question="How much do the evaluators notice, by ability, and how often for nothing?",
         picture="dots",
         views=overview.VIEWS,
     ),
-    "by-category": Page(
+    "by-category": ResultPage(
         title="By category",
         question="Which errors do the evaluators miss, and how far did scores move?",
         picture="heat",
         views=by_category.VIEWS,
     ),
-    "verdicts": Page(
+    "verdicts": ResultPage(
         title="Verdicts",
         question="What do pairs say, does the place of an answer decide, and do repeats agree?",
         picture="stack",
         views=verdicts.VIEWS,
     ),
-    "reference": Page(
+    "reference": ResultPage(
         title="Reference",
         question="With the gold answer at hand, how far below the top do errors bring an answer?",
         picture="bins",
         views=reference.VIEWS,
     ),
-    "explanations": Page(
+    "explanations": ResultPage(
         title="Explanations",
         question="What is noticed in words alone, and what are the explanations worth?",
         picture="words",
         views=explanations.VIEWS,
     ),
-    "detector": Page(
+    "detector": ResultPage(
         title="Detector",
         question="How well do evaluators find natural errors, which kinds, and does asking matter?",
         picture="target",
         views=detector.VIEWS,
     ),
-    "people": Page(
+    "people": ResultPage(
         title="Against people",
         question="How near do the evaluators come to what people say?",
         picture="scatter",
@@ -70,43 +70,43 @@ PAGES: dict[str, Page] = {
             *people_raters.VIEWS,
         ),
     ),
-    "compare": Page(
+    "compare": ResultPage(
         title="Compare",
         question="Which of two runs notices more on the same items, and would less have shown?",
         picture="dots",
         views=compare.VIEWS,
     ),
-    "blind-spots": Page(
+    "blind-spots": ResultPage(
         title="Blind spots",
         question="Which slices of the items does an evaluator miss more than the rest?",
         picture="spots",
         views=spots.VIEWS,
     ),
-    "sensitivity": Page(
+    "sensitivity": ResultPage(
         title="Sensitivity",
         question="Do the evaluators tell errors from changes that are none, and do more cost more?",
         picture="plane",
         views=(*sensitivity.VIEWS, *doses.VIEWS),
     ),
-    "missing": Page(
+    "missing": ResultPage(
         title="Missing",
         question="Which replies could not be used, and what could they have changed?",
         picture="bins",
         views=missing.VIEWS,
     ),
-    "data-set": Page(
+    "data-set": ResultPage(
         title="Data set",
         question="What are the items, and what are they held for?",
         picture="bins",
         views=data_set.VIEWS,
     ),
-    "agreement": Page(
+    "agreement": ResultPage(
         title="Agreement and effort",
         question="How far do people agree, and how long does it take them?",
         picture="heat",
         views=agreement.VIEWS,
     ),
-    "cost": Page(
+    "cost": ResultPage(
         title="Cost",
         question="What did the runs cost, and what did a detected error cost?",
         picture="stack",

@@ -16,10 +16,10 @@ from judging.models import SavedView
 from judging.views.results import asking
 from judging.views.results.registry import PAGES
 
-TAKEN = "You have a view of this name already. Give this one another."
+NAME_TAKEN = "You have a view of this name already. Give this one another."
 
 
-class SavedForm(forms.Form):
+class SaveViewForm(forms.Form):
     """A view to save: its name, whether others see it, and where it is."""
 
     name = forms.CharField(label="Name", max_length=80)
@@ -28,7 +28,7 @@ class SavedForm(forms.Form):
     query = forms.CharField(max_length=2000, required=False, widget=forms.HiddenInput)
 
 
-class KeptForm(forms.Form):
+class ChangeSavedForm(forms.Form):
     """What becomes of a saved view: another name, shared or not, or deleted."""
 
     view = forms.IntegerField(min_value=1, max_value=2**63 - 1)
@@ -39,19 +39,21 @@ class KeptForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def views(request: HttpRequest, slug: str) -> HttpResponse:
+def saved_views(request: HttpRequest, slug: str) -> HttpResponse:
     """A member's own saved views and the shared ones; a POST saves one, or changes one's own."""
     member = access.member_for(request, slug, right="results")
     if "view" in request.POST:
-        return _change(request, member)
-    form = SavedForm(request.POST or None)
-    if request.method == "POST" and form.is_valid() and _save(member, form):
+        return _change_view(request, member)
+    form = SaveViewForm(request.POST or None)
+    if request.method == "POST" and form.is_valid() and _save_view(member, form):
         messages.success(request, f"The view is saved as “{form.cleaned_data['name']}”.")
-        return redirect(_address(member, form.cleaned_data["page"], form.cleaned_data["query"]))
-    return _list(request, member, form)
+        return redirect(
+            _check_address(member, form.cleaned_data["page"], form.cleaned_data["query"])
+        )
+    return _render_list(request, member, form)
 
 
-def _list(request: HttpRequest, member: Membership, form: forms.Form) -> HttpResponse:
+def _render_list(request: HttpRequest, member: Membership, form: forms.Form) -> HttpResponse:
     context = {
         "project": member.project,
         "member": member,
@@ -62,23 +64,23 @@ def _list(request: HttpRequest, member: Membership, form: forms.Form) -> HttpRes
     return render(request, "judging/results/views.html", context, status=status)
 
 
-def _save(member: Membership, form: SavedForm) -> bool:
+def _save_view(member: Membership, form: SaveViewForm) -> bool:
     """Whether it was saved; a page or runs that are not there are not found."""
     said: dict[str, Any] = form.cleaned_data
-    asking.asked(member, said["page"], QueryDict(said["query"]))
-    owner = access.seated(member)
+    asking.parse_query(member, said["page"], QueryDict(said["query"]))
+    owner = access.ensure_membership(member)
     if SavedView.objects.of(owner).filter(name=said["name"]).exists():
-        form.add_error("name", TAKEN)
+        form.add_error("name", NAME_TAKEN)
         return False
     SavedView.objects.create(member=owner, **said)
     return True
 
 
-def _change(request: HttpRequest, member: Membership) -> HttpResponse:
-    form = KeptForm(request.POST)
+def _change_view(request: HttpRequest, member: Membership) -> HttpResponse:
+    form = ChangeSavedForm(request.POST)
     own = SavedView.objects.of(member)
     if not form.is_valid():
-        return _list(request, member, form)
+        return _render_list(request, member, form)
     view = get_object_or_404(own, pk=form.cleaned_data["view"])
     if form.cleaned_data["delete"]:
         view.delete()
@@ -86,12 +88,12 @@ def _change(request: HttpRequest, member: Membership) -> HttpResponse:
         return redirect("results-views", slug=member.project.slug)
     name = form.cleaned_data["name"]
     if own.filter(name=name).exclude(pk=view.pk).exists():
-        form.add_error("name", TAKEN)
-        return _list(request, member, form)
+        form.add_error("name", NAME_TAKEN)
+        return _render_list(request, member, form)
     view.keep(name=name, shared=form.cleaned_data["shared"])
     messages.success(request, f"The view “{name}” is kept.")
     return redirect("results-views", slug=member.project.slug)
 
 
-def _address(member: Membership, page: str, query: str) -> str:
+def _check_address(member: Membership, page: str, query: str) -> str:
     return f"{reverse('results-page', args=[member.project.slug, page])}?{query}"

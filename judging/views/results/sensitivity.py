@@ -5,25 +5,36 @@ from collections.abc import Sequence
 from annotation.leads.grouping import Grouping
 from judging.models import Run
 from judging.views.results import cells, grids, measures, stacks
-from judging.views.results.cells import Rate, Row
-from judging.views.results.grids import Cell, Column, Line
-from judging.views.results.kinds import Ask, Asked, Drawing, Rows, Shown, View, places
+from judging.views.results.cells import RateColumns, Row
+from judging.views.results.grids import Cell, Column, GridLine
+from judging.views.results.kinds import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    TableQuery,
+    ViewContent,
+    study_figures,
+)
 
-DETECTION = Rate("detection", "detection_low", "detection_high", "errors", "", missing="")
-FALSE_ALARM = Rate("false_alarm", "false_alarm_low", "false_alarm_high", "invariant", "", "")
+DETECTION = RateColumns("detection", "detection_low", "detection_high", "errors", "", missing="")
+FALSE_ALARM = RateColumns("false_alarm", "false_alarm_low", "false_alarm_high", "invariant", "", "")
 # Of more runs than this groups would hide each other in the chart.
 MOST_RUNS = 8
-FIGURES: tuple[tuple[Column, stacks.Draw], ...] = (
-    (Column("Detection", "detection"), lambda run, row: _rate(run, row, DETECTION)),
-    (Column("False alarms", "false_alarm"), lambda run, row: _rate(run, row, FALSE_ALARM)),
-    (Column("J", "j"), lambda run, row: cells.drawn(row, "j")),
-    (Column("d′", "d_prime"), lambda run, row: cells.drawn(row, "d_prime")),
+FIGURES: tuple[tuple[Column, stacks.CellFunction], ...] = (
+    (Column("Detection", "detection"), lambda run, row: _linked_rate_cell(run, row, DETECTION)),
+    (
+        Column("False alarms", "false_alarm"),
+        lambda run, row: _linked_rate_cell(run, row, FALSE_ALARM),
+    ),
+    (Column("J", "j"), lambda run, row: cells.figure_cell(row, "j")),
+    (Column("d′", "d_prime"), lambda run, row: cells.figure_cell(row, "d_prime")),
 )
 
 
-def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line a run over all, by ability and by origin of the score-invariant items."""
-    runs = {run.number: run for run in measures.judging(asked)}
+    runs = {run.number: run for run in measures.select_judging_runs(asked)}
     rows = [row for row in tables[0] if row["run"] in runs and row["errors"] + row["invariant"]]
     lines = [_line(runs[row["run"]], row) for row in rows]
     columns = (
@@ -39,21 +50,21 @@ def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
         " Score-invariant items go to the ability of the answer they were made from. d′ is not"
         " defined for pairs."
     )
-    return Shown(grids.of_lines("Sensitivity", columns, lines), _drawing(runs, rows), words)
+    return ViewContent(grids.build_grid("Sensitivity", columns, lines), _drawing(runs, rows), words)
 
 
-def _rate(run: Run, row: Row, such: Rate) -> Cell:
+def _linked_rate_cell(run: Run, row: Row, such: RateColumns) -> Cell:
     """Leads to the items; score-invariant ones by what they were made from, or by origin."""
     which, group = {"items": "errors", "result": "parsed"}, {"ability": row["ability"] or ""}
     if such is FALSE_ALARM:
         which["items"], group = "invariant", {"source_ability": row["ability"] or ""}
         which |= {"origin": row["origin"]} if row["origin"] else {}
-    return cells.rate(row, such, href=cells.items(run, group, **which))
+    return cells.rate_cell(row, such, href=cells.items_url(run, group, **which))
 
 
-def _line(run: Run, row: Row) -> Line:
+def _line(run: Run, row: Row) -> GridLine:
     figures = (cell(run, row) for _, cell in FIGURES)
-    return Line((cells.words(_group(row)), cells.run(run), *figures))
+    return GridLine((cells.text_cell(_group(row)), cells.run_cell(run), *figures))
 
 
 def _is_whole(row: Row) -> bool:
@@ -66,14 +77,14 @@ def _group(row: Row) -> str:
     return Grouping("ability", "ability").title_of(row["ability"]) if row["ability"] else "All"
 
 
-def _drawing(runs: dict[int, Run], rows: Rows) -> Drawing | None:
+def _drawing(runs: dict[int, Run], rows: Rows) -> ChartSpec | None:
     # Altair takes a second to import; nothing else should wait for it.
     from charts import plane
 
     with_groups = len(runs) <= MOST_RUNS
     points = [
-        plane.Point(
-            cells.name(runs[row["run"]]),
+        plane.SensitivityPoint(
+            cells.run_name(runs[row["run"]]),
             _group(row),
             _is_whole(row),
             *(row[name] for name in (DETECTION.value, DETECTION.low, DETECTION.high)),
@@ -89,16 +100,16 @@ def _drawing(runs: dict[int, Run], rows: Rows) -> Drawing | None:
         f"Detection against false alarms, with 95 % intervals: large marks are of all items{groups}"
         ". On the dashed line errors are noticed no more often than changes that are none."
     )
-    return Drawing(plane.points(points), caption) if points else None
+    return ChartSpec(plane.draw_plane(points), caption) if points else None
 
 
 VIEWS = (
-    View(
+    ResultView(
         slug="plane",
         title="Detection against false alarms",
-        asks=(Ask("sensitivity", ""),),
+        asks=(TableQuery("sensitivity", ""),),
         show=show,
-        studies={"000": places("section 5.4")},
+        studies={"000": study_figures("section 5.4")},
         empty="The chosen runs have decided no item that figures count.",
     ),
 )

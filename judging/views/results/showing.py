@@ -17,22 +17,22 @@ from judging.results import figures, run_marks
 from judging.views.results import asking, cells, downloads, studies
 from judging.views.results.grids import Column, Grid
 from judging.views.results.kinds import (
-    BY,
-    INTERVALS,
-    RUN,
-    SORT,
-    VIEW,
-    Ask,
-    Asked,
+    BY_PARAMETER,
+    INTERVALS_PARAMETER,
+    RUN_PARAMETER,
+    SORT_PARAMETER,
+    VIEW_PARAMETER,
+    PageQuery,
+    ResultView,
     Rows,
     Switch,
-    View,
+    TableQuery,
 )
 from judging.views.results.registry import PAGES
 
 
 @dataclass(frozen=True)
-class Link:
+class SwitchLink:
     """One place to go to; `current` where one is."""
 
     title: str
@@ -41,7 +41,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Heading:
+class ColumnHeading:
     """A column's head: what a click on it sorts by, and how it is sorted now."""
 
     column: Column
@@ -54,16 +54,16 @@ class Heading:
 def index(request: HttpRequest, slug: str) -> HttpResponse:
     """Every page with its question, and where each table and figure of the studies is."""
     member = access.member_for(request, slug, right="results")
-    every = run_marks.marked_runs(member.project)
-    runs = asking.chosen(every, request.GET)
-    named = RUN in request.GET
+    every = run_marks.load_marked_runs(member.project)
+    runs = asking.select_runs_or_404(every, request.GET)
+    named = RUN_PARAMETER in request.GET
     context = {
         "project": member.project,
         "member": member,
         "pages": PAGES,
         "saved": SavedView.objects.seen_by(member),
         "runs": runs,
-        "studies": studies.every(member.project, runs if named else every, named=named),
+        "studies": studies.list_studies(member.project, runs if named else every, named=named),
     }
     return render(request, "judging/results/index.html", context)
 
@@ -73,52 +73,54 @@ def index(request: HttpRequest, slug: str) -> HttpResponse:
 def page(request: HtmxRequest, slug: str, page: str) -> HttpResponse:
     """One question, answered for the chosen runs; for a script what changes with a switch alone."""
     member = access.member_for(request, slug, right="results")
-    wish = asking.asked(member, page, request.GET)
+    wish = asking.parse_query(member, page, request.GET)
     context = {
         "project": member.project,
         "member": member,
         "asked": wish,
         "pages": PAGES,
         "runs": wish.offered,
-        **_set_aside(wish),
+        **_set_aside_context(wish),
         "saved": SavedView.objects.seen_by(member).filter(page=page),
-        **_figures(wish),
+        **_figures_context(wish),
     }
     template = "judging/results/page.html"
     return render(request, f"{template}#figures" if request.htmx else template, context)
 
 
-def _figures(wish: Asked) -> dict[str, Any]:
+def _figures_context(wish: PageQuery) -> dict[str, Any]:
     """What is shown of a view; while a worker makes some of its tables, how far that is."""
-    answers = asking.answers(wish)
-    making = [one for one in answers if isinstance(one, figures.Making)]
+    answers = asking.request_tables(wish)
+    making = [one for one in answers if isinstance(one, figures.PendingTable)]
     for one in making:
-        tasks.ring_for(one)
-    common = {"kept": _kept(wish), "making": making}
+        tasks.notify_of_figure(one)
+    common = {"kept": _hidden_fields(wish), "making": making}
     if making:
-        return {**common, "switches": _switches(wish)}
-    return common | _shown(wish, [one.rows for one in answers if isinstance(one, figures.Made)])
+        return {**common, "switches": _build_switches(wish)}
+    return common | _content_context(
+        wish, [one.rows for one in answers if isinstance(one, figures.FigureTable)]
+    )
 
 
-def _shown(wish: Asked, found: list[Rows]) -> dict[str, Any]:
+def _content_context(wish: PageQuery, found: list[Rows]) -> dict[str, Any]:
     *tables, left_out = found
-    shown = wish.view.show(wish, asking.narrowed(wish, tables))
+    shown = wish.view.show(wish, asking.filter_tables(wish, tables))
     return {
         "shown": shown,
-        "grid": shown.grid.sorted(wish.query.get(SORT, "")),
-        "switches": _switches(wish, with_intervals=shown.grid.has_intervals),
-        "headings": _headings(wish, shown.grid),
-        "narrowing": asking.narrowing(wish, tables),
+        "grid": shown.grid.sorted(wish.query.get(SORT_PARAMETER, "")),
+        "switches": _build_switches(wish, with_intervals=shown.grid.has_intervals),
+        "headings": _build_headings(wish, shown.grid),
+        "narrowing": asking.list_filters(wish, tables),
         "choices": wish.view.choices(wish) if wish.view.choices else (),
-        "files": asking.files(wish),
-        "formats": downloads.TYPES,
+        "files": asking.list_files(wish),
+        "formats": downloads.CONTENT_TYPES,
         "chart_forms": files.TYPES,
         "left_out": [row for row in left_out if row["pending"] or row["other_revision"]],
-        "alike": _alike(wish, left_out),
+        "alike": _compare_items(wish, left_out),
     }
 
 
-def _alike(wish: Asked, left_out: Rows) -> str:
+def _compare_items(wish: PageQuery, left_out: Rows) -> str:
     """Whether the chosen runs judged the same items; of one run how many, of none nothing."""
     runs = {run.number: run for run in wish.runs}
     of_runs = [row for row in left_out if row["shared"] is not None]
@@ -127,10 +129,10 @@ def _alike(wish: Asked, left_out: Rows) -> str:
     sizes = [row["items"] for row in of_runs]
     least, most, shared = min(sizes), max(sizes), of_runs[0]["shared"]
     if len(of_runs) == 1:
-        return f"Run {cells.name(runs[of_runs[0]['run']])}: {_items(most)}."
+        return f"Run {cells.run_name(runs[of_runs[0]['run']])}: {_count_items(most)}."
     if shared == most:
-        return f"These {len(sizes)} runs judged the same {_items(most)}."
-    each = _items(most) if least == most else f"{least:,} to {_items(most)}"
+        return f"These {len(sizes)} runs judged the same {_count_items(most)}."
+    each = _count_items(most) if least == most else f"{least:,} to {_count_items(most)}"
     return (
         f"These {len(sizes)} runs did not judge the same items: each judged {each}, and all of"
         f" them judged {shared:,}. Rates side by side are of different items; Compare holds two"
@@ -138,63 +140,72 @@ def _alike(wish: Asked, left_out: Rows) -> str:
     )
 
 
-def _items(n: int) -> str:
+def _count_items(n: int) -> str:
     return f"{n:,} item" if n == 1 else f"{n:,} items"
 
 
-def _set_aside(wish: Asked) -> dict[str, Any]:
+def _set_aside_context(wish: PageQuery) -> dict[str, Any]:
     """Which runs are not shown since nobody named any, and what leads to all, or to the usual."""
-    is_other = set(run_marks.usual(wish.every)) != set(wish.runs)
+    is_other = set(run_marks.select_default(wish.every)) != set(wish.runs)
     return {
-        "hidden": "" if RUN in wish.query else run_marks.set_aside(wish.every),
+        "hidden": "" if RUN_PARAMETER in wish.query else run_marks.describe_set_aside(wish.every),
         "all_runs": wish.link_of(wish.offered),
-        "usual": wish.link(**{RUN: None}) if is_other else "",
-        "none_usual": RUN not in wish.query and any(run.marks for run in wish.runs),
+        "usual": wish.link(**{RUN_PARAMETER: None}) if is_other else "",
+        "none_usual": RUN_PARAMETER not in wish.query and any(run.marks for run in wish.runs),
     }
 
 
-def _switches(wish: Asked, *, with_intervals: bool = True) -> list[tuple[str, list[Link]]]:
+def _build_switches(
+    wish: PageQuery, *, with_intervals: bool = True
+) -> list[tuple[str, list[SwitchLink]]]:
     """The views of the page, what the view itself can be switched to, and the intervals."""
-    found = [(one.title, _options(wish, one)) for one in wish.view.switches]
+    found = [(one.title, _option_links(wish, one)) for one in wish.view.switches]
     if wish.groups:
-        found.append(("Grouped by", _toggles(wish)))
+        found.append(("Grouped by", _field_links(wish)))
     shown = {"no": wish.link(intervals=None), "yes": wish.link(intervals="yes")}
     now = "yes" if wish.intervals else "no"
     titles = {"no": "n alone", "yes": "with intervals"}
     if with_intervals:
-        found.append(("Beside each rate", [Link(titles[k], shown[k], k == now) for k in shown]))
-    views = [Link(v.title, _to_view(wish, v), v is wish.view) for v in wish.page.views]
+        found.append(
+            ("Beside each rate", [SwitchLink(titles[k], shown[k], k == now) for k in shown])
+        )
+    views = [SwitchLink(v.title, _view_url(wish, v), v is wish.view) for v in wish.page.views]
     return [("View", views), *found] if len(views) > 1 else found
 
 
-def _to_view(wish: Asked, view: View) -> str:
+def _view_url(wish: PageQuery, view: ResultView) -> str:
     """Another view of the page, grouped as this one where it can be."""
     first = view is wish.page.views[0]
-    by = wish.query.get(BY) if view.groups and view.groups == wish.view.groups else None
-    return wish.link(**{VIEW: None if first else view.slug, SORT: None, BY: by})
+    by = wish.query.get(BY_PARAMETER) if view.groups and view.groups == wish.view.groups else None
+    return wish.link(
+        **{VIEW_PARAMETER: None if first else view.slug, SORT_PARAMETER: None, BY_PARAMETER: by}
+    )
 
 
-def _toggles(wish: Asked) -> list[Link]:
+def _field_links(wish: PageQuery) -> list[SwitchLink]:
     """Each field that the view can be grouped by; a link takes it in or out."""
-    chosen = wish.fields(Ask(""))
+    chosen = wish.fields(TableQuery(""))
     offered = {**wish.groups, **{name: name for name in chosen if name not in wish.groups}}
     return [
-        Link(title, _toggled(wish, chosen, name), name in chosen) for name, title in offered.items()
+        SwitchLink(title, _toggled_url(wish, chosen, name), name in chosen)
+        for name, title in offered.items()
     ]
 
 
-def _toggled(wish: Asked, chosen: list[str], name: str) -> str:
+def _toggled_url(wish: PageQuery, chosen: list[str], name: str) -> str:
     """What rows were narrowed to of a field goes with it."""
     kept = [one for one in chosen if one != name]
     by = ",".join(kept if name in chosen else [*chosen, name])
-    return wish.link(**{BY: by if by or wish.view.grouped else None, SORT: None, name: None})
+    return wish.link(
+        **{BY_PARAMETER: by if by or wish.view.grouped else None, SORT_PARAMETER: None, name: None}
+    )
 
 
-def _options(wish: Asked, switch: Switch) -> list[Link]:
+def _option_links(wish: PageQuery, switch: Switch) -> list[SwitchLink]:
     now, first = wish.said(switch.name), next(iter(switch.options))
-    changed = {SORT: None} if switch.name == BY else {}
+    changed = {SORT_PARAMETER: None} if switch.name == BY_PARAMETER else {}
     return [
-        Link(
+        SwitchLink(
             title,
             wish.link(**{switch.name: None if value == first else value}, **changed),
             value == now,
@@ -203,23 +214,29 @@ def _options(wish: Asked, switch: Switch) -> list[Link]:
     ]
 
 
-def _headings(wish: Asked, grid: Grid) -> list[Heading]:
-    return [_heading(wish, column) for column in grid.columns]
+def _build_headings(wish: PageQuery, grid: Grid) -> list[ColumnHeading]:
+    return [_build_heading(wish, column) for column in grid.columns]
 
 
-def _heading(wish: Asked, column: Column) -> Heading:
+def _build_heading(wish: PageQuery, column: Column) -> ColumnHeading:
     """Numbers are sorted downwards first, words upwards; a second click turns it round."""
-    up, down, now = column.name, f"-{column.name}", wish.query.get(SORT, "")
+    up, down, now = column.name, f"-{column.name}", wish.query.get(SORT_PARAMETER, "")
     if not column.name:
-        return Heading(column, "", "")
+        return ColumnHeading(column, "", "")
     first, second = (down, up) if column.is_number else (up, down)
     stands = {up: "ascending", down: "descending"}.get(now, "")
-    return Heading(column, wish.link(sort=second if now == first else first), stands)
+    return ColumnHeading(column, wish.link(sort=second if now == first else first), stands)
 
 
-def _kept(wish: Asked) -> list[tuple[str, str]]:
+def _hidden_fields(wish: PageQuery) -> list[tuple[str, str]]:
     """What the form sends along unseen, since it is switched elsewhere."""
-    switched = [VIEW, SORT, INTERVALS, BY, *(one.name for one in wish.view.switches)]
-    switched += [] if wish.view.of_runs else [RUN]
+    switched = [
+        VIEW_PARAMETER,
+        SORT_PARAMETER,
+        INTERVALS_PARAMETER,
+        BY_PARAMETER,
+        *(one.name for one in wish.view.switches),
+    ]
+    switched += [] if wish.view.of_runs else [RUN_PARAMETER]
     names = dict.fromkeys(switched)
     return [(name, value) for name in names for value in wish.query.getlist(name)]

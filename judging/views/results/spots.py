@@ -3,59 +3,74 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from annotation.leads.grouping import COLUMNS, Grouping
+from annotation.leads.grouping import GROUPING_COLUMNS, Grouping
 from annotation.templatetags import figures as written
 from judging.models import Run
 from judging.results import blindspots, measured
 from judging.views.results import cells, grids, measures
-from judging.views.results.cells import Rate, Row
-from judging.views.results.grids import Cell, Column, Line
-from judging.views.results.kinds import BY, Ask, Asked, Drawing, Rows, Shown, Switch, View
-from stats.slices import ALIKE
+from judging.views.results.cells import RateColumns, Row
+from judging.views.results.grids import Cell, Column, GridLine
+from judging.views.results.kinds import (
+    BY_PARAMETER,
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    Switch,
+    TableQuery,
+    ViewContent,
+)
+from stats.slices import ALL_ALIKE
 
-SLICE = Rate(missing="", bad="high", n="n")
+SLICE_RATE = RateColumns(missing="", bad="high", n="n")
 # What was not tested is not made to look bad.
-UNTESTED = Rate(missing="", n="n")
-REST = Rate("rest", "rest_low", "rest_high", "rest_n", missing="")
-FROM = "ability,category,source_ability,origin"
-EVERY = ",".join((FROM, *measured.MEASURES))
-BYS = {
-    EVERY: "All that is known",
+UNTESTED_RATE = RateColumns(missing="", n="n")
+REST_RATE = RateColumns("rest", "rest_low", "rest_high", "rest_n", missing="")
+DEFAULT_FIELDS = "ability,category,source_ability,origin"
+ALL_FIELDS = ",".join((DEFAULT_FIELDS, *measured.FEATURES))
+FIELD_OPTIONS = {
+    ALL_FIELDS: "All that is known",
     "category": "Categories",
     "edit_size,place,changes,length": "What was changed",
     "detectability,surgicality": "What people saw",
-    FROM: "Where items are from",
+    DEFAULT_FIELDS: "Where items are from",
 }
 SPOTS, FURTHEST, ALL = "spots", "furthest", "all"
-SHOWN = {SPOTS: "Blind spots", FURTHEST: "The 40 furthest", ALL: "Every slice"}
-FAMILIES = {
+SHOWN_OPTIONS = {SPOTS: "Blind spots", FURTHEST: "The 40 furthest", ALL: "Every slice"}
+FAMILY_TITLES = {
     blindspots.GROUPS: "abilities and categories",
     blindspots.VALUES: "values of other fields",
     blindspots.PAIRS: "pairs of values",
 }
 # Of a run without a blind spot so many slices tell how near it came.
-NEAREST, MOST = 5, 40
-HEADS = (
+NEAREST_SLICES, MOST_SLICES = 5, 40
+LEADING_COLUMNS = (
     Column("Slice", "slice", is_number=False),
     Column("Run", "run", is_number=False),
     Column("Undetected in the slice", "rate"),
     Column("In the rest", "rest"),
     Column("Clusters", "clusters"),
-    Column("Difference", "difference", note=f"{cells.POINTS}, within categories"),
+    Column("Difference", "difference", note=f"{cells.POINTS_UNIT}, within categories"),
     Column("p", "p"),
     Column("q", "q"),
     Column("Blind spot", "blind", is_number=False),
 )
 
 
-def show(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line a slice, those of each run together, the largest difference first."""
-    runs = {run.number: run for run in measures.judging(asked)}
+    runs = {run.number: run for run in measures.select_judging_runs(asked)}
     rows = [row for row in tables[0] if row["run"] in runs]
-    told = [row for _, of in groupby(rows, key=_run) for row in _told(list(of), asked.said("show"))]
-    grid = grids.of_lines("Blind spots", HEADS, [_line(runs[row["run"]], row) for row in told])
-    said = _headline(rows), _under(rows, told, asked.said("show"))
-    return Shown(grid, _drawing(told, several=len(runs) > 1), _words(rows), *said)
+    told = [
+        row
+        for _, of in groupby(rows, key=_run_number)
+        for row in _select_slices(list(of), asked.said("show"))
+    ]
+    grid = grids.build_grid(
+        "Blind spots", LEADING_COLUMNS, [_line(runs[row["run"]], row) for row in told]
+    )
+    said = _headline(rows), _lines_note(rows, told, asked.said("show"))
+    return ViewContent(grid, _drawing(told, several=len(runs) > 1), _describe_tests(rows), *said)
 
 
 def _headline(rows: Rows) -> str:
@@ -67,14 +82,14 @@ def _headline(rows: Rows) -> str:
     searched = {*tested}
     of_runs = f" of {len(searched)} runs" if len(searched) > 1 else f" of run {tested[0]}"
     blind = sum(bool(row["blind"]) for row in rows)
-    said = f"{_counted(blind, 'blind spot') if blind else 'No blind spot'} in "
-    said += _counted(len(tested), "slice") + (of_runs if len(runs) > 1 else "")
+    said = f"{_count_noun(blind, 'blind spot') if blind else 'No blind spot'} in "
+    said += _count_noun(len(tested), "slice") + (of_runs if len(runs) > 1 else "")
     # Where nothing could be tested nothing is cleared.
     left = len(runs) - len(searched)
-    return f"{said}; no slice of {_counted(left, 'other run')} can be tested" if left else said
+    return f"{said}; no slice of {_count_noun(left, 'other run')} can be tested" if left else said
 
 
-def _under(rows: Rows, told: Rows, which: str) -> str:
+def _lines_note(rows: Rows, told: Rows, which: str) -> str:
     """What the lines below are where they are no blind spots."""
     if which != SPOTS or all(row["blind"] for row in told):
         return ""
@@ -86,62 +101,62 @@ def _under(rows: Rows, told: Rows, which: str) -> str:
 
 
 def _why_untested(rows: Rows) -> str:
-    is_alike = any(row["reason"] == ALIKE for row in rows)
-    return ALIKE if is_alike else "none is large enough"
+    is_alike = any(row["reason"] == ALL_ALIKE for row in rows)
+    return ALL_ALIKE if is_alike else "none is large enough"
 
 
-def _counted(number: int, noun: str) -> str:
+def _count_noun(number: int, noun: str) -> str:
     return f"{written.number(number)} {noun}{'' if number == 1 else 's'}"
 
 
-def _run(row: Row) -> int:
+def _run_number(row: Row) -> int:
     return int(row["run"])
 
 
-def _told(rows: Rows, which: str) -> Rows:
+def _select_slices(rows: Rows, which: str) -> Rows:
     """Those of one run that are asked for."""
     if which == SPOTS:
         blind = [row for row in rows if row["blind"]]
         worse = [row for row in rows if (row["difference"] or 0) > 0]
-        return blind or sorted(worse or rows, key=_by_p)[:NEAREST]
-    return rows if which == ALL else rows[:MOST]
+        return blind or sorted(worse or rows, key=_by_p)[:NEAREST_SLICES]
+    return rows if which == ALL else rows[:MOST_SLICES]
 
 
 def _by_p(row: Row) -> tuple[bool, float]:
     return row["p"] is None, row["p"] or 0.0
 
 
-def _line(run: Run, row: Row) -> Line:
-    missed = cells.items(run, {}, **_narrowed(row), result="undetected")
-    parsed = cells.items(run, {}, **_narrowed(row), result="parsed")
-    return Line(
+def _line(run: Run, row: Row) -> GridLine:
+    missed = cells.items_url(run, {}, **_slice_query(row), result="undetected")
+    parsed = cells.items_url(run, {}, **_slice_query(row), result="parsed")
+    return GridLine(
         (
-            Cell(title(row), row["slice"], href=parsed, is_number=False),
-            cells.run(run),
-            _rate(row, UNTESTED if row["blind"] is None else SLICE, missed),
-            _rate(row, REST),
-            cells.count(row["clusters"]),
-            cells.points(row["difference"], reason=row["reason"]),
-            cells.p_value(row["p"], row["reason"]),
-            cells.p_value(row["q"], row["reason"]),
+            Cell(slice_title(row), row["slice"], href=parsed, is_number=False),
+            cells.run_cell(run),
+            _rate(row, UNTESTED_RATE if row["blind"] is None else SLICE_RATE, missed),
+            _rate(row, REST_RATE),
+            cells.count_cell(row["clusters"]),
+            cells.points_cell(row["difference"], reason=row["reason"]),
+            cells.p_value_cell(row["p"], row["reason"]),
+            cells.p_value_cell(row["q"], row["reason"]),
             _verdict(row),
         )
     )
 
 
-def _rate(row: Row, such: Rate, href: str = "") -> Cell:
+def _rate(row: Row, such: RateColumns, href: str = "") -> Cell:
     # Why there is no p says nothing of a rate that is there.
     reason = row["reason"] if row[such.value] is None else ""
-    return cells.rate({**row, "reason": reason}, such, href=href)
+    return cells.rate_cell({**row, "reason": reason}, such, href=href)
 
 
 def _verdict(row: Row) -> Cell:
     if row["blind"] is None:
         return Cell("not tested", 2, is_number=False)
-    return cells.words("yes, exploratory" if row["blind"] else "no", 0 if row["blind"] else 1)
+    return cells.text_cell("yes, exploratory" if row["blind"] else "no", 0 if row["blind"] else 1)
 
 
-def _narrowed(row: Row) -> dict[str, str]:
+def _slice_query(row: Row) -> dict[str, str]:
     """What narrows the outcomes of the run down to the slice."""
     parts = {"slice": f"{row['field']}={row['value']}"}
     if row["second_field"]:
@@ -149,7 +164,7 @@ def _narrowed(row: Row) -> dict[str, str]:
     return parts
 
 
-def title(row: Row) -> str:
+def slice_title(row: Row) -> str:
     """A slice in words."""
     return " · ".join(_values(row))
 
@@ -167,15 +182,15 @@ def _values(row: Row) -> list[str]:
 
 
 def _value(name: str, value: str) -> str:
-    if name in measured.MEASURES:
-        return measured.title_of(name, value)
-    if name in COLUMNS:
+    if name in measured.FEATURES:
+        return measured.bin_title(name, value)
+    if name in GROUPING_COLUMNS:
         return Grouping(name, name).title_of(value)
     return f"{name.replace('_', ' ').capitalize()}: {value}"
 
 
-def _words(rows: Rows) -> str:
-    tests = "; ".join(_tests(rows))
+def _describe_tests(rows: Rows) -> str:
+    tests = "; ".join(_family_texts(rows))
     return (
         "Undetected rates of a slice of the error items against the rest, with 95 % intervals that"
         " allow for items of one question being alike. But for categories and abilities the"
@@ -190,11 +205,11 @@ def _words(rows: Rows) -> str:
     )
 
 
-def _tests(rows: Rows) -> Iterator[str]:
-    for number, of in groupby(rows, key=_run):
+def _family_texts(rows: Rows) -> Iterator[str]:
+    for number, of in groupby(rows, key=_run_number):
         found = list(of)
         parts = []
-        for family, title in FAMILIES.items():
+        for family, title in FAMILY_TITLES.items():
             own = [row for row in found if row["family"] == family]
             blind = sum(bool(row["blind"]) for row in own)
             if own and (tested := own[0]["tests"]):
@@ -206,13 +221,13 @@ def _tests(rows: Rows) -> Iterator[str]:
             yield f"run {number}: none, as {why}, so that these lines prove nothing"
 
 
-def _drawing(rows: Rows, *, several: bool) -> Drawing | None:
+def _drawing(rows: Rows, *, several: bool) -> ChartSpec | None:
     # Altair takes a second to import; nothing else should wait for it.
     from charts import slices
 
     there = [row for row in rows if row["rate"] is not None and row["rest"] is not None]
     found = [
-        slices.Strip(
+        slices.SliceRates(
             _name(row, several=several),
             rate=row["rate"],
             low=row["low"],
@@ -224,25 +239,28 @@ def _drawing(rows: Rows, *, several: bool) -> Drawing | None:
             rest_n=row["rest_n"],
             blind=bool(row["blind"]),
         )
-        for row in there[:MOST]
+        for row in there[:MOST_SLICES]
     ]
     caption = (
         "Undetected rates of slices and of the rest, with 95 % intervals; the band between them is"
         " deep for a blind spot. Exploratory."
     )
-    if len(there) > MOST:
-        caption += f" The first {MOST} of {len(there)} lines."
-    return Drawing(slices.strips(found), caption) if found else None
+    if len(there) > MOST_SLICES:
+        caption += f" The first {MOST_SLICES} of {len(there)} lines."
+    return ChartSpec(slices.draw_slices(found), caption) if found else None
 
 
 VIEWS = (
-    View(
+    ResultView(
         slug="slices",
         title="Slices",
-        asks=(Ask("blindspots"),),
+        asks=(TableQuery("blindspots"),),
         show=show,
         studies={},
         empty="The chosen runs have decided no item that figures count, or all items are alike.",
-        switches=(Switch(BY, "Slices by", BYS), Switch("show", "Shown", SHOWN)),
+        switches=(
+            Switch(BY_PARAMETER, "Slices by", FIELD_OPTIONS),
+            Switch("show", "Shown", SHOWN_OPTIONS),
+        ),
     ),
 )

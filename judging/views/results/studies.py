@@ -7,7 +7,13 @@ from urllib.parse import urlencode
 from annotation.models import Project
 from judging.models import Run
 from judging.results import run_marks
-from judging.views.results.kinds import BY, RUN, VIEW, Place, View
+from judging.views.results.kinds import (
+    BY_PARAMETER,
+    RUN_PARAMETER,
+    VIEW_PARAMETER,
+    ResultView,
+    StudyFigure,
+)
 from judging.views.results.registry import PAGES
 
 STUDIES = {
@@ -19,10 +25,10 @@ STUDIES = {
 
 
 @dataclass(frozen=True)
-class Printed:
+class StudyLink:
     """A table or figure, where it is made, and whether there is a run of its strategies."""
 
-    place: Place
+    place: StudyFigure
     href: str
     has_run: bool
 
@@ -33,46 +39,55 @@ class Printed:
 
 
 # What asks a project for fields, with what it answered.
-Offered = Mapping[Callable[[Project], Mapping[str, str]], set[str]]
+FieldsBySource = Mapping[Callable[[Project], Mapping[str, str]], set[str]]
 # By the title of a page.
-Parts = list[tuple[str, list[Printed]]]
+LinksByPage = list[tuple[str, list[StudyLink]]]
 
 
-def every(project: Project, runs: Sequence[Run], *, named: bool) -> list[tuple[str, Parts]]:
+def list_studies(
+    project: Project, runs: Sequence[Run], *, named: bool
+) -> list[tuple[str, LinksByPage]]:
     """What each study prints. `named` runs are shown whatever their strategy; of all others the
     usual ones among those that have the strategies of a table, if there are any."""
-    offered = _offered(project)
-    return [(title, _of(study, offered, runs, named)) for study, title in STUDIES.items()]
+    offered = _load_fields(project)
+    return [(title, _study_links(study, offered, runs, named)) for study, title in STUDIES.items()]
 
 
-def _offered(project: Project) -> Offered:
+def _load_fields(project: Project) -> FieldsBySource:
     """Views that offer the same fields ask for them once."""
     asks = {view.groups for page in PAGES.values() for view in page.views if view.groups}
     return {ask: set(ask(project)) for ask in asks}
 
 
-def _of(study: str, offered: Offered, runs: Sequence[Run], named: bool) -> Parts:
+def _study_links(
+    study: str, offered: FieldsBySource, runs: Sequence[Run], named: bool
+) -> LinksByPage:
     found = []
     for slug, page in PAGES.items():
         places = [(view, place) for view in page.views for place in view.studies.get(study, ())]
         printed = []
         for view, place in places:
             of_place = [run for run in runs if run.strategy.slug in place.strategies]
-            of_place = of_place if named else run_marks.usual(of_place)
-            query = [*_view(view, place, offered), *_runs(runs if named else of_place)]
+            of_place = of_place if named else run_marks.select_default(of_place)
+            query = [
+                *_view_parameters(view, place, offered),
+                *_run_parameters(runs if named else of_place),
+            ]
             href = f"{slug}/?{urlencode(query, safe=',')}"
-            printed.append(Printed(place, href, has_run=bool(of_place or not place.strategies)))
+            printed.append(StudyLink(place, href, has_run=bool(of_place or not place.strategies)))
         if printed:
             found.append((page.title, printed))
     return found
 
 
-def _runs(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
-    return ((RUN, str(run.number)) for run in runs)
+def _run_parameters(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
+    return ((RUN_PARAMETER, str(run.number)) for run in runs)
 
 
-def _view(view: View, place: Place, offered: Offered) -> Iterator[tuple[str, str]]:
-    yield VIEW, view.slug
+def _view_parameters(
+    view: ResultView, place: StudyFigure, offered: FieldsBySource
+) -> Iterator[tuple[str, str]]:
+    yield VIEW_PARAMETER, view.slug
     yield from place.query.items()
     if place.by and (view.groups is None or offered[view.groups].issuperset(place.by)):
-        yield BY, ",".join(place.by)
+        yield BY_PARAMETER, ",".join(place.by)

@@ -7,9 +7,17 @@ from typing import Any
 from judging.models import Run
 from judging.results.verdicts import EFFECTS
 from judging.views.results import cells, dots, flat, measures, rated, stacks
-from judging.views.results.cells import Rate, Row
+from judging.views.results.cells import RateColumns, Row
 from judging.views.results.grids import Cell, Column
-from judging.views.results.kinds import Ask, Asked, Drawing, Place, Rows, Shown, View
+from judging.views.results.kinds import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    StudyFigure,
+    TableQuery,
+    ViewContent,
+)
 
 NO_PAIRS = (
     "None of the chosen runs compared answers in pairs. Choose a run of such a strategy, for"
@@ -21,39 +29,47 @@ NO_REPEATS = (
 )
 _BY = ("ability", "category")
 TABLES = (
-    Place("table 11", ("pairwise-verdict",), _BY),
-    Place("table 12", ("pairwise",), _BY),
-    Place("table 13", ("pairwise-rules",), _BY),
-    Place("table 14", ("pairwise-axis",), _BY),
-    Place("table 15", ("pairwise-axis-rules",), _BY),
-    Place("table 19", ("pairwise-axis-rules",), _BY),
+    StudyFigure("table 11", ("pairwise-verdict",), _BY),
+    StudyFigure("table 12", ("pairwise",), _BY),
+    StudyFigure("table 13", ("pairwise-rules",), _BY),
+    StudyFigure("table 14", ("pairwise-axis",), _BY),
+    StudyFigure("table 15", ("pairwise-axis-rules",), _BY),
+    StudyFigure("table 19", ("pairwise-axis-rules",), _BY),
 )
-KINDS = {
+VERDICT_TITLES = {
     "G": "Gold twice (G)",
     "mixed": "Mixed",
     "both_good": "Both good",
     "both_bad": "Both bad",
     "P": "Perturbed twice (P)",
 }
-PLACES = {
+EFFECT_TITLES = {
     "first_twice": "The first answer twice",
     "second_twice": "The second answer twice",
     "half_tie": "A tie in one order",
     "steady": "The place did not decide",
 }
-_FIRST = Rate("first_rate", "first_low", "first_high", "first_parsed", "first_reason", missing="")
-_CHANGING = Rate(
+_FIRST = RateColumns(
+    "first_rate", "first_low", "first_high", "first_parsed", "first_reason", missing=""
+)
+_CHANGING = RateColumns(
     "changing_rate", "changing_low", "changing_high", "repeated", "changing_reason", missing=""
 )
 
 
-def verdicts(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_verdicts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """What both orders say together; only gold twice is a detection."""
-    rows = rated.with_rates(tables[0], tables[1])
-    shares = [(Column(title, name), stacks.share(name)) for name, title in KINDS.items()]
+    rows = rated.add_rates(tables[0], tables[1])
+    shares = [
+        (Column(title, name), stacks.make_share_cell(name))
+        for name, title in VERDICT_TITLES.items()
+    ]
     one = (Column("One order missing", "one_order"), _one_order)
-    grid = flat.table(
-        asked, "Verdicts of pairs", rows, (*stacks.COUNTED, one, *shares, rated.UNDETECTED)
+    grid = flat.build_table(
+        asked,
+        "Verdicts of pairs",
+        rows,
+        (*stacks.COUNT_COLUMNS, one, *shares, rated.UNDETECTED_COLUMN),
     )
     words = (
         "Each pair is shown in both orders. G: gold was chosen both times, which is a detection;"
@@ -61,90 +77,98 @@ def verdicts(asked: Asked, tables: Sequence[Rows]) -> Shown:
         " items both good is the right verdict."
     )
     caption = "Verdicts of both orders together"
-    return Shown(grid, stacks.drawing(asked, rows, KINDS, "Share of pairs", caption), words)
+    return ViewContent(
+        grid, stacks.draw_groups(asked, rows, VERDICT_TITLES, "Share of pairs", caption), words
+    )
 
 
-def order(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_order_effect(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """How often the place of the answers decided."""
-    rows = _by_effect(tables[0])
-    rates = [(Column(PLACES[name], name), _effect(name)) for name in EFFECTS]
-    grid = flat.table(asked, "Order effect", rows, (*stacks.COUNTED, *rates))
+    rows = _merge_effects(tables[0])
+    rates = [(Column(EFFECT_TITLES[name], name), _effect(name)) for name in EFFECTS]
+    grid = flat.build_table(asked, "Order effect", rows, (*stacks.COUNT_COLUMNS, *rates))
     words = (
         "Of the parsed pairs: the answer shown first was chosen in both orders, the one shown"
         " second was, or one order was a tie and the other was not."
     )
     caption = "How often the place of an answer decided"
-    return Shown(grid, stacks.drawing(asked, rows, PLACES, "Share of pairs", caption), words)
+    return ViewContent(
+        grid, stacks.draw_groups(asked, rows, EFFECT_TITLES, "Share of pairs", caption), words
+    )
 
 
-def repeats(asked: Asked, tables: Sequence[Rows]) -> Shown:
+def show_repeats(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """The first sample beside all samples, and how many items changed their result."""
     rows = tables[0]
     figures = (
         (Column("Samples", "samples"), _samples),
-        (Column("Undetected, first sample", "first_rate"), _rate(_FIRST)),
+        (Column("Undetected, first sample", "first_rate"), _make_rate_cell(_FIRST)),
         (Column("Undetected, all samples", "rate"), _all_samples),
         (Column("Changed their result", "changing_rate"), _changing),
     )
-    grid = flat.table(asked, "Repeats and votes", rows, figures)
+    grid = flat.build_table(asked, "Repeats and votes", rows, figures)
     words = (
         "The first sample alone, k = 1, beside all k: as votes, if the run folds them into one,"
         " else as the mean share of the repeats. Of the items with two samples or more, how many"
         " were detected by one and not by another. n counts items, never calls."
     )
-    return Shown(grid, _drawing(asked, rows), words)
+    return ViewContent(grid, _drawing(asked, rows), words)
 
 
 def _one_order(run: Run, row: Row) -> Cell:
-    href = cells.items(run, row, result="missing", cause="one_order")
-    return cells.count(row["one_order"], href)
+    href = cells.items_url(run, row, result="missing", cause="one_order")
+    return cells.count_cell(row["one_order"], href)
 
 
-def _by_effect(rows: Rows) -> Rows:
+def _merge_effects(rows: Rows) -> Rows:
     """One row a run and group, each effect with its row of the table."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
-        one = found.setdefault(rated.key(row), {**row, "of": {}, "steady": row["parsed"]})
+        one = found.setdefault(rated.row_key(row), {**row, "of": {}, "steady": row["parsed"]})
         one["of"][row["effect"]] = row
         one[row["effect"]] = row["n"]
         one["steady"] -= row["n"]
     return list(found.values())
 
 
-def _effect(name: str) -> stacks.Draw:
+def _effect(name: str) -> stacks.CellFunction:
     def cell(run: Run, row: Row) -> Cell:
-        href = cells.items(run, row, result="parsed", detail="mixed", order_effect=name)
-        return cells.rate(row["of"][name], Rate(), href=href)
+        href = cells.items_url(run, row, result="parsed", detail="mixed", order_effect=name)
+        return cells.rate_cell(row["of"][name], RateColumns(), href=href)
 
     return cell
 
 
 def _samples(run: Run, row: Row) -> Cell:
-    return cells.count(row["samples"], note="votes" if row["votes"] else "repeats")
+    return cells.count_cell(row["samples"], note="votes" if row["votes"] else "repeats")
 
 
 def _all_samples(run: Run, row: Row) -> Cell:
     such = measures.MEASURES["undetected"].rate(invariant=measures.is_invariant(row))
-    return _rate(such)(run, row)
+    return _make_rate_cell(such)(run, row)
 
 
-def _rate(such: Rate) -> stacks.Draw:
-    return lambda run, row: cells.rate(
+def _make_rate_cell(such: RateColumns) -> stacks.CellFunction:
+    return lambda run, row: cells.rate_cell(
         row,
         such,
-        href=cells.items(run, row, result="parsed"),
-        missing_href=cells.items(run, row, result="missing"),
+        href=cells.items_url(run, row, result="parsed"),
+        missing_href=cells.items_url(run, row, result="missing"),
     )
 
 
 def _changing(run: Run, row: Row) -> Cell:
-    return cells.rate(row, _CHANGING, href=cells.items(run, row, repeats="changing"))
+    return cells.rate_cell(row, _CHANGING, href=cells.items_url(run, row, repeats="changing"))
 
 
-def _drawing(asked: Asked, rows: Rows) -> Drawing | None:
-    series = {"first sample": _FIRST, "all samples": Rate(), "changed their result": _CHANGING}
+def _drawing(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    series = {
+        "first sample": _FIRST,
+        "all samples": RateColumns(),
+        "changed their result": _CHANGING,
+    }
     found = [
-        (title, flat.label(asked, row), cells.estimate(row, such))
+        (title, flat.chart_label(asked, row), cells.read_estimate(row, such))
         for row in rows
         for title, such in series.items()
     ]
@@ -152,35 +176,35 @@ def _drawing(asked: Asked, rows: Rows) -> Drawing | None:
         "Undetected rates of the first sample and of all, and the share of items that changed their"
         " result, with 95 % intervals."
     )
-    return dots.drawing(found, title="Share of items", caption=caption, series="Of")
+    return dots.draw_dots(found, title="Share of items", caption=caption, series="Of")
 
 
 VIEWS = (
-    View(
+    ResultView(
         slug="verdicts",
         title="Verdicts",
-        asks=(Ask("verdicts"), Ask("undetected")),
-        show=verdicts,
+        asks=(TableQuery("verdicts"), TableQuery("undetected")),
+        show=show_verdicts,
         studies={"000": TABLES},
         empty=NO_PAIRS,
-        switches=(flat.grouped(),),
+        switches=(flat.group_switch(),),
     ),
-    View(
+    ResultView(
         slug="order",
         title="Order effect",
-        asks=(Ask("order_effect"),),
-        show=order,
+        asks=(TableQuery("order_effect"),),
+        show=show_order_effect,
         studies={},
         empty=NO_PAIRS,
-        switches=(flat.grouped(),),
+        switches=(flat.group_switch(),),
     ),
-    View(
+    ResultView(
         slug="repeats",
         title="Repeats and votes",
-        asks=(Ask("repeats"),),
-        show=repeats,
+        asks=(TableQuery("repeats"),),
+        show=show_repeats,
         studies={},
         empty=NO_REPEATS,
-        switches=(flat.grouped(),),
+        switches=(flat.group_switch(),),
     ),
 )

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from operation import backups
-from operation.databases import Trouble
+from operation.databases import BackupError
 
 
 class Command(BaseCommand):
@@ -20,8 +20,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:
-            made = backups.make(file, now=timezone.now())
-        except Trouble as problem:
+            made = backups.create_backup(file, now=timezone.now())
+        except BackupError as problem:
             raise CommandError(str(problem)) from problem
         except OSError as error:
             raise CommandError(f"{file} cannot be written: {error.strerror}.") from error

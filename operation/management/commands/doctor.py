@@ -21,13 +21,13 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        names = [*checkup.CHECKS, *checkup.BY_NAME]
+        names = [*checkup.CHECKS, *checkup.OPTIONAL_CHECKS]
         parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help="Some checks.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        every = checkup.CHECKS | checkup.BY_NAME
+        every = checkup.CHECKS | checkup.OPTIONAL_CHECKS
         names = options["only"] or [*checkup.CHECKS]
-        found = asking.ask({name: every[name] for name in names}, seconds=PATIENCE)
+        found = asking.run_checks({name: every[name] for name in names}, seconds=PATIENCE)
         for name, one in found.items():
             self.stdout.write(_line(name, one))
         wrong = [name for name, one in found.items() if one.grade == Grade.WRONG]

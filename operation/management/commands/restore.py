@@ -6,7 +6,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from operation import backups
-from operation.databases import Trouble
+from operation.databases import BackupError
 
 
 class Command(BaseCommand):
@@ -27,10 +27,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:
             if options["look"]:
-                found = backups.look(file)
+                found = backups.verify_backup(file)
             else:
-                found = backups.restore(file, replace=options["replace"])
-        except Trouble as problem:
+                found = backups.restore_backup(file, replace=options["replace"])
+        except BackupError as problem:
             raise CommandError(str(problem)) from problem
         except OSError as error:
             raise CommandError(f"{file} cannot be read: {error.strerror}.") from error

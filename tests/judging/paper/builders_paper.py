@@ -13,7 +13,7 @@ import numpy as np
 from annotation.models import Item, Project
 from judging.models import Reply, Run
 from judging.paper import freezing
-from judging.paper.freezing import Wanted
+from judging.paper.freezing import ArchiveOptions
 from judging.running import runs as running
 from tests.annotation.test_agreement import make_label
 from tests.builders import make_guidelines, make_item, make_member, make_project, say, take
@@ -69,7 +69,7 @@ def ask(project: Project) -> Run:
     """A run with calls, requests, replies that cost something, and readings."""
     endpoint = make_endpoint("https://judge.invalid/v1", name="asked", model="judge-1")
     run = make_run(project, endpoint, TWO_CALLS, limit=6)
-    running.plan(run)
+    running.plan_calls(run)
     answer(run, '{"score": 7}', number=9, model="judge-1-0613")
     answer(run, "I would rather not say.", model="judge-1-0613")
     spent = Decimal(0)
@@ -155,13 +155,15 @@ def _points(rng: np.random.Generator) -> dict[str, int]:
 
 
 def archive(
-    project: Project, path: Path, wanted: Wanted | None = None, numbers: Sequence[int] = ()
+    project: Project, path: Path, wanted: ArchiveOptions | None = None, numbers: Sequence[int] = ()
 ) -> Path:
     """The archive of these runs of a project, of all shown ones without numbers; no charts."""
     shown = Run.objects.in_project(project).for_results().shown()
     runs = list(shown.filter(number__in=numbers) if numbers else shown)
     with path.open("w+b") as stream:
-        freezing.freeze(project, runs, wanted or Wanted(), stream, lambda name, rows: None)
+        freezing.write_archive(
+            project, runs, wanted or ArchiveOptions(), stream, lambda name, rows: None
+        )
     return path
 
 

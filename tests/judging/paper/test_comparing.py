@@ -8,12 +8,12 @@ import pytest
 from django.db import connection
 
 from judging.paper import thawing, versions
-from judging.paper.comparing import Compared, compare, compared
+from judging.paper.comparing import TableComparison, compare_archive, compare_table
 from judging.results import figures, tables
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "results"
 FIRST = {"sign-flip test": 1, "blind spots": 1}
-NOW = versions.methods()
+NOW = versions.method_versions()
 
 
 def table(*rows: Sequence[Any], columns: str) -> dict[str, Any]:
@@ -30,7 +30,7 @@ EXACT = pairs((1, 2, 40, 0.25, 2e-9, 4e-9), (1, 3, 40, 0.5, 0.0001, 0.019))
 
 
 def test_what_a_changed_method_makes_is_told_apart_and_is_no_difference() -> None:
-    assert compared("compare", EXACT, OLD, FIRST) == Compared(
+    assert compare_table("compare", EXACT, OLD, FIRST) == TableComparison(
         "compare",
         True,
         "p, p_holm differ, by another method (sign-flip test, version 1 then and 2 now); all else"
@@ -39,13 +39,13 @@ def test_what_a_changed_method_makes_is_told_apart_and_is_no_difference() -> Non
 
 
 def test_an_archive_that_names_no_method_was_made_by_the_first_of_each() -> None:
-    assert compared("compare", EXACT, OLD, {}) == compared("compare", EXACT, OLD, FIRST)
+    assert compare_table("compare", EXACT, OLD, {}) == compare_table("compare", EXACT, OLD, FIRST)
 
 
 def test_the_same_method_must_make_the_same() -> None:
-    found = compared("compare", EXACT, OLD, NOW)
+    found = compare_table("compare", EXACT, OLD, NOW)
     assert (found.same, found.said) == (False, "differs in 1 of 2 rows, and has 2 now")
-    assert compared("compare", OLD, OLD, NOW).said == "the same, 2 rows"
+    assert compare_table("compare", OLD, OLD, NOW).said == "the same, 2 rows"
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,12 @@ def test_the_same_method_must_make_the_same() -> None:
     ],
 )
 def test_counts_and_rates_must_be_the_same_whatever_a_method_makes(now: Any) -> None:
-    assert not compared("compare", now, OLD, FIRST).same
+    assert not compare_table("compare", now, OLD, FIRST).same
 
 
 def test_a_column_that_the_archive_does_not_have_is_no_difference() -> None:
     now = table((1, 40, "exact"), columns="run n test")
-    assert compared("compare", now, table((1, 40), columns="run n"), NOW).same
+    assert compare_table("compare", now, table((1, 40), columns="run n"), NOW).same
 
 
 def slices(*rows: Sequence[Any]) -> dict[str, Any]:
@@ -73,12 +73,12 @@ def slices(*rows: Sequence[Any]) -> dict[str, Any]:
 def test_where_a_method_decides_which_rows_there_are_rows_are_found_by_name() -> None:
     then = slices((1, "a", 20, 0.5, 0.07), (1, "b", 30, 0.25, 0.2))
     now = slices((1, "b", 30, 0.25, 0.01), (1, "a", 20, 0.5, 0.07), (1, "c", 10, 0.1, 0.9))
-    said = compared("blindspots", now, then, FIRST)
+    said = compare_table("blindspots", now, then, FIRST)
     assert said.same
     assert said.said.startswith("q differs; 1 row is in one of the two alone, by another method")
-    assert not compared("blindspots", now, then, NOW).same
+    assert not compare_table("blindspots", now, then, NOW).same
     other = slices((1, "b", 31, 0.25, 0.01), (1, "a", 20, 0.5, 0.07))
-    assert compared("blindspots", other, then, FIRST).said == (
+    assert compare_table("blindspots", other, then, FIRST).said == (
         "differs in 1 of 2 rows, and has 2 now"
     )
 
@@ -90,9 +90,9 @@ def test_an_archive_that_was_made_before_differs_by_changed_methods_alone(path: 
     """They were frozen of projects of `builders_paper` when no method had a second version. If a
     table differs, either it should not, or its method wants a version and a line in the changelog.
     """
-    thawed = thawing.thaw(path)
+    thawed = thawing.load_archive(path)
     assert "methods" not in thawed.facts
-    found = list(compare(path, thawed))
+    found = list(compare_archive(path, thawed))
     assert {one.table for one in found} == {*thawed.facts["tables"]}
     assert [one for one in found if not one.same] == []
 
@@ -101,6 +101,6 @@ def test_an_archive_that_was_made_before_differs_by_changed_methods_alone(path: 
 def test_a_method_names_columns_of_tables_and_the_counts_stay(name: str) -> None:
     method = versions.METHODS[name]
     for of, columns in [*method.columns.items(), *method.rows.items()]:
-        assert {*columns} <= {*tables.columns(of, figures.fields(figures.BY))}
+        assert {*columns} <= {*tables.list_columns(of, figures.parse_fields(figures.DEFAULT_BY))}
     for columns in method.columns.values():
         assert not {"total", "missing", "n", "rate", "difference", "value", "detected"} & {*columns}

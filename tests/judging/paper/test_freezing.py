@@ -15,7 +15,7 @@ from django.db import connections
 from annotation.models import Account, Project
 from judging.models import Endpoint, Outcome, Reply, Run
 from judging.paper import elsewhere, freezing
-from judging.paper.freezing import Wanted
+from judging.paper.freezing import ArchiveOptions
 from judging.results import tables
 from tests.builders import make_project
 from tests.judging.builders_judging import make_items
@@ -59,8 +59,8 @@ def test_every_table_comes_out_the_same_elsewhere(
     call_command("results", archive=path)
     said = dict(line.split(": ") for line in capsys.readouterr().out.splitlines())
     runs = list(Run.objects.in_project(project).for_results())
-    made = {name for name in tables.RESULTS if freezing.rows(name, project, runs)}
-    assert said.keys() == made - freezing.OF_TODAY
+    made = {name for name in tables.RESULT_TABLES if freezing.compute_rows(name, project, runs)}
+    assert said.keys() == made - freezing.DATE_DEPENDENT_TABLES
     assert said.keys() >= MEANT.get(kind, set())
     assert all(one.startswith("the same") for one in said.values()), said
 
@@ -84,7 +84,7 @@ def test_an_archive_of_what_was_thawed_is_the_same_bytes(
     path, again, terms = (tmp_path / name for name in ("one.zip", "again.zip", "terms.txt"))
     terms.write_text("CC0")
     call_command("freeze_results", project="fbi", output=path, license=terms)
-    with elsewhere.opened(path) as there:
+    with elsewhere.load_archive(path) as there:
         command = ("freeze_results", "--project", "fbi", "-o", str(again))
         there.run(*command, "--license", str(terms))
         measured = there.run("results", "blindspots", "--project", "fbi", *MEASURED)
@@ -130,7 +130,7 @@ def test_doses_and_penalties_are_the_same_elsewhere_however_they_are_grouped(
 ) -> None:
     """Some seconds: an archive is loaded and asked by three commands."""
     path = archive(make_dosed(), tmp_path / "results.zip")
-    with elsewhere.opened(path) as there:
+    with elsewhere.load_archive(path) as there:
         for table, column in (("doses", "dose"), ("penalties", "expected")):
             command = ("results", table, "--project", "dosed", "--by", "", "--format", "json")
             capsys.readouterr()
@@ -151,7 +151,7 @@ def test_of_addresses_nothing_that_lets_one_in_is_in_an_archive(tmp_path: Path) 
     Endpoint.objects.filter(pk=run.endpoint.pk).update(address=address)
     run.pinned |= {"address": address}
     run.save()
-    path = archive(project, tmp_path / "results.zip", Wanted(texts=True, replies=True))
+    path = archive(project, tmp_path / "results.zip", ArchiveOptions(texts=True, replies=True))
     with zipfile.ZipFile(path) as held:
         assert not [name for name in held.namelist() if b"secret" in held.read(name)]
     [endpoint], [frozen] = lines(path, "endpoints"), lines(path, "runs")
@@ -167,7 +167,7 @@ def test_lengths_stay_where_texts_do_not(vetted: Project, tmp_path: Path) -> Non
 def test_texts_and_replies_are_there_where_they_are_asked_for(
     vetted: Project, tmp_path: Path
 ) -> None:
-    path = archive(vetted, tmp_path / "results.zip", Wanted(texts=True, replies=True))
+    path = archive(vetted, tmp_path / "results.zip", ArchiveOptions(texts=True, replies=True))
     assert "1 spiders" in lines(path, "revisions")[0]["texts"]["prompt"]
     assert {one["comment"] for one in lines(path, "labels")} == {"Private."}
     assert {one["text"] for one in lines(path, "replies")} == {
@@ -224,7 +224,9 @@ def test_what_is_frozen_is_of_one_moment(tmp_path: Path) -> None:
 
     held = Outcome.objects.count()
     with (tmp_path / "results.zip").open("w+b") as stream:
-        freezing.freeze(project, list(project.runs.for_results()), Wanted(), stream, tell)
+        freezing.write_archive(
+            project, list(project.runs.for_results()), ArchiveOptions(), stream, tell
+        )
     assert f"data/outcomes.jsonl {held}" in seen
     assert Outcome.objects.count() < held
 

@@ -41,13 +41,13 @@ def lead(judged: Project, client: Client) -> Client:
 def frozen(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """What would be run; the program writes a file and ends well."""
     asked = []
-    real = jobs._command
+    real = jobs._build_command
 
     def command(job: Job) -> list[str]:
         asked.append(real(job)[3:])
-        return ["/bin/sh", "-c", f"printf PK > {jobs.path(job)}"]
+        return ["/bin/sh", "-c", f"printf PK > {jobs.get_path(job)}"]
 
-    monkeypatch.setattr(jobs, "_command", command)
+    monkeypatch.setattr(jobs, "_build_command", command)
     return asked
 
 
@@ -56,9 +56,9 @@ def test_a_lead_asks_for_an_archive_and_takes_it(lead: Client, frozen: list[list
     job = Job.objects.get(kind=jobs.KIND)
     assert "Waits for a worker" in lead.get("/projects/fbi/archives/").content.decode()
     assert lead.get("/projects/fbi/archives/1/").status_code == 302
-    assert jobs.due(timezone.now()) == [job.pk]
-    assert jobs.work(job.pk)
-    path = str(jobs.path(job))
+    assert jobs.list_due(timezone.now()) == [job.pk]
+    assert jobs.run_job(job.pk)
+    path = str(jobs.get_path(job))
     asked = ["-v", "0", "--project", "fbi", "--output", path]
     asked += ["--member=lena", "--run", "2", "--with-texts"]
     assert frozen == [asked]
@@ -70,15 +70,15 @@ def test_a_lead_asks_for_an_archive_and_takes_it(lead: Client, frozen: list[list
 def test_without_a_choice_all_shown_runs_go_in(lead: Client, frozen: list[list[str]]) -> None:
     Run.objects.filter(number=1).update(archived_at=timezone.now())
     lead.post("/projects/fbi/archives/")
-    assert jobs.work(Job.objects.get().pk)
+    assert jobs.run_job(Job.objects.get().pk)
     assert frozen[0][-2:] == ["--run", "2"]
 
 
 def test_an_archive_is_made_once(lead: Client, frozen: list[list[str]]) -> None:
     lead.post("/projects/fbi/archives/")
     job = Job.objects.get()
-    assert jobs.work(job.pk)
-    assert not jobs.work(job.pk)
+    assert jobs.run_job(job.pk)
+    assert not jobs.run_job(job.pk)
     assert len(frozen) == 1
 
 
@@ -87,29 +87,29 @@ def test_what_a_worker_is_at_is_left_to_it_until_it_is_gone(
 ) -> None:
     lead.post("/projects/fbi/archives/")
     job = Job.objects.get()
-    assert leased.take(job.pk, jobs.KIND)
-    assert not jobs.work(job.pk)
-    later = timezone.now() + leased.LEASE + timedelta(seconds=1)
-    assert jobs.due(later) == [job.pk]
+    assert leased.take_lease(job.pk, jobs.KIND)
+    assert not jobs.run_job(job.pk)
+    later = timezone.now() + leased.LEASE_TIME + timedelta(seconds=1)
+    assert jobs.list_due(later) == [job.pk]
 
 
 def test_a_stopped_worker_leaves_it_to_the_next(
     lead: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "_command", lambda job: ["/bin/sleep", "600"])
+    monkeypatch.setattr(jobs, "_build_command", lambda job: ["/bin/sleep", "600"])
     lead.post("/projects/fbi/archives/")
     job = Job.objects.get()
-    assert not jobs.work(job.pk, stopped=lambda: True)
-    assert jobs.due(timezone.now()) == [job.pk]
+    assert not jobs.run_job(job.pk, stopped=lambda: True)
+    assert jobs.list_due(timezone.now()) == [job.pk]
 
 
 def test_a_failure_says_why(lead: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     fails = ["/bin/sh", "-c", "echo 'No space is left.' >&2; exit 1"]
-    monkeypatch.setattr(jobs, "_command", lambda job: fails)
+    monkeypatch.setattr(jobs, "_build_command", lambda job: fails)
     lead.post("/projects/fbi/archives/")
     job = Job.objects.get()
-    assert not jobs.work(job.pk)
-    assert jobs.due(timezone.now()) == []
+    assert not jobs.run_job(job.pk)
+    assert jobs.list_due(timezone.now()) == []
     text = lead.get("/projects/fbi/archives/", headers={"HX-Request": "true"}).content.decode()
     assert "Failed: No space is left." in text
     assert "<html" not in text
@@ -118,8 +118,8 @@ def test_a_failure_says_why(lead: Client, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_file_that_is_gone_leads_back_to_the_list(lead: Client, frozen: list[list[str]]) -> None:
     lead.post("/projects/fbi/archives/")
     job = Job.objects.get()
-    jobs.work(job.pk)
-    jobs.path(job).unlink()
+    jobs.run_job(job.pk)
+    jobs.get_path(job).unlink()
     assert lead.get("/projects/fbi/archives/1/").status_code == 302
 
 
@@ -127,9 +127,9 @@ def test_archives_of_projects_are_counted_apart_and_only_their_own_are_given(
     lead: Client, frozen: list[list[str]]
 ) -> None:
     people = cast()
-    mine = jobs.want(people.project, people.lead, jobs.Wish([]))
+    mine = jobs.enqueue(people.project, people.lead, jobs.ArchiveRequest([]))
     assert mine.result["number"] == 1
-    jobs.work(mine.pk)
+    jobs.run_job(mine.pk)
     assert lead.get("/projects/fbi/archives/1/").status_code == 302
 
 

@@ -34,13 +34,13 @@ pytestmark = pytest.mark.django_db
 
 def told(project: Project) -> str:
     """The paragraphs about all runs of a project."""
-    return methods.paragraph(project, list(project.runs.for_results())).text
+    return methods.write_methods(project, list(project.runs.for_results())).text
 
 
 def said(kind: str, name: str, text: str) -> bool:
     """Whether a text has a sentence: all of its words between what is filled in, in order."""
     place = 0
-    for words, *_ in string.Formatter().parse(methods._sentences()[kind][name]):
+    for words, *_ in string.Formatter().parse(methods._load_sentences()[kind][name]):
         place = text.find(words, place)
         if place < 0:
             return False
@@ -109,7 +109,7 @@ def test_a_run_says_who_was_asked_how_and_when(project: Project) -> None:
         "https://judge.invalid/v1", name="judge", model="judge-1", parameters={"temperature": 0}
     )
     run = make_run(project, endpoint, TWO_CALLS)
-    running.plan(run)
+    running.plan_calls(run)
     answer(run, model="judge-1-0613")
     Reply.objects.update(asked_at=datetime(2026, 3, 1, 23, 30, tzinfo=UTC))
     first = Reply.objects.order_by("pk").first()
@@ -128,7 +128,7 @@ def test_a_run_says_who_was_asked_how_and_when(project: Project) -> None:
 def test_a_model_that_the_provider_did_not_name_is_said(project: Project) -> None:
     make_items(project, 1)
     run = make_run(project, make_endpoint("https://judge.invalid/v1"), TWO_CALLS)
-    running.plan(run)
+    running.plan_calls(run)
     answer(run, model="")
     text = told(project)
     assert said("run", "no_model", text)
@@ -235,7 +235,7 @@ def test_runs_that_asked_nobody_say_where_they_are_from(project: Project) -> Non
         project, "vanilla", [(one.item, scores(9, 5)) for one in base.outcomes.all()]
     )
     Run.objects.update(kind=Run.Kind.RECORDED)
-    deriving.derive(project, strategy=make_strategy("mean"), sources=[base, again])
+    deriving.derive_run(project, strategy=make_strategy("mean"), sources=[base, again])
     text = told(project)
     assert "Run 1 reads replies that were recorded elsewhere (judge, model judge)" in text
     assert (
@@ -280,7 +280,7 @@ def test_detectors_say_how_a_missing_verdict_counts() -> None:
 def test_every_sentence_is_made_of_names_that_the_program_fills_in() -> None:
     names = {
         name
-        for kind in methods._sentences().values()
+        for kind in methods._load_sentences().values()
         for sentence in kind.values()
         for _, name, *_ in string.Formatter().parse(sentence)
         if name is not None

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from annotation.models import Item, Label, Project
 from formats.rows import FormatError
-from formats.sealed import MANIFEST, Sealing
+from formats.sealed import MANIFEST, ArchiveWriter
 from judging.errors import Refused
 from judging.models import Call, Reading, Run
 from judging.paper import thawing
@@ -50,7 +50,7 @@ def changed(path: Path, name: str, change: Callable[[list[dict[str, Any]]], obje
         change(rows)
         files[f"data/{name}.jsonl"] = "".join(json.dumps(row) + "\n" for row in rows).encode()
     stream = io.BytesIO()
-    sealing = Sealing(stream)
+    sealing = ArchiveWriter(stream)
     for one, content in files.items():
         sealing.put(one, content)
     sealing.seal({name: fact for name, fact in facts.items() if name != "files"})
@@ -58,7 +58,7 @@ def changed(path: Path, name: str, change: Callable[[list[dict[str, Any]]], obje
 
 
 def test_what_was_frozen_is_in_the_database(frozen: Path) -> None:
-    thawed = thawing.thaw(frozen)
+    thawed = thawing.load_archive(frozen)
     run = Run.objects.get()
     assert thawed.project.slug == "fbi"
     assert run.strategy.slug == "vanilla-score"
@@ -77,20 +77,20 @@ def test_an_answer_off_its_scale_is_still_told_where_an_archive_was_loaded(tmp_p
         Label.objects.update(missing=off)
         path = archive(project, tmp_path / "results.zip")
         transaction.set_rollback(True)
-    thawing.thaw(path)
+    thawing.load_archive(path)
     assert {json.dumps(one.missing) for one in Label.objects.all()} == {json.dumps(off)}
 
 
 def test_items_point_at_items_that_come_later(frozen: Path) -> None:
     changed(frozen, "items", lambda rows: rows[0].update(parent="item-5"))
-    thawing.thaw(frozen)
+    thawing.load_archive(frozen)
     assert Item.objects.get(key="item-1").parent == Item.objects.get(key="item-5")
 
 
 def test_an_archive_is_not_loaded_beside_other_projects(frozen: Path) -> None:
     make_project()
     with pytest.raises(Refused, match="empty"):
-        thawing.thaw(frozen)
+        thawing.load_archive(frozen)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(
 ) -> None:
     changed(frozen, name, change)
     with pytest.raises(FormatError) as refused:
-        thawing.thaw(frozen)
+        thawing.load_archive(frozen)
     assert said in str(refused.value)
     assert not Project.objects.exists()
 
@@ -130,11 +130,11 @@ def test_a_line_that_is_no_row_is_refused_with_its_place(frozen: Path) -> None:
     with zipfile.ZipFile(frozen) as held:
         files = {one: held.read(one) for one in held.namelist() if one != MANIFEST}
     stream = io.BytesIO()
-    sealing = Sealing(stream)
+    sealing = ArchiveWriter(stream)
     for one, content in files.items():
         sealing.put(one, b"[1]\n" if one == "data/labels.jsonl" else content)
     sealing.put("data/labels.jsonl", b'{"a": NaN}\n')
     sealing.seal({"format": "blindspot-results", "version": 1, "runs": [], "project": "fbi"})
     frozen.write_bytes(stream.getvalue())
     with pytest.raises(FormatError, match=r"data/labels\.jsonl, line 1"):
-        thawing.thaw(frozen)
+        thawing.load_archive(frozen)

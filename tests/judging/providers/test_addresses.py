@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from judging.providers.addresses import GuardedResolver, check
+from judging.providers.addresses import GuardedResolver, check_address
 from judging.providers.errors import ForbiddenAddress
 from tests.judging.providers.conftest import Names
 
@@ -12,7 +12,7 @@ from tests.judging.providers.conftest import Names
     ["https://api.example.com/v1/", "http://8.8.8.8:8000/v1", "https://[2606:4700::1111]/v1"],
 )
 def test_public_hosts_may_be_called(address):
-    assert check(address) == address.rstrip("/")
+    assert check_address(address) == address.rstrip("/")
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_public_hosts_may_be_called(address):
 )
 def test_what_is_not_a_plain_web_address_is_refused(address):
     with pytest.raises(ForbiddenAddress):
-        check(address, ["127.0.0.1", "api.example.com"])
+        check_address(address, ["127.0.0.1", "api.example.com"])
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_what_is_not_a_plain_web_address_is_refused(address):
 )
 def test_metadata_and_link_local_hosts_are_refused_also_when_listed(host):
     with pytest.raises(ForbiddenAddress, match="may not be called"):
-        check(f"http://{host}/", [host.strip("[]"), host, host.lower().rstrip(".")])
+        check_address(f"http://{host}/", [host.strip("[]"), host, host.lower().rstrip(".")])
 
 
 @pytest.mark.parametrize(
@@ -99,21 +99,21 @@ def test_metadata_and_link_local_hosts_are_refused_also_when_listed(host):
 )
 def test_hosts_that_are_not_public_may_be_called_only_when_listed(host):
     with pytest.raises(ForbiddenAddress, match="EVALUATOR_HOSTS"):
-        check(f"http://{host}:8000/v1", ["other.example.com"])
-    check(f"http://{host}:8000/v1", [host.strip("[]")])
+        check_address(f"http://{host}:8000/v1", ["other.example.com"])
+    check_address(f"http://{host}:8000/v1", [host.strip("[]")])
 
 
 def test_a_listed_port_allows_that_port_alone():
-    check("http://127.0.0.1:8000/v1", ["127.0.0.1:8000"])
-    check("http://[::1]:8000/v1", ["[::1]:8000"])
+    check_address("http://127.0.0.1:8000/v1", ["127.0.0.1:8000"])
+    check_address("http://[::1]:8000/v1", ["[::1]:8000"])
     with pytest.raises(ForbiddenAddress):
-        check("http://127.0.0.1:6379/", ["127.0.0.1:8000"])
+        check_address("http://127.0.0.1:6379/", ["127.0.0.1:8000"])
 
 
 @pytest.mark.parametrize("host", ["2130706433", "127.1", "0x7f000001", "0x7f.1", "0177.0.0.1"])
 def test_other_spellings_of_an_ip_address_are_refused(host):
     with pytest.raises(ForbiddenAddress):
-        check(f"http://{host}/", ["127.0.0.1"])
+        check_address(f"http://{host}/", ["127.0.0.1"])
 
 
 def resolve(resolver, host="api.example.com"):

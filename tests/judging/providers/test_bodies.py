@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from judging.providers import PROVIDERS, body_of, parameters_of
+from judging.providers import PROVIDERS, build_body, merge_defaults
 from tests.judging.providers.conftest import TEMPLATE, WAYS, Text
 
 SCHEMA = {
@@ -139,13 +139,13 @@ def test_limits_that_anthropic_refuses_leave_the_schema_and_its_properties_stay(
 
 def test_what_an_older_run_pins_still_means_a_chat():
     pinned = {"provider": "openai_compatible", "model": "m", "parameters": {"seed": 1}}
-    assert body_of(pinned, ASK) == made("chat", parameters={"seed": 1})
-    assert parameters_of(pinned) == {"temperature": 0, "seed": 1}
+    assert build_body(pinned, ASK) == made("chat", parameters={"seed": 1})
+    assert merge_defaults(pinned) == {"temperature": 0, "seed": 1}
 
 
 def test_parameters_are_said_with_the_defaults_of_completions():
     pinned = {"provider": "openai_compatible", "parameters": {}, **WAYS["completions"].more}
-    assert parameters_of(pinned) == {"temperature": 0, "max_tokens": 1024}
+    assert merge_defaults(pinned) == {"temperature": 0, "max_tokens": 1024}
 
 
 def test_a_schema_keeps_its_order_since_models_write_in_it(way):

@@ -36,22 +36,22 @@ OPENAI = [
     (429, openai(WORDS, "rate_limit_exceeded", "requests"), errors.RateLimited),
     (429, openai(WORDS, "insufficient_quota", "insufficient_quota"), errors.QuotaExhausted),
     (429, openai(WORDS, "billing_hard_limit_reached"), errors.QuotaExhausted),
-    (500, openai(WORDS, None, "server_error"), errors.ServerTrouble),
-    (503, openai(WORDS, None, "overloaded"), errors.ServerTrouble),
+    (500, openai(WORDS, None, "server_error"), errors.ServerError),
+    (503, openai(WORDS, None, "overloaded"), errors.ServerError),
     # Gateways put the status into the code; local servers have shapes of their own.
     (402, openai(WORDS, 402), errors.QuotaExhausted),
     (429, openai(WORDS, "429"), errors.RateLimited),
     (400, {"object": "error", "message": WORDS, "type": "BadRequestError"}, errors.Rejected),
     (404, {"error": WORDS}, errors.Rejected),
-    (503, {"error": WORDS, "estimated_time": 20.0}, errors.ServerTrouble),
+    (503, {"error": WORDS, "estimated_time": 20.0}, errors.ServerError),
     (422, {"error": WORDS, "error_type": "validation"}, errors.Rejected),
-    (503, {"error": {"code": 503, "message": WORDS}}, errors.ServerTrouble),
+    (503, {"error": {"code": 503, "message": WORDS}}, errors.ServerError),
     (403, {"detail": WORDS}, errors.Unauthorised),
     (422, {"detail": [{"loc": ["body"], "msg": WORDS}]}, errors.Rejected),
     (424, {"message": WORDS}, errors.Rejected),
-    (200, {"error": {"message": WORDS, "code": 502}}, errors.ServerTrouble),
+    (200, {"error": {"message": WORDS, "code": 502}}, errors.ServerError),
     (200, {"error": {"message": WORDS, "code": 429}}, errors.RateLimited),
-    (200, {"error": WORDS}, errors.ServerTrouble),
+    (200, {"error": WORDS}, errors.ServerError),
 ]
 ANTHROPIC = [
     (400, anthropic("invalid_request_error"), errors.Rejected),
@@ -61,10 +61,10 @@ ANTHROPIC = [
     (404, anthropic("not_found_error"), errors.Rejected),
     (413, anthropic("request_too_large"), errors.Rejected),
     (429, anthropic("rate_limit_error"), errors.RateLimited),
-    (500, anthropic("api_error"), errors.ServerTrouble),
-    (504, anthropic("timeout_error"), errors.ServerTrouble),
-    (529, anthropic("overloaded_error"), errors.ServerTrouble),
-    (200, anthropic("overloaded_error"), errors.ServerTrouble),
+    (500, anthropic("api_error"), errors.ServerError),
+    (504, anthropic("timeout_error"), errors.ServerError),
+    (529, anthropic("overloaded_error"), errors.ServerError),
+    (200, anthropic("overloaded_error"), errors.ServerError),
 ]
 WRONG_KEY = {"@type": f"{GOOGLE}ErrorInfo", "reason": "API_KEY_INVALID"}
 A_DAY = {
@@ -81,9 +81,9 @@ GEMINI = [
     (429, gemini(429, "RESOURCE_EXHAUSTED"), errors.RateLimited),
     (429, gemini(429, "RESOURCE_EXHAUSTED", A_DAY), errors.QuotaExhausted),
     (429, gemini(429, "RESOURCE_EXHAUSTED", "odd", {"violations": "odd"}), errors.RateLimited),
-    (500, gemini(500, "INTERNAL"), errors.ServerTrouble),
-    (503, gemini(503, "UNAVAILABLE"), errors.ServerTrouble),
-    (504, gemini(504, "DEADLINE_EXCEEDED"), errors.ServerTrouble),
+    (500, gemini(500, "INTERNAL"), errors.ServerError),
+    (503, gemini(503, "UNAVAILABLE"), errors.ServerError),
+    (504, gemini(504, "DEADLINE_EXCEEDED"), errors.ServerError),
 ]
 CASES = [
     *(("chat", *case) for case in OPENAI),
@@ -105,12 +105,12 @@ def test_an_error_is_its_cause_in_the_provider_s_words_without_the_key(way, stat
 
 # What stands between us and a provider answers in its own way, whatever the protocol.
 GATEWAYS = [
-    (502, b"<html><h1>502 Bad Gateway</h1></html>", errors.ServerTrouble),
-    (504, b"upstream request timeout", errors.ServerTrouble),
-    (520, b"error code: 520", errors.ServerTrouble),
-    (500, b"", errors.ServerTrouble),
+    (502, b"<html><h1>502 Bad Gateway</h1></html>", errors.ServerError),
+    (504, b"upstream request timeout", errors.ServerError),
+    (520, b"error code: 520", errors.ServerError),
+    (500, b"", errors.ServerError),
     (429, b"", errors.RateLimited),
-    (408, b"null", errors.ServerTrouble),
+    (408, b"null", errors.ServerError),
     (401, b"[]", errors.Unauthorised),
     (403, b'{"error": null}', errors.Unauthorised),
     (413, b"<html>Request Entity Too Large</html>", errors.Rejected),

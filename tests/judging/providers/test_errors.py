@@ -4,8 +4,8 @@ from urllib.parse import quote_plus
 import pytest
 
 from judging.providers import errors
-from judging.providers.errors import LONGEST_WORDS, fit_to_show, without
-from judging.providers.transport import Received, provider_words, refusal
+from judging.providers.errors import MAX_MESSAGE_LENGTH, redact_bytes, redact_message
+from judging.providers.transport import ReceivedReply, build_refusal, parse_error_body
 
 KEY = "sk-ab/cd+ef0123456789"
 
@@ -17,11 +17,11 @@ KEY = "sk-ab/cd+ef0123456789"
         "GET /?key=sk-ab%2Fcd%2Bef0123456789",
         r'{"key": "sk-ab\/cd+ef0123456789"}',
         f"Authorization: Bearer {KEY}",
-        "x" * (LONGEST_WORDS - 8) + f" {KEY}",
+        "x" * (MAX_MESSAGE_LENGTH - 8) + f" {KEY}",
     ],
 )
 def test_a_key_is_hidden_in_every_spelling_and_before_the_cut(words):
-    shown = fit_to_show(words, (KEY,))
+    shown = redact_message(words, (KEY,))
     assert "sk-ab" not in shown
     assert "0123456789" not in shown
 
@@ -31,27 +31,29 @@ def test_a_key_is_hidden_in_every_spelling_and_before_the_cut(words):
 def test_a_key_whose_end_was_cut_off_is_hidden_at_the_end_of_a_text(spelled, length):
     begun = spelled(KEY)[:length]
     body = f'{{"content": "Key {begun}", "finish_reason": "length"}}'.encode()
-    assert without(KEY, body) == b'{"content": "Key [key]", "finish_reason": "length"}'
-    assert without(KEY, f"Key {begun}, {begun}".encode()) == f"Key {begun}, [key]".encode()
-    assert "sk-ab" not in fit_to_show(f"Key {begun}", (KEY,))
+    assert redact_bytes(KEY, body) == b'{"content": "Key [key]", "finish_reason": "length"}'
+    assert redact_bytes(KEY, f"Key {begun}, {begun}".encode()) == f"Key {begun}, [key]".encode()
+    assert "sk-ab" not in redact_message(f"Key {begun}", (KEY,))
 
 
 @pytest.mark.parametrize("text", ["Key sk-ab/c", "Key sk-ab/cd or so", "sk-ab/cd sk-ab/c\xff"])
 def test_what_is_no_beginning_of_the_key_at_the_end_of_a_text_stays(text):
-    assert without(KEY, text.encode()) == text.encode()
+    assert redact_bytes(KEY, text.encode()) == text.encode()
 
 
 def test_a_credential_that_we_did_not_send_is_hidden_too():
-    assert fit_to_show("got Bearer abc.def, expected sk-other12345") == "got [key], expected [key]"
+    assert (
+        redact_message("got Bearer abc.def, expected sk-other12345") == "got [key], expected [key]"
+    )
 
 
 def test_words_are_put_on_one_line_and_cut():
-    assert fit_to_show("a\n\n b") == "a b"
-    assert len(fit_to_show("long " * 1000)) == LONGEST_WORDS
+    assert redact_message("a\n\n b") == "a b"
+    assert len(redact_message("long " * 1000)) == MAX_MESSAGE_LENGTH
 
 
 def test_no_key_hides_nothing():
-    assert fit_to_show("as it is", ("",)) == "as it is"
+    assert redact_message("as it is", ("",)) == "as it is"
 
 
 @pytest.mark.parametrize(
@@ -67,15 +69,15 @@ def test_no_key_hides_nothing():
         (402, "", errors.QuotaExhausted),
         (429, "insufficient_quota", errors.QuotaExhausted),
         (429, "tokens", errors.RateLimited),
-        (408, "", errors.ServerTrouble),
-        (500, "", errors.ServerTrouble),
-        (529, "", errors.ServerTrouble),
+        (408, "", errors.ServerError),
+        (500, "", errors.ServerError),
+        (529, "", errors.ServerError),
     ],
 )
 def test_every_status_has_one_error(status, code, error):
     body = b'{"error": {"message": "words", "code": "%s"}}' % code.encode()
-    received = Received(status, {"Retry-After": "3"}, body, datetime.now(UTC), 0.1)
-    found = refusal(received, status, ())
+    received = ReceivedReply(status, {"Retry-After": "3"}, body, datetime.now(UTC), 0.1)
+    found = build_refusal(received, status, ())
     assert type(found) is error
     assert str(found) == f"The provider answered {status}: words"
     assert found.retry_after == (3.0 if isinstance(found, errors.Transient) else None)
@@ -95,7 +97,7 @@ def test_every_status_has_one_error(status, code, error):
     ],
 )
 def test_the_words_of_a_provider_are_found_in_every_known_shape(body, words, code):
-    assert provider_words(body) == (words, code)
+    assert parse_error_body(body) == (words, code)
 
 
 def test_every_error_belongs_to_one_branch_and_has_a_cause():

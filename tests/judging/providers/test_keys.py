@@ -1,7 +1,7 @@
 import pytest
 
 from judging.providers.errors import MissingKey
-from judging.providers.keys import key_from
+from judging.providers.keys import read_key
 
 HELD = {
     "OPENAI_API_KEY": " sk-1 \n",
@@ -12,16 +12,16 @@ HELD = {
 
 
 def test_a_key_is_read_from_the_variable_without_space_round_it():
-    assert key_from("OPENAI_API_KEY", HELD) == "sk-1"
+    assert read_key("OPENAI_API_KEY", HELD) == "sk-1"
 
 
 def test_no_variable_means_no_key():
-    assert key_from("", HELD) == ""
+    assert read_key("", HELD) == ""
 
 
 def test_the_environment_of_the_process_is_the_default(monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", "from-outside")
-    assert key_from("SOME_API_KEY") == "from-outside"
+    assert read_key("SOME_API_KEY") == "from-outside"
 
 
 @pytest.mark.parametrize(
@@ -39,16 +39,16 @@ def test_the_environment_of_the_process_is_the_default(monkeypatch):
 )
 def test_other_variables_are_never_read(variable):
     with pytest.raises(MissingKey, match="ends in _API_KEY"):
-        key_from(variable, HELD | {variable: "value"})
+        read_key(variable, HELD | {variable: "value"})
 
 
 @pytest.mark.parametrize("variable", ["ABSENT_API_KEY", "EMPTY_API_KEY"])
 def test_a_missing_key_says_which_variable_to_set(variable):
     with pytest.raises(MissingKey, match=f"{variable} is not set: set it"):
-        key_from(variable, HELD)
+        read_key(variable, HELD)
 
 
 def test_a_key_that_would_break_the_header_is_not_shown():
     with pytest.raises(MissingKey) as caught:
-        key_from("TWO_API_KEY", HELD)
+        read_key("TWO_API_KEY", HELD)
     assert "a\nb" not in str(caught.value)

@@ -4,7 +4,7 @@ from contextlib import suppress
 import pytest
 
 from judging.providers import errors
-from judging.providers.limits import LOOK_AGAIN, Limiter, Limits, MemoryLedger, ledger_for
+from judging.providers.limits import RETRY_SECONDS, Limiter, Limits, MemoryLedger, get_ledger
 
 
 class Clock:
@@ -67,7 +67,7 @@ def test_a_ledger_lets_in_as_many_as_it_can_and_says_how_long_the_next_waits():
         turns = await ledger_of(in_flight=2).enter([0, 0, 0, 0])
         return [turn.wait for turn in turns]
 
-    assert asyncio.run(run()) == [0.0, 0.0, LOOK_AGAIN]
+    assert asyncio.run(run()) == [0.0, 0.0, RETRY_SECONDS]
 
 
 def test_calls_of_a_minute_keep_to_the_pace():
@@ -143,7 +143,7 @@ def test_a_shorter_wait_does_not_end_a_longer_pause():
         ledger = ledger_of()
         await fail_together(ledger, 1, errors.RateLimited("slow", 30.0))
         first = ledger.paused_until
-        ledger.leave(await enter(ledger), errors.ServerTrouble("busy", 1.0))
+        ledger.leave(await enter(ledger), errors.ServerError("busy", 1.0))
         return first, ledger.paused_until
 
     assert asyncio.run(run()) == (1030.0, 1030.0)
@@ -273,10 +273,10 @@ def test_who_stops_waiting_while_the_ledger_is_asked_takes_no_place():
 
 def test_a_ledger_outlives_the_event_loop_and_takes_over_new_limits():
     limits = Limits(in_flight=8)
-    ledger = ledger_for("outlives", limits)
+    ledger = get_ledger("outlives", limits)
     asyncio.run(fail_together(ledger, 1, errors.RateLimited("slow")))
-    assert ledger_for("outlives", limits) is ledger
+    assert get_ledger("outlives", limits) is ledger
     asyncio.run(through(Limiter(ledger)))
     assert ledger.ceiling == 4
-    assert ledger_for("outlives", Limits(in_flight=6)).ceiling == 6
-    assert ledger_for("another", limits) is not ledger
+    assert get_ledger("outlives", Limits(in_flight=6)).ceiling == 6
+    assert get_ledger("another", limits) is not ledger

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 import pytest
 
 from judging.providers import Target, addresses, connect, errors, openai_compatible
-from judging.providers.transport import LONGEST_REPLY, Received
+from judging.providers.transport import MAX_REPLY_BYTES, ReceivedReply
 from tests.judging.providers.conftest import Names, Text
 from tests.services.scripted_evaluator import running
 
 KEY = "sk-test-4f1d/9b2e77aa0c31"
-RECEIVED = Received(200, {}, b"{}", datetime.now(UTC), 0.1)
+RECEIVED = ReceivedReply(200, {}, b"{}", datetime.now(UTC), 0.1)
 
 
 def body_of(model="m", parameters=None, **prompt):
@@ -61,7 +61,7 @@ def test_a_refusal_keeps_the_words_of_the_model(ask):
     [
         ("rate_limited", errors.RateLimited, "rate-limited"),
         ("gateway_error", errors.RateLimited, "rate-limited"),
-        ("server_error", errors.ServerTrouble, "unavailable"),
+        ("server_error", errors.ServerError, "unavailable"),
         ("broken_json", errors.BrokenReply, "unavailable"),
         ("wrong_shape", errors.BrokenReply, "unavailable"),
         ("cut", errors.BrokenReply, "unavailable"),
@@ -102,7 +102,7 @@ def test_a_redirect_is_not_followed(ask):
 
 
 def test_nobody_at_the_address_is_trouble_that_may_pass(ask):
-    with pytest.raises(errors.ServerTrouble, match="Nobody answers") as caught:
+    with pytest.raises(errors.ServerError, match="Nobody answers") as caught:
         ask(address="http://127.0.0.1:9/v1")
     assert caught.value.__cause__ is None
 
@@ -128,7 +128,7 @@ def test_without_a_key_no_authorization_is_sent(ask):
 
 
 def test_a_huge_reply_is_not_read_to_its_end(ask):
-    with pytest.raises(errors.BrokenReply, match=f"longer than {LONGEST_REPLY:,}"):
+    with pytest.raises(errors.BrokenReply, match=f"longer than {MAX_REPLY_BYTES:,}"):
         ask("scripted+huge")
 
 
@@ -216,7 +216,7 @@ def test_shapes_that_other_servers_send_are_read(message, reason, text, finish):
 
 def answer_to(message, reason):
     reply = {"choices": [{"message": message, "finish_reason": reason}], "usage": None}
-    answer = openai_compatible._answer(reply, RECEIVED, Target("http://h"))
+    answer = openai_compatible._parse_answer(reply, RECEIVED, Target("http://h"))
     return answer.text, answer.finish, answer.tokens_in
 
 
@@ -229,4 +229,4 @@ def test_tokens_that_are_not_reported_are_unknown_not_0():
 )
 def test_a_reply_of_another_shape_is_broken(reply):
     with pytest.raises(errors.BrokenReply, match="not a completion"):
-        openai_compatible._answer(reply, RECEIVED, Target("http://h"))
+        openai_compatible._parse_answer(reply, RECEIVED, Target("http://h"))

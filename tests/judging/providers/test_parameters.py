@@ -6,14 +6,21 @@ from typing import Any
 import pytest
 
 from judging.providers import PROVIDERS
-from judging.providers.parameters import UNKNOWN, _file, family_of, laid_over, limited, refused
-from judging.providers.transport import provider_words
+from judging.providers.parameters import (
+    UNKNOWN_FAMILY,
+    _load_families,
+    find_family,
+    find_refused,
+    merge_parameters,
+    with_token_limit,
+)
+from judging.providers.transport import parse_error_body
 
 OPENAI, ANTHROPIC, GEMINI = "openai_compatible", "anthropic", "gemini"
 
 
 def pinned(provider: str, model: str, *layers: dict[str, Any]) -> dict[str, Any]:
-    return laid_over(provider, model, PROVIDERS[provider].default_parameters, *layers)
+    return merge_parameters(provider, model, PROVIDERS[provider].default_parameters, *layers)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +34,7 @@ def pinned(provider: str, model: str, *layers: dict[str, Any]) -> dict[str, Any]
     ],
 )  # fmt: skip
 def test_a_family_that_refuses_a_temperature_is_asked_without(model: str) -> None:
-    assert "temperature" in family_of(model).refuses
+    assert "temperature" in find_family(model).refuses
     assert pinned(OPENAI, model) == pinned(ANTHROPIC, model) == {"temperature": None}
 
 
@@ -84,17 +91,19 @@ def test_parameters_are_spelled_as_the_model_s_family_spells_them() -> None:
 def test_a_new_endpoint_gets_a_limit_of_tokens(
     provider: str, model: str, given: dict[str, Any], stored: dict[str, Any]
 ) -> None:
-    assert limited(provider, model, PROVIDERS[provider].default_parameters, given) == stored
+    assert (
+        with_token_limit(provider, model, PROVIDERS[provider].default_parameters, given) == stored
+    )
 
 
 def test_each_family_has_a_source_with_a_year_and_fits_what_it_is_called_for() -> None:
-    families, spelled = _file()
+    families, spelled = _load_families()
     for one in families:
         assert re.search(r"\b20\d\d\b", one.source), one.name
         assert re.search("[Nn]ot called by us|Not verified", one.source), one.name
         re.compile(one.models)
     assert spelled.keys() <= PROVIDERS.keys()
-    assert family_of("a model that nobody knows") is UNKNOWN
+    assert find_family("a model that nobody knows") is UNKNOWN_FAMILY
 
 
 @pytest.mark.parametrize(
@@ -137,16 +146,16 @@ def test_each_family_has_a_source_with_a_year_and_fits_what_it_is_called_for() -
 )
 def test_a_refusal_names_a_parameter_that_was_sent(words: str, name: str) -> None:
     sent = ["max_tokens", "temperature", "top_p", "seed", "stop", "user"]
-    assert refused(f"The provider answered 400: {words}", sent) == name
-    assert refused(words, []) == ""
+    assert find_refused(f"The provider answered 400: {words}", sent) == name
+    assert find_refused(words, []) == ""
 
 
 def test_a_refusal_whose_field_stands_beside_its_words_names_it() -> None:
     body = b'{"error": {"message": "Unsupported value.", "param": "temperature"}}'
-    words, _ = provider_words(body)
+    words, _ = parse_error_body(body)
     assert words == "Unsupported value. (param: 'temperature')"
-    assert refused(words, ["temperature"]) == "temperature"
+    assert find_refused(words, ["temperature"]) == "temperature"
     body = b'{"error": {"message": "`temperature` is deprecated.", "param": "temperature"}}'
-    assert provider_words(body)[0] == "`temperature` is deprecated."
+    assert parse_error_body(body)[0] == "`temperature` is deprecated."
     body = b'{"error": {"message": "Too long: the temperature rose.", "param": "messages"}}'
-    assert refused(provider_words(body)[0], ["temperature"]) == ""
+    assert find_refused(parse_error_body(body)[0], ["temperature"]) == ""

@@ -9,7 +9,7 @@ from email.utils import format_datetime
 import pytest
 
 from judging.providers import PROVIDERS, errors
-from judging.providers.transport import LONGEST_REPLY
+from judging.providers.transport import MAX_REPLY_BYTES
 from tests.judging.providers.conftest import KEY, Text
 from tests.services.scripted_evaluator import REFUSED
 
@@ -67,8 +67,8 @@ FAILURES = {
     "too_large": errors.Rejected,
     "rate_limited": errors.RateLimited,
     "quota": errors.QuotaExhausted,
-    "server_error": errors.ServerTrouble,
-    "overloaded": errors.ServerTrouble,
+    "server_error": errors.ServerError,
+    "overloaded": errors.ServerError,
     "gateway_error": errors.RateLimited,
     "redirect": errors.Rejected,
     "broken_json": errors.BrokenReply,
@@ -97,7 +97,7 @@ def test_the_key_travels_and_no_message_shows_it(put, way):
 
 
 def test_a_reply_that_is_too_long_is_not_read_to_its_end(put, way):
-    with pytest.raises(errors.BrokenReply, match=f"longer than {LONGEST_REPLY:,}"):
+    with pytest.raises(errors.BrokenReply, match=f"longer than {MAX_REPLY_BYTES:,}"):
         put(way, "huge")
 
 

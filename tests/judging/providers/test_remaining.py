@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from judging.providers.remaining import read
+from judging.providers.remaining import parse_headers
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -16,7 +16,7 @@ def test_requests_and_tokens_of_openai_are_read_with_their_spans():
         "x-ratelimit-remaining-tokens": "149984",
         "x-ratelimit-reset-tokens": "6m0s",
     }
-    assert read(headers, NOON) == {
+    assert parse_headers(headers, NOON) == {
         "requests": {"left": 59, "limit": 60, "resets": "2026-03-01T12:00:01+00:00"},
         "tokens": {"left": 149984, "limit": 150000, "resets": "2026-03-01T12:06:00+00:00"},
     }
@@ -29,7 +29,7 @@ def test_kinds_of_anthropic_are_read_with_their_dates():
         "anthropic-ratelimit-input-tokens-reset": "2026-03-01T12:00:30Z",
         "anthropic-ratelimit-requests-remaining": "0",
     }
-    assert read(headers, NOON) == {
+    assert parse_headers(headers, NOON) == {
         "input-tokens": {"left": 39000, "limit": 40000, "resets": "2026-03-01T12:00:30+00:00"},
         "requests": {"left": 0},
     }
@@ -52,14 +52,14 @@ def test_kinds_of_anthropic_are_read_with_their_dates():
 )
 def test_every_form_of_a_reset_is_read(reset, resets):
     headers = {"x-ratelimit-remaining": "5", "x-ratelimit-reset": reset}
-    assert read(headers, NOON)["requests"].get("resets") == resets
+    assert parse_headers(headers, NOON)["requests"].get("resets") == resets
 
 
 @pytest.mark.parametrize("left", ["", "many", "-1", "inf", "1e300"])
 def test_what_is_no_number_is_not_said(left):
-    assert read({"x-ratelimit-remaining-requests": left}, NOON) == {}
+    assert parse_headers({"x-ratelimit-remaining-requests": left}, NOON) == {}
 
 
 def test_a_provider_cannot_fill_the_page():
     headers = {f"x-ratelimit-remaining-kind{number}": "1" for number in range(100)}
-    assert len(read(headers, NOON)) == 8
+    assert len(parse_headers(headers, NOON)) == 8

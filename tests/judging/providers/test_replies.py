@@ -6,7 +6,7 @@ import json
 import pytest
 
 from judging.providers import Answer, errors
-from judging.providers.transport import LONGEST_REPLY
+from judging.providers.transport import MAX_REPLY_BYTES
 from tests.judging.providers.conftest import KEY
 from tests.judging.providers.raw import ask, ask_all, chunked, response, said
 
@@ -166,10 +166,10 @@ def test_what_is_no_reply_is_a_broken_one(way, name):
 
 
 def test_what_is_too_long_is_not_read_to_its_end_however_it_is_sent(way):
-    body = b" " * (LONGEST_REPLY + 1)
+    body = b" " * (MAX_REPLY_BYTES + 1)
     gzipped = response(gzip.compress(body), headers="Content-Encoding: gzip\r\n")
     for raw in (response(body), response(body, length=False), chunked(body, 2**20), gzipped):
-        with pytest.raises(errors.BrokenReply, match=f"longer than {LONGEST_REPLY:,} bytes"):
+        with pytest.raises(errors.BrokenReply, match=f"longer than {MAX_REPLY_BYTES:,} bytes"):
             ask(way, raw)
 
 

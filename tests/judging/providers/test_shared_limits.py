@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from judging.providers import errors, shared_limits
-from judging.providers.limits import LOOK_AGAIN, Limiter, Limits, Turn
+from judging.providers.limits import RETRY_SECONDS, Limiter, Limits, Turn
 from judging.providers.shared_limits import RedisLedger
 
 Two = tuple[RedisLedger, RedisLedger]
@@ -46,7 +46,7 @@ def test_two_workers_share_the_places_in_flight(redis_url: str) -> None:
         one, other = workers
         turns = [await enter(one), await enter(other)]
         assert [turn.wait for turn in turns] == [0.0, 0.0]
-        assert (await enter(one)).wait == pytest.approx(LOOK_AGAIN)
+        assert (await enter(one)).wait == pytest.approx(RETRY_SECONDS)
         other.leave(turns[1], None)
         await other.settle()
         assert (await enter(one)).wait == 0.0
@@ -86,14 +86,14 @@ def test_a_place_goes_to_the_next_of_the_worker_without_a_question(redis_url: st
 def test_a_place_is_handed_on_only_shortly_after_redis_answered(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_limits, "LEFT", 60.0)
-    monkeypatch.setattr(shared_limits, "ASKED_AGAIN", 60.0)
+    monkeypatch.setattr(shared_limits, "RELEASE_DELAY", 60.0)
+    monkeypatch.setattr(shared_limits, "POLL_SECONDS", 60.0)
 
     async def test(workers: Two) -> None:
         one, _ = workers
         turn = await enter(one)
         questions = counted(one)
-        await asyncio.sleep(shared_limits.FRESH)
+        await asyncio.sleep(shared_limits.FRESH_SECONDS)
         one.leave(turn, None)
         assert (await enter(one)).wait == 0.0
         assert len(questions) == 1
@@ -105,7 +105,7 @@ def test_places_are_handed_on_by_calls_that_end_together_after_a_while(redis_url
     async def test(workers: Two) -> None:
         one, _ = workers
         turns = await one.enter([0] * 20)
-        await asyncio.sleep(3 * shared_limits.FRESH)
+        await asyncio.sleep(3 * shared_limits.FRESH_SECONDS)
         questions = counted(one)
         for turn in turns:
             one.leave(turn, None)
@@ -168,7 +168,7 @@ def test_no_place_is_handed_on_while_another_worker_waits_for_one(redis_url: str
 def test_places_that_another_may_hold_by_now_are_not_handed_on(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_limits, "HELD", 0.05)
+    monkeypatch.setattr(shared_limits, "HOLD_SECONDS", 0.05)
 
     async def test(workers: Two) -> None:
         one, other = workers
@@ -188,7 +188,7 @@ def test_many_at_once_are_one_question(redis_url: str) -> None:
         one, _ = workers
         questions = counted(one)
         turns = await one.enter([0] * 50)
-        assert [turn.wait for turn in turns] == [0.0] * 40 + [pytest.approx(LOOK_AGAIN)]
+        assert [turn.wait for turn in turns] == [0.0] * 40 + [pytest.approx(RETRY_SECONDS)]
         for turn in turns[:40]:
             one.leave(turn, None)
         assert (await enter(one)).wait == 0.0
@@ -233,9 +233,9 @@ def test_tokens_are_foreseen_and_then_settled(redis_url: str) -> None:
 def test_a_wait_of_the_provider_holds_for_both(redis_url: str) -> None:
     async def test(workers: Two) -> None:
         one, other = workers
-        one.leave(await enter(one), errors.ServerTrouble("later", retry_after=7.0))
+        one.leave(await enter(one), errors.ServerError("later", retry_after=7.0))
         # Without another call of its own, too.
-        await asyncio.sleep(2 * shared_limits.LEFT)
+        await asyncio.sleep(2 * shared_limits.RELEASE_DELAY)
         assert (await enter(other)).wait == pytest.approx(7.0, abs=0.1)
 
     run(redis_url, test, in_flight=8)
@@ -267,7 +267,7 @@ def test_the_ceiling_climbs_back_by_successes(redis_url: str) -> None:
 def test_places_run_out_unless_their_worker_keeps_them(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_limits, "HELD", 0.4)
+    monkeypatch.setattr(shared_limits, "HOLD_SECONDS", 0.4)
 
     async def test(workers: Two) -> None:
         killed, other = workers
@@ -302,7 +302,7 @@ def test_nobody_enters_while_redis_is_away(caplog: pytest.LogCaptureFixture) -> 
             return turn, await ledger.settle()
 
     turn, _ = asyncio.run(test())
-    assert turn.wait == shared_limits.AWAY
+    assert turn.wait == shared_limits.RECONNECT_SECONDS
     assert "cannot be asked for" in caplog.text
 
 

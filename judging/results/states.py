@@ -7,24 +7,24 @@ a later state, so that no figures are ever taken for newer than they are.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy
-from django.conf import settings
 
 from annotation.models import Project
 from judging import touches
 from judging.models import Run
 from judging.strategies import compute_digest
 
-# What reckons, and what it reads at the start: another release makes all figures anew.
-CODE_PATTERNS = (
-    *("stats", "judging/results", "judging/replies", "judging/querysets"),
-    *("annotation/leads", "annotation/taxonomy.*"),
+# The code that computes figures: when a line of it changes, all figures are computed anew.
+CODE = (
+    *("stats", "judging.results", "judging.replies", "judging.querysets"),
+    *("annotation.leads", "annotation.taxonomy"),
 )
 
 
@@ -58,14 +58,26 @@ def _checking_runs(runs: Sequence[Run]) -> list[list[Any]]:
 
 @cache
 def code_digest() -> str:
-    """A digest of what reckons."""
+    """A digest of the code that computes figures."""
     found = hashlib.sha256(f"numpy {np.__version__} scipy {scipy.__version__}".encode())
-    for path in sorted(_code_files()):
+    for path in code_files():
         found.update(path.read_bytes())
     return found.hexdigest()
 
 
-def _code_files() -> Iterator[Path]:
-    for named in CODE_PATTERNS:
-        for path in settings.BASE_DIR.glob(named):
-            yield from (path.rglob("*.py") if path.is_dir() else [path])
+def code_files() -> list[Path]:
+    """The files of `CODE`, sorted: of a package all modules, of a module also the TOML beside it.
+
+    Raises ModuleNotFoundError if a name of `CODE` is none of ours, so that no move goes unnoticed.
+    """
+    found: list[Path] = []
+    for name in CODE:
+        spec = find_spec(name)
+        if spec is None or spec.origin is None:
+            raise ModuleNotFoundError(f"{name} computes figures, but there is no such module.")
+        path = Path(spec.origin)
+        if path.name == "__init__.py":
+            found += path.parent.rglob("*.py")
+        else:
+            found += filter(Path.exists, (path, path.with_suffix(".toml")))
+    return sorted(found)

@@ -1,10 +1,12 @@
 """Tables that take long are kept, and never shown once what they rest on has changed."""
 
+import importlib.util
 import json
 import random
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +22,7 @@ from annotation import importing, resolving, revising
 from annotation.models import Item, Project, Resolution
 from judging import touches
 from judging.models import Outcome, Run, StoredFigure
-from judging.results import figures, keeping, progress, tables
+from judging.results import figures, keeping, progress, states, tables
 from judging.results.figures import FigureTable, PendingTable
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
@@ -229,6 +231,30 @@ def test_other_code_makes_all_figures_anew(
     made(judged)
     monkeypatch.setattr("judging.results.states.code_digest", lambda: "another release")
     assert isinstance(figures.request_table(judged, "undetected", NOTHING), PendingTable)
+
+
+@pytest.mark.parametrize("name", states.CODE)
+def test_a_changed_line_of_whatever_computes_figures_changes_the_digest(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    folder = Path(str(spec.origin)).parent
+    inside = [path for path in states.code_files() if path.is_relative_to(folder)]
+    before = states.code_digest.__wrapped__()
+    read = Path.read_bytes
+    for changed in inside:
+        monkeypatch.setattr(
+            Path, "read_bytes", lambda self, c=changed: read(self) + b"#" * (self == c)
+        )
+        assert states.code_digest.__wrapped__() != before
+    assert inside
+
+
+def test_code_that_moved_away_is_missed_loudly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "CODE", ("stats", "judging.nowhere"))
+    with pytest.raises(ModuleNotFoundError, match="nowhere computes figures"):
+        states.code_files()
 
 
 @pytest.mark.django_db

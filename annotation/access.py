@@ -5,8 +5,8 @@ from itertools import chain, count
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 
+from annotation.db.prepared_statements import PreparedQuery
 from annotation.models import Account, Event, Membership, Project, Role
-from annotation.prepared import PreparedQuery
 
 _MEMBERSHIP_QUERY = PreparedQuery(lambda account, slug: Membership.objects.seats_of(account, slug))
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from annotation import fitting, importing, tasktypes, tomltext, writing
+from annotation import fitting, importing, tasktypes, tomltext
+from annotation.db import transactions
 from annotation.declaring import Place, describe_place
 from annotation.errors import Stale
 from annotation.models import Event, Item, Label, Membership, Project, Resolution, TaskTypeVersion
@@ -128,7 +129,7 @@ def save_version(
     """
     if adapted.task is None:
         raise ValueError("A text with problems cannot be saved.")
-    with writing.transact():
+    with transactions.transact():
         held = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         if held.task_type_id != shown:
             raise Stale("Somebody saved another version since you began.")

@@ -3,7 +3,7 @@ from importlib import import_module
 from allauth.usersessions.apps import UserSessionsConfig
 from django.apps import AppConfig
 
-from annotation import lookups
+from annotation.db import lookups
 
 
 class AnnotationConfig(AppConfig):

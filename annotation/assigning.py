@@ -14,7 +14,8 @@ from typing import Any
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import QueryCanceled
 
-from annotation import awaiting, places, resolving, seldom, writing
+from annotation import awaiting, places, resolving
+from annotation.db import project_counts, transactions
 from annotation.errors import Refused
 from annotation.models import Event, Item, Membership, Project, Reason, Resolution, Slot, Stage
 from annotation.querysets import ItemQuerySet
@@ -101,7 +102,7 @@ def resize_items(project: Project, *, now: datetime, after: int = 0) -> Iterator
     todo = _items_to_resize(project, after)
     while batch := list(islice(todo, BATCH)):
         changed = 0
-        with writing.transact():
+        with transactions.transact():
             for item in Item.objects.locked().filter(pk__in=batch).order_by("pk"):
                 item.project = project
                 changed += _resize(project, item, now)
@@ -120,7 +121,7 @@ def preview_resize(project: Project) -> Counter[str]:
     `Refused` if PostgreSQL does not have it within COUNTED_WITHIN.
     """
     percent = project.share_percent
-    groups = seldom.get_cached_count(
+    groups = project_counts.get_cached_count(
         project, f"places-{percent}", "", lambda: _count_groups(project, percent)
     )
     counts: Counter[str] = Counter()
@@ -219,7 +220,7 @@ def reserve_slots(
     turns = cycle(members)
     stream = iter([item.pk for item in items])
     while members and (batch := list(islice(stream, BATCH))):
-        with writing.transact():
+        with transactions.transact():
             for item in Item.objects.locked().filter(pk__in=batch).order_by("position"):
                 item.project = lead.project
                 named = [next(turns)] if share_out else members
@@ -236,7 +237,7 @@ def release_reserved(
 
     Places that were made for the member are closed; one that the member holds stays theirs.
     """
-    with writing.transact():
+    with transactions.transact():
         kept = Slot.objects.kept_for(member.pk).locked()
         if items is not None:
             kept = kept.filter(item__in=list(items))
@@ -257,7 +258,7 @@ def set_priority(lead: Membership, items: Iterable[Item], priority: str) -> int:
     stream = iter([item.pk for item in items])
     count = 0
     while batch := list(islice(stream, BATCH)):
-        with writing.transact():
+        with transactions.transact():
             Slot.objects.at_work().filter(item__in=batch).update(priority=level)
             if priority == "urgent":
                 Slot.objects.at_work().filter(item__in=batch, state="open").update(returned=True)

@@ -3,7 +3,8 @@ lead still has to give them to people."""
 
 from collections.abc import Iterable
 
-from annotation import seldom, tasktypes
+from annotation import tasktypes
+from annotation.db import project_counts
 from annotation.errors import Refused
 from annotation.models import Event, Item, Project
 from annotation.querysets import ItemQuerySet
@@ -41,7 +42,7 @@ def count_waiting(project: Project, role: str = "") -> int:
     nothing can wait need not be counted (see `projects_with_waiting`).
     """
     waiting = _test_items(project).unresolved().without_places()
-    return seldom.get_cached_count(project, "awaiting", role, waiting.count)
+    return project_counts.get_cached_count(project, "awaiting", role, waiting.count)
 
 
 def describe_waiting(project: Project, number: int, role: str = "") -> str:
@@ -54,7 +55,9 @@ def describe_waiting(project: Project, number: int, role: str = "") -> str:
     task, lacking = tasktypes.load_version(project.task_type), 0
     if task.awaits:
         found = _test_items(project).lacking(task.awaits)
-        lacking = min(number, seldom.get_cached_count(project, "lacking", role, found.count))
+        lacking = min(
+            number, project_counts.get_cached_count(project, "lacking", role, found.count)
+        )
     came = _lower_title(task.texts[0].title)
     awaited = _lower_title(task.awaited.title) if task.awaited else ""
     sentences = []

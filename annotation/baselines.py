@@ -12,7 +12,8 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from annotation import places, writing
+from annotation import places
+from annotation.db import transactions
 from annotation.models import (
     Event,
     Item,
@@ -97,7 +98,7 @@ def draw_sample(
     groups, drawn = _draw(lead.project, size, group, seed)
     new_slots, stream = 0, iter(drawn)
     while batch := list(islice(stream, BATCH)):
-        with writing.transact():
+        with transactions.transact():
             for item in Item.objects.locked().filter(pk__in=batch).order_by("pk"):
                 new_slots += _open_slots(item, raters)
     made = SampleResult(
@@ -119,7 +120,7 @@ def draw_sample(
 
 def end_sample(lead: Membership) -> int:
     """Close the places of the sample that nobody has yet; how many they were."""
-    with writing.transact():
+    with transactions.transact():
         open_slots = Slot.objects.at(lead.project_id, Stage.BASELINE).filter(state="open")
         closed = open_slots.update(state=Slot.State.CLOSED)
         Event.record(

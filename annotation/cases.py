@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from annotation import adjudicating, awaiting, places, queue, seeing, tasktypes, writing
+from annotation import adjudicating, awaiting, places, queue, seeing, tasktypes
 from annotation.answers import PURPOSES
+from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.models import (
     RIGHTS,
@@ -158,7 +159,7 @@ def decide(
             f"There is no reason {why!r}. Choose one of {', '.join(DISAGREEMENT_REASONS)}."
         )
     task = tasktypes.load_task_type(member.project)
-    with writing.transact():
+    with transactions.transact():
         item = Item.objects.in_project(member.project).filter(key=shown.item_key).first()
         if item and (reason := why_barred(member, item)):
             raise Refused(reason)
@@ -191,7 +192,7 @@ def request_decision(member: Membership, item: Item, *, now: datetime) -> Slot:
     """
     if item.purpose in PURPOSES:
         raise Refused("What is right of this item is known. Change its known answer instead.")
-    with writing.transact():
+    with transactions.transact():
         locked = Item.objects.locked().get(pk=item.pk)
         awaiting.check_ready(locked)
         slot = adjudicating.open_decision(locked, Reason.REQUESTED)
@@ -203,7 +204,7 @@ def release_case(member: Membership, item: Item) -> None:
     """Let somebody else have the case that the member holds."""
     if member.pk is None:
         return
-    with writing.transact():
+    with transactions.transact():
         turns.lock_member(member)
         held = Slot.objects.at(item.project_id, Stage.ADJUDICATE).held_by(member.pk)
         for slot in held.of_item(item).locked():
@@ -212,7 +213,7 @@ def release_case(member: Membership, item: Item) -> None:
 
 def withdraw_request(member: Membership, item: Item) -> bool:
     """Ask for no decision any more, if one was asked for and nobody has begun; whether so."""
-    with writing.transact():
+    with transactions.transact():
         Item.objects.locked().get(pk=item.pk)
         closed = places.close_open(item, Stage.ADJUDICATE, Reason.REQUESTED)
         if closed:
@@ -243,7 +244,7 @@ def _take_slot(member: Membership, item: Item, now: datetime) -> tuple[Slot | No
 
     No offer if somebody else has it, or nobody asked for a decision. One case is held at a time.
     """
-    with writing.transact():
+    with transactions.transact():
         turns.lock_member(member)
         Item.objects.locked().get(pk=item.pk)
         slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)

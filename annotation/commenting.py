@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from annotation import seeing, writing
+from annotation import seeing
+from annotation.db import transactions
 from annotation.errors import Refused, TooEarly
 from annotation.models import RIGHTS, Comment, Event, Item, Membership
 from annotation.querysets.desk import CommentQuerySet, number_comments
@@ -78,7 +79,7 @@ def add_comment(member: Membership, item: Item, text: str, *, now: datetime) -> 
     """Store a comment; who is named in it as @alias finds it among their mentions."""
     text = text.replace("\r\n", "\n").strip()
     _check(member, item, text)
-    with writing.transact():
+    with transactions.transact():
         comment = Comment.objects.create(item=item, member=member, text=text, created_at=now)
         members = Membership.objects.in_project(member.project).filter(active=True)
         comment.mentions.set(find_mentioned(text, members))
@@ -88,7 +89,7 @@ def add_comment(member: Membership, item: Item, text: str, *, now: datetime) -> 
 
 def withdraw_comment(member: Membership, item: Item, number: int, *, now: datetime) -> Comment:
     """Take a comment of one's own back, as a lead anybody's. It is kept, but shown to nobody."""
-    with writing.transact():
+    with transactions.transact():
         comment = Comment.objects.called(item, number)
         own = comment is not None and comment.member_id == member.pk
         if not own and not seeing.may_see(member, item):

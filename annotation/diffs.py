@@ -5,9 +5,10 @@ from typing import Any
 
 from django.db.models import Exists, Func, IntegerField, OuterRef
 
-from annotation import diffing, tasktypes, writing
+from annotation import diffing, tasktypes
+from annotation.db import transactions
+from annotation.db.prepared_statements import PreparedQuery
 from annotation.models import Diff, Project, Revision
-from annotation.prepared import PreparedQuery
 
 # So many are stored at a time: a hundred take some 100 ms, and nobody who writes waits longer.
 BATCH_SIZE = 100
@@ -83,7 +84,7 @@ def store_missing(revisions: Any) -> Iterator[int]:
         some = Revision.objects.filter(pk__in=ids[begin : begin + BATCH_SIZE])
         made = [_build_diff(one) for one in some.select_related("item__project__task_type")]
         if rows := [one for one in made if one]:
-            with writing.transact():
+            with transactions.transact():
                 Diff.objects.bulk_create(rows, ignore_conflicts=True)
         yield begin + len(made)
 

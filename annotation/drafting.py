@@ -8,7 +8,8 @@ from typing import Any
 from django.http import QueryDict
 from django.utils import timezone
 
-from annotation import tickets, veils, writing
+from annotation import tickets, veils
+from annotation.db import transactions
 from annotation.declared import RESERVED
 from annotation.errors import Refused
 from annotation.models import Draft, Item, Label, Membership, Slot
@@ -35,7 +36,7 @@ def save_draft(
     """
     begun = _tidy(data)
     item = _shown_item(member, shown)
-    with writing.transact():
+    with transactions.transact():
         if Label.objects.filter(submission=tickets.digest_token(shown.key)).exists():
             return None
         if not begun:

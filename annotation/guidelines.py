@@ -6,7 +6,8 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from annotation import diffing, writing
+from annotation import diffing
+from annotation.db import transactions
 from annotation.errors import Refused, Stale
 from annotation.models import Event, GuidelinesVersion, Item, Membership, Project
 
@@ -62,7 +63,7 @@ def publish(
     text = _tidy(text)
     variants = {kind: _tidy(said) for kind, said in variants.items() if said.strip()}
     _check(text, variants)
-    with writing.transact():
+    with transactions.transact():
         # Two leads who publish at once take turns, and each gets a number of their own.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
         last = current_version(project)

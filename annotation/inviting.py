@@ -5,7 +5,8 @@ from datetime import datetime
 
 from django.db import IntegrityError
 
-from annotation import members, writing
+from annotation import members
+from annotation.db import transactions
 from annotation.errors import FieldError, Refused
 from annotation.models import Account, Event, Invitation, Membership
 
@@ -30,7 +31,7 @@ def create_invitation(
 
     Raises FieldError if the project has a member of this name, or waits for one.
     """
-    with writing.transact():
+    with transactions.transact():
         here = Invitation.objects.in_project(lead.project).named(wanted.alias).waiting()
         here.exclude(pk__in=here.usable(now)).end(now)
         if here.exists():
@@ -46,7 +47,7 @@ def create_invitation(
 
 def revoke(lead: Membership, invitation: Invitation, *, now: datetime) -> None:
     """Make the link useless. One that was used already stays used."""
-    with writing.transact():
+    with transactions.transact():
         if Invitation.objects.filter(pk=invitation.pk).waiting().end(now):
             _record(invitation, lead, "open", "taken back")
 
@@ -60,7 +61,7 @@ def find_invitation(key: str, *, now: datetime) -> Invitation | None:
 
 def accept(invitation: Invitation, account: Account, *, now: datetime) -> Membership:
     """Make the account a member. Raises Refused if it is one, or the link was used meanwhile."""
-    with writing.transact():
+    with transactions.transact():
         there = Membership.objects.in_project(invitation.project).filter(account=account).first()
         if there:
             raise Refused(_member_already_text(there))
@@ -88,7 +89,7 @@ def accept_with_new_account(
 
     Raises Refused also if somebody with this address has an account, who signs in instead.
     """
-    with writing.transact():
+    with transactions.transact():
         if has_account(invitation):
             raise Refused("There is an account with your e-mail address. Sign in with it to join.")
         try:
@@ -117,7 +118,7 @@ def accept_from_service(
     It has the address that the service verified, or the invitation's. Raises Refused if somebody
     has an account with that address, or one of the invitations cannot be used.
     """
-    with writing.transact():
+    with transactions.transact():
         email = email or invitations[0].email
         if _is_known(email):
             raise Refused(

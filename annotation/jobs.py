@@ -16,7 +16,8 @@ from django.db import Error, connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from annotation import programs, writing
+from annotation import programs
+from annotation.db import transactions
 from annotation.models import Event, Job, Membership, Project
 
 # A worker that was killed is noticed after this long.
@@ -25,7 +26,7 @@ LEASE_TIME = timedelta(seconds=60)
 
 def enqueue(project: Project, member: Membership | None, kind: str, **asked: Any) -> Job:
     """Have a job done by the next worker; inside or outside a transaction."""
-    with writing.transact():
+    with transactions.transact():
         Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         number = list_jobs(project, kind).count() + 1
         result = {"number": number, **asked}
@@ -57,7 +58,7 @@ def take_lease(job_id: int, kind: str, *, now: datetime | None = None, **asked: 
     """Have a job until LEASE is over; None if it is not free, or not (any more) as it is `asked`
     for, by the lookups of a filter."""
     now = now or timezone.now()
-    with writing.transact():
+    with transactions.transact():
         found = Job.objects.select_for_update(of=("self",)).filter(
             free_jobs_filter(now), kind=kind, **asked
         )
@@ -80,7 +81,7 @@ def hold_lease(
     except Error:
         if job and not connection.is_usable():
             patience = LEASE_TIME.total_seconds()
-            writing.retry_with_new_connection(
+            transactions.retry_with_new_connection(
                 lambda: _release_lease(job), patience=patience, stopped=stopped
             )
         raise
@@ -142,20 +143,20 @@ def end_job(job: Job, ended: programs.ProgramResult, made: dict[str, Any]) -> bo
         values = made
     elif ended.code:
         values = {"state": Job.State.FAILED, "message": ended.said, "finished_at": timezone.now()}
-    with writing.transact():
+    with transactions.transact():
         return bool(unfinished_job(job).update(**values))
 
 
 def store_values(job: Job, **values: Any) -> None:
     """Store values of the job, unless it ended or was cancelled meanwhile."""
-    with writing.transact():
+    with transactions.transact():
         unfinished_job(job).update(**values)
 
 
 def cancel_job(job: Job, by: Membership) -> bool:
     """End a job that is not done; whether there was something to end."""
     ended = {"state": Job.State.CANCELLED, "message": f"Cancelled by {by.alias}."}
-    with writing.transact():
+    with transactions.transact():
         if not unfinished_job(job).update(finished_at=timezone.now(), **ended):
             return False
         called = f"{job.kind} {job.result.get('number', '')}".strip()
@@ -165,7 +166,7 @@ def cancel_job(job: Job, by: Membership) -> bool:
 
 def _extend_lease(job: Job) -> None:
     prolonged = {**job.result, "until": _lease_end(timezone.now())}
-    with writing.transact():
+    with transactions.transact():
         unfinished_job(job).filter(state=Job.State.RUNNING).update(result=prolonged)
     job.result = prolonged
 

@@ -13,8 +13,9 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from annotation import answers, assigning, awaiting, places, tasktypes, writing
+from annotation import answers, assigning, awaiting, places, tasktypes
 from annotation.answers import PRACTICE, PURPOSES
+from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.models import (
     Event,
@@ -50,7 +51,7 @@ def set_answer(
     now = now or timezone.now()
     task = tasktypes.load_task_type(project)
     answer = answers.clean_correct_answer(task, purpose, right, explanation)
-    with writing.transact():
+    with transactions.transact():
         item = Item.objects.locked().get(pk=item.pk, project=project)
         awaiting.check_ready(item)
         _check_free(item, now)
@@ -74,7 +75,7 @@ def release_item(item: Item, member: Membership | None, *, now: datetime | None 
     `Refused` if practice would be left without enough items.
     """
     now = now or timezone.now()
-    with writing.transact():
+    with transactions.transact():
         item = Item.objects.locked().select_related("project").get(pk=item.pk)
         if item.purpose not in PURPOSES:
             raise Refused("This item has no known answer.")

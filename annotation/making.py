@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from annotation import assigning, importing, programs, tasktypes, taxonomy, writing
+from annotation import assigning, importing, programs, tasktypes, taxonomy
+from annotation.db import transactions
+from annotation.db.batches import make_batches
 from annotation.importing.returned import DerivedRow
 from annotation.models import (
     Event,
@@ -23,7 +25,6 @@ from annotation.models import (
     digest_texts,
 )
 from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
-from annotation.querysets.parts import make_batches
 from annotation.vetting import RELEASE_ALL, ReleasePolicy
 from formats.rows import BadRow
 from stats.lots import draw_number
@@ -114,7 +115,7 @@ def store_texts(
     name = tasktypes.load_task_type(project).awaits
     done, keys = GenerationResult(), []
     for batch in make_batches(answers, BATCH):
-        with writing.transact():
+        with transactions.transact():
             keys += _store_text_batch(project, name, batch, done.report)
         programs.send_heartbeat()
     _release_share(project, keys, vetting, done)
@@ -206,7 +207,7 @@ def _open_slots(project: Project, ids: Sequence[int]) -> int:
     """Places of their own for those of these items that wait; how many did."""
     given = 0
     for part in make_batches(ids, BATCH):
-        with writing.transact():
+        with transactions.transact():
             Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
             found = list(waiting_items(project).filter(pk__among=part).order_by("position"))
             slots = [slot for item in found for slot in assigning.build_slots(project, item)]
@@ -221,7 +222,7 @@ def _accept_unreviewed(project: Project, ids: Sequence[int]) -> int:
     unchanging = {category.slug for category in taxonomy.load().score_invariant()}
     accepted = 0
     for part in make_batches(ids, BATCH):
-        with writing.transact():
+        with transactions.transact():
             Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
             found = waiting_items(project).filter(pk__among=part).with_current_texts()
             made = [_accepted_resolution(item, item.category in unchanging) for item in found]

@@ -11,7 +11,8 @@ from datetime import datetime
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation import assigning, writing
+from annotation import assigning
+from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.models import Account, Event, Invitation, Membership, Project, Role, Slot
 
@@ -87,7 +88,7 @@ def list_changes(project: Project) -> QuerySet[Event]:
 @contextmanager
 def _lock_project(project: Project) -> Iterator[None]:
     # So that two leads do not take each other's role at the same moment.
-    with writing.transact():
+    with transactions.transact():
         Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         yield
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from annotation import following, resolving, revising, routing, tasktypes, tickets, writing
+from annotation import following, resolving, revising, routing, tasktypes, tickets
+from annotation.db import transactions
 from annotation.errors import Refused, Stale
 from annotation.models import (
     Event,
@@ -66,7 +67,7 @@ def correct_gold(
 
     Raises `Refused` for a text that cannot be, `Stale` if the item's texts changed meanwhile.
     """
-    with writing.transact():
+    with transactions.transact():
         turns.lock_member(member)
         shown = Item.objects.in_project(member.project).filter(key=item_key).first()
         if shown is None:

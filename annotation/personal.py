@@ -18,7 +18,8 @@ from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.db.models import Q
 
-from annotation import assigning, auditing, members, veils, writing
+from annotation import assigning, auditing, members, veils
+from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.models import (
     WORK_LIKE_STAGES,
@@ -91,7 +92,7 @@ def anonymise(account: Account, by: Account | None, *, now: datetime) -> None:
 
     There is no way back. Raises Refused as `check_can_anonymise` does.
     """
-    with writing.transact():
+    with transactions.transact():
         account = Account.objects.select_for_update().get(pk=account.pk)
         check_can_anonymise(account)
         words = {word for word in (account.username, account.email) if word}

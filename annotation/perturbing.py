@@ -14,12 +14,12 @@ from typing import Any
 from django.db.models import Count, F, Q
 
 from annotation import answers, importing, making, programs, tasktypes, taxonomy
+from annotation.db.batches import id_batches, make_batches
 from annotation.errors import FieldError, Refused
 from annotation.importing.returned import DerivedRow
 from annotation.making import GenerationResult
 from annotation.models import Event, Item, Membership, Project, Revision
 from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
-from annotation.querysets.parts import id_batches, make_batches
 from annotation.vetting import RELEASE_ALL, ReleasePolicy
 from perturbers.registry import PERTURBERS, Perturber, perturb
 from stats.lots import draw_number

@@ -13,8 +13,9 @@ from typing import Any
 
 from django.utils import timezone
 
-from annotation import answers, known, tasktypes, writing
+from annotation import answers, known, tasktypes
 from annotation.answers import PRACTICE
+from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.models import (
     Event,
@@ -137,7 +138,7 @@ def list_people(members: Iterable[Membership]) -> list[tuple[Membership, list[Qu
 
 def give_feedback(row: PracticeRound, text: str, *, lead: Membership) -> None:
     """Tell the member about a round; the last words stand, those before are in the audit."""
-    with writing.transact():
+    with transactions.transact():
         row.feedback, row.feedback_by = text.strip(), lead
         row.save(update_fields=["feedback", "feedback_by"])
         _record("practice-feedback", row.member, lead, round=row.number, text=row.feedback)
@@ -146,7 +147,7 @@ def give_feedback(row: PracticeRound, text: str, *, lead: Membership) -> None:
 def waive(member: Membership, *, lead: Membership, now: datetime | None = None) -> None:
     """Let the member work without having passed."""
     now = now or timezone.now()
-    with writing.transact():
+    with transactions.transact():
         member = _lock_member(member)
         if not is_due(member):
             raise Refused(f"{member.alias} may work already.")
@@ -164,7 +165,7 @@ def start_new_round(
     Who had passed must pass again. A round that was not finished ends as it stands.
     """
     now = now or timezone.now()
-    with writing.transact():
+    with transactions.transact():
         member = _lock_member(member)
         size = member.project.practice_items
         if not size:

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from django.db import IntegrityError
 
-from annotation import writing
+from annotation.db import transactions
 from annotation.errors import Refused, Stale
 from annotation.models import Account, Repeatable
 
@@ -20,10 +20,10 @@ def begin_request(account: Account, key: str, asked: str, *, now: datetime) -> R
     Raises `Refused` if the key came with another request before, and `Stale` if the first one is
     being answered at this moment.
     """
-    with writing.transact():
+    with transactions.transact():
         Repeatable.objects.filter(created_at__lt=now - RETENTION).delete()
     try:
-        with writing.transact():
+        with transactions.transact():
             return Repeatable.objects.create(account=account, key=key, asked=asked, created_at=now)
     except IntegrityError:
         return _check_repeat(
@@ -34,13 +34,13 @@ def begin_request(account: Account, key: str, asked: str, *, now: datetime) -> R
 def store_answer(request: Repeatable, status: int, body: str) -> None:
     """Keep what was answered."""
     request.status, request.body = status, body
-    with writing.transact():
+    with transactions.transact():
         request.save(update_fields=["status", "body"])
 
 
 def delete_request(request: Repeatable) -> None:
     """Nothing was done, so that the same key may be tried again."""
-    with writing.transact():
+    with transactions.transact():
         request.delete()
 
 
@@ -59,5 +59,5 @@ def _take_over_request(known: Repeatable, now: datetime) -> bool:
     if known.created_at > now - TAKEOVER_AFTER:
         return False
     rows = Repeatable.objects.filter(pk=known.pk, status=None, created_at=known.created_at)
-    with writing.transact():
+    with transactions.transact():
         return bool(rows.update(created_at=now))

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import awaiting, seldom, taxonomy
+from annotation import awaiting, taxonomy
+from annotation.db import project_counts
 from annotation.models import (
     WORK_LIKE_STAGES,
     Account,
@@ -120,13 +121,13 @@ def count_by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
     None where no item has a category.
     """
     found = Resolution.objects.of_live_originals().of_tests()
-    resolved = seldom.get_cached_count(
+    resolved = project_counts.get_cached_count(
         project, "abilities", role, lambda: found.per_category(project)
     )
     counts: dict[str, list[CategoryCount]] = {}
     order = {category.slug: place for place, category in enumerate(taxonomy.load())}
     items = Item.objects.in_project(project).of_tests()
-    rows = seldom.get_cached_count(
+    rows = project_counts.get_cached_count(
         project, "items", role, lambda: list(items.by_category_and_repeats())
     )
     for row in sorted(rows, key=lambda row: order.get(row["category"], len(order))):
@@ -140,6 +141,6 @@ def count_by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
 
 def _cached_resolved(project: Project, role: str | None, resolved: dict[int, int]) -> int:
     """How many are resolved; `role` None is that of a site admin without a place."""
-    return seldom.get_delayed_count(
+    return project_counts.get_delayed_count(
         project, "resolved", role or "", lambda: resolved.get(project.pk, 0)
     )

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from annotation import places, prepared, standing, tasktypes
+from annotation import places, standing, tasktypes
+from annotation.db import prepared_statements
 from annotation.fields import Field
 from annotation.fitting import NUMBER_KINDS
 from annotation.models import Event, Item, Label, Reason, Resolution, Revision, Stage
@@ -48,7 +49,7 @@ def update_resolution(item: Item, *, now: datetime, revision: Revision | None = 
         _store_resolution(item, revision, values, was=ended, now=now, **by)
         return
     if ended:
-        prepared.insert_rows(_change_event(item, ended, None))
+        prepared_statements.insert_rows(_change_event(item, ended, None))
 
 
 def aggregate_labels(item: Item) -> dict[str, Any] | None:
@@ -81,7 +82,7 @@ def set_resolution(
 def end_resolution(current: Resolution, *, now: datetime) -> None:
     """Hold it true no more, and nothing instead."""
     current.end(now)
-    prepared.insert_rows(_change_event(current.item, current, None))
+    prepared_statements.insert_rows(_change_event(current.item, current, None))
 
 
 def _store_resolution(
@@ -101,7 +102,7 @@ def _store_resolution(
         created_at=now,
         **said,
     )
-    return prepared.insert_rows(made, _change_event(item, was, made))
+    return prepared_statements.insert_rows(made, _change_event(item, was, made))
 
 
 def _change_event(

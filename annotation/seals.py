@@ -5,7 +5,7 @@ That holds of files: every export, and archives of results with texts or replies
 API show texts to members, who have to read them.
 """
 
-from annotation import writing
+from annotation.db import transactions
 from annotation.errors import FieldError
 from annotation.models import Event, Project
 
@@ -17,7 +17,7 @@ SEALED_MESSAGE = (
 
 def seal_project(project: Project, member_id: int | None = None) -> None:
     """Have files of a project encrypted from now on; nothing new for one that is sealed."""
-    with writing.transact():
+    with transactions.transact():
         changed = Project.objects.filter(pk=project.pk, sealed=False).update(sealed=True)
         if changed:
             Event.record(

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from annotation import queue, resolving, seeing, tasktypes, verifying, writing
+from annotation import queue, resolving, seeing, tasktypes, verifying
+from annotation.db import transactions
 from annotation.errors import Refused, Stale
 from annotation.models import Item, Label, Membership, Stage
 from annotation.picking import turns
@@ -31,7 +32,7 @@ def take_next(member: Membership, *, now: datetime) -> Verification | Waiting:
         return offer
     first, decided = _decided_label(offer.item)
     if first is None or decided is None:
-        with writing.transact():
+        with transactions.transact():
             offer.slot.close()
         return take_next(member, now=now)  # that label was taken back meanwhile
     seeing.record_seen(member, offer.item, now=now)
@@ -51,7 +52,7 @@ def confirm(
 
     Raises `Stale` if the labels say something else by now, else as `queue.label` does.
     """
-    with writing.transact():
+    with transactions.transact():
         said = replace(said, answers=_check_unchanged(member, shown, of))
         return queue.store_label(member, shown, said, stage=Stage.VERIFY, now=now)
 
@@ -72,7 +73,7 @@ def contest(
         raise Refused("Say in the comment why the label is wrong, then contest it.")
     task = tasktypes.load_task_type(member.project)
     cleaned = task.clean(said.answers)
-    with writing.transact():
+    with transactions.transact():
         decided = _check_unchanged(member, shown, of)
         if verifying.is_confirmation(task, cleaned, decided):
             raise Refused("This says the same as the label. Confirm it, or choose otherwise.")

@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from annotation import writing
+from annotation.db import transactions
 from annotation.models import Item, Label, Mark, Membership, Resolution, Stage
 
 # The stages at which a member gives a label of their own, whatever the item is there for.
@@ -26,7 +26,7 @@ def record_seen(member: Membership, item: Item, *, now: datetime) -> None:
         return
     if not _have_others_said(member, item):
         return
-    with writing.transact():
+    with transactions.transact():
         Mark.objects.get_or_create(
             member=member,
             item=item,
@@ -50,7 +50,7 @@ def record_all_seen(member: Membership, items: Iterable[int], *, now: datetime) 
         marks = [
             Mark(member=member, item_id=item, kind=Mark.Kind.SEEN, created_at=now) for item in batch
         ]
-        with writing.transact():
+        with transactions.transact():
             Mark.objects.bulk_create(marks, ignore_conflicts=True)
 
 

@@ -15,8 +15,9 @@ from typing import Any
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from annotation import assigning, jobs, known, tasktypes, writing
+from annotation import assigning, jobs, known, tasktypes
 from annotation.answers import PRACTICE, PROBE
+from annotation.db import transactions
 from annotation.errors import Refused, Stale
 from annotation.fields import Field
 from annotation.models import Event, Item, Job, Membership, Project
@@ -134,7 +135,7 @@ def apply_change(
     as were `seen` by who asks for this one.
     """
     now = now or timezone.now()
-    with writing.transact():
+    with transactions.transact():
         stored = Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         if seen is not None and list_changes(stored).count() != seen:
             raise Stale("Somebody changed the settings meanwhile. Read them again.")
@@ -197,7 +198,7 @@ def run_job(
 def _release_job(job_id: int, project: Project, done: int, after: int | None) -> bool:
     """Give the job back with so many more items changed, finished if `after` is None; whether
     it is. Settings that were changed meanwhile came to this job, which then begins anew."""
-    with writing.transact():
+    with transactions.transact():
         asked = Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         same = all(getattr(asked, name) == getattr(project, name) for name in SLOT_SETTINGS)
         finished = same and after is None

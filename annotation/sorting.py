@@ -10,11 +10,12 @@ from itertools import islice
 from typing import Any
 from uuid import uuid4
 
-from annotation import tasktypes, taxonomy, writing
+from annotation import tasktypes, taxonomy
+from annotation.db import counting, transactions
+from annotation.db.batches import make_batches
 from annotation.errors import FieldError, Refused
 from annotation.models import Event, Item, Membership, Project
-from annotation.querysets import ItemQuerySet, abilities, counting
-from annotation.querysets.parts import make_batches
+from annotation.querysets import ItemQuerySet, abilities
 from annotation.taxonomy import Ability
 
 EVENT_KIND = "ability"
@@ -142,7 +143,7 @@ def store_suggestions(
     new = 0
     for part in make_batches(said, BATCH):
         wanted = {one.item: one.ability for one in part if one.ability in known}
-        with writing.transact():
+        with transactions.transact():
             found = Item.objects.locked().in_project(project).filter(pk__in=wanted)
             new += sum(item.suggest(wanted[item.pk], by) for item in found.order_by("pk"))
     if new:
@@ -154,7 +155,7 @@ def store_suggestions(
 
 def _apply_changes(member: Membership, wishes: Sequence[AbilityChange], **said: str) -> SortResult:
     done = SortResult()
-    with writing.transact():
+    with transactions.transact():
         found = Item.objects.locked().in_project(member.project).of_tests()
         keyed = found.with_keys([wish.key for wish in wishes]).order_by("pk")
         items = {item.key: item for item in keyed}

@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db import connection
 
+from annotation.db import sql
 from annotation.models import Item, Revision
-from annotation.picking import sql
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation import baselines, probing, tasktypes, taxonomy, trails
+from annotation.db.batches import id_batches, stream_rows
 from annotation.fields import Field
 from annotation.models import (
     Comment,
@@ -22,7 +23,6 @@ from annotation.models import (
     Revision,
 )
 from annotation.querysets import ItemQuerySet
-from annotation.querysets.parts import id_batches, stream_rows
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.request import Request
 
 from annotation import duties
+from annotation.db.prepared_statements import PreparedQuery
 from annotation.models import Account, ApiToken, Membership
-from annotation.prepared import PreparedQuery
 
 _TOKEN_QUERY = PreparedQuery(
     lambda digest: (

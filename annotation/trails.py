@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from annotation import tasktypes
+from annotation.db.batches import id_batches
 from annotation.models import Comment, Mark, Project, Resolution, Revision, TaskTypeVersion
-from annotation.querysets.parts import id_batches
 from annotation.tasktypes import TaskType
 
 

@@ -155,7 +155,7 @@ def _bare(path: Path) -> float:
     """How many lines of a file a second the database takes, as texts."""
     from django.db import connection
 
-    from annotation import bulk, writing
+    from annotation.db import bulk, transactions
     from annotation.importing.items import BATCH
 
     with connection.cursor() as cursor:
@@ -164,7 +164,7 @@ def _bare(path: Path) -> float:
         with path.open(encoding="utf-8") as lines, bulk.WriteAheadLog() as log:
             numbered = enumerate(lines)
             while batch := list(islice(numbered, BATCH)):
-                with writing.transact():
+                with transactions.transact():
                     bulk.commit_asynchronously()
                     _put(cursor, batch)
                 log.grown(sum(len(text) for _, text in batch))
@@ -173,7 +173,7 @@ def _bare(path: Path) -> float:
 
 
 def _put(cursor: Any, rows: list[tuple[int, str]]) -> None:
-    from annotation import bulk
+    from annotation.db import bulk
 
     if cursor.db.vendor == "sqlite":
         cursor.executemany("INSERT INTO bare VALUES (%s, %s)", rows)
@@ -187,9 +187,9 @@ def _put(cursor: Any, rows: list[tuple[int, str]]) -> None:
 @contextmanager
 def _longest_transaction() -> Iterator[list[float]]:
     """How long the write transactions took, in seconds, as they end."""
-    from annotation import writing
+    from annotation.db import transactions
 
-    usual, took = writing.transact, [0.0]
+    usual, took = transactions.transact, [0.0]
 
     @contextmanager
     def watched() -> Iterator[None]:
@@ -198,11 +198,11 @@ def _longest_transaction() -> Iterator[list[float]]:
             yield
         took.append(time.perf_counter() - begun)
 
-    writing.transact = watched
+    transactions.transact = watched
     try:
         yield took
     finally:
-        writing.transact = usual
+        transactions.transact = usual
 
 
 def _write(path: Path, rows: int) -> None:

@@ -195,7 +195,7 @@ TEMPLATES = [
 ]
 
 # Limits on signing in are counted in the default cache, for all processes together where there is
-# Redis. What takes long to make is remembered by each process (`annotation.memory`).
+# Redis. What takes long to make is remembered by each process (`annotation.db.cache`).
 _IN_PROCESS = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 _SHARED = {
     "BACKEND": "config.sharing.SharedCache",

@@ -12,7 +12,8 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from annotation import instants, jobs, programs, writing
+from annotation import jobs, programs
+from annotation.db import snapshot_reads, transactions
 from annotation.models import Event, Job, Membership, Project
 from annotation.programs import ProgramResult
 from formats.writers import PackingOptions, file_ending, temporary_prefix, write_file
@@ -98,7 +99,7 @@ def write_export(job: Job, told: Callable[[int], object] = int) -> int:
     wish = _read_request(job)
     jobs.store_values(job, total=exported.count_rows(job.project, wish))
     get_path(job).parent.mkdir(parents=True, exist_ok=True)
-    with instants.consistent_reads():
+    with snapshot_reads.consistent_reads():
         made = exported.read_rows(job.project, wish, job.result["canary"])
         rows = _report_progress(made.rows, told)
         packed = _packing_options(job, wish)
@@ -143,7 +144,7 @@ def _finish(job: Job, ended: ProgramResult) -> bool:
         expires, size = (now + RETENTION).timestamp(), get_path(job).stat().st_size
         result = {**job.result, "bytes": size, "expires": expires, "deleted": False}
         values = {"state": Job.State.FINISHED, "finished_at": now, "result": result}
-    with writing.transact():
+    with transactions.transact():
         kept = jobs.end_job(job, ended, values) and made
         if kept:
             _record_event(job)
@@ -178,7 +179,7 @@ def _delete_expired(job_id: int) -> bool:
     if job.state != Job.State.FINISHED or job.result["expires"] > timezone.now().timestamp():
         return False
     get_path(job).unlink(missing_ok=True)
-    with writing.transact():
+    with transactions.transact():
         job.result["deleted"] = True
         job.result.pop(passwords.NONCE_KEY, None)
         job.save(update_fields=["result"])

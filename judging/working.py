@@ -13,8 +13,9 @@ from django.db import models
 from django.db.models import Q, QuerySet, Value
 from django.utils import timezone
 
-from annotation import generations, jobs, writing
+from annotation import generations, jobs
 from annotation import settings as places
+from annotation.db import transactions
 from annotation.models import Event, Job, Membership
 from annotation.snapshots import asking as snapshots
 from annotation.uploads import jobs as imports
@@ -199,7 +200,7 @@ def rerun_job(job: Job, member: Membership) -> bool:
         return False
     anew = {name: value for name, value in job.result.items() if name != "until"}
     values = {"state": Job.State.WAITING, "finished_at": None, "message": "", "done": 0}
-    with writing.transact():
+    with transactions.transact():
         ended = Job.objects.filter(pk=job.pk, state__in=Job.CAME_TO_NOTHING)
         if not ended.update(result=anew, **values):
             return False

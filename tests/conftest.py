@@ -26,7 +26,7 @@ from playwright.sync_api import Browser, sync_playwright
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from annotation import programs
-from annotation.memory import process_cache
+from annotation.db.cache import process_cache
 from annotation.programs import ProgramResult
 from config import celery_app
 from tests import databases

@@ -12,7 +12,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.migration import Migration
 from django.db.migrations.operations.base import Operation
 
-from annotation.migrating import AddIndexOnline, DropKeyIndexesOnline
+from annotation.db.migration_operations import AddIndexOnline, DropKeyIndexesOnline
 
 OURS = {"annotation", "judging"}
 # Tables that grow with items, labels or calls: millions of rows in a year.

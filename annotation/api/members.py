@@ -13,10 +13,11 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, inviting, mailing, members, writing
+from annotation import access, inviting, mailing, members
 from annotation.api.answering import REFUSED_RESPONSES, validate_body
 from annotation.api.formed import FormSerializer
 from annotation.api.paging import CursorPages
+from annotation.db import transactions
 from annotation.models import Invitation, Membership, Role
 from annotation.views.members import InviteForm
 
@@ -103,7 +104,7 @@ def member(request: Request, slug: str, alias: str) -> Response:
     lead = access.ensure_membership(access.member_for(request, slug, right="manage"))
     found = _find_member(lead, alias)
     asked = validate_body(ChangedMemberSerializer(data=request.data, partial=True))
-    with writing.transact():
+    with transactions.transact():
         if "role" in asked:
             members.change_role(lead, found, asked["role"])
         if "active" in asked:

@@ -14,8 +14,9 @@ from typing import Any
 from django.db.models import Max
 from django.utils import timezone
 
-from annotation import answers, assigning, bulk, tasktypes, writing
+from annotation import answers, assigning, tasktypes
 from annotation import known as known_answers
+from annotation.db import bulk, transactions
 from annotation.importing.comparing import (
     ComparedItem,
     DryRunItem,
@@ -83,7 +84,7 @@ def store_items(
                 # Without, PostgreSQL takes the table for empty and reads all of it for each batch.
                 bulk.analyze_tables(Item._meta.db_table)
             marked = flag_duplicates(project, good)
-            with size.timed(len(good)), writing.transact():
+            with size.timed(len(good)), transactions.transact():
                 # A crash ends the import, which is then begun anew, and finds what is lacking.
                 bulk.commit_asynchronously()
                 bulk.prefer_indexes()

@@ -17,7 +17,8 @@ from itertools import islice
 
 from django.db.models import F
 
-from annotation import resolving, routing, tasktypes, writing
+from annotation import resolving, routing, tasktypes
+from annotation.db import transactions
 from annotation.importing import background as backgrounds
 from annotation.importing.background import LabelContext
 from annotation.importing.statements import ParsedLabel
@@ -86,7 +87,7 @@ def store_labels(
             imagined = seen.under(imagined)
             _take_labels(good, imagined, report, as_members=as_members, store=False)
             continue
-        with writing.transact():
+        with transactions.transact():
             # Two imports take turns, or both would make a member of the same new rater.
             Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
             background = backgrounds.load_context(project, good, now=now, locked=True)
@@ -139,7 +140,7 @@ def _apply_effects(project: Project, keys: set[str], now: datetime) -> None:
     """Bring the items to where their labels send them, as labels from the screen do."""
     stream = iter(sorted(keys))
     while batch := list(islice(stream, BATCH)):
-        with writing.transact():
+        with transactions.transact():
             items = Item.objects.locked().in_project(project).with_keys(batch)
             for item in items.order_by("pk"):
                 item.project = project

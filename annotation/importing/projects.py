@@ -4,7 +4,8 @@ from typing import Any
 
 from django.db.models import Max
 
-from annotation import tasktypes, writing
+from annotation import tasktypes
+from annotation.db import transactions
 from annotation.models import Event, Project, TaskTypeVersion
 
 
@@ -16,7 +17,7 @@ def load_task_type_version(slug: str) -> TaskTypeVersion:
 def store_task_type(definition: dict[str, Any], source: str) -> TaskTypeVersion:
     """The stored version of a definition, made if it is new; `source` is its TOML."""
     slug, digest = definition["slug"], tasktypes.digest_definition(definition)
-    with writing.transact():
+    with transactions.transact():
         known = TaskTypeVersion.objects.filter(slug=slug)
         version = known.filter(digest=digest).first()
         if version is None:
@@ -37,7 +38,7 @@ def create_project(slug: str, *, task_type: str = "perturbation-vetting", **valu
 
 def create_audited_project(slug: str, **values: Any) -> Project:
     """The same, put into the audit."""
-    with writing.transact():
+    with transactions.transact():
         project = create_project(slug, **values)
         new = {"slug": slug, "task type": str(project.task_type)}
         Event.record("project", slug, project_id=project.pk, member_id=None, old={}, new=new)

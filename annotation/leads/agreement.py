@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from annotation.db.cache import process_cache
 from annotation.leads import agreeing
 from annotation.leads.agreeing import AnswerMatrix, Question
-from annotation.memory import process_cache
 from annotation.models import Label, Project, Resolution, Stage
 from stats import agreement as measuring
 from stats import bootstrap

@@ -14,13 +14,13 @@ from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
 from django.db.models.fields.json import KeyTextTransform
 
 from annotation import deciding, tasktypes, taxonomy
+from annotation.db.counting import count_by_keys
 from annotation.deciding import MainField
 from annotation.leads import concord, timing
 from annotation.leads.grouping import Grouping
 from annotation.leads.timing import key_as_text
 from annotation.models import Item, Label, Project, Resolution, Revision, Stage
 from annotation.querysets import ERROR_ITEM, SI_ITEM
-from annotation.querysets.counting import count_by_keys
 from stats import agreement
 from stats.estimates import Estimate
 from stats.rates import ClusterSums, clustered_wilson, items_to_overturn, sum_clusters

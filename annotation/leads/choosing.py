@@ -9,10 +9,10 @@ from django.db.models import Count, Q
 from django.db.models.fields.json import KeyTextTransform
 
 from annotation import deciding, resolving
+from annotation.db.counting import Day, count_by_keys
 from annotation.deciding import MainField
 from annotation.leads.timing import key_as_text
 from annotation.models import Label, Project, Resolution, Stage
-from annotation.querysets.counting import Day, count_by_keys
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson, sum_clusters
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from annotation.memory import process_cache
+from annotation.db.cache import process_cache
 
 T = TypeVar("T")
 

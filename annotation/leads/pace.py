@@ -13,12 +13,12 @@ from typing import Any
 
 from django.db.models import F
 
+from annotation.db.counting import Day, count_by_keys
 from annotation.leads import timing
 from annotation.leads.grouping import Grouping
 from annotation.leads.timing import Times, key_as_text
 from annotation.models import Item, Label, Membership, Project, Slot, Stage
 from annotation.querysets import LabelQuerySet
-from annotation.querysets.counting import Day, count_by_keys
 from stats.estimates import Estimate
 from stats.forecast import days_left
 from stats.spread import Quartiles

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from annotation.db.counting import Tenths, count_by_keys
 from annotation.querysets import LabelQuerySet
-from annotation.querysets.counting import Tenths, count_by_keys
 from stats.spread import Quartiles, quartiles
 
 # Whoever takes longer over an item was most likely not at it.

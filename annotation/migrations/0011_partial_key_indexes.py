@@ -1,6 +1,6 @@
 from django.db import migrations, models
 
-from annotation.migrating import AddIndexOnline
+from annotation.db.migration_operations import AddIndexOnline
 
 
 class Migration(migrations.Migration):

@@ -1,6 +1,6 @@
 from django.db import migrations
 
-from annotation.migrating import DropKeyIndexesOnline
+from annotation.db.migration_operations import DropKeyIndexesOnline
 
 
 class Migration(migrations.Migration):

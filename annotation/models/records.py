@@ -3,7 +3,7 @@ from typing import Any
 from django.db import models
 from django.utils import timezone
 
-from annotation.prepared import insert_rows
+from annotation.db.prepared_statements import insert_rows
 from annotation.querysets import EventQuerySet
 
 

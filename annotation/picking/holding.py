@@ -6,9 +6,9 @@ from typing import Any
 
 from django.db import connection
 
-from annotation import prepared
+from annotation.db import prepared_statements, sql
 from annotation.models import Event, Label, Membership, Revision, Slot
-from annotation.picking import showing, sql
+from annotation.picking import showing
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ def store_first_label(slot: Slot, label: Label, event: Event) -> bool:
         if not fill_slot(slot.pk, member):
             return False
         adjust_label_count(member, 1)
-        prepared.insert_rows(label, event)
+        prepared_statements.insert_rows(label, event)
         return True
     given = [False, slot.pk, member.pk, 1, member.pk]
-    stored = prepared.insert_if_changed(_FILL_AND_COUNT_SQL, given, label, event)
+    stored = prepared_statements.insert_if_changed(_FILL_AND_COUNT_SQL, given, label, event)
     member.labelled += stored
     return stored
 

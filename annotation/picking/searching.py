@@ -7,8 +7,9 @@ from typing import Any
 
 from django.db import connection
 
+from annotation.db import sql
 from annotation.models import Membership, Revision, Slot, Stage
-from annotation.picking import holding, showing, sql
+from annotation.picking import holding, showing
 from annotation.picking.holding import HoldTerms
 from annotation.picking.turns import CursorState
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation import diffing, tickets
+from annotation.db import sql
 from annotation.models import Diff, Item, Membership, Revision, Slot, Stage
-from annotation.picking import sql
 
 _SLOT = ("id", "project_id", "item_id", "stage", "number", "priority", "position", "state",
          "member_id", "returned", "ahead", "reserved_for_id", "reason")  # fmt: skip

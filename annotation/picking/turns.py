@@ -5,8 +5,8 @@ from datetime import datetime
 
 from django.db import connection
 
+from annotation.db import sql
 from annotation.models import Membership, Stage
-from annotation.picking import sql
 
 # How far a cursor may lag behind, in positions of items.
 CURSOR_STRIDE = 32

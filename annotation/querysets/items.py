@@ -21,7 +21,7 @@ from django.db.models import (
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 
-from annotation.querysets.counting import Tenths, count_by
+from annotation.db.counting import Tenths, count_by
 
 if TYPE_CHECKING:
     from annotation.models import Item, Project

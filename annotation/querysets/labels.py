@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import models
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, Sum
 
-from annotation.querysets.counting import count_by
+from annotation.db.counting import count_by
 
 if TYPE_CHECKING:
     from annotation.models import Account, Item, Label, Project

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from django.db import models
 from django.db.models import Case, Exists, OuterRef, Q, When
 
-from annotation.querysets.counting import count_by
+from annotation.db.counting import count_by
 
 if TYPE_CHECKING:
     from annotation.models import Item, Slot

@@ -1,6 +1,6 @@
 """What is kept on record of each step."""
 
-from annotation import prepared
+from annotation.db import prepared_statements
 from annotation.models import Event, Item, Membership
 
 
@@ -10,4 +10,4 @@ def build_event(kind: str, member: Membership, item: Item, **data: object) -> Ev
 
 
 def record_event(kind: str, member: Membership, item: Item, **data: object) -> None:
-    prepared.insert_rows(build_event(kind, member, item, **data))
+    prepared_statements.insert_rows(build_event(kind, member, item, **data))

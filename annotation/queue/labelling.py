@@ -6,7 +6,8 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from annotation import following, places, prepared, revising, tasktypes, tickets, writing
+from annotation import following, places, revising, tasktypes, tickets
+from annotation.db import prepared_statements, transactions
 from annotation.errors import Refused, Stale
 from annotation.models import WORK_LIKE_STAGES, Draft, Label, Membership, Slot, Stage
 from annotation.picking import holding, showing, turns
@@ -38,7 +39,7 @@ def store_label(
     task = tasktypes.load_task_type(member.project)
     asked = Stage.BLIND if ticket.blind else Stage.WORK
     said = replace(said, answers=task.clean(said.answers, stage=asked))
-    with writing.transact():
+    with transactions.transact():
         turns.lock_member_and_item(member, ticket.slot_id)
         claim = showing.load_claim(member, ticket.slot_id, shown.key, blind=ticket.blind)
         admitting.check_stage(claim.slot, stage)
@@ -69,7 +70,7 @@ def store_correction(
     now = now or timezone.now()
     _check_correction(member, texts)
     ticket = admitting.read_own_token(member, shown)
-    with writing.transact():
+    with transactions.transact():
         slot, current = admitting.lock_shown(member, ticket, shown)
         _check_correctable(member, slot, ticket)
         admitting.check_revision(ticket, shown)
@@ -121,7 +122,7 @@ def _save_label(label: Label, claim: Claim) -> Label:
             holding.adjust_label_count(member, 1)
         if claim.label is not None:
             Label.objects.filter(pk=claim.label).update(current=False)
-        prepared.insert_rows(label, event)
+        prepared_statements.insert_rows(label, event)
     if claim.drafted and label.stage != Stage.BLIND:
         for draft in Draft.objects.of(member.pk).filter(item=claim.item):
             draft.sent()

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from annotation import awaiting, practising, seldom, tickets, veils
+from annotation import awaiting, practising, tickets, veils
+from annotation.db import project_counts
 from annotation.models import (
     WORK_LIKE_STAGES,
     Draft,
@@ -133,7 +134,7 @@ def load_progress(member: Membership) -> MemberProgress:
     is known are not counted.
     """
     project = member.project
-    total, resolved = seldom.get_cached_count(
+    total, resolved = project_counts.get_cached_count(
         project, "progress", member.role, lambda: count_items(project)
     )
     waiting = (

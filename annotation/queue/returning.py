@@ -4,7 +4,8 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from annotation import following, places, practising, tasktypes, veils, writing
+from annotation import following, places, practising, tasktypes, veils
+from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.models import WORK_LIKE_STAGES, Item, Mark, Membership, Slot, Stage
 from annotation.picking import holding, showing, turns
@@ -22,7 +23,7 @@ def undo_label(
     free one, the item is offered all the same: a new label is then an extra one.
     """
     now = now or timezone.now()
-    with writing.transact():
+    with transactions.transact():
         turns.lock_member(member)
         last = offers.last_label(member, places.related_stages(stage))
         if last is None or not practising.can_undo(last):
@@ -45,7 +46,7 @@ def reopen_item(member: Membership, item_key: str, *, now: datetime | None = Non
     Raises `Refused` for any other item.
     """
     now = now or timezone.now()
-    with writing.transact():
+    with transactions.transact():
         turns.lock_member(member)
         item = _find_item(member, item_key)
         if item is None or item.deleted_at or not offers.has_met_item(member, item):
@@ -74,7 +75,7 @@ def skip_item(
     """Give the shown item back; the queue brings it no more until the member reopens it."""
     now = now or timezone.now()
     ticket = admitting.read_own_token(member, shown)
-    with writing.transact():
+    with transactions.transact():
         slot, _ = admitting.lock_shown(member, ticket, shown)
         if slot.stage == Stage.PRACTICE:
             raise Refused("Practice items cannot be skipped. Answer as well as you can.")
@@ -98,7 +99,7 @@ def toggle_flag(
 ) -> bool:
     """Ask a lead to look at an item that the member knows, or take that back; whether it stands."""
     now = now or timezone.now()
-    with writing.transact():
+    with transactions.transact():
         turns.lock_member(member)
         item = _find_item(member, item_key)
         if item is None or item.deleted_at or not offers.has_met_item(member, item):
@@ -115,7 +116,7 @@ def toggle_flag(
 def renew_holds(member: Membership, *, now: datetime | None = None) -> frozenset[str]:
     """Hold on to what the member holds; what pages call the items that are still theirs."""
     now = now or timezone.now()
-    with writing.transact():
+    with transactions.transact():
         turns.lock_member(member)
         held = Slot.objects.in_project(member.project_id).held_by(member.pk)
         held.update(held_until=places.hold_until(member, now))

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from annotation import places, practising, probing, writing
+from annotation import places, practising, probing
+from annotation.db import transactions
 from annotation.models import Membership, Revision, Slot, Stage
 from annotation.picking import holding, searching, turns
 from annotation.picking.holding import HoldTerms
@@ -48,7 +49,7 @@ def next_offer(
     now = now or timezone.now()
     draw = random.random() if draw is None else draw
     choose = _hold_next if ahead else _hold_current
-    with writing.transact():
+    with transactions.transact():
         taken = choose(member, OfferRequest(stage, turns.lock_member(member, stage), now, draw))
     return (
         offers.build_offer(member, *taken) if taken else offers.explain_waiting(member, stage, now)

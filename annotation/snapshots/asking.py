@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from annotation import jobs, writing
+from annotation import jobs
+from annotation.db import transactions
 from annotation.errors import FieldError
 from annotation.models import Job, Membership, Project, Snapshot
 from annotation.snapshots import freezing
@@ -19,7 +20,7 @@ def enqueue(project: Project, member: Membership | None, name: str, note: str = 
         raise FieldError(f"A name has 1 to {NAME_LENGTH} characters.", "name")
     if len(note) > NOTE_LENGTH:
         raise FieldError(f"A note has {NOTE_LENGTH:,} characters at most.", "note")
-    with writing.transact():
+    with transactions.transact():
         Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         found = Snapshot.objects.in_project(project)
         if found.filter(name=name).exists():
@@ -61,7 +62,7 @@ def make_snapshot(job: Job) -> None:
     snapshot = Snapshot.objects.select_related("project").get(job=job)
 
     def note(done: int) -> None:
-        with writing.transact():
+        with transactions.transact():
             jobs.unfinished_job(job).update(done=done)
 
     freezing.store_contents(snapshot, note)
@@ -69,5 +70,5 @@ def make_snapshot(job: Job) -> None:
 
 def _delete_snapshot(snapshot: Snapshot) -> None:
     freezing.delete_contents(snapshot)
-    with writing.transact():
+    with transactions.transact():
         snapshot.delete()

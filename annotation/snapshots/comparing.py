@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.memory import process_cache
+from annotation.db.cache import process_cache
 from annotation.models import Frozen, FrozenIn, Resolution, Snapshot
 from annotation.querysets.snapshots import FrozenQuerySet
 from annotation.snapshots.facts import FACT_NAMES

@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db.models import F
 
+from annotation.db.batches import id_batches
 from annotation.models import Item, Label, Project, Resolution, Revision
-from annotation.querysets.parts import id_batches
 
 # Columns of an item, and what snapshots call those of other rows.
 _ITEM = {

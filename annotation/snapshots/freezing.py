@@ -13,7 +13,8 @@ from typing import IO
 
 from django.utils import timezone
 
-from annotation import bulk, instants, programs, writing
+from annotation import programs
+from annotation.db import bulk, snapshot_reads, transactions
 from annotation.models import Event, Frozen, FrozenIn, Snapshot
 from annotation.snapshots import facts
 from annotation.snapshots.facts import FactState
@@ -30,7 +31,7 @@ def store_contents(snapshot: Snapshot, tell: ReportCount = lambda done: None) ->
     """
     delete_contents(snapshot)
     with TemporaryFile("w+", encoding="utf-8") as kept:
-        with instants.consistent_reads():
+        with snapshot_reads.consistent_reads():
             found = _write_states(facts.read_states(snapshot.project), kept)
         kept.seek(0)
         done = 0
@@ -45,7 +46,7 @@ def store_contents(snapshot: Snapshot, tell: ReportCount = lambda done: None) ->
 def delete_contents(snapshot: Snapshot) -> None:
     """Take away what a snapshot that was not made holds; states of items stay, for others."""
     while ids := list(FrozenIn.objects.of(snapshot).values_list("pk", flat=True)[:BATCH_SIZE]):
-        with writing.transact():
+        with transactions.transact():
             FrozenIn.objects.filter(pk__among=ids).delete()
         programs.send_heartbeat()
 
@@ -67,7 +68,7 @@ def _read_states(kept: IO[str]) -> Iterator[list[FactState]]:
 
 
 def _store(snapshot: Snapshot, states: list[FactState]) -> None:
-    with writing.transact():
+    with transactions.transact():
         known = _known_state_ids(states)
         new = [one for one in states if (one.item, one.digest) not in known]
         ids = bulk.reserve_ids(Frozen, len(new))
@@ -108,7 +109,7 @@ def _row(pk: int, one: FactState) -> dict[str, object]:
 
 def _close(snapshot: Snapshot, items: int, digest: str) -> None:
     values = {"digest": digest, "items": items, "made_at": timezone.now()}
-    with writing.transact():
+    with transactions.transact():
         Snapshot.objects.filter(pk=snapshot.pk, made_at=None).update(**values)
         Event.record(
             "snapshot",

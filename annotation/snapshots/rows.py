@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from annotation import tables
+from annotation.db.batches import id_batches
 from annotation.models import FrozenIn, Revision, Snapshot
-from annotation.querysets.parts import id_batches
 
 COLUMNS = tables.TABLES["items"].columns
 

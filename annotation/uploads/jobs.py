@@ -14,7 +14,8 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from annotation import jobs, writing
+from annotation import jobs
+from annotation.db import transactions
 from annotation.errors import Stale
 from annotation.models import Event, Job, Membership, Project
 from annotation.programs import ProgramResult
@@ -64,7 +65,7 @@ def choose_columns(job: Job, columns: dict[str, str], *, accept: bool) -> None:
     """Have the file checked with these columns, by the name that an item has, anew if need be;
     at once if it is small. Raises `Stale` if that is too late, or the file is gone: a database
     that was brought back comes without the files that were on their way."""
-    with writing.transact():
+    with transactions.transact():
         stored = _locked(job)
         if stored.state != Job.State.WAITING or stored.result["step"] == places.STORE:
             raise Stale("This import is under way or over. Send the file again.")
@@ -83,7 +84,7 @@ def choose_columns(job: Job, columns: dict[str, str], *, accept: bool) -> None:
 
 def start_import(job: Job, member: Membership) -> None:
     """Have what was checked imported. Raises `Stale` if there is nothing to import."""
-    with writing.transact():
+    with transactions.transact():
         stored = _locked(job)
         if stored.state != Job.State.WAITING or stored.result["step"] != places.READY:
             raise Stale("This import is under way or over. Look at what became of it.")
@@ -94,7 +95,7 @@ def start_import(job: Job, member: Membership) -> None:
 
 def cancel_import(job: Job, member: Membership, now: datetime) -> bool:
     """End an import that is not done; whether there was something to end. What is in stays."""
-    with writing.transact():
+    with transactions.transact():
         stored = _locked(job)
         if stored.finished_at:
             return False
@@ -171,7 +172,7 @@ def _outcome_values(job: Job, noted: dict[str, Any], now: datetime) -> dict[str,
 
 def _expire_import(job_id: int, now: datetime) -> bool:
     """Delete the files of an import whose time is over; one that nobody went on with ends."""
-    with writing.transact():
+    with transactions.transact():
         job = Job.objects.select_for_update(of=("self",)).get(pk=job_id)
         if job.state == Job.State.RUNNING or job.result["expires"] > now.timestamp():
             return False

@@ -8,7 +8,8 @@ from typing import Any
 
 from django.conf import settings
 
-from annotation import importing, programs, seals, tasktypes, writing
+from annotation import importing, programs, seals, tasktypes
+from annotation.db import transactions
 from annotation.importing import sources
 from annotation.models import Job
 from annotation.uploads import places
@@ -65,7 +66,7 @@ def _count_rows(job: Job, rows: Iterator[Any]) -> Iterator[Any]:
 
 
 def _report_progress(job: Job, count: int) -> None:
-    with writing.transact():
+    with transactions.transact():
         Job.objects.filter(pk=job.pk, finished_at=None).update(done=count)
     programs.send_heartbeat()
 

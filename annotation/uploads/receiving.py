@@ -12,7 +12,8 @@ from typing import Any
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 
-from annotation import tasktypes, writing
+from annotation import tasktypes
+from annotation.db import transactions
 from annotation.errors import FieldError
 from annotation.importing.sources import Source
 from annotation.models import Job, Membership
@@ -146,7 +147,7 @@ def _initial_columns(
 def _move_into_place(
     member: Membership, path: Path, told: dict[str, Any], password: str, now: datetime
 ) -> Job:
-    with writing.transact():
+    with transactions.transact():
         job = jobs.create_import(member, told, now)
         path.rename(places.uploaded_path(job))
         if password:

@@ -13,7 +13,7 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import writing
+from annotation.db import transactions
 from config import urls
 
 TABLE = "bench_floor"
@@ -35,7 +35,7 @@ def nothing(request: Request) -> Response:
 @api_view(["POST"])
 @permission_classes([IsAuthenticated])
 def write(request: Request) -> Response:
-    with writing.transact(), connection.cursor() as cursor:
+    with transactions.transact(), connection.cursor() as cursor:
         cursor.execute(f"UPDATE {TABLE} SET n = n + 1 WHERE id = %s", [request.user.pk])
     return Response({})
 

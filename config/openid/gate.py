@@ -13,7 +13,8 @@ from django.http import Http404, HttpRequest
 from django.urls import Resolver404, resolve, reverse
 from django.utils import timezone
 
-from annotation import auditing, inviting, writing
+from annotation import auditing, inviting
+from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.models import Account, Invitation
 from config.openid import troubles
@@ -61,7 +62,7 @@ class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
         name = get_account_adapter().generate_unique_username(names, regex=r"[^\w\s+.-]")
         email = user_email(sociallogin.user)
         try:
-            with writing.transact():
+            with transactions.transact():
                 account = inviting.accept_from_service(found, name, email, now=timezone.now())
                 _link(sociallogin, account)
         except Refused as refused:

@@ -12,7 +12,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, writing
+from annotation import access
 from annotation.api.answering import (
     IF_MATCH_PARAMETER,
     PROBLEM_RESPONSES,
@@ -24,6 +24,7 @@ from annotation.api.answering import (
 )
 from annotation.api.formed import check_form, form_error
 from annotation.api.paging import CursorPages
+from annotation.db import transactions
 from judging.api.endpoint_serializers import (
     ChangedEndpointSerializer,
     EndpointSerializer,
@@ -98,7 +99,7 @@ def _update_endpoint(request: Request, found: Endpoint) -> None:
     ):
         raise form_error({one: [RUNS_DEPEND] for one in stays})
     check_form(form)
-    with writing.transact():
+    with transactions.transact():
         if _get_settings(Endpoint.objects.select_for_update().get(pk=found.pk)) != shown:
             raise PreconditionFailed
         endpoints.save_endpoint(form, access.require_site_admin(request))

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from django.utils import timezone
 
-from annotation import writing
+from annotation.db import transactions
 from annotation.models import Item
 from judging import clock
 from judging.calling import planning, rendering
@@ -72,7 +72,7 @@ def create_calls(run: Run, strategy: Strategy, wanted: Iterable[PlannedCall]) ->
         (one, digest)
         for one, digest, _ in render_calls(run, strategy, wanted, refused=Outcome.reject)
     ]
-    with writing.transact():
+    with transactions.transact():
         known = _get_or_create_requests(run, planned)
         Call.objects.bulk_create(
             (

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from annotation import bulk, writing
+from annotation.db import bulk, transactions
 from annotation.models import Revision
 from judging.calling import calls, chains
 from judging.calling.calls import PlannedCall
@@ -49,7 +49,7 @@ def settle(outcome_ids: Iterable[int]) -> int:
     calls are made, in a transaction of their own: if that never comes, the outcome is as pending
     as before, and settling it again makes them.
     """
-    with writing.transact():
+    with transactions.transact():
         settled = _settle(Outcome.objects.pending().filter(pk__among=list(outcome_ids)))
     decided = sum(one.decided for one in settled)
     ahead = (one for one in settled if one.further)
@@ -77,7 +77,7 @@ def compute_decisions(
     Its readings are stored if they were not there, and no outcome is changed.
     """
     strategy = run.asked()
-    with writing.transact():
+    with transactions.transact():
         standings = _load_chain_states(run, strategy, found)
     return _decide_finished(strategy, found, standings)
 

@@ -3,7 +3,7 @@
 Where that has come to stands among the run's pins, so that whoever finds it half-way goes on.
 """
 
-from annotation import writing
+from annotation.db import transactions
 from judging.calling import outcomes
 from judging.models import Run
 
@@ -19,7 +19,7 @@ def decide_remaining(run: Run) -> None:
 
 def _decide_next_batch(run: Run) -> bool:
     """Whether there may be more."""
-    with writing.transact():
+    with transactions.transact():
         held = Run.objects.select_for_update(no_key=True).only("pk", "pinned").get(pk=run.pk)
         if PROGRESS_KEY not in held.pinned:
             return False

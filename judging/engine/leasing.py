@@ -15,7 +15,7 @@ from typing import NamedTuple
 from django.conf import settings
 from django.db.models import Q
 
-from annotation import bulk, writing
+from annotation.db import bulk, transactions
 from judging.calling import rendering
 from judging.models import Dispatcher, Endpoint, Request, Run
 from judging.providers.parameters import find_refused
@@ -103,7 +103,7 @@ def renew_leases(endpoint_id: int, holder: str, now: datetime, *, planning: bool
     rows = [_asking(endpoint_id)] if not settings.REDIS_URL else []
     rows += [_planning(endpoint_id)] if planning else []
     until = now + LEASE_DURATION
-    with writing.transact():
+    with transactions.transact():
         kept = Dispatcher.objects.filter(name__in=rows, holder=holder).update(held_until=until)
         # The next slice of this process has the row of one that is ending.
         if kept < len(rows) and holder not in _ending_slices:
@@ -118,7 +118,7 @@ def _acquire_row(name: str, holder: str, now: datetime, *, alone: bool) -> bool:
     given_up = lease_expired("held_until", now) & ~Q(holder__in=_local_holders)
     handed_over = Q(holder__in=list(_ending_slices))
     free = Q(holder=holder) | handed_over | given_up if alone else Q()
-    with writing.transact():
+    with transactions.transact():
         Dispatcher.objects.get_or_create(name=name, defaults={"held_until": now})
         return bool(
             Dispatcher.objects.filter(free, name=name).update(
@@ -129,7 +129,7 @@ def _acquire_row(name: str, holder: str, now: datetime, *, alone: bool) -> bool:
 
 def _release_row(name: str, holder: str, now: datetime, heir: str = "") -> None:
     until = now + LEASE_DURATION if heir else now
-    with writing.transact():
+    with transactions.transact():
         Dispatcher.objects.filter(name=name, holder=holder).update(holder=heir, held_until=until)
 
 
@@ -199,7 +199,7 @@ def find_due_endpoints(now: datetime) -> list[int]:
 
 def _free_expired(now: datetime) -> None:
     """Requests of a worker that was killed wait again; what was reserved for them is freed."""
-    with writing.transact():
+    with transactions.transact():
         elsewhere = Request.objects.expired(now).exclude(leased_by__in=_local_holders)
         expired = elsewhere.held(skip_locked=True)
         if expired:
@@ -222,7 +222,7 @@ def _lease_run_requests(
         pause_run(run, str(error))
         return []
     # Rendered before, so that replies need not wait long for the write lock.
-    with writing.transact():
+    with transactions.transact():
         prepared, stuck = _reserve_money(run, endpoint, _lock_still_due(prepared, now))
         ids = [leased.request_id for leased in prepared]
         Request.objects.filter(pk__among=ids).update(

@@ -12,7 +12,7 @@ from threading import Lock
 
 from django.db.models import Q
 
-from annotation import writing
+from annotation.db import transactions
 from judging.models import Dispatcher, Worker
 
 # A worker that says nothing for so long is dead; it looks for work every two seconds.
@@ -47,7 +47,7 @@ def record(life: WorkerStatus, now: datetime) -> None:
     values = {"alive_until": now + ALIVE_FOR, "slices": worked, "failures": life.failures}
     values |= {"looked_at": now} if life.looked else {}
     values |= {"progressed_at": now} if worked > life.told or life.idle else {}
-    with writing.transact():
+    with transactions.transact():
         if not Worker.objects.filter(name=life.name).update(**values):
             host = socket.gethostname()[:200]
             Worker.objects.create(
@@ -59,7 +59,7 @@ def record(life: WorkerStatus, now: datetime) -> None:
 
 def record_stop(life: WorkerStatus) -> None:
     """Say that a worker stops."""
-    with writing.transact():
+    with transactions.transact():
         Worker.objects.filter(name=life.name).delete()
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from django.db import connection
 from django.db.models import Q
 
-from annotation import bulk, writing
+from annotation.db import bulk, transactions
 from judging import clock
 from judging.calling import calls, outcomes
 from judging.engine import leasing
@@ -64,7 +64,7 @@ def store_results(endpoint: Endpoint, holder: str, results: Sequence[CallResult]
     """
     now = clock.now()
     ids = [result.leased.request_id for result in results]
-    with writing.transact():
+    with transactions.transact():
         unanswered = Request.objects.filter(pk__among=ids).unanswered()
         rows = {row.pk: row for row in unanswered.held()}
         kept = [result for result in results if _is_current(result, rows, holder)]

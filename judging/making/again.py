@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from annotation import remarks
+from annotation.db import counting
 from annotation.models import Item, Membership, Project
-from annotation.querysets import counting
 from judging import pins
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion

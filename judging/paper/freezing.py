@@ -15,7 +15,8 @@ from typing import Any, BinaryIO, TextIO, cast
 
 from django.template.loader import render_to_string
 
-from annotation import diffs, instants, programs, seals
+from annotation import diffs, programs, seals
+from annotation.db import snapshot_reads
 from annotation.models import Project
 from charts import files
 from formats.sealed import ArchiveWriter
@@ -73,7 +74,7 @@ def write_archive(
         tell("diffs made", done)
         programs.send_heartbeat()
     with (
-        instants.consistent_reads(),
+        snapshot_reads.consistent_reads(),
         progress.with_progress_callback(lambda *_: programs.send_heartbeat()),
         closing(ArchiveWriter(stream, alive=programs.send_heartbeat)) as sealing,
     ):

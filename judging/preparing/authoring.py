@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import tomltext, writing
+from annotation import tomltext
+from annotation.db import transactions
 from annotation.errors import Refused, Stale
 from annotation.models import Event, Membership, Project
 from annotation.tomltext import Place, TomlProblem
@@ -92,7 +93,7 @@ def copy_strategy(
     if draft.strategy is None:
         raise Refused(f"The copy cannot be used: {draft.problems[0].text}")
     parent = catalogue.store_version(parent)
-    with writing.transact():
+    with transactions.transact():
         _lock(project)
         if StrategyVersion.objects.own(project).named(slug).exists():
             raise Refused(f"The project has a strategy {slug} already. Take another name.")
@@ -111,7 +112,7 @@ def save_version(
     """
     if draft.strategy is None:
         raise Refused(" ".join(format_problem(problem) for problem in draft.problems))
-    with writing.transact():
+    with transactions.transact():
         _lock(project)
         newest = StrategyVersion.objects.own(project).named(draft.strategy.slug).first()
         if newest is None:

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 
-from annotation import writing
+from annotation.db import transactions
 from annotation.models import Account, Event, Membership
 from annotation.models.people import RIGHTS
 from judging.forms.endpoints import EndpointForm
@@ -48,7 +48,7 @@ def save_endpoint(form: EndpointForm, by: Account) -> Endpoint:
     new_one = form.instance.pk is None
     # What a new one was given is on record, too, since nobody typed it.
     changed = [*dict.fromkeys([*form.changed_data, *(["parameters"] if new_one else [])])]
-    with writing.transact():
+    with transactions.transact():
         saved: Endpoint = form.save()
         old = {name: _to_json(form.initial.get(name)) for name in changed if not new_one}
         new = {name: _to_json(getattr(saved, name)) for name in changed}

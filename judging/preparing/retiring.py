@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from django.utils import timezone
 
-from annotation import writing
+from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.models import Event, Membership, Project
 from judging.models import Run, StrategyVersion
@@ -17,14 +17,14 @@ from judging.querysets import StrategyVersionQuerySet
 
 def retire(project: Project, slug: str, member: Membership) -> None:
     """Offer a strategy to new runs no more; it stays where it can be read."""
-    with writing.transact():
+    with transactions.transact():
         found = _get_own_versions(project, slug).filter(retired_at=None)
         _set_state(found, "retired", project, slug, member, retired_at=timezone.now())
 
 
 def delete(project: Project, slug: str, member: Membership) -> None:
     """Put a strategy away. Raises `Refused` if runs rest on it."""
-    with writing.transact():
+    with transactions.transact():
         # Whoever starts a run holds the project, too.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
         found = _get_own_versions(project, slug)
@@ -37,7 +37,7 @@ def delete(project: Project, slug: str, member: Membership) -> None:
 
 def restore(project: Project, slug: str, member: Membership) -> None:
     """Offer a strategy again that was retired or deleted."""
-    with writing.transact():
+    with transactions.transact():
         found = StrategyVersion.objects.filter(project=project, slug=slug)
         if not found.exists():
             raise Refused(f"{slug} is not the project's own.")

@@ -7,7 +7,8 @@ from typing import Any
 
 from django.db.models import F, Max, OuterRef, Subquery, Value
 
-from annotation import tasktypes, taxonomy, writing
+from annotation import tasktypes, taxonomy
+from annotation.db import transactions
 from annotation.models import Item, Project, Resolution, Revision
 from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet, ResolutionQuerySet
 from judging import strategies
@@ -29,7 +30,7 @@ def get_strategy_version(slug: str) -> StrategyVersion:
     """The stored version of a strategy file as it is now. An unknown slug is a KeyError."""
     definition = strategies.load_all()[slug].definition
     digest = strategies.compute_digest(definition)
-    with writing.transact():
+    with transactions.transact():
         shipped = StrategyVersion.objects.filter(slug=slug, project=None)
         last = shipped.aggregate(last=Max("number"))["last"] or 0
         version, _ = shipped.get_or_create(

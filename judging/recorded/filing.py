@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from annotation import writing
+from annotation.db import transactions
 from annotation.models import Event, Item, Project
 from judging.calling import outcomes, planning
 from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run, StrategyVersion
@@ -80,9 +80,9 @@ def store_part(one: CheckedPart, now: datetime) -> bool:
     one.run.endpoint, one.run.finished_at = _endpoint(one.part.endpoint), now
     requests: dict[str, int] = {}
     for kept in _batches([told for told in one.part.transcripts if told.is_kept]):
-        with writing.transact():
+        with transactions.transact():
             requests |= _store_replies(one, kept, now)
-    with writing.transact():
+    with transactions.transact():
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=one.run.project_id)
         if find_same_run(one.run):
             return False
@@ -95,7 +95,7 @@ def store_part(one: CheckedPart, now: datetime) -> bool:
 
 
 def _endpoint(name: str) -> Endpoint:
-    with writing.transact():
+    with transactions.transact():
         found, made = Endpoint.objects.get_or_create(
             name=name, defaults={"provider": PROVIDER, "model": name}
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import Error, connection
 
-from annotation import writing
+from annotation.db import transactions
 from annotation.models import Project
 from judging import clock
 from judging.models import StoredFigure
@@ -59,7 +59,7 @@ def load_rows(figure: StoredFigure) -> Rows:
 
 def enqueue(wish: CacheKey, now: datetime) -> StoredFigure:
     """Have the table made by the next worker; asking again changes nothing."""
-    with writing.transact():
+    with transactions.transact():
         asked = {"runs": wish.runs, "by": wish.by}
         figure, _ = StoredFigure.objects.get_or_create(
             key=wish.key(), defaults={"project": wish.project, "table": wish.table, "asked": asked}
@@ -75,7 +75,7 @@ def store(wish: CacheKey, state: str, rows: Rows, seconds: float) -> StoredFigur
     made = {"state": state, "rows": written, "made_at": clock.now(), "seconds": seconds}
     done: dict[str, Any] = {"wanted_at": None, "held_until": None, "failure": "", "step": ""}
     asked = {"runs": wish.runs, "by": wish.by}
-    with writing.transact():
+    with transactions.transact():
         figure, _ = StoredFigure.objects.update_or_create(
             key=wish.key(),
             defaults={**made, **done},
@@ -126,12 +126,12 @@ def run_job(pk: int, make: Callable[[CacheKey], tuple[str, Iterable[dict[str, An
             store(wish, state, list(rows), time.perf_counter() - begun)
     except Exception as error:
         if isinstance(error, Error) and not connection.is_usable():
-            writing.retry_with_new_connection(
+            transactions.retry_with_new_connection(
                 lambda: _release(figure), patience=LEASE.total_seconds()
             )
             raise
         log.exception("Making the figures %s of %s failed.", wish.table, wish.project.slug)
-        with writing.transact():
+        with transactions.transact():
             figure.fail(f"{type(error).__name__}: {error}"[:500], until=clock.now() + RETRY_DELAY)
         return False
     return True
@@ -154,7 +154,7 @@ def with_larger_work_mem() -> Iterator[None]:
 
 def _claim(pk: int) -> StoredFigure | None:
     now = clock.now()
-    with writing.transact():
+    with transactions.transact():
         free = StoredFigure.objects.due(now).select_for_update(of=("self",), skip_locked=True)
         figure = free.select_related("project").filter(pk=pk).first()
         if figure:
@@ -181,7 +181,7 @@ def _make_progress_callback(figure: StoredFigure) -> progress.ProgressCallback:
         nonlocal noted
         if time.monotonic() - noted < PROGRESS_INTERVAL:
             return
-        with writing.transact():
+        with transactions.transact():
             figure.hold(step, done, total, until=clock.now() + LEASE)
         noted = time.monotonic()
 

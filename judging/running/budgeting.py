@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from django.db.models import Sum
 
-from annotation import writing
+from annotation.db import transactions
 from annotation.models import Account, Event, Membership, Project
 from judging.errors import Refused
 from judging.models import Budget, Run
@@ -108,7 +108,7 @@ def set_cap(
     What its runs spent and reserved before counts too. Runs that a cap paused stay so until they
     are resumed. `account` is who does it without a place in the project.
     """
-    with writing.transact():
+    with transactions.transact():
         # Whoever reserves or settles changes the run first, so nothing is booked in between.
         list(Run.objects.in_project(project).order_by("pk").select_for_update().only("pk"))
         budget = Budget.objects.select_for_update().filter(project=project).first()

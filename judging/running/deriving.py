@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import Count
 from django.utils import timezone
 
-from annotation import writing
+from annotation.db import transactions
 from annotation.models import Membership, Project
 from judging.calling import outcomes
 from judging.errors import Refused
@@ -52,7 +52,7 @@ def derive_run(
         state=Run.State.FINISHED,
         finished_at=timezone.now(),
     )
-    with writing.transact():
+    with transactions.transact():
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
         places, left_out = _find_shared_places(sources)
         pinning.store_run(run, DrawnItems(places), sources=sources)
@@ -75,7 +75,7 @@ def refresh_outcomes(run: Run) -> int:
     last = made = 0
     while batch := list(run.outcomes.filter(pk__gt=last).order_by("pk")[:BATCH]):
         last = batch[-1].pk
-        with writing.transact():
+        with transactions.transact():
             said = _load_source_outcomes(sources, batch)
             made += _decide_batch(strategy, source, batch, said)
     # A source that is read by another parser is another one.

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from annotation import writing
+from annotation.db import transactions
 from annotation.models import Event, Membership
 from judging.errors import Refused
 from judging.models import Run
@@ -25,7 +25,7 @@ def change_state(
     """Move a run on, unless somebody else moved it out of the allowed states meanwhile."""
     finished = timezone.now() if state in END_STATES else None
     values = {"state": state, "reason": reason, "finished_at": finished}
-    with writing.transact():
+    with transactions.transact():
         [was] = Run.objects.filter(pk=run.pk).values_list("state", flat=True)
         moved = Run.objects.filter(pk=run.pk, state__in=allowed).update(**values)
         run.refresh_from_db(fields=list(values))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation import writing
+from annotation.db import transactions
 from annotation.models import Membership
 from judging.calling import outcomes, rereading
 from judging.errors import Refused
@@ -86,7 +86,7 @@ def switch_parser(run: Run, member: Membership | None, parser: str | None = None
     Whoever finds it half-way goes on: until it is done the run is running, as while it is asked.
     """
     switched = _with_parser(run, parser)
-    with writing.transact():
+    with transactions.transact():
         was = run.parser
         change_state(
             run, {Run.State.FINISHED}, Run.State.RUNNING, member, was=was, parser=switched.parser

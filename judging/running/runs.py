@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Max
 from django.utils import timezone
 
-from annotation import bulk, writing
+from annotation.db import bulk, transactions
 from annotation.models import Event, Membership, Project
 from judging import clock, pins
 from judging.calling import outcomes, rereading
@@ -171,7 +171,7 @@ def restart_without_parameter(run: Run, member: Membership | None) -> Run:
     Raises `Refused` where none was refused, and like `start`.
     """
     cap = None if run.cap is None else max(run.cap - run.spent, Decimal(0))
-    with writing.transact():
+    with transactions.transact():
         # One of two that press at the same moment.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
         failed = Request.objects.wanted_by(run).filter(state="failed").words()
@@ -280,7 +280,7 @@ def _store_draft(
         raise Refused(f"Strategy {run.strategy.slug} is another project's. Copy it to this one.")
     allowing.check_endpoint(run.asked(), run.endpoint, run.cap, parameters=run.pinned["parameters"])
     allowing.check_budget(run.project, run.endpoint)
-    with writing.transact():
+    with transactions.transact():
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
         _check_not_deleted(run)
         drawn = draw()
@@ -342,7 +342,7 @@ def resume(run: Run, member: Membership | None, *, cap: Decimal | None = None) -
     """Go on with a paused run, under a higher cap if one is given. What timed out while nothing
     was answered has all of its tries again, since that is why such a run is paused."""
     _check_asked(run, "resumed")
-    with writing.transact():
+    with transactions.transact():
         # Before the run is locked, as whoever stores replies does it.
         if not run.was_answered():
             Request.objects.wanted_by(run).try_afresh(clock.now())
@@ -371,7 +371,7 @@ def move_to_endpoint(run: Run, endpoint: Endpoint, member: Membership | None) ->
     pinned = pinning.repin_endpoint(run, endpoint)
     allowing.check_endpoint(run.asked(), endpoint, run.cap, parameters=pinned["parameters"])
     allowing.check_budget(run.project, endpoint)
-    with writing.transact():
+    with transactions.transact():
         # Before the run, and in the order in which they are decided: as a retry locks them.
         list(run.outcomes.order_by("pk").select_for_update(no_key=True).values_list("pk"))
         held = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
@@ -426,7 +426,7 @@ def retry_failed(run: Run, member: Membership | None) -> int:
     `Refused` where neither failed: a reply of no use is not asked for again.
     """
     _check_asked(run, "asked again")
-    with writing.transact():
+    with transactions.transact():
         failed = Request.objects.wanted_by(run).filter(state="failed").order_by("pk")
         ids = list(failed.select_for_update(no_key=True).values_list("pk", flat=True))
         # Waits for whoever is deciding one of them now by the failure that is being undone.
@@ -463,7 +463,7 @@ def finish_if_done(run: Run) -> bool:
     if _awaits_replies(run):
         return False
     deriving.refresh_dependants(run)
-    with writing.transact():
+    with transactions.transact():
         # Looked at once more under the run's lock: a retry may have come meanwhile.
         Run.objects.select_for_update(no_key=True).only("pk").get(pk=run.pk)
         if _awaits_replies(run):

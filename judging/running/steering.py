@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from annotation import writing
+from annotation.db import transactions
 from annotation.models import Membership
 from judging.errors import Refused
 from judging.models import Run
@@ -26,7 +26,7 @@ def unarchive_run(run: Run, member: Membership | None) -> None:
 
 
 def _set_archived(run: Run, member: Membership | None, what: str, when: datetime | None) -> None:
-    with writing.transact():
+    with transactions.transact():
         found = Run.objects.filter(pk=run.pk, archived_at__isnull=when is not None)
         if found.update(archived_at=when):
             record_event(f"run {what}", run, member)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import connection
 
-from annotation import writing
+from annotation.db import transactions
 from judging import touches
 from judging.models import Call, Outcome, Reply, Run, Tally
 
@@ -87,7 +87,7 @@ def store_counts(
     ]
     if not rows:
         return
-    with writing.transact():
+    with transactions.transact():
         Tally.objects.bulk_create(
             rows,
             update_conflicts=True,
@@ -98,7 +98,7 @@ def store_counts(
 
 def release_counts(run: Run) -> None:
     """What was counted of the run holds for its state alone from now on."""
-    with writing.transact():
+    with transactions.transact():
         Tally.objects.filter(run=run).update(shown_until=None)
 
 

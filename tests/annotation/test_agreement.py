@@ -17,9 +17,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation import known, probing
+from annotation.db.cache import process_cache
 from annotation.leads import agreeing, agreement
 from annotation.leads.agreement import Agreement, AgreementRow
-from annotation.memory import process_cache
 from annotation.models import ApiToken, Item, Label, Mark, Membership, Project, Slot, Stage
 from stats import bootstrap
 from tests.builders import (

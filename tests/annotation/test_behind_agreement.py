@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.db.cache import process_cache
 from annotation.leads import agreement, behind
-from annotation.memory import process_cache
 from annotation.models import Mark, Membership, Project
 from tests.annotation.test_agreement import make_label, people_of
 from tests.builders import make_item, make_member, make_project

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from annotation import bulk
+from annotation.db import bulk
 from annotation.models import Event, Item, Project
 from tests import builders
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from annotation import bulk, importing, tasktypes
+from annotation import importing, tasktypes
+from annotation.db import bulk
 from annotation.importing import items
 from formats.rows import Row
 from tests.builders import TEXTS, make_project

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from annotation.db.prepared_statements import PreparedQuery
 from annotation.models import Account, ApiToken, Membership
-from annotation.prepared import PreparedQuery
 from tests.builders import make_account, make_member, make_project
 
 pytestmark = pytest.mark.django_db

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from annotation import importing, queue, tables
+from annotation.db.batches import id_batches
 from annotation.models import Account, Comment, Item, Mark, PracticeRound, Project
-from annotation.querysets.parts import id_batches
 from annotation.tables import TABLES
 from formats.writers import write_csv, write_file
 from tests.annotation.test_pace import NOW, give

@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from annotation.memory import process_cache
+from annotation.db.cache import process_cache
 from annotation.models import Membership, Project
 from judging.results.detecting import PROMPTS
 from judging.views.results.registry import PAGES

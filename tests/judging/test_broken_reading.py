@@ -11,7 +11,8 @@ import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
 
-from annotation import instants, jobs, tables
+from annotation import jobs, tables
+from annotation.db import snapshot_reads
 from annotation.models import Item, Project
 from annotation.snapshots import asking as snapshots
 from annotation.snapshots import freezing as snapshot_freezing
@@ -68,7 +69,7 @@ def snapshot(project: Project, monkeypatch: pytest.MonkeyPatch, folder: Path) ->
 
 
 def table(project: Project, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    with instants.consistent_reads():
+    with snapshot_reads.consistent_reads():
         rows = tables.item_rows(project)
         for row in rows:
             raise ValueError(row["key"])
@@ -121,7 +122,7 @@ def test_a_reader_that_fails_half_way_ends_and_says_why(
 
 def test_who_reads_row_by_row_may_ask_the_database_something_meanwhile(project: Project) -> None:
     def work() -> None:
-        with instants.consistent_reads():
+        with snapshot_reads.consistent_reads():
             read = [(row["key"], Item.objects.count()) for row in tables.item_rows(project)]
         raise ValueError(read)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from annotation import bulk
+from annotation.db import bulk
 from judging.models import Endpoint, Reading, Reply, Request
 from tests.judging.builders_judging import make_endpoint
 

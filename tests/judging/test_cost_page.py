@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client
 
-from annotation.memory import process_cache
+from annotation.db.cache import process_cache
 from annotation.models import Project
 from judging.models import Outcome, Reply
 from judging.running import runs

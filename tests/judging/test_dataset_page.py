@@ -6,8 +6,8 @@ from html import unescape
 import pytest
 from django.test import Client
 
+from annotation.db.cache import process_cache
 from annotation.leads import grouping
-from annotation.memory import process_cache
 from annotation.models import Item, Mark, Membership, Project
 from judging.views.results.kinds import ResultPage
 from judging.views.results.offered import ANSWER_LENGTH_TITLE

@@ -72,8 +72,8 @@ def test_a_demo_has_guidelines_under_which_its_labels_were_made() -> None:
 def test_a_demo_is_finished_rightly_though_pages_count_seldom(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("annotation.seldom.LARGE_PROJECT", 0)
-    monkeypatch.setattr("annotation.seldom.ITEMS_PER_SECOND", 0.1)
+    monkeypatch.setattr("annotation.db.project_counts.LARGE_PROJECT", 0)
+    monkeypatch.setattr("annotation.db.project_counts.ITEMS_PER_SECOND", 0.1)
     project = demo.import_project(Path("examples/items.jsonl"), "demo", "Demo")
     queue.load_progress(demo._get_annotator(project, "ada"))
     assert demo.label_part(project) == int(demo.LABELLED_SHARE * project.items.count())

@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.memory import process_cache
+from annotation.db.cache import process_cache
 from annotation.models import Project
 from judging.models import Run
 from judging.results import figures, tables

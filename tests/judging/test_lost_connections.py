@@ -8,7 +8,8 @@ import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from annotation import assigning, generations, jobs, settings, writing
+from annotation import assigning, generations, jobs, settings
+from annotation.db import transactions
 from annotation.models import Job, Project
 from annotation.snapshots import asking as snapshots
 from annotation.uploads import jobs as imports
@@ -152,8 +153,8 @@ def test_a_database_that_is_away_for_a_while_is_tried_again(
         if len(tries) == 3:
             connection.settings_dict["PORT"] = port
 
-    monkeypatch.setattr(writing, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=sleep))
-    writing.retry_with_new_connection(lambda: make_project("later"), patience=60)
+    monkeypatch.setattr(transactions, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=sleep))
+    transactions.retry_with_new_connection(lambda: make_project("later"), patience=60)
     assert len(tries) == 3
     assert Project.objects.get().slug == "later"
 
@@ -163,7 +164,9 @@ def test_a_worker_that_is_to_stop_does_not_wait_for_a_database(
 ) -> None:
     port = connection.settings_dict["PORT"]
     monkeypatch.setitem(connection.settings_dict, "PORT", "1")
-    monkeypatch.setattr(writing, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr(transactions, "time", SimpleNamespace(monotonic=lambda: 0.0))
     with pytest.raises(OperationalError):
-        writing.retry_with_new_connection(Project.objects.count, patience=60, stopped=lambda: True)
+        transactions.retry_with_new_connection(
+            Project.objects.count, patience=60, stopped=lambda: True
+        )
     connection.settings_dict["PORT"] = port

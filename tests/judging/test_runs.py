@@ -4,7 +4,7 @@ from decimal import Decimal
 import pytest
 from django.db import connection
 
-from annotation import writing
+from annotation.db import transactions
 from annotation.models import Event, Item, Project
 from judging.calling import outcomes
 from judging.engine import storing, watching
@@ -319,7 +319,7 @@ def test_a_retry_undoes_a_decision_that_is_being_made_of_the_failure(project: Pr
     deciding, may_end = threading.Event(), threading.Event()
 
     def decide() -> None:
-        with writing.transact():
+        with transactions.transact():
             outcomes.settle(run.outcomes.values_list("pk", flat=True))
             deciding.set()
             may_end.wait(20)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.memory import process_cache
+from annotation.db.cache import process_cache
 from annotation.models import Item, Project
 from annotation.templatetags import figures as written
 from formats.typeset import escape_latex

@@ -5,7 +5,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.core.validators import validate_slug
 
-from annotation import importing, members, tasktypes, writing
+from annotation import importing, members, tasktypes
+from annotation.db import transactions
 from annotation.models import Account, Event, Membership, Project, Role
 
 
@@ -29,7 +30,7 @@ class Command(BaseCommand):
         _check(slug)
         account = _account(lead) if lead else None
         named = {"name": options["name"]} if options["name"] else {}
-        with writing.transact():
+        with transactions.transact():
             project = importing.create_audited_project(
                 slug, task_type=options["task_type"], **named
             )

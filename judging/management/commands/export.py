@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from annotation import instants
+from annotation.db import snapshot_reads
 from annotation.errors import FieldError
 from annotation.models import Event, Project
 from formats.writers import FILE_FORMATS, PackingOptions, write_file
@@ -50,7 +50,7 @@ class Command(BaseCommand):
         # Written beside its place and moved there when whole: a broken export leaves no file.
         part = output.with_name(output.name + ".part")
         try:
-            with instants.consistent_reads():
+            with snapshot_reads.consistent_reads():
                 made = exported.read_rows(project, wish, canary)
                 count = write_file(
                     wish.form, made.rows, made.columns, part, tables.COLUMN_KINDS, packed

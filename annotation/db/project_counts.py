@@ -8,7 +8,7 @@ So where checks are handed out, annotators see such counts as they were some min
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from annotation.memory import process_cache
+from annotation.db.cache import process_cache
 
 if TYPE_CHECKING:
     from annotation.models import Project

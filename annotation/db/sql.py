@@ -6,18 +6,18 @@ from typing import Any
 
 from django.db import connection
 
-from annotation import prepared
+from annotation.db import prepared_statements
 
 
 def fetch_rows(statement: str, words: Any) -> list[tuple[Any, ...]]:
-    with prepared.prepared_cursor() as cursor:
+    with prepared_statements.prepared_cursor() as cursor:
         cursor.execute(statement, words)
         return cursor.fetchall()
 
 
 def execute_change(statement: str, words: Any) -> int:
     """How many rows the statement changed."""
-    with prepared.prepared_cursor() as cursor:
+    with prepared_statements.prepared_cursor() as cursor:
         cursor.execute(statement, words)
         return cursor.rowcount
 

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from annotation import members
-from annotation.accounts import AccountAdmin, request_account, unregister_models
+from annotation.accounts.admin import AccountAdmin, request_account, unregister_models
 from annotation.models import (
     Account,
     ApiToken,

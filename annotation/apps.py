@@ -12,7 +12,7 @@ class AnnotationConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("annotation.checks")  # which registers them
-        import_module("annotation.sessions")  # which notes where people sign in
+        import_module("annotation.accounts.sessions")  # which notes where people sign in
         lookups.register_lookups()
 
 

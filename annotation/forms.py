@@ -4,7 +4,8 @@ from typing import Any
 
 from django import forms
 
-from annotation import keymaps, taxonomy
+from annotation import taxonomy
+from annotation.accounts import keymap
 from annotation.models import Account
 from annotation.submissions import ShownItem, SubmittedAnswers
 from annotation.tasktypes import TaskType
@@ -79,20 +80,20 @@ class KeysForm(forms.Form):
 
     def __init__(self, data: Any, account: Account) -> None:
         super().__init__(data)
-        for action in keymaps.ACTIONS:
+        for action in keymap.ACTIONS:
             self.fields[action.name] = forms.CharField(
                 label=action.title,
                 required=False,
                 max_length=4,
-                initial=keymaps.key_for_action(account.keys, action.name),
+                initial=keymap.key_for_action(account.keys, action.name),
                 widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
             )
 
     def changes(self) -> dict[str, str]:
         """The keys that differ from the usual ones; an empty field means the usual one."""
-        return keymaps.extract_changes(self.cleaned_data)
+        return keymap.extract_changes(self.cleaned_data)
 
     def clean(self) -> dict[str, Any]:
-        for name, problem in keymaps.find_problems(self.changes()).items():
+        for name, problem in keymap.find_problems(self.changes()).items():
             self.add_error(name, problem)
         return self.cleaned_data

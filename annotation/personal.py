@@ -19,6 +19,7 @@ from django.contrib.sessions.models import Session
 from django.db.models import Q
 
 from annotation import assigning, auditing, members, veils
+from annotation.accounts.sessions import SessionStore
 from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.models import (
@@ -35,7 +36,6 @@ from annotation.models import (
     Revision,
     Slot,
 )
-from annotation.sessions import SessionStore
 
 _OF_ACCOUNT = ("username", "first_name", "last_name", "email", "date_joined", "last_login", "keys")
 _OF_TOKEN = ("name", "prefix", "created_at", "last_used_at", "revoked_at")

@@ -1,5 +1,6 @@
 from django.urls import path
 
+from annotation.accounts.views import keymap, sessions, tokens
 from annotation.views import (
     agreement,
     assigning,
@@ -12,7 +13,6 @@ from annotation.views import (
     imports,
     invitations,
     items,
-    keys,
     known,
     leads,
     members,
@@ -22,12 +22,10 @@ from annotation.views import (
     practice,
     projects,
     second,
-    sessions,
     settings,
     snapshots,
     sorting,
     task,
-    tokens,
     vetting,
 )
 
@@ -36,7 +34,7 @@ urlpatterns = [
     path("help/", projects.manual, name="help"),
     path("patterns/", projects.patterns, name="patterns"),
     path("tokens/", tokens.tokens, name="tokens"),
-    path("keys/", keys.keys, name="keys"),
+    path("keys/", keymap.keys, name="keys"),
     path("sessions/", sessions.sessions, name="sessions"),
     path("my-data/", personal.my_data, name="my-data"),
     path("my-data/file/", personal.my_data_file, name="my-data-file"),

@@ -308,7 +308,7 @@ CONTENT_SECURITY_POLICY = {
 }
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
-SESSION_ENGINE = "annotation.sessions"
+SESSION_ENGINE = "annotation.accounts.sessions"
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "config.problems.csrf_failure"
@@ -326,7 +326,7 @@ if SITE_URL.startswith("https://"):
 API_PER_MINUTE: int = _count("API_PER_MINUTE", 6_000)
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "annotation.tokens.TokenAuthentication",
+        "annotation.accounts.tokens.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": [

@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
 
-from annotation.accounts import request_account
+from annotation.accounts.admin import request_account
 from annotation.admin import ReadOnlyAdmin
 from judging.forms.endpoints import EndpointForm
 from judging.models import (

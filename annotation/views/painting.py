@@ -11,18 +11,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django_htmx.middleware import HtmxDetails
 
-from annotation import (
-    begun,
-    commenting,
-    diffs,
-    guidelines,
-    keymaps,
-    piles,
-    practising,
-    queue,
-    tasktypes,
-)
+from annotation import begun, commenting, diffs, guidelines, piles, practising, queue, tasktypes
 from annotation import taxonomy as categories
+from annotation.accounts import keymap
 from annotation.models import Account, Label, Mark, Membership, Slot, Stage
 from annotation.queue import Offer, Waiting
 
@@ -86,7 +77,7 @@ def _desk_context(request: HttpRequest, member: Membership, shown: ScreenState) 
     recent = queue.recent_labels(member)
     return {
         **_frame_context(request, member),
-        "actions": keymaps.ACTIONS,
+        "actions": keymap.ACTIONS,
         "progress": progress,
         "piles": piles.count_my_items(member, progress),
         "recent": recent,

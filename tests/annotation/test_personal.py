@@ -13,10 +13,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation import assigning, commenting, inviting, members, personal
+from annotation.accounts.sessions import SessionStore
 from annotation.errors import Refused
 from annotation.inviting import InvitationRequest
 from annotation.models import Account, ApiToken, Event, Label, Membership, Role, Slot
-from annotation.sessions import SessionStore
 from tests.builders import Cast, cast, make_account, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db

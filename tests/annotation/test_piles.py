@@ -10,7 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import keymaps, piles, queue, siblings
+from annotation import piles, queue, siblings
+from annotation.accounts import keymap
 from annotation.models import Account, Draft, Label, Mark, Membership, Slot
 from tests.builders import (
     make_guidelines,
@@ -256,7 +257,7 @@ def _queries(client: Client, address: str) -> int:
 
 def test_two_things_on_one_key_are_refused_in_words(member: Membership) -> None:
     client = browser_of(member)
-    usual = {action.name: action.name for action in keymaps.ACTIONS}
+    usual = {action.name: action.name for action in keymap.ACTIONS}
     answer = client.post(reverse("keys"), usual | {"u": "e"})
     assert answer.status_code == 422
     assert "“e” is the key of “Correct the text” already" in body(answer)
@@ -265,7 +266,7 @@ def test_two_things_on_one_key_are_refused_in_words(member: Membership) -> None:
 
 def test_keys_change_places_and_go_back(member: Membership) -> None:
     client = browser_of(member)
-    usual = {action.name: action.name for action in keymaps.ACTIONS}
+    usual = {action.name: action.name for action in keymap.ACTIONS}
     client.post(reverse("keys"), usual | {"u": "E", "e": "u"})
     assert Account.objects.get(pk=member.account_id).keys == {"u": "e", "e": "u"}
     assert 'value="e"' in body(client.get(reverse("keys")))
@@ -275,5 +276,5 @@ def test_keys_change_places_and_go_back(member: Membership) -> None:
 
 @pytest.mark.parametrize("key", ["ab", " ", "\t", "ctrl"])
 def test_a_key_is_one_character(key: str) -> None:
-    wrong = keymaps.find_problems(keymaps.extract_changes({"u": key}))
+    wrong = keymap.find_problems(keymap.extract_changes({"u": key}))
     assert set(wrong) == ({"u"} if key.strip() else set())

@@ -18,8 +18,8 @@ from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 from django.utils import timezone
 
+from annotation.accounts.sessions import SessionStore, digest_key
 from annotation.models import Account
-from annotation.sessions import SessionStore, digest_key
 from tests.builders import PASSWORD, make_account
 
 pytestmark = pytest.mark.django_db

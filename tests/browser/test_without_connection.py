@@ -98,7 +98,7 @@ def test_a_database_that_is_away_is_told_in_words_on_a_page_that_asks_it_nothing
     page = open_page(member.account, address, viewport={"width": width, "height": height})
     with monkeypatch.context() as broken:
         # What every page asks first: who is there.
-        broken.setattr("annotation.sessions.SessionStore.load", away)
+        broken.setattr("annotation.accounts.sessions.SessionStore.load", away)
         page.reload()
         expect(page.get_by_role("heading")).to_have_text("The database is not available")
         expect(page.get_by_text("What you stored before is safe.")).to_be_in_viewport()

@@ -120,7 +120,7 @@ def test_a_script_gets_the_reason_for_the_place_that_pages_have_for_it(
         raise broken
 
     client.raise_request_exception = False
-    monkeypatch.setattr("annotation.sessions.SessionStore.load", fail)
+    monkeypatch.setattr("annotation.accounts.sessions.SessionStore.load", fail)
     client.cookies["sessionid"] = "a" * 32
     answer = client.get("/", headers={"HX-Request": "true"})
     assert (answer.status_code, answer["HX-Retarget"]) == (status, "#refused")

@@ -8,8 +8,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from annotation.accounts.sessions import current_digest, end_session, list_sessions, record_session
 from annotation.models import Account
-from annotation.sessions import current_digest, end_session, list_sessions, record_session
 
 OTHER_SESSIONS = "others"
 

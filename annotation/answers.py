@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import fields, tasktypes
+from annotation import tasktypes
 from annotation.errors import FieldError
-from annotation.fitting import NUMBER_KINDS
+from annotation.tasktypes import fields
+from annotation.tasktypes.validation import NUMBER_KINDS
 
 PRACTICE, PROBE = "practice", "probe"
 PURPOSES = (PRACTICE, PROBE)

@@ -4,8 +4,9 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, register
 
-from annotation import fitting, tasktypes, taxonomy
-from annotation.declaring import describe_place
+from annotation import tasktypes, taxonomy
+from annotation.tasktypes import validation
+from annotation.tasktypes.toml_tables import describe_place
 
 
 @register
@@ -24,9 +25,9 @@ def check_task_types(**kwargs: Any) -> list[CheckMessage]:
     try:
         definitions = tasktypes.load_definitions()
     except (ValueError, OSError) as error:
-        return [Error(str(error), hint="Mend annotation/task_types/.", id="annotation.E002")]
+        return [Error(str(error), hint="Mend annotation/tasktypes/.", id="annotation.E002")]
     return [
-        Error(problem, hint=f"Mend annotation/task_types/{slug}.toml.", id="annotation.E003")
+        Error(problem, hint=f"Mend annotation/tasktypes/{slug}.toml.", id="annotation.E003")
         for slug, definition in definitions.items()
         for problem in find_problems(tasktypes.parse_definition(definition))
     ]
@@ -36,5 +37,5 @@ def find_problems(task: tasktypes.TaskType) -> list[str]:
     """What in a task type does not fit together, in words."""
     return [
         f"{task.slug}: {describe_place(problem.place)}: {problem.text}"
-        for problem in fitting.find_problems(task)
+        for problem in validation.find_problems(task)
     ]

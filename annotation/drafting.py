@@ -10,11 +10,11 @@ from django.utils import timezone
 
 from annotation import tickets, veils
 from annotation.db import transactions
-from annotation.declared import RESERVED
 from annotation.errors import Refused
 from annotation.models import Draft, Item, Label, Membership, Slot
 from annotation.querysets import DraftQuerySet
 from annotation.submissions import ShownItem
+from annotation.tasktypes.field_schema import RESERVED
 
 # As long as a text may be, with room for the answers beside it.
 MAX_LENGTH = 1_200_000

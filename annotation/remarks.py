@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 
-from annotation import deciding, tasktypes
+from annotation import tasktypes
 from annotation.models import Item, Label, Project, Stage
 from annotation.querysets import ItemQuerySet
-from annotation.tasktypes import TaskType
+from annotation.tasktypes import TaskType, main_field
 
 # Of what people wrote so many characters go on, of one person and of all.
 MAX_REMARK_LENGTH, MAX_FEEDBACK_LENGTH = 1_000, 4_000
@@ -15,7 +15,7 @@ MAX_REMARK_LENGTH, MAX_FEEDBACK_LENGTH = 1_000, 4_000
 def rejected_items(project: Project) -> ItemQuerySet:
     """The items that were turned down by what is held true of them, and nothing made of them
     since; those with a claim to be made anew, so none that are people's practice."""
-    decides = deciding.load_main_field(project)
+    decides = main_field.load_main_field(project)
     values = [value for value, _ in decides.options if decides.drops(value)]
     found = Item.objects.in_project(project).originals().of_tests()
     return found.resolved_as_one_of(values).childless().order_by("position")

@@ -6,12 +6,12 @@ from typing import Any
 
 from annotation import places, standing, tasktypes
 from annotation.db import prepared_statements
-from annotation.fields import Field
-from annotation.fitting import NUMBER_KINDS
 from annotation.models import Event, Item, Label, Reason, Resolution, Revision, Stage
-from annotation.rules import RULES
 from annotation.standing import CurrentResolution, ItemState
 from annotation.tasktypes import TaskType
+from annotation.tasktypes.fields import Field
+from annotation.tasktypes.outcome_rules import RULES
+from annotation.tasktypes.validation import NUMBER_KINDS
 
 VERIFIED = "verified"
 EXCLUDED = "excluded"

@@ -19,9 +19,9 @@ from annotation import assigning, jobs, known, tasktypes
 from annotation.answers import PRACTICE, PROBE
 from annotation.db import transactions
 from annotation.errors import Refused, Stale
-from annotation.fields import Field
 from annotation.models import Event, Item, Job, Membership, Project
-from annotation.rules import RULE_TITLES, RULES
+from annotation.tasktypes.fields import Field
+from annotation.tasktypes.outcome_rules import RULE_TITLES, RULES
 
 SETTING_NAMES = (
     "name", "description", "overlap", "share_percent", "share_overlap", "disputed_overlap",

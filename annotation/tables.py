@@ -11,7 +11,6 @@ from typing import Any
 
 from annotation import baselines, probing, tasktypes, taxonomy, trails
 from annotation.db.batches import id_batches, stream_rows
-from annotation.fields import Field
 from annotation.models import (
     Comment,
     Item,
@@ -23,6 +22,7 @@ from annotation.models import (
     Revision,
 )
 from annotation.querysets import ItemQuerySet
+from annotation.tasktypes.fields import Field
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 from django.views import defaults
 
 from annotation.api.answering import PROBLEM_CONTENT_TYPE, build_problem
-from annotation.declared import RESERVED
+from annotation.tasktypes.field_schema import RESERVED
 
 ERROR_MESSAGE = "Something went wrong here, which is not your fault. It is in the log."
 DATABASE_AWAY_MESSAGE = (

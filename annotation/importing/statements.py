@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from annotation import fields, tasktypes
+from annotation import tasktypes
 from annotation.answers import off_scale, off_scale_in_words
 from annotation.errors import FieldError
-from annotation.fitting import NUMBER_KINDS
+from annotation.tasktypes import fields
+from annotation.tasktypes.validation import NUMBER_KINDS
 from formats.rows import BadRow, Row
 
 REQUIRED_COLUMNS = ("item", "rater", "time")

@@ -13,14 +13,15 @@ from typing import Any
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
 from django.db.models.fields.json import KeyTextTransform
 
-from annotation import deciding, tasktypes, taxonomy
+from annotation import tasktypes, taxonomy
 from annotation.db.counting import count_by_keys
-from annotation.deciding import MainField
 from annotation.leads import concord, timing
 from annotation.leads.grouping import Grouping
 from annotation.leads.timing import key_as_text
 from annotation.models import Item, Label, Project, Resolution, Revision, Stage
 from annotation.querysets import ERROR_ITEM, SI_ITEM
+from annotation.tasktypes import main_field
+from annotation.tasktypes.main_field import MainField
 from stats import agreement
 from stats.estimates import Estimate
 from stats.rates import ClusterSums, clustered_wilson, items_to_overturn, sum_clusters
@@ -81,7 +82,7 @@ def measure_board(
     `value` is one of `answer_choices`, whose share is asked for, by default the first; `bar` lies
     between 0 and 1.
     """
-    decides = deciding.load_main_field(project)
+    decides = main_field.load_main_field(project)
     value = value or default_answer(project)
     tests = Item.objects.in_project(project).originals().of_tests()
     items: dict[str, int] = defaultdict(int)
@@ -120,7 +121,7 @@ def measure_board(
 def answer_choices(project: Project) -> tuple[tuple[str, str], ...]:
     """What a share can be asked of, with titles: the deciding answers, and before them what items
     are meant for, where each category is made for one of two answers."""
-    options = deciding.load_main_field(project).options
+    options = main_field.load_main_field(project).options
     titles = dict(options)
     if tasktypes.load_task_type(project).categories and {ERROR_ITEM, SI_ITEM} <= set(titles):
         meant = f"{titles[ERROR_ITEM]}, or {titles[SI_ITEM].lower()} where meant"
@@ -135,7 +136,7 @@ def default_answer(project: Project) -> str:
     if not values:
         return ""
     known = next((value for value in (AS_INTENDED, ERROR_ITEM) if value in values), None)
-    return known or values[-1 if deciding.load_main_field(project).name else 0]
+    return known or values[-1 if main_field.load_main_field(project).name else 0]
 
 
 def _wanted_answer(value: str, prefix: str = "") -> Any:
@@ -249,7 +250,7 @@ def count_reasons(
         if decides.drops(value) or value != (row["wanted"] or value):
             found[key_as_text(row["group"])][decides.title(value)] += row["n"]
     del keys["wanted"]
-    for name, titles in deciding.reason_fields(project):
+    for name, titles in main_field.reason_fields(project):
         reason: Any = KeyTextTransform(name, "answers")
         for row in count_by_keys(labels.answering(name), **keys, reason=reason):
             told = titles.get(key_as_text(row["reason"]), key_as_text(row["reason"]))

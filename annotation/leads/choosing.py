@@ -8,11 +8,12 @@ from typing import Any
 from django.db.models import Count, Q
 from django.db.models.fields.json import KeyTextTransform
 
-from annotation import deciding, resolving
+from annotation import resolving
 from annotation.db.counting import Day, count_by_keys
-from annotation.deciding import MainField
 from annotation.leads.timing import key_as_text
 from annotation.models import Label, Project, Resolution, Stage
+from annotation.tasktypes import main_field
+from annotation.tasktypes.main_field import MainField
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson, sum_clusters
 
@@ -52,7 +53,7 @@ class DroppedItems:
 
 def count_choices(project: Project) -> tuple[ChoiceCount, ...]:
     """Labels of the work stage that are in force, by day (UTC) and answer, oldest first."""
-    decides = deciding.load_main_field(project)
+    decides = main_field.load_main_field(project)
     labels = Label.objects.current().at_stage(Stage.WORK).in_project(project)
     rows = count_by_keys(labels, day=Day("created_at"), said=decides.of_label())
     order = {value: place for place, (value, _) in enumerate(decides.options)}
@@ -71,7 +72,7 @@ def measure_dropped(project: Project) -> DroppedItems:
     The reasons are those that counted labels with such an answer gave, also on items that are not
     resolved yet, so an item may have several, or none.
     """
-    decides = deciding.load_main_field(project)
+    decides = main_field.load_main_field(project)
     found = Resolution.objects.of_live_originals().of_project(project).of_tests()
     out = _dropped_filter(decides)
     rows = found.order_by().values("item__cluster")
@@ -101,7 +102,7 @@ def _count_reasons(project: Project, decides: MainField) -> dict[str, dict[str, 
     """What counted labels say is in the way, by their answer: titles of reasons and labels."""
     labels = Label.objects.counted().at_stage(Stage.WORK).in_project(project)
     found: dict[str, dict[str, int]] = defaultdict(dict)
-    for name, titles in deciding.reason_fields(project):
+    for name, titles in main_field.reason_fields(project):
         said: dict[str, Any] = {"reason": KeyTextTransform(name, "answers")}
         rows = count_by_keys(labels.answering(name), said=decides.of_label(), **said)
         for row in sorted(rows, key=lambda row: -row["n"]):

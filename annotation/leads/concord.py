@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from annotation import deciding
 from annotation.leads import agreeing
 from annotation.leads.grouping import Grouping
 from annotation.leads.timing import key_as_text
 from annotation.models import Label, Project, Stage
+from annotation.tasktypes import main_field
 from stats import agreement, ratings
 from stats.agreement import Level
 from stats.estimates import Estimate
@@ -25,7 +25,7 @@ RaterAnswers = dict[tuple[int, int], str]
 
 def compute_alphas(project: Project, by: Grouping) -> dict[str, Estimate]:
     """Alpha of the deciding question at its level, by group; `n` counts items with two labels."""
-    decides = deciding.load_main_field(project)
+    decides = main_field.load_main_field(project)
     return {
         group: _alpha(said, decides.level, [value for value, _ in decides.options])
         for group, said in _load_answers(project, by).items()
@@ -40,7 +40,7 @@ def _load_answers(project: Project, by: Grouping) -> dict[str, RaterAnswers]:
     informed = labels.counted().filter(informed=True).values_list("item", "member")
     in_force = set(informed)
     rows = own.order_by("created_at", "pk").values_list(
-        by.of("item__"), "item", "member", deciding.load_main_field(project).of_label(), "current"
+        by.of("item__"), "item", "member", main_field.load_main_field(project).of_label(), "current"
     )
     last: dict[tuple[int, int], tuple[str, str, bool]] = {}
     for group, item, member, said, current in rows.iterator(chunk_size=5000):

@@ -14,13 +14,14 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 
-from annotation import deciding, making, tasktypes, taxonomy
+from annotation import making, tasktypes, taxonomy
 from annotation.importing import flagging
 from annotation.leads import board
 from annotation.leads.grouping import CATEGORY, Grouping
 from annotation.leads.timing import key_as_text
 from annotation.models import Item, Project, Resolution, Slot
 from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
+from annotation.tasktypes import main_field
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson, sum_clusters
 
@@ -76,7 +77,7 @@ class _GenerationSums:
 def measure_generation(project: Project) -> list[GenerationRow]:
     """The board, in the order of the taxonomy; nothing if nothing was made here."""
     groups = _groups(project)
-    flags, decides = _flags(project), deciding.load_main_field(project)
+    flags, decides = _flags(project), main_field.load_main_field(project)
     against = board.count_reasons(
         project, decides, Grouping(CATEGORY, ""), _generated_filter(project, "item__")
     )
@@ -136,7 +137,7 @@ def _groups(project: Project) -> dict[tuple[str, str], _GenerationSums]:
 
 
 def _add_resolved(project: Project, groups: dict[tuple[str, str], _GenerationSums]) -> None:
-    held = deciding.load_main_field(project).of_resolution()
+    held = main_field.load_main_field(project).of_resolution()
     found = Resolution.objects.of_live_originals().of_project(project).of_tests()
     rows = (
         found.filter(_generated_filter(project, "item__"))

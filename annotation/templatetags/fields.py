@@ -7,7 +7,7 @@ from typing import Any
 from django import template
 
 from annotation.diffing import Difference
-from annotation.fields import Field, Option
+from annotation.tasktypes.fields import Field, Option
 
 register = template.Library()
 

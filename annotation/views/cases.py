@@ -19,7 +19,6 @@ from annotation import (
     cases,
     commenting,
     diffs,
-    fields,
     mending,
     tasktypes,
     verifying,
@@ -29,6 +28,7 @@ from annotation.errors import Refused, Stale
 from annotation.forms import LabelForm
 from annotation.importing import flagging
 from annotation.models import Account, Item, Label, Membership, Revision
+from annotation.tasktypes import fields
 
 PAGE_SIZE = 50
 # Asked below the task's own fields, in the same way and with the same keys.

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from annotation import access, deciding, ledger
+from annotation import access, ledger
 from annotation.leads import board, grouping
 from annotation.leads.board import BoardRow
 from annotation.leads.grouping import Grouping
@@ -21,6 +21,7 @@ from annotation.leads.pace import Pace
 from annotation.ledger import ProgressReport
 from annotation.models import Project
 from annotation.querysets import ERROR_ITEM
+from annotation.tasktypes import main_field
 
 # What the board can be sorted by, and what of a row that is; None comes last both ways.
 ORDERS: dict[str, Callable[[BoardRow], Any]] = {
@@ -200,7 +201,7 @@ def _charts(project: Project, shown: ProgressReport) -> dict[str, Any]:
 
     measured = shown.pace
     counts = [drawn.ChoiceCount(one.day, one.title, one.n) for one in shown.chosen]
-    order = [title for _, title in deciding.load_main_field(project).options]
+    order = [title for _, title in main_field.load_main_field(project).options]
     order += sorted({one.choice for one in counts} - set(order))
     order = [title for title in order if title in {one.choice for one in counts}]
     timed = [

@@ -11,12 +11,13 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from annotation import access, answers, diffs, fields, queue, seconding, tasktypes
+from annotation import access, answers, diffs, queue, seconding, tasktypes
 from annotation import taxonomy as categories
 from annotation.errors import Refused, Stale
 from annotation.forms import LabelForm
 from annotation.models import Account, Label, Membership, Stage
 from annotation.queue import Waiting
+from annotation.tasktypes import fields
 
 # Asked below the task's own fields, in the same way and with the same keys.
 _COMMENT_FIELD = fields.Text(name="comment", title="Why the label is wrong", limit=10_000)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from annotation import access, auditing, settings, tasks, tasktypes
 from annotation.auditing import AuditChange, AuditEntry
 from annotation.models import Membership, Project, TextFormat
-from annotation.rules import RULE_TITLES
+from annotation.tasktypes.outcome_rules import RULE_TITLES
 from annotation.views.painting import HtmxRequest
 
 MAX_LABELS = 100

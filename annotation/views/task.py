@@ -10,10 +10,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation import access, adapting, diffing, tasktypes
-from annotation.adapting import ParsedSource
+from annotation import access, diffing, tasktypes
 from annotation.errors import Stale
 from annotation.models import Item, Membership, Project, TaskTypeVersion
+from annotation.tasktypes import versions
+from annotation.tasktypes.versions import ParsedSource
 from annotation.views.painting import HtmxRequest
 
 
@@ -51,7 +52,7 @@ def preview_task_type(request: HtmxRequest, slug: str) -> HttpResponse:
     """The form as annotators would see it, or what is wrong in the text; alone for a script."""
     member = access.member_for(request, slug, right="manage")
     form = _usable_data(SourceForm(request.POST))
-    adapted = adapting.parse_source(member.project, str(form.get("source", "")))
+    adapted = versions.parse_source(member.project, str(form.get("source", "")))
     if not request.htmx:
         return _page(request, member, adapted)
     context = _preview_context(member.project, adapted)
@@ -61,22 +62,22 @@ def preview_task_type(request: HtmxRequest, slug: str) -> HttpResponse:
 def _initial_source(request: HttpRequest, project: Project) -> ParsedSource:
     """The text of the current version, or of an earlier one that `?use=` names."""
     wanted = _usable_data(VersionsForm(request.GET)).get("use")
-    version = adapting.find_version(project, wanted) if wanted else None
-    return adapting.parse_source(project, adapting.version_source(version or project.task_type))
+    version = versions.find_version(project, wanted) if wanted else None
+    return versions.parse_source(project, versions.version_source(version or project.task_type))
 
 
 def _save_version(request: HttpRequest, member: Membership) -> HttpResponse:
     form = _usable_data(SourceForm(request.POST))
     project = member.project
-    adapted = adapting.parse_source(project, str(form.get("source", "")))
+    adapted = versions.parse_source(project, str(form.get("source", "")))
     if adapted.task is None:
         return _page(request, member, adapted, status=422)
     agreed = tasktypes.digest_definition(adapted.definition)
-    lost = adapting.find_lost_answers(project, adapted.task)
+    lost = versions.find_lost_answers(project, adapted.task)
     if lost and form.get("confirm") != agreed:
         return _page(request, member, adapted, status=422, lost=lost, agreed=agreed)
     try:
-        version = adapting.save_version(
+        version = versions.save_version(
             project, adapted, member=access.ensure_membership(member), shown=form.get("shown") or 0
         )
     except Stale as problem:
@@ -99,7 +100,7 @@ def _page(
         "project": project,
         "member": member,
         "current": project.task_type,
-        "versions": adapting.project_versions(project),
+        "versions": versions.project_versions(project),
         **_comparison_context(request, project),
         **_preview_context(project, adapted),
         **said,
@@ -122,7 +123,7 @@ def _preview_context(project: Project, adapted: ParsedSource) -> dict[str, Any]:
 def _comparison_context(request: HttpRequest, project: Project) -> dict[str, Any]:
     """The two versions that the address names, and how their texts differ."""
     wanted = _usable_data(VersionsForm(request.GET))
-    known = {version.pk: version for version in adapting.project_versions(project)}
+    known = {version.pk: version for version in versions.project_versions(project)}
     old, new = known.get(wanted.get("old") or 0), known.get(wanted.get("new") or 0)
     if not old or not new:
         return {}
@@ -130,7 +131,7 @@ def _comparison_context(request: HttpRequest, project: Project) -> dict[str, Any
 
 
 def _difference(old: TaskTypeVersion, new: TaskTypeVersion) -> diffing.Difference:
-    return diffing.compare(adapting.version_source(old), adapting.version_source(new))
+    return diffing.compare(versions.version_source(old), versions.version_source(new))
 
 
 def _usable_data(form: forms.Form) -> dict[str, Any]:

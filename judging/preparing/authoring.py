@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import tomltext
 from annotation.db import transactions
 from annotation.errors import Refused, Stale
 from annotation.models import Event, Membership, Project
-from annotation.tomltext import Place, TomlProblem
+from annotation.tasktypes import toml_text
+from annotation.tasktypes.toml_text import Place, TomlProblem
 from judging import strategies
 from judging.models import StrategyVersion
 from judging.preparing import catalogue
@@ -58,11 +58,11 @@ def parse_source(source: str, slug: str) -> StrategyDraft:
             None,
             (TomlProblem(None, f"Shorten it to {MAX_SOURCE_LENGTH:,} characters."),),
         )
-    source = tomltext.set_slug(source, slug)
+    source = toml_text.set_slug(source, slug)
     try:
         return _parse_toml(source)
     except tomllib.TOMLDecodeError as error:
-        problem = tomltext.describe_parse_error(error, source)
+        problem = toml_text.describe_parse_error(error, source)
     except StrategyError as error:
         problem = TomlProblem(_line(source, error), f"{error.key}: {error.remedy}.")
     except RecursionError:
@@ -88,7 +88,7 @@ def copy_strategy(
     _check_slug(slug)
     source = catalogue.get_source(parent)
     if title:
-        source = tomltext.set_value(source, "title", title)
+        source = toml_text.set_value(source, "title", title)
     draft = parse_source(source, slug)
     if draft.strategy is None:
         raise Refused(f"The copy cannot be used: {draft.problems[0].text}")
@@ -136,7 +136,7 @@ def _parse_toml(source: str) -> StrategyDraft:
     strategy = strategies.from_definition(definition)
     for place, text in _iterate_texts(strategy.definition, ()):
         if "\0" in text:
-            line = tomltext.find_line(source, place)
+            line = toml_text.find_line(source, place)
             remedy = "holds the character U+0000, which no database keeps. Take it out."
             return StrategyDraft(
                 source, {}, None, (TomlProblem(line, f"{_format_place(place)}: {remedy}"),)
@@ -163,7 +163,7 @@ def _format_place(place: Place) -> str:
 
 def _line(source: str, error: StrategyError) -> int | None:
     """Where an error stands; a placeholder that is unknown stands in a line of the prompt."""
-    line = tomltext.find_line(source, _parse_key(error.key))
+    line = toml_text.find_line(source, _parse_key(error.key))
     unknown = _UNKNOWN_PLACEHOLDER.match(error.remedy)
     if line is None or unknown is None:
         return line

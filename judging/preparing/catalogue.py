@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
-from annotation import tomltext
 from annotation.models import Project
+from annotation.tasktypes import toml_text
 from judging import strategies
 from judging.models import Run, StrategyVersion
 from judging.preparing import selecting
@@ -114,7 +114,7 @@ def get_source(version: StrategyVersion) -> str:
     shipped = strategies.load_all().get(version.slug) if version.project_id is None else None
     if shipped and strategies.compute_digest(shipped.definition) == version.digest:
         return strategies.read_source(version.slug)
-    return tomltext.write_definition(version.definition)
+    return toml_text.write_definition(version.definition)
 
 
 def _list_shipped() -> Iterator[StrategyVersion]:

@@ -6,8 +6,8 @@ from itertools import pairwise
 from math import nan
 from typing import Any
 
-from annotation.fields import Field
 from annotation.tasktypes import TaskType
+from annotation.tasktypes.fields import Field
 from judging.replies import objects
 from judging.strategies import TOTAL, Scale, Strategy
 

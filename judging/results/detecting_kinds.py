@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from annotation import tasktypes
-from annotation.fields import Field
 from annotation.models import Project, Resolution
+from annotation.tasktypes.fields import Field
 from judging.models import Run
 from judging.results import detecting, detecting_parts
 from judging.results.detecting import ERROR

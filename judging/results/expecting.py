@@ -8,9 +8,10 @@ from collections import defaultdict
 
 from django.db.models.fields.json import KeyTextTransform
 
-from annotation import rules, tasktypes
-from annotation.fields import Field
+from annotation import tasktypes
 from annotation.models import Label, Project, Stage
+from annotation.tasktypes import outcome_rules
+from annotation.tasktypes.fields import Field
 
 EFFECT_OPTION = "expected_effect"
 # Values of fields have no spaces, so that none is taken for one of these.
@@ -44,4 +45,4 @@ def load_expected_effects(project: Project) -> dict[int, str]:
     for item, answer in rows.iterator(AT_A_TIME):
         if answer is not None:
             said[item].append(str(answer))
-    return {item: rules.majority(own, len(own)) or DISAGREE for item, own in said.items()}
+    return {item: outcome_rules.majority(own, len(own)) or DISAGREE for item, own in said.items()}

@@ -8,21 +8,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import (
-    adapting,
-    assigning,
-    awaiting,
-    cases,
-    fitting,
-    importing,
-    known,
-    queue,
-    reports,
-    tasktypes,
-)
+from annotation import assigning, awaiting, cases, importing, known, queue, reports, tasktypes
 from annotation.errors import Refused
 from annotation.models import Item, Membership, Project, Slot
 from annotation.submissions import SubmittedAnswers
+from annotation.tasktypes import validation, versions
 from formats.rows import Row
 from tests.builders import make_member, make_project, make_revision, take
 from tests.judging.builders_judging import api_client
@@ -161,19 +151,19 @@ def test_a_task_type_can_wait_only_for_a_text_that_items_may_lack() -> None:
     definition = tasktypes.load_definitions()["gold-verification"]
     for name, said in (("answer", "no text of the item"), ("prompt", "required = false")):
         task = tasktypes.parse_definition({**definition, "awaits": name, "correctable": ""})
-        [problem] = fitting.find_problems(task)
+        [problem] = validation.find_problems(task)
         assert problem.place == ("awaits",)
         assert said in problem.text
     never = tasktypes.parse_definition({**definition, "awaits": ""})
-    assert [problem.place for problem in fitting.find_problems(never)] == [("correctable",)]
+    assert [problem.place for problem in validation.find_problems(never)] == [("correctable",)]
 
 
 def test_what_items_wait_for_stays_once_there_are_items(project: Project) -> None:
     source = tasktypes.load_sources()["gold-verification"]
     without = source.replace('awaits = "gold"\n', "").replace('correctable = "gold"\n', "")
-    assert adapting.parse_source(project, without).task
+    assert versions.parse_source(project, without).task
     bring(project, PROMPT)
-    [problem] = adapting.parse_source(project, without).problems
+    [problem] = versions.parse_source(project, without).problems
     assert 'write awaits = "gold"' in problem.text
 
 

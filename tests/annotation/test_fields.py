@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from django.http import QueryDict
 
-from annotation import declared, fields
-from annotation.declaring import DeclarationError, TomlTable
 from annotation.errors import FieldError
+from annotation.tasktypes import field_schema, fields
+from annotation.tasktypes.toml_tables import DeclarationError, TomlTable
 
 YES_OR_NO = [{"value": "a", "title": "A"}, {"value": "b", "title": "B"}]
 ONE_TO_THREE = [{"value": number, "title": f"Point {number}"} for number in (1, 2, 3)]
@@ -21,7 +21,7 @@ def make(kind: str, **values: Any) -> fields.Field:
         entry.setdefault("choices", ONE_TO_THREE)
     if kind == "edit":
         entry.setdefault("text", "response")
-    return declared.parse_field(TomlTable(entry))
+    return field_schema.parse_field(TomlTable(entry))
 
 
 # kind, what a form sends, what is stored, what a condition would name
@@ -134,7 +134,7 @@ def test_digits_are_given_in_order_but_for_keys_that_are_set() -> None:
 def test_a_wrong_declaration_names_the_place_and_the_remedy(change: dict, said: str) -> None:
     entry = {"name": "said", "kind": "choice", "title": "Said", "choices": YES_OR_NO, **change}
     with pytest.raises(DeclarationError) as raised:
-        declared.parse_field(TomlTable(entry, ("fields", 0)))
+        field_schema.parse_field(TomlTable(entry, ("fields", 0)))
     assert str(raised.value).startswith("field 1")
     assert said in str(raised.value)
 

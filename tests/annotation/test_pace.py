@@ -8,9 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation import deciding, ledger
+from annotation import ledger
 from annotation.leads import choosing, grouping, keeping, pace
 from annotation.models import Item, Label, Membership, Project
+from annotation.tasktypes import main_field
 from stats.spread import Quartiles
 from tests.builders import make_item, make_member, make_project, make_resolution, make_slot
 
@@ -201,7 +202,7 @@ def test_dropped_are_resolved_items_that_no_run_takes_with_the_reasons(member: M
 
 def test_what_leaves_the_set_follows_the_task_type() -> None:
     def kept(slug: str) -> Any:
-        return deciding.load_main_field(make_project(task_type=slug)).kept
+        return main_field.load_main_field(make_project(task_type=slug)).kept
 
     assert kept("perturbation-vetting") == {"valid", "score-invariant"}
     assert kept("error-detection") == {"error", "no_error"}

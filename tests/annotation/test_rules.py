@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from annotation.rules import RULE_TITLES, RULES
+from annotation.tasktypes.outcome_rules import RULE_TITLES, RULES
 
 
 @pytest.mark.parametrize(

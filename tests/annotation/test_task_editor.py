@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation import adapting, tasktypes
+from annotation import tasktypes
 from annotation.models import Event, Label, Membership, Project, TaskTypeVersion
 from annotation.submissions import SubmittedAnswers
+from annotation.tasktypes import versions
 from tests.builders import make_item, make_member, make_project, make_resolution, say, take
 
 pytestmark = pytest.mark.django_db
@@ -139,9 +140,9 @@ def test_choices_of_other_fields_and_of_several_at_once_count_too(lead: Membersh
     said = {"verdict": "error", "error_type": ["reasoning-correctness"], "explanation": "4"}
     answer(annotator, said)
     source = without(tasktypes.load_sources()["error-detection"], "reasoning-correctness")
-    adapted = adapting.parse_source(project, source)
+    adapted = versions.parse_source(project, source)
     assert adapted.task is not None
-    [lost] = adapting.find_lost_answers(chief.project, adapted.task)
+    [lost] = versions.find_lost_answers(chief.project, adapted.task)
     assert (lost.field, lost.answer, lost.labels) == (
         "What kind of error?",
         "Reasoning correctness",
@@ -194,7 +195,7 @@ def test_a_version_that_somebody_else_stored_meanwhile_is_not_overrun(lead: Memb
 
 def test_two_versions_can_be_compared_and_an_old_one_taken_up_again(lead: Membership) -> None:
     post(lead, SOURCE.replace('title = "Valid"', 'title = "Costs points"'))
-    new, old = adapting.project_versions(Project.objects.get())
+    new, old = versions.project_versions(Project.objects.get())
     client = browser_of(lead)
     page = client.get(f"/projects/p/task/?old={old.pk}&new={new.pk}").text
     assert "Costs points</ins>" in re.sub(r"</?b>", "", page)
@@ -225,7 +226,7 @@ def test_a_version_stored_before_texts_were_kept_is_written_out(lead: Membership
 
 
 def test_names_of_long_projects_stay_apart() -> None:
-    slugs = {adapting.version_slug(make_project(f"{'x' * 78}{end}")) for end in "ab"}
+    slugs = {versions.version_slug(make_project(f"{'x' * 78}{end}")) for end in "ab"}
     assert len(slugs) == 2
     assert all(len(slug) <= 80 for slug in slugs)
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from annotation import checks, fitting, importing, tasktypes
-from annotation.declared import SWITCHES
+from annotation import checks, importing, tasktypes
 from annotation.errors import FieldError
-from annotation.fields import FIELD_KINDS, Field
+from annotation.tasktypes import validation
+from annotation.tasktypes.field_schema import SWITCHES
+from annotation.tasktypes.fields import FIELD_KINDS, Field
 from tests.builders import make_project
 
 FILES = tasktypes.load_definitions()
@@ -112,7 +113,7 @@ def test_a_definition_stored_before_there_were_other_fields_still_loads() -> Non
     assert read.deciding.options[1].key == "2"
     assert read.clean({"choice": "not-sure"}) == {"choice": "not-sure"}
     assert [field.name for field in read.resolved] == ["choice"]
-    assert fitting.find_problems(read) == []
+    assert validation.find_problems(read) == []
 
 
 def test_vetting_asks_why_somebody_is_not_sure_and_knows_where_the_item_goes() -> None:

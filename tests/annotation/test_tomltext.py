@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from annotation import tasktypes
-from annotation.tomltext import find_line, set_slug, set_value, write_definition
+from annotation.tasktypes.toml_text import find_line, set_slug, set_value, write_definition
 
 TEXT = """\
 # A comment.

@@ -10,9 +10,9 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation import tomltext
 from annotation.errors import Refused, Stale
 from annotation.models import Event, Membership
+from annotation.tasktypes import toml_text
 from judging import strategies
 from judging.models import StrategyVersion
 from judging.preparing import authoring, catalogue
@@ -154,9 +154,9 @@ WRONG = {
 @pytest.mark.parametrize("line, words", WRONG.items())
 def test_a_problem_names_its_line_and_the_remedy(line: str, words: str) -> None:
     key = line.split(" = ")[0]
-    source = VANILLA if tomltext.find_line(VANILLA, (key,)) else f"{line}\n{VANILLA}"
+    source = VANILLA if toml_text.find_line(VANILLA, (key,)) else f"{line}\n{VANILLA}"
     lines = source.split("\n")
-    at = tomltext.find_line(source, (key,))
+    at = toml_text.find_line(source, (key,))
     assert at is not None
     lines[at - 1] = line
     [problem] = authoring.parse_source("\n".join(lines), "vanilla").problems
@@ -218,7 +218,7 @@ def test_no_value_of_any_key_makes_reading_fail(slug: str, data: st.DataObject) 
     definition = dict(strategies.load_all()[slug].definition)
     definition[data.draw(st.sampled_from(sorted(_KEYS)))] = data.draw(VALUES)
     try:
-        source = tomltext.write_definition(definition)
+        source = toml_text.write_definition(definition)
         tomllib.loads(source)
     except (tomllib.TOMLDecodeError, TypeError):
         return  # what the writer cannot say, such as an infinity

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from annotation import deciding
 from annotation.leads.grouping import Grouping
+from annotation.tasktypes import main_field
 from judging.results import reports
 from judging.results.describing import ANSWERS, CATEGORY, FIELDS, LABEL, WORDS
 from judging.views.results import cells
@@ -78,7 +78,7 @@ class GroupedItems:
     @cached_property
     def labels(self) -> dict[str, str]:
         """The answers to the deciding question, in words."""
-        return dict(deciding.load_main_field(self.asked.project).options)
+        return dict(main_field.load_main_field(self.asked.project).options)
 
     def columns(self) -> list[Column]:
         """What stands before the figures; of no field nothing."""

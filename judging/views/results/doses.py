@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import ceil, floor
 
-from annotation.fields import Field
 from annotation.querysets import SI_ITEM
+from annotation.tasktypes.fields import Field
 from charts.axes import RATES, Axis
 from judging.models import Run
 from judging.results import expecting, reports

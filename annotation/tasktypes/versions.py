@@ -9,13 +9,13 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from annotation import fitting, importing, tasktypes, tomltext
+from annotation import importing, tasktypes
 from annotation.db import transactions
-from annotation.declaring import Place, describe_place
 from annotation.errors import Stale
 from annotation.models import Event, Item, Label, Membership, Project, Resolution, TaskTypeVersion
-from annotation.tasktypes import TaskType
-from annotation.tomltext import TomlProblem
+from annotation.tasktypes import TaskType, toml_text, validation
+from annotation.tasktypes.toml_tables import Place, describe_place
+from annotation.tasktypes.toml_text import TomlProblem
 
 MAX_SOURCE_LENGTH = 200_000
 _SLUG_LENGTH = 80
@@ -54,7 +54,7 @@ def version_slug(project: Project) -> str:
 
 def version_source(version: TaskTypeVersion) -> str:
     """The TOML of a version; written out for those stored before their text was kept."""
-    return version.source or tomltext.write_definition(version.definition)
+    return version.source or toml_text.write_definition(version.definition)
 
 
 def project_versions(project: Project) -> QuerySet[TaskTypeVersion]:
@@ -79,12 +79,12 @@ def parse_source(project: Project, source: str) -> ParsedSource:
             None,
             (TomlProblem(None, f"Shorten it to {MAX_SOURCE_LENGTH:,} characters."),),
         )
-    named = tomltext.set_slug(source, version_slug(project))
+    named = toml_text.set_slug(source, version_slug(project))
     try:
         definition = tomllib.loads(named)
         task = tasktypes.parse_definition(definition)
     except tomllib.TOMLDecodeError as error:
-        return ParsedSource(named, {}, None, (tomltext.describe_parse_error(error, named),))
+        return ParsedSource(named, {}, None, (toml_text.describe_parse_error(error, named),))
     except RecursionError:
         return ParsedSource(
             named, {}, None, (TomlProblem(None, "Brackets are nested too deep to be read."),)
@@ -98,7 +98,7 @@ def parse_source(project: Project, source: str) -> ParsedSource:
         return ParsedSource(named, {}, None, (large,))
     found = [
         _locate_problem(named, problem.place, f"{describe_place(problem.place)}: {problem.text}")
-        for problem in [*fitting.find_problems(task), *_item_problems(project, task)]
+        for problem in [*validation.find_problems(task), *_item_problems(project, task)]
     ]
     return ParsedSource(named, definition, None if found else task, tuple(found))
 
@@ -153,10 +153,10 @@ def save_version(
 
 
 def _locate_problem(source: str, place: Place, text: str) -> TomlProblem:
-    return TomlProblem(tomltext.find_line(source, place), text)
+    return TomlProblem(toml_text.find_line(source, place), text)
 
 
-def _item_problems(project: Project, task: TaskType) -> Iterator[fitting.FitProblem]:
+def _item_problems(project: Project, task: TaskType) -> Iterator[validation.FitProblem]:
     """What would not fit the items that the project has: their texts are there already."""
     if not Item.objects.in_project(project).exists():
         return
@@ -166,15 +166,15 @@ def _item_problems(project: Project, task: TaskType) -> Iterator[fitting.FitProb
         before = known.get(text.name)
         if text.required and not (before and before.required):
             said = f"items here need not have {text.name!r}; write required = false."
-            yield fitting.FitProblem(("texts", number, "required"), said)
+            yield validation.FitProblem(("texts", number, "required"), said)
         elif before and before.many != text.many:
             said = f"is {before.many} for the items that are here; keep it so.".lower()
-            yield fitting.FitProblem(("texts", number, "many"), said)
+            yield validation.FitProblem(("texts", number, "many"), said)
     if task.awaits != old.awaits:
         kept = f'write awaits = "{old.awaits}"' if old.awaits else "leave it out"
-        yield fitting.FitProblem(("awaits",), f"items here were given to people by it; {kept}.")
+        yield validation.FitProblem(("awaits",), f"items here were given to people by it; {kept}.")
     if task.categories and not old.categories:
-        yield fitting.FitProblem(("categories",), "items here have no category; write false.")
+        yield validation.FitProblem(("categories",), "items here have no category; write false.")
 
 
 def _answers(task: TaskType) -> set[tuple[str, str]]:

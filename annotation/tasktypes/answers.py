@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotation import fields
 from annotation.errors import FieldError
-from annotation.fields import Field
+from annotation.tasktypes import fields
+from annotation.tasktypes.fields import Field
 
 
 def clean_answers(asked: Sequence[Field], answers: Mapping[str, object]) -> dict[str, Any]:

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from annotation.declaring import Place
-from annotation.fields import Edit, Field
 from annotation.tasktypes import ItemText, TaskType
+from annotation.tasktypes.fields import Edit, Field
+from annotation.tasktypes.toml_tables import Place
 
 _SLUG = re.compile(r"[a-z0-9]+(-{1,2}[a-z0-9_]+)*")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")

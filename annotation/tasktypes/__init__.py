@@ -9,12 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from annotation import cleaning, declared
-from annotation.declaring import DeclarationError, Place, TomlTable
-from annotation.fields import Field, Option
+from annotation.tasktypes import answers as tasktypes_answers
+from annotation.tasktypes import field_schema
+from annotation.tasktypes.fields import Field, Option
+from annotation.tasktypes.toml_tables import DeclarationError, Place, TomlTable
 
-FOLDER = Path(__file__).parent / "task_types"
-SWITCHES = declared.SWITCHES
+FOLDER = Path(__file__).parent
+SWITCHES = field_schema.SWITCHES
 CHOICE_LENGTH = 40
 MAX_RATERS = 20
 CHANGED_TITLE = "Answer"  # what a changed text is called where its own title would say so
@@ -128,7 +129,7 @@ class TaskType:
 
     def clean(self, answers: Mapping[str, object], *, stage: str = "work") -> dict[str, Any]:
         """The answers, checked by their fields. Raises `FieldError`."""
-        return cleaning.clean_answers(self.at(stage), answers)
+        return tasktypes_answers.clean_answers(self.at(stage), answers)
 
     def choice_of(self, answers: Mapping[str, Any], stage: str = "work") -> str:
         """Cleaned answers in at most 40 characters: the deciding one, the total or the numbers.
@@ -242,7 +243,7 @@ def digest_definition(definition: Mapping[str, Any]) -> str:
 
 
 def _parse_table(table: TomlTable) -> TaskType:
-    asked = tuple(declared.parse_field(entry) for entry in table.tables("fields"))
+    asked = tuple(field_schema.parse_field(entry) for entry in table.tables("fields"))
     # Versions stored before there were other fields had one choice, and one key was a label.
     was_quick = len(asked) == 1 and asked[0].kind == "choice"
     read = TaskType(
@@ -270,7 +271,7 @@ def _text(table: TomlTable) -> ItemText:
         title=table.text("title"),
         required=table.flag("required", True),
         many=table.flag("many", False),
-        place=declared.read_choice(table, "place", "main", ("main", "side")),
+        place=field_schema.read_choice(table, "place", "main", ("main", "side")),
         blind_title=table.text("blind_title", ""),
     )
     table.close()
@@ -290,7 +291,7 @@ def _blind(table: TomlTable) -> BlindQuestions | None:
     blind = table.table("blind")
     if blind is None:
         return None
-    asked = tuple(declared.parse_field(entry) for entry in blind.tables("fields"))
+    asked = tuple(field_schema.parse_field(entry) for entry in blind.tables("fields"))
     read = BlindQuestions(blind.texts("shows"), blind.text("question"), asked)
     blind.close()
     return read

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from annotation import fields
-from annotation.declaring import DeclarationError, TomlTable
-from annotation.fields import Condition, Field, Option
+from annotation.tasktypes import fields
+from annotation.tasktypes.fields import Condition, Field, Option
+from annotation.tasktypes.toml_tables import DeclarationError, TomlTable
 
 SWITCHES = ("claim_check", "expected_effect")
 RULES = ("", "first", "majority", "unanimous", "adjudicated", "median", "three")

@@ -14,9 +14,10 @@ from typing import Any
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import QueryCanceled
 
-from annotation import awaiting, places, resolving
+from annotation import places, resolving
 from annotation.db import project_counts, transactions
 from annotation.errors import Refused
+from annotation.items import readiness
 from annotation.models import Event, Item, Membership, Project, Reason, Resolution, Slot, Stage
 from annotation.querysets import ItemQuerySet
 from stats.lots import draw_number
@@ -347,7 +348,7 @@ def _resize(project: Project, item: Item, now: datetime) -> bool:
 
     One that still awaits a text gets none.
     """
-    if awaiting.lacks_texts(item):
+    if readiness.lacks_texts(item):
         return False
     slots = list(Slot.objects.at_work().of_item(item).that_all_get().locked().in_order())
     used = [slot for slot in slots if slot.state != Slot.State.CLOSED]
@@ -386,7 +387,7 @@ def _close(used: Sequence[Slot], surplus: int) -> bool:
 
 
 def _reserve(item: Item, member: Membership, now: datetime) -> bool:
-    if awaiting.lacks_texts(item):
+    if readiness.lacks_texts(item):
         return False
     slots = list(Slot.objects.at_work().of_item(item).locked().in_order())
     if any(slot.member_id == member.pk for slot in slots) or _has_labelled(item, member):

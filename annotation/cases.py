@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from annotation import adjudicating, awaiting, places, queue, seeing, tasktypes
+from annotation import adjudicating, places, queue, seeing, tasktypes
 from annotation.answers import PURPOSES
 from annotation.db import transactions
 from annotation.errors import Refused
+from annotation.items import readiness
 from annotation.models import (
     RIGHTS,
     WORK_LIKE_STAGES,
@@ -194,7 +195,7 @@ def request_decision(member: Membership, item: Item, *, now: datetime) -> Slot:
         raise Refused("What is right of this item is known. Change its known answer instead.")
     with transactions.transact():
         locked = Item.objects.locked().get(pk=item.pk)
-        awaiting.check_ready(locked)
+        readiness.check_ready(locked)
         slot = adjudicating.open_decision(locked, Reason.REQUESTED)
         _record("ask for adjudication", member, item)
     return slot

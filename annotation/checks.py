@@ -4,7 +4,8 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, register
 
-from annotation import tasktypes, taxonomy
+from annotation import tasktypes
+from annotation.items import taxonomy
 from annotation.tasktypes import validation
 from annotation.tasktypes.toml_tables import describe_place
 
@@ -15,7 +16,9 @@ def check_taxonomy(**kwargs: Any) -> list[CheckMessage]:
     try:
         taxonomy.load()
     except (taxonomy.TaxonomyError, OSError) as error:
-        return [Error(str(error), hint="Mend annotation/taxonomy.toml.", id="annotation.E001")]
+        return [
+            Error(str(error), hint="Mend annotation/items/taxonomy.toml.", id="annotation.E001")
+        ]
     return []
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from django import forms
 
-from annotation import taxonomy
 from annotation.accounts import keymap
+from annotation.items import taxonomy
 from annotation.models import Account
 from annotation.submissions import ShownItem, SubmittedAnswers
 from annotation.tasktypes import TaskType

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from annotation import diffing
 from annotation.db import transactions
 from annotation.errors import Refused, Stale
+from annotation.items.diffing import difference as diffing_difference
 from annotation.models import Event, GuidelinesVersion, Item, Membership, Project
 
 MAX_LENGTH = 200_000
@@ -30,7 +30,7 @@ class GuidelinesChange:
     that holds of every item."""
 
     kind: str
-    difference: diffing.Difference
+    difference: diffing_difference.Difference
 
 
 def current_version(project: Project) -> GuidelinesVersion | None:
@@ -108,7 +108,9 @@ def list_changes(older: GuidelinesVersion, newer: GuidelinesVersion) -> list[Gui
     kinds = sorted(set(before) | set(after))
     pairs = [(kind, before.get(kind, ""), after.get(kind, "")) for kind in kinds]
     return [
-        GuidelinesChange(kind, diffing.compare(old, new)) for kind, old, new in pairs if old != new
+        GuidelinesChange(kind, diffing_difference.compare(old, new))
+        for kind, old, new in pairs
+        if old != new
     ]
 
 

@@ -13,10 +13,11 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from annotation import answers, assigning, awaiting, places, tasktypes
+from annotation import answers, assigning, places, tasktypes
 from annotation.answers import PRACTICE, PURPOSES
 from annotation.db import transactions
 from annotation.errors import Refused
+from annotation.items import readiness
 from annotation.models import (
     Event,
     Item,
@@ -53,7 +54,7 @@ def set_answer(
     answer = answers.clean_correct_answer(task, purpose, right, explanation)
     with transactions.transact():
         item = Item.objects.locked().get(pk=item.pk, project=project)
-        awaiting.check_ready(item)
+        readiness.check_ready(item)
         _check_free(item, now)
         _close_unfilled(item, Stage.WORK)
         if item.purpose not in (purpose, TEST_PURPOSE):

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from annotation import assigning, importing, programs, tasktypes, taxonomy
+from annotation import assigning, importing, programs, tasktypes
 from annotation.db import transactions
 from annotation.db.batches import make_batches
 from annotation.importing.returned import DerivedRow
+from annotation.items import taxonomy
 from annotation.models import (
     Event,
     Item,

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from annotation import following, resolving, revising, routing, tasktypes, tickets
+from annotation import following, resolving, routing, tasktypes, tickets
 from annotation.db import transactions
 from annotation.errors import Refused, Stale
+from annotation.items import revisions
 from annotation.models import (
     Event,
     Item,
@@ -109,7 +110,7 @@ def _normalise_gold(before: GoldAnswer, gold: Sequence[str]) -> GoldAnswer:
     old = [before] if isinstance(before, str) else before
     shown = dict(enumerate(old))
     new = [
-        revising.match_line_breaks(shown.get(place, ""), text) for place, text in enumerate(gold)
+        revisions.match_line_breaks(shown.get(place, ""), text) for place, text in enumerate(gold)
     ]
     return new[0] if isinstance(before, str) else new
 
@@ -121,7 +122,7 @@ def _add_revision(
     labels = list(Label.objects.counted().of_item(item).select_related("slot"))
     held_true = Resolution.objects.current().of_item(item).first()
     texts = {**item.revision().texts, GOLD: gold}
-    revising.add_revision(item, texts, author=member, note=note, now=now)
+    revisions.add_revision(item, texts, author=member, note=note, now=now)
     kept = [label for label in labels if carry and not _reports_gold_error(item, label)]
     for label in labels:
         if label not in kept and label.slot and label.member_id == member.pk:

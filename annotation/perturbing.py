@@ -13,10 +13,11 @@ from typing import Any
 
 from django.db.models import Count, F, Q
 
-from annotation import answers, importing, making, programs, tasktypes, taxonomy
+from annotation import answers, importing, making, programs, tasktypes
 from annotation.db.batches import id_batches, make_batches
 from annotation.errors import FieldError, Refused
 from annotation.importing.returned import DerivedRow
+from annotation.items import taxonomy
 from annotation.making import GenerationResult
 from annotation.models import Event, Item, Membership, Project, Revision
 from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet

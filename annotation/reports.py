@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import awaiting, taxonomy
 from annotation.db import project_counts
+from annotation.items import readiness, taxonomy
 from annotation.models import (
     WORK_LIKE_STAGES,
     Account,
@@ -33,7 +33,7 @@ class ProjectOverview:
     @property
     def awaited(self) -> str:
         """How many wait for a text, in words."""
-        return awaiting.describe_waiting(self.project, self.awaiting, self.role)
+        return readiness.describe_waiting(self.project, self.awaiting, self.role)
 
     @property
     def at_work(self) -> int:
@@ -97,7 +97,7 @@ def list_overviews(account: Account) -> list[ProjectOverview]:
         .of_account(account)
         .per_project(projects)
     )
-    wait = awaiting.projects_with_waiting(projects)
+    wait = readiness.projects_with_waiting(projects)
     return [
         ProjectOverview(
             project=project,
@@ -105,7 +105,7 @@ def list_overviews(account: Account) -> list[ProjectOverview]:
             total=totals.get(project.pk, 0),
             resolved=_cached_resolved(project, project.my_role, resolved),
             mine=mine.get(project.pk, 0),
-            awaiting=awaiting.count_waiting(project, project.my_role or "")
+            awaiting=readiness.count_waiting(project, project.my_role or "")
             if project.pk in wait
             else 0,
         )

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import baselines, probing, tasktypes, taxonomy, trails
+from annotation import baselines, probing, tasktypes, trails
 from annotation.db.batches import id_batches, stream_rows
+from annotation.items import taxonomy
 from annotation.models import (
     Comment,
     Item,

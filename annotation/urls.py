@@ -1,6 +1,7 @@
 from django.urls import path
 
 from annotation.accounts.views import keymap, sessions, tokens
+from annotation.items.views import ability_sorting, items, snapshots
 from annotation.views import (
     agreement,
     assigning,
@@ -12,7 +13,6 @@ from annotation.views import (
     guidelines,
     imports,
     invitations,
-    items,
     known,
     leads,
     members,
@@ -23,8 +23,6 @@ from annotation.views import (
     projects,
     second,
     settings,
-    snapshots,
-    sorting,
     task,
     vetting,
 )
@@ -76,7 +74,7 @@ urlpatterns = [
     path("projects/<slug:slug>/verify/undo/", second.undo_verdict, name="verify-undo"),
     path("projects/<slug:slug>/adjudicate/", cases.case_list, name="adjudicate"),
     path("projects/<slug:slug>/adjudicate/<path:key>/", cases.case, name="case"),
-    path("projects/<slug:slug>/abilities/", sorting.abilities, name="abilities"),
+    path("projects/<slug:slug>/abilities/", ability_sorting.abilities, name="abilities"),
     path("projects/<slug:slug>/assign/", assigning.assign, name="assign"),
     path("projects/<slug:slug>/baseline/", baselines.baseline, name="baseline"),
     path("projects/<slug:slug>/baseline/rows.csv", baselines.download, name="baseline-rows"),

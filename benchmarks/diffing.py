@@ -19,7 +19,7 @@ from pathlib import Path
 
 from diff_match_patch import diff_match_patch
 
-from annotation import diffing, words
+from annotation.items.diffing import difference, tokens
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACES = (ROOT.parent / "shared/data/fbi/data.zip", ROOT / "examples/items.jsonl")
@@ -69,7 +69,7 @@ def alone(gold: str, perturbed: str) -> object:
     known: dict[str, str] = {}
     coded = [
         "".join(
-            known.setdefault(token, chr(0x10000 + len(known))) for token in words.tokenise(text)
+            known.setdefault(token, chr(0x10000 + len(known))) for token in tokens.tokenise(text)
         )
         for text in (gold, perturbed)
     ]
@@ -102,10 +102,12 @@ def main() -> int:
     csv.field_size_limit(100_000_000)
     pairs = list(from_archive(path) if path.suffix == ".zip" else from_lines(path))
     print(f"{len(pairs)} pairs of {path.name}, milliseconds of processor time")
-    report(f"blindspot ({diffing.ALGORITHM})", [milliseconds(diffing.compare, p) for p in pairs])
+    report(
+        f"blindspot ({difference.ALGORITHM})", [milliseconds(difference.compare, p) for p in pairs]
+    )
     report("diff-match-patch on words", [milliseconds(alone, p) for p in pairs])
     for name, pair in long_pairs().items():
-        print(f"{LONG:,} characters, {name}: {milliseconds(diffing.compare, pair):.0f}", end="")
+        print(f"{LONG:,} characters, {name}: {milliseconds(difference.compare, pair):.0f}", end="")
         beside = f"{milliseconds(alone, pair):.0f}" if name != "unrelated" else "minutes, not run"
         print(f"   diff-match-patch on words: {beside}", flush=True)
     return 0

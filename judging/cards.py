@@ -11,8 +11,9 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from annotation import guidelines, tasktypes, taxonomy
+from annotation import guidelines, tasktypes
 from annotation.importing import flagging
+from annotation.items import taxonomy
 from annotation.leads import agreeing, agreement
 from annotation.models import Project, Resolution, Snapshot
 from annotation.templatetags import figures as written

@@ -6,10 +6,10 @@ from typing import Any
 
 from annotation import seals
 from annotation.errors import FieldError
-from annotation.filters import ItemFilter
+from annotation.items.filters import ItemFilter
+from annotation.items.snapshots.table import item_rows as frozen_items
 from annotation.models import Item, Project, Snapshot
 from annotation.querysets import ItemQuerySet
-from annotation.snapshots.rows import item_rows as frozen_items
 from annotation.tables import item_rows
 from formats.writers import ZIP_FORMATS
 from judging.results.tables import EXPORT_TABLES

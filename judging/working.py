@@ -16,8 +16,8 @@ from django.utils import timezone
 from annotation import generations, jobs
 from annotation import settings as places
 from annotation.db import transactions
+from annotation.items.snapshots import jobs as snapshots
 from annotation.models import Event, Job, Membership
-from annotation.snapshots import asking as snapshots
 from annotation.uploads import jobs as imports
 from annotation.uploads import places as uploads
 from judging import exporting

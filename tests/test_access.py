@@ -14,10 +14,10 @@ from django.urls.resolvers import RoutePattern
 from django.utils import timezone
 
 from annotation import generations, inviting
+from annotation.items.snapshots import create
+from annotation.items.snapshots import jobs as snapshots
 from annotation.models import Account, ApiToken
 from annotation.perturbing import PerturbRequest
-from annotation.snapshots import asking as snapshots
-from annotation.snapshots import freezing
 from annotation.uploads import jobs as imports
 from config.environment import OpenID
 from judging import exporting
@@ -362,7 +362,7 @@ def make_world() -> World:
     people = cast()
     make_resolution(make_item(people.project, "a/b"))
     make_run(people)
-    freezing.store_contents(snapshots.enqueue(people.project, None, "v1"))
+    create.store_contents(snapshots.enqueue(people.project, None, "v1"))
     exporting.enqueue(people.project, people.lead, exporting.ExportRequest("calls", "csv"))
     archives.enqueue(people.project, people.lead, archives.ArchiveRequest([1]))
     make_import(people)

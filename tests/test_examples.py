@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from annotation import tasktypes, taxonomy
+from annotation import tasktypes
 from annotation.importing import drafts as drafts_of
+from annotation.items import taxonomy
 from formats.rows import BadRow, Row
 
 FILE = Path(__file__).parents[1] / "examples" / "items.jsonl"

@@ -15,8 +15,8 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation import commenting
+from annotation.items.snapshots import create, jobs
 from annotation.models import ApiToken, Item, Project, Resolution
-from annotation.snapshots import asking, freezing
 from judging import exporting
 from judging.exported import ExportRequest
 from judging.models import Run, SavedView
@@ -128,7 +128,7 @@ def run(people: Cast) -> Run:
     assert answer(run, REPLY, model=ONE_LINE[:100])
     Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED)
     SavedView.objects.create(member=people.lead, name=ONE_LINE[:80], page="overview", shared=True)
-    freezing.store_contents(asking.enqueue(people.project, people.lead, ONE_LINE[:80], ALL))
+    create.store_contents(jobs.enqueue(people.project, people.lead, ONE_LINE[:80], ALL))
     for said in ({"snapshot": ONE_LINE[:80]}, {"filters": {"search": ONE_LINE}}):
         exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv", **said))
     return run

@@ -20,7 +20,7 @@ from annotation.api.decisions import ItemBody, find_item
 from annotation.api.paging import CursorPages
 from annotation.api.serializers import NamedField
 from annotation.errors import FieldError
-from annotation.filters import ResolutionFilter
+from annotation.items.filters import ResolutionFilter
 from annotation.models import Resolution
 
 

@@ -6,7 +6,9 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, inline_serializer
 from rest_framework import serializers
 
-from annotation import diffs, queue, tasktypes, taxonomy
+from annotation import queue, tasktypes
+from annotation.items import taxonomy
+from annotation.items.diffing import stored
 from annotation.models import Item, Label, Membership, Revision
 from annotation.submissions import ShownItem, SubmittedAnswers
 
@@ -276,7 +278,7 @@ def difference_fields(revision: Revision) -> Any:
     """The revision's stored diff as JSON; None for a task that compares nothing, and where a text
     that it compares is lacking."""
     task = tasktypes.load_version(revision.item.project.task_type)
-    return diffs.load_json(revision) if task.diff else None
+    return stored.load_json(revision) if task.diff else None
 
 
 def _offer_fields(offer: queue.Offer) -> dict[str, Any]:

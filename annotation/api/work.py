@@ -34,7 +34,7 @@ from annotation.api.serializers import (
     ShownSerializer,
     SubmissionSerializer,
 )
-from annotation.filters import LabelFilter
+from annotation.items.filters import LabelFilter
 from annotation.models import Account, Label, Project
 from annotation.uploads import jobs
 

@@ -8,11 +8,12 @@ from typing import Any
 from django.db.models import F
 from django.db.models.fields.json import KT
 
-from annotation import digests, tasktypes
+from annotation import tasktypes
 from annotation.importing.drafts import ParsedItem
 from annotation.importing.flagging import DUPLICATE
+from annotation.items import text_digest
+from annotation.items.abilities import SUGGESTION
 from annotation.models import Item, Project, Resolution, Revision
-from annotation.querysets.abilities import SUGGESTION
 from formats.rows import BadRow
 
 
@@ -192,7 +193,7 @@ def _flag_if_duplicate(draft: ParsedItem, name: str, seen: dict[str, str]) -> Pa
 
 
 def _answer_fingerprint(cluster: str, said: str) -> str:
-    return digests.digest_texts({cluster: " ".join(said.split())})
+    return text_digest.digest_texts({cluster: " ".join(said.split())})
 
 
 def _repeat_problem(draft: ParsedItem, known: dict[str, ComparedItem]) -> str:

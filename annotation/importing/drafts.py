@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from annotation import answers, digests, tasktypes, taxonomy
+from annotation import answers, tasktypes
 from annotation.errors import FieldError
 from annotation.importing import returned
+from annotation.items import taxonomy, text_digest
 from formats.rows import BadRow, Row
 
 KEY_LENGTH = 200
@@ -60,11 +61,11 @@ class ParsedItem:
     @cached_property
     def written(self) -> bytes:
         """The texts as they are stored, and as their digest is made, in UTF-8."""
-        return digests.texts_as_json(self.texts)
+        return text_digest.texts_as_json(self.texts)
 
     @cached_property
     def digest(self) -> str:
-        return digests.digest_json(self.written)
+        return text_digest.digest_json(self.written)
 
     @property
     def is_made_here(self) -> bool:

@@ -13,8 +13,9 @@ from typing import Any
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
 from django.db.models.fields.json import KeyTextTransform
 
-from annotation import tasktypes, taxonomy
+from annotation import tasktypes
 from annotation.db.counting import count_by_keys
+from annotation.items import taxonomy
 from annotation.leads import concord, timing
 from annotation.leads.grouping import Grouping
 from annotation.leads.timing import key_as_text

@@ -7,7 +7,8 @@ from typing import Any
 from django.db.models import F
 from django.db.models.fields.json import KeyTextTransform
 
-from annotation import tasktypes, taxonomy
+from annotation import tasktypes
+from annotation.items import taxonomy
 from annotation.models import Item, Project
 
 CATEGORY = "category"

@@ -14,8 +14,9 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 
-from annotation import making, tasktypes, taxonomy
+from annotation import making, tasktypes
 from annotation.importing import flagging
+from annotation.items import taxonomy
 from annotation.leads import board
 from annotation.leads.grouping import CATEGORY, Grouping
 from annotation.leads.timing import key_as_text

@@ -1,6 +1,6 @@
 """The human half in tables: who works on what, what an item says, what people said of it."""
 
-from annotation.digests import digest_texts
+from annotation.items.text_digest import digest_texts
 from annotation.models.desk import Comment, Draft, Mark, PracticeRound
 from annotation.models.invitations import Invitation
 from annotation.models.items import Diff, Item, Revision

@@ -3,8 +3,8 @@ from typing import Any
 from django.db import models
 from django.utils import timezone
 
+from annotation.items.abilities import SUGGESTED, SUGGESTED_BY
 from annotation.querysets import ItemQuerySet
-from annotation.querysets.abilities import SUGGESTED, SUGGESTED_BY
 from annotation.querysets.items import KIND_COLUMNS
 
 

@@ -41,8 +41,8 @@ class Snapshot(models.Model):
 class Frozen(models.Model):
     """An item as it was when a snapshot was made; snapshots between which nothing changed share it.
 
-    `facts` are those of `annotation.snapshots.facts`, `digest` is theirs. `value` is what was held
-    true of the item, empty if nothing was.
+    `facts` are those of `annotation.items.snapshots.facts`, `digest` is theirs. `value` is what was
+    held true of the item, empty if nothing was.
     """
 
     item = models.ForeignKey("Item", models.PROTECT, related_name="frozen")

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import diffing, tickets
+from annotation import tickets
 from annotation.db import sql
+from annotation.items.diffing import difference
 from annotation.models import Diff, Item, Membership, Revision, Slot, Stage
 
 _SLOT = ("id", "project_id", "item_id", "stage", "number", "priority", "position", "state",
@@ -19,7 +20,7 @@ _TEXTLESS = ("id", "item_id", "number", "digest")
 _DIFF = ("id", "revision_id", "algorithm", "segments", "edit_size", "place")
 
 
-LOAD_PARAMETERS = {"algorithm": diffing.ALGORITHM}
+LOAD_PARAMETERS = {"algorithm": difference.ALGORITHM}
 
 
 def _columns(table: str, names: tuple[str, ...]) -> str:

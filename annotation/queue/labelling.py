@@ -6,9 +6,10 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from annotation import following, places, revising, tasktypes, tickets
+from annotation import following, places, tasktypes, tickets
 from annotation.db import prepared_statements, transactions
 from annotation.errors import Refused, Stale
+from annotation.items import revisions
 from annotation.models import WORK_LIKE_STAGES, Draft, Label, Membership, Slot, Stage
 from annotation.picking import holding, showing, turns
 from annotation.picking.showing import Claim
@@ -74,11 +75,11 @@ def store_correction(
         slot, current = admitting.lock_shown(member, ticket, shown)
         _check_correctable(member, slot, ticket)
         admitting.check_revision(ticket, shown)
-        corrected = revising.merge_texts(slot.item.revision(shown.revision).texts, texts)
+        corrected = revisions.merge_texts(slot.item.revision(shown.revision).texts, texts)
         if corrected == current.texts:
             return offers.build_offer(member, slot, current)
         admitting.check_fresh(slot.item, ticket, shown)
-        revising.add_revision(slot.item, corrected, author=member, note=note, now=now)
+        revisions.add_revision(slot.item, corrected, author=member, note=note, now=now)
         places.move_held_behind(member, slot.item, now)
         slot.hold(member.pk, places.hold_until(member, now))
         following.apply_correction(slot.item, now)

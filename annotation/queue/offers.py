@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from annotation import awaiting, practising, tickets, veils
+from annotation import practising, tickets, veils
 from annotation.db import project_counts
+from annotation.items import readiness
 from annotation.models import (
     WORK_LIKE_STAGES,
     Draft,
@@ -115,7 +116,7 @@ def explain_waiting(member: Membership, stage: str, now: datetime) -> Waiting:
         next_free=first.held_until if first else None,
         done=count_labels(member, stage),
         practising=stage == Stage.WORK and practising.is_due(member),
-        awaiting=awaiting.count_waiting(member.project, member.role) if stage == Stage.WORK else 0,
+        awaiting=readiness.count_waiting(member.project, member.role) if stage == Stage.WORK else 0,
     )
 
 
@@ -138,11 +139,11 @@ def load_progress(member: Membership) -> MemberProgress:
         project, "progress", member.role, lambda: count_items(project)
     )
     waiting = (
-        awaiting.count_waiting(project, member.role)
-        if awaiting.projects_with_waiting([project])
+        readiness.count_waiting(project, member.role)
+        if readiness.projects_with_waiting([project])
         else 0
     )
-    left, said = total - resolved, awaiting.describe_waiting(project, waiting, member.role)
+    left, said = total - resolved, readiness.describe_waiting(project, waiting, member.role)
     return MemberProgress(member.labelled, resolved, total, left, waiting, said)
 
 

@@ -1,4 +1,4 @@
-"""Differences of two texts on the screens; `annotation.reading.drawing` draws them."""
+"""Differences of two texts on the screens; `annotation.items.rendering.differences` draws them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation.diffing import Difference
-from annotation.reading import drawing, marks
-from annotation.reading.drawing import DifferenceRenderer
+from annotation.items.diffing.difference import Difference
+from annotation.items.rendering import change_kinds, differences
+from annotation.items.rendering.differences import DifferenceRenderer
 
 register = template.Library()
 
@@ -20,15 +20,15 @@ def diff_inline(difference: Difference) -> SafeString:
 
 
 @register.simple_tag
-def changes_of(difference: Difference | None) -> tuple[marks.ClassifiedChange, ...]:
+def changes_of(difference: Difference | None) -> tuple[change_kinds.ClassifiedChange, ...]:
     """The changes with their marks, in order."""
-    return marks.classify_changes(difference) if difference else ()
+    return change_kinds.classify_changes(difference) if difference else ()
 
 
 @register.simple_tag
-def excerpt(change: marks.ClassifiedChange) -> SafeString:
+def excerpt(change: change_kinds.ClassifiedChange) -> SafeString:
     """What a change removed and added, cut to a line or two."""
-    return mark_safe(drawing.render_excerpt(change))  # noqa: S308 (all of its text is escaped)
+    return mark_safe(differences.render_excerpt(change))  # noqa: S308 (all of its text is escaped)
 
 
 @register.simple_tag

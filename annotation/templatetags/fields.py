@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 
-from annotation.diffing import Difference
+from annotation.items.diffing.difference import Difference
 from annotation.tasktypes.fields import Field, Option
 
 register = template.Library()

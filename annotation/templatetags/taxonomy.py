@@ -2,7 +2,7 @@
 
 from django import template
 
-from annotation import taxonomy
+from annotation.items import taxonomy
 
 register = template.Library()
 

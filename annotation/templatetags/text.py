@@ -7,9 +7,9 @@ from django.template import Context
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation.diffing import Difference
-from annotation.reading import rendering, showing
-from annotation.reading.showing import Comparison, ItemSheet, Pane, ReadingPreferences
+from annotation.items.diffing.difference import Difference
+from annotation.items.rendering import sheet, texts
+from annotation.items.rendering.sheet import Comparison, ItemSheet, Pane, ReadingPreferences
 from annotation.tasktypes import TaskType
 
 register = template.Library()
@@ -20,7 +20,7 @@ def reading_of(
     context: Context, task: TaskType, texts: dict[str, Any], difference: Difference | None
 ) -> ItemSheet:
     """What is read of these texts; `difference` None where nothing is compared, or not yet."""
-    return showing.build_sheet(task, texts, difference or None, _habits(context))
+    return sheet.build_sheet(task, texts, difference or None, _habits(context))
 
 
 @register.filter
@@ -46,14 +46,14 @@ def strip_of(comparison: Comparison) -> SafeString:
 @register.simple_tag(takes_context=True)
 def formatted(context: Context, text: str) -> SafeString:
     """A text in the format that the reader chose, or else the project."""
-    safe = rendering.render_text(text, _habits(context).format)
+    safe = texts.render_text(text, _habits(context).format)
     return mark_safe(safe)  # noqa: S308 (rendering makes safe HTML alone)
 
 
 @register.filter
 def markdown(text: str) -> SafeString:
     """A text in Markdown, such as guidelines; hostile ones too."""
-    return mark_safe(rendering.render_text(text, "markdown"))  # noqa: S308 (as above)
+    return mark_safe(texts.render_text(text, "markdown"))  # noqa: S308 (as above)
 
 
 def _habits(context: Context) -> ReadingPreferences:

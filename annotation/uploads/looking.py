@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from annotation import diffing, importing, tasktypes
+from annotation import importing, tasktypes
 from annotation.importing import mapping, sources
 from annotation.importing.drafts import ParsedItem, required_columns
 from annotation.importing.sources import Source
+from annotation.items.diffing import difference as diffing_difference
 from formats.rows import FormatError, Row
 
 # So many rows are looked at for columns and for the first good ones.
@@ -27,7 +28,7 @@ class PreviewItem:
     """An item to be, as annotators would see it; `difference` None where nothing is compared."""
 
     draft: ParsedItem
-    difference: diffing.Difference | None
+    difference: diffing_difference.Difference | None
 
 
 def detect_columns(source: Source) -> list[str]:
@@ -79,11 +80,15 @@ def _skip_fault(rows: Iterator[Any]) -> Iterator[Any]:
         return
 
 
-def _difference(task: tasktypes.TaskType, texts: Mapping[str, Any]) -> diffing.Difference | None:
+def _difference(
+    task: tasktypes.TaskType, texts: Mapping[str, Any]
+) -> diffing_difference.Difference | None:
     pair = [texts.get(name) for name in task.diff or ()]
     if len(pair) < 2 or not all(isinstance(one, str) for one in pair):
         return None
     before, after = map(str, pair)
     return (
-        diffing.compare(before, after) if len(before) + len(after) < MAX_COMPARED_LENGTH else None
+        diffing_difference.compare(before, after)
+        if len(before) + len(after) < MAX_COMPARED_LENGTH
+        else None
     )

@@ -10,7 +10,8 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from annotation import access, seeing, taxonomy
+from annotation import access, seeing
+from annotation.items import taxonomy
 from annotation.leads import agreeing, agreement
 from annotation.leads.agreeing import AnswerPair, Question
 from annotation.leads.agreement import (

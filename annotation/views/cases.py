@@ -18,15 +18,15 @@ from annotation import (
     answers,
     cases,
     commenting,
-    diffs,
     mending,
     tasktypes,
     verifying,
 )
-from annotation import taxonomy as categories
 from annotation.errors import Refused, Stale
 from annotation.forms import LabelForm
 from annotation.importing import flagging
+from annotation.items import taxonomy as categories
+from annotation.items.diffing import stored
 from annotation.models import Account, Item, Label, Membership, Revision
 from annotation.tasktypes import fields
 
@@ -205,7 +205,7 @@ def _render_case(
         "shown": revision,
         "texts": revision.texts,
         "category": categories.load().find(item.category),
-        "difference": diffs.load_difference(revision) if task.diff else None,
+        "difference": stored.load_difference(revision) if task.diff else None,
         "flags": _flags(task, item, revision) if member.is_lead else [],
         "said": [_describe_opinion(task, said) for said in shown.said],
         "asked": (*task.fields, _reason_field(required=shown.disagree), _comment()),

@@ -11,9 +11,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django_htmx.middleware import HtmxDetails
 
-from annotation import begun, commenting, diffs, guidelines, piles, practising, queue, tasktypes
-from annotation import taxonomy as categories
+from annotation import begun, commenting, guidelines, piles, practising, queue, tasktypes
 from annotation.accounts import keymap
+from annotation.items import taxonomy as categories
+from annotation.items.diffing import stored
 from annotation.models import Account, Label, Mark, Membership, Slot, Stage
 from annotation.queue import Offer, Waiting
 
@@ -121,7 +122,7 @@ def _revealed_context(task: tasktypes.TaskType, offer: Offer) -> dict[str, Any]:
         "texts": offer.revision.texts,
         "correctable": offer.revision.texts.get(task.correctable, ""),
         "category": categories.load().find(offer.item.category),
-        "difference": diffs.load_difference(offer.revision) if task.diff else None,
+        "difference": stored.load_difference(offer.revision) if task.diff else None,
     }
 
 
@@ -139,7 +140,7 @@ def _lesson(member: Membership, label: Label) -> dict[str, Any]:
         ],
         "texts": label.revision.texts,
         "category": categories.load().find(label.item.category),
-        "difference": diffs.load_difference(label.revision) if task.diff else None,
+        "difference": stored.load_difference(label.revision) if task.diff else None,
     }
 
 

@@ -11,10 +11,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation import access, answers, diffing, generations, perturbing
+from annotation import access, answers, generations, perturbing
 from annotation.errors import FieldError, Refused
 from annotation.importing import flagging
 from annotation.importing.returned import DerivedRow
+from annotation.items.diffing import difference as diffing_difference
 from annotation.models import Job, Membership
 from annotation.perturbing import PerturbRequest
 from annotation.vetting import ReleasePolicy
@@ -119,7 +120,7 @@ class PerturbExample:
     category: str
     dose: int | None
     claim: str
-    difference: diffing.Difference
+    difference: diffing_difference.Difference
     flags: list[tuple[str, str]]
 
 
@@ -211,7 +212,7 @@ def _example(row: DerivedRow) -> PerturbExample:
         category=values["category"],
         dose=row.dose,
         claim=values["claim"],
-        difference=diffing.compare(values["gold"], values["perturbed"]),
+        difference=diffing_difference.compare(values["gold"], values["perturbed"]),
         flags=flagging.explain_flags(names, values, COMPARED_TEXTS, values["category"]),
     )
 

@@ -10,9 +10,10 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation import access, answers, diffs, known, practising, tasktypes
+from annotation import access, answers, known, practising, tasktypes
 from annotation.answers import PRACTICE
 from annotation.errors import Refused
+from annotation.items.diffing import stored
 from annotation.models import Membership, PracticeRound
 
 
@@ -130,7 +131,7 @@ def _texts(task: tasktypes.TaskType, lesson: practising.Lesson) -> dict[str, Any
     ]
     return {
         "texts": [(text.title, _as_list(texts[text.name])) for text in shown],
-        "difference": diffs.load_difference(lesson.revision) if task.diff else None,
+        "difference": stored.load_difference(lesson.revision) if task.diff else None,
     }
 
 

@@ -5,7 +5,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from annotation import access, perturbing, queue, reports, tasktypes, taxonomy
+from annotation import access, perturbing, queue, reports, tasktypes
+from annotation.items import taxonomy
 from annotation.models import RIGHTS, Account, Membership, Role
 
 # What each right allows, in words for people.

@@ -11,10 +11,11 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from annotation import access, answers, diffs, queue, seconding, tasktypes
-from annotation import taxonomy as categories
+from annotation import access, answers, queue, seconding, tasktypes
 from annotation.errors import Refused, Stale
 from annotation.forms import LabelForm
+from annotation.items import taxonomy as categories
+from annotation.items.diffing import stored
 from annotation.models import Account, Label, Membership, Stage
 from annotation.queue import Waiting
 from annotation.tasktypes import fields
@@ -108,7 +109,7 @@ def _case(request: HttpRequest, member: Membership, case: seconding.Verification
         "said": answers.describe_answers(task, case.first.answers),
         "category": categories.load().find(case.offer.item.category),
         "texts": revision.texts,
-        "difference": diffs.load_difference(revision) if task.diff else None,
+        "difference": stored.load_difference(revision) if task.diff else None,
         "asked": (*task.fields, _COMMENT_FIELD),
         **(_sent_entries(request, task) if again else _initial_entries(case.offer.previous)),
     }

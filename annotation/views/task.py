@@ -10,8 +10,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation import access, diffing, tasktypes
+from annotation import access, tasktypes
 from annotation.errors import Stale
+from annotation.items.diffing import difference
 from annotation.models import Item, Membership, Project, TaskTypeVersion
 from annotation.tasktypes import versions
 from annotation.tasktypes.versions import ParsedSource
@@ -130,8 +131,8 @@ def _comparison_context(request: HttpRequest, project: Project) -> dict[str, Any
     return {"old": old, "new": new, "compared": _difference(old, new)}
 
 
-def _difference(old: TaskTypeVersion, new: TaskTypeVersion) -> diffing.Difference:
-    return diffing.compare(versions.version_source(old), versions.version_source(new))
+def _difference(old: TaskTypeVersion, new: TaskTypeVersion) -> difference.Difference:
+    return difference.compare(versions.version_source(old), versions.version_source(new))
 
 
 def _usable_data(form: forms.Form) -> dict[str, Any]:

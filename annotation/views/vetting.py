@@ -15,9 +15,9 @@ from django.views.decorators.http import require_GET, require_http_methods
 from annotation import access, begun, drafting, practising, queue, tasktypes, veils
 from annotation.errors import Refused, Stale
 from annotation.forms import CorrectionForm, LabelForm, SubmissionForm
+from annotation.items.rendering import sheet
 from annotation.models import Label, Membership, Slot
 from annotation.queue import Offer
-from annotation.reading import showing
 from annotation.views import painting
 from annotation.views.painting import HtmxRequest, Notice, ScreenState
 
@@ -51,7 +51,7 @@ def label_screen(request: HtmxRequest, slug: str) -> HttpResponse:
     member = access.member_for(request, slug, right="label")
     shown = ScreenState(edit="edit" in request.GET)
     response = painting.render_page(request, member, _state_of_request(request, member, shown))
-    for name, value in showing.preference_cookies(request.GET.dict(), slug).items():
+    for name, value in sheet.preference_cookies(request.GET.dict(), slug).items():
         response.set_cookie(name, value, max_age=COOKIE_AGE, samesite="Lax")
     return response
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from django.core.management.color import no_style
 from django.db import connection, models
 
-from annotation import diffs, importing, queue, tasktypes
+from annotation import importing, queue, tasktypes
+from annotation.items.diffing import stored
 from annotation.models import (
     Account,
     ApiToken,
@@ -61,7 +62,7 @@ def project(items: int, *, people: int, overlap: int) -> Project:
     task = tasktypes.parse_definition(made.task_type.definition)
     importing.store_items(made, importing.parse_items(_rows(), task))
     for revision in Revision.objects.filter(item__project=made):
-        diffs.load_difference(revision)
+        stored.load_difference(revision)
     for number in range(people):
         account = Account.objects.create(username=f"person-{number}")
         Membership.objects.create(

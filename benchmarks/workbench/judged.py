@@ -14,6 +14,7 @@ from django.db import connection, models
 from django.db.models import NOT_PROVIDED
 
 from annotation import importing
+from annotation.items.taxonomy import load
 from annotation.models import (
     Account,
     ApiToken,
@@ -24,7 +25,6 @@ from annotation.models import (
     Revision,
     Role,
 )
-from annotation.taxonomy import load
 from benchmarks.workbench.filling import numbers, tidy, unchecked
 from judging.models import Endpoint, Outcome, Run
 from judging.preparing import pinning, selecting

@@ -28,7 +28,7 @@ from annotation.api.answering import (
 from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.errors import FieldError
-from annotation.filters import ItemFilter
+from annotation.items.filters import ItemFilter
 from annotation.models import Item, Job, Membership
 from formats.writers import FILE_FORMATS
 from judging import exporting

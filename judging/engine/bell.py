@@ -14,7 +14,7 @@ from celery import bootsteps
 from django.db import close_old_connections, connections
 
 from annotation import generations, settings
-from annotation.snapshots import asking as snapshots
+from annotation.items.snapshots import jobs as snapshots
 from annotation.uploads import jobs as imports
 from judging import clock, exporting
 from judging.engine import asking, leasing, living

@@ -9,7 +9,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
-from annotation import taxonomy
+from annotation.items import taxonomy
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.pins import MAIN_AXIS, RunOverrides
 from judging.prompts.declaring import MAX_EXAMPLES, MAX_SAMPLES

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from annotation import diffing, tasktypes
-from annotation.diffing import Difference
+from annotation import tasktypes
 from annotation.errors import FieldError
 from annotation.importing import flagging
+from annotation.items.diffing import difference
+from annotation.items.diffing.difference import Difference
 from annotation.making import GeneratedText
 from annotation.models import Account, Item, Job, Project
 from annotation.vetting import ReleasePolicy
@@ -121,7 +122,7 @@ def _preview_row(target: Project, values: Mapping[str, Any]) -> PreviewRow:
     pair = [str(values.get(name) or "") for name in compared]
     if pair and max(map(len, pair)) <= MAX_TEXT_LENGTH:
         rest = [text for text in task.texts if text.name not in compared]
-        return PreviewRow(values["key"], diffing.compare(*pair), dict(_texts(rest, values)))
+        return PreviewRow(values["key"], difference.compare(*pair), dict(_texts(rest, values)))
     return PreviewRow(values["key"], None, dict(_texts(task.texts, values)))
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from annotation import tasktypes, taxonomy
+from annotation import tasktypes
 from annotation.importing.returned import DerivedRow
+from annotation.items import taxonomy
 from annotation.making import GeneratedText
 from annotation.models import Project
 from annotation.tasktypes import TaskType

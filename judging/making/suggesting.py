@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from annotation import errors, sorting
+from annotation import errors
+from annotation.items import ability_sorting
+from annotation.items.ability_sorting import AbilitySuggestion
 from annotation.models import Membership
-from annotation.sorting import AbilitySuggestion
 from judging.errors import Refused
 from judging.making import rows
 from judging.models import Outcome, Run
@@ -34,7 +35,7 @@ def explain_unavailable(run: Run) -> str:
     if problem := rows.explain_unfinished(run):
         return problem
     try:
-        sorting.check_sortable(run.project)
+        ability_sorting.check_sortable(run.project)
     except errors.Refused as refused:
         return str(refused)
     made = run.outcomes.filter(result=Outcome.Result.MADE).exists()
@@ -51,7 +52,7 @@ def store_suggestions(run: Run, member: Membership | None = None) -> SuggestionC
     found = list(_suggestions(run))
     by = f"{run.strategy.slug} v{run.strategy.number}, {run.pinned['model']}, run {run.number}"
     return SuggestionCounts(
-        len(found), sorting.store_suggestions(run.project, found, by=by, member=member)
+        len(found), ability_sorting.store_suggestions(run.project, found, by=by, member=member)
     )
 
 

@@ -15,8 +15,9 @@ from typing import Any, BinaryIO, TextIO, cast
 
 from django.template.loader import render_to_string
 
-from annotation import diffs, programs, seals
+from annotation import programs, seals
 from annotation.db import snapshot_reads
+from annotation.items.diffing import stored
 from annotation.models import Project
 from charts import files
 from formats.sealed import ArchiveWriter
@@ -70,7 +71,7 @@ def write_archive(
     """
     check_sealed(project, texts=wanted.texts, replies=wanted.replies)
     # Within the moment nothing can be stored.
-    for done in diffs.store_missing(judged_revisions(_build_scope(project, runs, wanted).runs)):
+    for done in stored.store_missing(judged_revisions(_build_scope(project, runs, wanted).runs)):
         tell("diffs made", done)
         programs.send_heartbeat()
     with (

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Exists, ForeignKey, Model, OuterRef, QuerySet
 
-from annotation import diffing
+from annotation.items.diffing import difference
 from annotation.models import (
     Diff,
     GuidelinesVersion,
@@ -174,7 +174,7 @@ PARTS: tuple[ArchivePart, ...] = (
         "diffs", Diff, ("revision", "algorithm"),
         ("revision", "algorithm", "segments", "edit_size", "place"),
         lambda scope: Diff.objects.filter(
-            algorithm=diffing.ALGORITHM, revision__in=judged_revisions(scope.runs)
+            algorithm=difference.ALGORITHM, revision__in=judged_revisions(scope.runs)
         ),
         texts={"segments": masking.mask_diff},
     ),

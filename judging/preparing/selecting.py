@@ -7,8 +7,9 @@ from typing import Any
 
 from django.db.models import F, Max, OuterRef, Subquery, Value
 
-from annotation import tasktypes, taxonomy
+from annotation import tasktypes
 from annotation.db import transactions
+from annotation.items import taxonomy
 from annotation.models import Item, Project, Resolution, Revision
 from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet, ResolutionQuerySet
 from judging import strategies

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation import taxonomy
+from annotation.items import taxonomy
 
 VERDICTS = ("A", "B", "both good", "both unacceptable")
 TOTAL = "total"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from annotation import taxonomy
+from annotation.items import taxonomy
 from judging.prompts import wording
 from judging.prompts.declared import TOTAL, VERDICTS, Scale, Strategy, StrategyError
 from judging.prompts.parts import (

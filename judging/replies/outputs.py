@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from annotation import taxonomy
+from annotation.items import taxonomy
 from judging.prompts.declared import (
     ABILITY,
     CLAIM,

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from rapidfuzz.distance import LCSseq
 
-from annotation import taxonomy
+from annotation.items import taxonomy
 from judging.prompts.declared import CLAIM, INPUT, PERTURBED, RATIONALE, Strategy
 from judging.replies.outputs import ParsedReply
 from perturbers import flags

@@ -20,7 +20,8 @@ from django.db.models import Case, F, OuterRef, QuerySet, Subquery, TextField, V
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce, Concat
 
-from annotation import answers, importing, seals, tasktypes, taxonomy
+from annotation import answers, importing, seals, tasktypes
+from annotation.items import taxonomy
 from annotation.models import Item, Label, Membership, Project, Resolution
 from formats.rows import BadRow, Row
 from judging.models import Call, Outcome, Reading, Run

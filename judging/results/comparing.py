@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from annotation import taxonomy
+from annotation.items import taxonomy
 from annotation.querysets import SI_ITEM
 from judging.models import Run
 from judging.results import counting, gathering, progress

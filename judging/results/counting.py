@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connection
 
-from annotation import taxonomy
+from annotation.items import taxonomy
 from annotation.models import Resolution
 from judging.models import Outcome, Run
 from judging.results import progress

@@ -11,7 +11,7 @@ from django.db.models import Q, TextField
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 
-from annotation import taxonomy
+from annotation.items import taxonomy
 from annotation.models import Resolution
 from judging.models import Outcome, Run
 from judging.querysets import OutcomeQuerySet, RunQuerySet

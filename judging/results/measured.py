@@ -22,7 +22,8 @@ from django.db.models import Count, Exists, OuterRef, Q
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Length
 
-from annotation import diffs, tasktypes
+from annotation import tasktypes
+from annotation.items.diffing import stored
 from annotation.models import Item, Label, Project, Revision, Stage
 from judging.querysets import OutcomeQuerySet
 from judging.results import progress
@@ -115,7 +116,9 @@ def load_features(project: Project, names: Sequence[str], judged: Any) -> dict[s
     asked = [name for name in names if name in DIFF_FEATURES]
     if asked and tasktypes.load_version(project.task_type).diff:
         _complete_diffs(judged)
-        rows = list(diffs.stored_diffs(project).values_list("revision", *asked).iterator(AT_A_TIME))
+        rows = list(
+            stored.stored_diffs(project).values_list("revision", *asked).iterator(AT_A_TIME)
+        )
         found |= {name: {row[0]: row[at] for row in rows} for at, name in enumerate(asked, 1)}
     others = {
         "length": _load_lengths,
@@ -156,7 +159,7 @@ def filter_by_bin(
         inside = {f"{name}__gte": least, f"{name}__lt": below}
         if below == inf:
             del inside[f"{name}__lt"]
-        made = diffs.stored_diffs(project).filter(revision=OuterRef("revision"), **inside)
+        made = stored.stored_diffs(project).filter(revision=OuterRef("revision"), **inside)
         return found.filter(Exists(made))
     if name == "length":
         judged = found.annotate(length=Length(KeyTextTransform(JUDGED_TEXT, "revision__texts")))
@@ -193,7 +196,7 @@ def _quartile_bins(values: Any) -> list[FeatureBin]:
 
 
 def _complete_diffs(judged: Any) -> None:
-    for done in diffs.store_missing(judged):
+    for done in stored.store_missing(judged):
         progress.report("comparing texts", done, done)
 
 

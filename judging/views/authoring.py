@@ -12,8 +12,9 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation import access, diffing
+from annotation import access
 from annotation.errors import Refused, Stale
+from annotation.items.diffing import difference
 from annotation.models import Membership
 from annotation.views.painting import HtmxRequest
 from judging import errors
@@ -150,7 +151,7 @@ def _conflict_context(
     newest: StrategyVersion, draft: StrategyDraft, problem: Stale
 ) -> dict[str, Any]:
     """What somebody else stored meanwhile, beside the text that was not."""
-    compared = diffing.compare(catalogue.get_source(newest), draft.source)
+    compared = difference.compare(catalogue.get_source(newest), draft.source)
     return {"stale": str(problem), "compared": compared, "shown": newest.number}
 
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotation import access, jobs, tasktypes
 from annotation.errors import FieldError
-from annotation.filters import ItemPageFilter
+from annotation.items.filters import ItemPageFilter
 from annotation.models import Item, Job, Membership, Snapshot
 from formats.writers import FILE_FORMATS
 from judging import cards, exporting

@@ -9,7 +9,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation import access, making, perturbing, taxonomy
+from annotation import access, making, perturbing
+from annotation.items import taxonomy
 from annotation.models import Membership
 from judging import tasks
 from judging.errors import Refused

@@ -9,7 +9,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
-from annotation import access, diffs, tasktypes
+from annotation import access, tasktypes
+from annotation.items.diffing import stored
 from judging.calling import rendering
 from judging.models import Call, Outcome, Reading, Reply, Request, Run
 from judging.prompts import described, frames, injection
@@ -84,7 +85,7 @@ def run_item(request: HttpRequest, slug: str, number: int, key: str) -> HttpResp
         "along": list(of_item.along("")) if strategy.axes else [],
         "item": outcome.item,
         "texts": texts,
-        "difference": diffs.load_difference(outcome.revision) if task.diff else None,
+        "difference": stored.load_difference(outcome.revision) if task.diff else None,
         "flags": injection.find_flags(texts, delimiters=injection.find_delimiters(strategy)),
         "scored": _metric_scores(strategy, outcome.values),
         "parts": _sample_lines(found, outcome),

@@ -8,7 +8,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation import access, diffing, errors
+from annotation import access, errors
+from annotation.items.diffing import difference
 from annotation.models import Membership, Project
 from judging.errors import Refused
 from judging.models import StrategyVersion
@@ -130,4 +131,4 @@ def _comparison_context(request: HttpRequest, versions: list[StrategyVersion]) -
     if old is None or new is None:
         return {}
     texts = (catalogue.get_source(old), catalogue.get_source(new))
-    return {"old": old, "new": new, "compared": diffing.compare(*texts)}
+    return {"old": old, "new": new, "compared": difference.compare(*texts)}

@@ -8,8 +8,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import assigning, awaiting, cases, importing, known, queue, reports, tasktypes
+from annotation import assigning, cases, importing, known, queue, reports, tasktypes
 from annotation.errors import Refused
+from annotation.items import readiness
 from annotation.models import Item, Membership, Project, Slot
 from annotation.submissions import SubmittedAnswers
 from annotation.tasktypes import validation, versions
@@ -63,7 +64,7 @@ def test_prompts_without_a_gold_answer_get_no_places_and_the_others_do(project: 
     bring(project, PROMPT, WHOLE, PROMPT | {"gold": " "})
     assert [slot.item.key for slot in Slot.objects.all()] == ["p1"]
     assert "gold" not in Item.objects.get(key="p2").revision().texts
-    assert awaiting.count_waiting(project) == 2
+    assert readiness.count_waiting(project) == 2
 
 
 def test_with_its_gold_answer_an_item_comes_to_people(project: Project, member: Membership) -> None:
@@ -71,7 +72,7 @@ def test_with_its_gold_answer_an_item_comes_to_people(project: Project, member: 
     assert isinstance(queue.next_offer(member), queue.Waiting)
     answer(Item.objects.get())
     assert take(member).item.key == "p0"
-    assert awaiting.count_waiting(project) == 0
+    assert readiness.count_waiting(project) == 0
 
 
 def test_nothing_else_opens_places_of_an_item_that_waits(

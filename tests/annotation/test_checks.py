@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 from django.core.checks import run_checks
 
-from annotation import checks, tasktypes, taxonomy
+from annotation import checks, tasktypes
+from annotation.items import taxonomy
 
 DEFINITION = tasktypes.load_definitions()["perturbation-vetting"]
 TASK = tasktypes.parse_definition(DEFINITION)

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from annotation.diffing import compare
-from annotation.reading.drawing import DifferenceRenderer
+from annotation.items.diffing.difference import compare
+from annotation.items.rendering.differences import DifferenceRenderer
 from annotation.templatetags.diff import (
     changes_of,
     diff_inline,

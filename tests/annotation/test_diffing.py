@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation import diffing
-from annotation.diffing import Difference, Part
+from annotation.items.diffing import difference
+from annotation.items.diffing.difference import Difference, Part
 
 ROOT = Path(__file__).resolve().parents[2]
 FAMILY = "👩‍👩‍👧‍👦"
@@ -66,14 +66,14 @@ def marked(difference: Difference) -> str:
 @given(PAIRS)
 def test_the_segments_give_both_texts_back(pair: tuple[str, str]) -> None:
     gold, perturbed = pair
-    found = diffing.compare(*pair)
+    found = difference.compare(*pair)
     assert joined(tuple(p for s in found.segments for p in s.gold)) == gold
     assert joined(tuple(p for s in found.segments for p in s.perturbed)) == perturbed
 
 
 @given(PAIRS)
 def test_each_kind_of_segment_is_what_it_says(pair: tuple[str, str]) -> None:
-    for number, segment in enumerate(diffing.compare(*pair).segments):
+    for number, segment in enumerate(difference.compare(*pair).segments):
         changed = [part.changed for part in segment.gold + segment.perturbed]
         assert segment.number == number
         assert all(part.text for part in segment.gold + segment.perturbed)
@@ -86,7 +86,7 @@ def test_each_kind_of_segment_is_what_it_says(pair: tuple[str, str]) -> None:
 
 @given(PAIRS)
 def test_unchanged_parts_are_the_same_on_both_sides(pair: tuple[str, str]) -> None:
-    for segment in diffing.compare(*pair).segments:
+    for segment in difference.compare(*pair).segments:
         left = "".join(part.text for part in segment.gold if not part.changed)
         assert left == "".join(part.text for part in segment.perturbed if not part.changed)
 
@@ -94,7 +94,7 @@ def test_unchanged_parts_are_the_same_on_both_sides(pair: tuple[str, str]) -> No
 @given(PAIRS)
 def test_no_cut_falls_inside_what_is_seen_as_one_sign(pair: tuple[str, str]) -> None:
     gold, perturbed = pair
-    segments = diffing.compare(*pair).segments
+    segments = difference.compare(*pair).segments
     for text, parts in (
         (gold, [part.text for s in segments for part in s.gold]),
         (perturbed, [part.text for s in segments for part in s.perturbed]),
@@ -107,14 +107,14 @@ def test_no_cut_falls_inside_what_is_seen_as_one_sign(pair: tuple[str, str]) -> 
 
 @given(PAIRS)
 def test_json_brings_the_same_difference_back(pair: tuple[str, str]) -> None:
-    found = diffing.compare(*pair)
-    assert diffing.from_json(json.loads(json.dumps(diffing.to_json(found)))) == found
+    found = difference.compare(*pair)
+    assert difference.from_json(json.loads(json.dumps(difference.to_json(found)))) == found
 
 
 @given(PAIRS)
 def test_rows_lose_nothing_and_hold_one_line_of_each_side(pair: tuple[str, str]) -> None:
     gold, perturbed = pair
-    rows = diffing.align_lines(diffing.compare(*pair))
+    rows = difference.align_lines(difference.compare(*pair))
     assert "".join(piece.text for row in rows for piece in row.gold) == gold
     assert "".join(piece.text for row in rows for piece in row.perturbed) == perturbed
     for row in rows:
@@ -126,7 +126,7 @@ def test_rows_lose_nothing_and_hold_one_line_of_each_side(pair: tuple[str, str])
 @given(PAIRS)
 def test_sizes_and_places_are_shares(pair: tuple[str, str]) -> None:
     gold, perturbed = pair
-    found = diffing.compare(*pair)
+    found = difference.compare(*pair)
     assert found.identical == (gold == perturbed)
     assert (found.edit_size == 0) == found.identical
     assert (found.place is None) == found.identical
@@ -158,36 +158,38 @@ def test_sizes_and_places_are_shares(pair: tuple[str, str]) -> None:
     ],
 )
 def test_changes_read_as_a_person_would_mark_them(gold: str, perturbed: str, expected: str) -> None:
-    assert marked(diffing.compare(gold, perturbed)) == expected
+    assert marked(difference.compare(gold, perturbed)) == expected
 
 
 def test_a_rewritten_sentence_is_one_change_and_not_a_chain_of_chance_matches() -> None:
     gold = "The circulatory organs were considered a marvel of the age."
     perturbed = "Physicians understood nothing of a body; everything remained guesswork."
-    assert [s.kind for s in diffing.compare(gold, perturbed).segments] == ["changed", "equal"]
+    assert [s.kind for s in difference.compare(gold, perturbed).segments] == ["changed", "equal"]
 
 
 def test_a_whole_line_amid_rewritten_ones_stays_equal() -> None:
     line = "### Lesson plan: an introduction to probability\n"
     gold = f"{'Completely different words stand in here. ' * 5}\n{line}{'Some more follow. ' * 9}"
     perturbed = f"{'Nobody could ever know this text again, '.upper() * 5}\n{line}{'x y z ' * 40}"
-    equal = [joined(s.gold) for s in diffing.compare(gold, perturbed).segments if s.kind == "equal"]
+    equal = [
+        joined(s.gold) for s in difference.compare(gold, perturbed).segments if s.kind == "equal"
+    ]
     assert any(line in text for text in equal)
 
 
 def test_an_emoji_changes_as_a_whole() -> None:
-    found = diffing.compare(f"family{FAMILY}here", "family👩‍👩‍👧here")
+    found = difference.compare(f"family{FAMILY}here", "family👩‍👩‍👧here")
     assert marked(found) == f"family[-{FAMILY}-]{{+👩‍👩‍👧+}}here"
 
 
 def test_a_changed_accent_marks_the_letter_with_it() -> None:
-    found = diffing.compare("re\u0301sume\u0301s", "re\u0301sumes")
+    found = difference.compare("re\u0301sume\u0301s", "re\u0301sumes")
     assert marked(found) == "[-re\u0301sum«e\u0301»s-]{+re\u0301sum«e»s+}"
 
 
 def test_a_hebrew_word_keeps_its_points_with_its_letters() -> None:
     (changed,) = [
-        s for s in diffing.compare("אמר שָׁלוֹם לכם", "אמר שָׁלוּם לכם").segments if s.kind != "equal"
+        s for s in difference.compare("אמר שָׁלוֹם לכם", "אמר שָׁלוּם לכם").segments if s.kind != "equal"
     ]
     assert joined(changed.gold) == "שָׁלוֹם"
     assert [part.text for part in changed.gold if part.changed] == ["וֹ"]
@@ -195,34 +197,34 @@ def test_a_hebrew_word_keeps_its_points_with_its_letters() -> None:
 
 # 4 of 5 and 4 of 6 characters stay: 1 + 2 changed of 11. The "d" that becomes "xy" is at 2 of 5.
 def test_edit_size_and_place_follow_their_definitions() -> None:
-    found = diffing.compare("abdef", "abxyef")
+    found = difference.compare("abdef", "abxyef")
     assert marked(found) == "[-ab«d»ef-]{+ab«xy»ef+}"
     assert found.edit_size == pytest.approx(3 / 11)
     assert found.place == pytest.approx(2 / 5)
 
 
 def test_empty_texts_have_the_sizes_and_places_that_are_promised() -> None:
-    assert (diffing.compare("", "").edit_size, diffing.compare("", "").place) == (0.0, None)
-    assert (diffing.compare("", "a").edit_size, diffing.compare("", "a").place) == (1.0, 0.0)
-    assert (diffing.compare("a", "").edit_size, diffing.compare("a", "").place) == (1.0, 0.0)
-    assert diffing.compare("a b", "a b c").place == 1.0
+    assert (difference.compare("", "").edit_size, difference.compare("", "").place) == (0.0, None)
+    assert (difference.compare("", "a").edit_size, difference.compare("", "a").place) == (1.0, 0.0)
+    assert (difference.compare("a", "").edit_size, difference.compare("a", "").place) == (1.0, 0.0)
+    assert difference.compare("a b", "a b c").place == 1.0
 
 
 def test_white_space_only_means_the_same_words() -> None:
-    assert diffing.compare("a b\n", "a  b").white_space_only
-    assert not diffing.compare("every day", "everyday").white_space_only
-    assert not diffing.compare("a b", "a b").white_space_only
+    assert difference.compare("a b\n", "a  b").white_space_only
+    assert not difference.compare("every day", "everyday").white_space_only
+    assert not difference.compare("a b", "a b").white_space_only
 
 
 def test_a_difference_of_another_algorithm_is_refused() -> None:
     with pytest.raises(ValueError, match="words-0"):
-        diffing.from_json({"algorithm": "words-0", "segments": []})
+        difference.from_json({"algorithm": "words-0", "segments": []})
 
 
 def sides(gold: str, perturbed: str) -> list[tuple[str, str]]:
     return [
         ("".join(piece.text for piece in row.gold), "".join(piece.text for piece in row.perturbed))
-        for row in diffing.align_lines(diffing.compare(gold, perturbed))
+        for row in difference.align_lines(difference.compare(gold, perturbed))
     ]
 
 
@@ -265,7 +267,7 @@ def test_a_line_for_two_stands_whole_beside_the_second() -> None:
 
 
 def test_rows_tell_the_segment_of_each_piece() -> None:
-    (row,) = diffing.align_lines(diffing.compare("cat sat", "dog sat"))
+    (row,) = difference.align_lines(difference.compare("cat sat", "dog sat"))
     assert [(p.text, p.kind, p.changed, p.number) for p in row.gold] == [
         ("cat", "changed", True, 0),
         (" sat", "equal", False, 1),
@@ -276,13 +278,13 @@ def test_long_texts_are_cut_at_common_passages_and_still_compared_word_by_word()
     chance = random.Random(3)
     gold = [chance.choice("東京大学生日本語文字人山川田中") + str(n % 7) for n in range(25_000)]
     perturbed = ["新" if n % 500 == 250 else word for n, word in enumerate(gold)]
-    found = diffing.compare(" ".join(gold), " ".join(perturbed))
+    found = difference.compare(" ".join(gold), " ".join(perturbed))
     assert sum(s.kind == "changed" for s in found.segments) == 50
     assert found.edit_size < 0.01
 
 
 def test_long_texts_without_anything_in_common_are_one_change() -> None:
-    found = diffing.compare("甲乙 " * 17_000, "丙丁\n" * 17_000)
+    found = difference.compare("甲乙 " * 17_000, "丙丁\n" * 17_000)
     assert [s.kind for s in found.segments] == ["changed"]
     assert found.edit_size == 1.0
 
@@ -290,7 +292,10 @@ def test_long_texts_without_anything_in_common_are_one_change() -> None:
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_the_difference_does_not_hang_on_the_hash_seed_of_the_process(seed: str) -> None:
     texts = ("One two, three. " * 30, "Two one; three! One four. " * 20)
-    program = f"from annotation import diffing as d; print(d.to_json(d.compare(*{texts!r})))"
+    program = (
+        "from annotation.items.diffing import difference as d;"
+        f" print(d.to_json(d.compare(*{texts!r})))"
+    )
     said = subprocess.run(
         [sys.executable, "-c", program],
         env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
@@ -298,4 +303,4 @@ def test_the_difference_does_not_hang_on_the_hash_seed_of_the_process(seed: str)
         text=True,
         check=True,
     )
-    assert said.stdout == f"{diffing.to_json(diffing.compare(*texts))}\n"
+    assert said.stdout == f"{difference.to_json(difference.compare(*texts))}\n"

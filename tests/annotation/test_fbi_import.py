@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from annotation import taxonomy
+from annotation.items import taxonomy
 from annotation.models import Item, Resolution
 
 pytestmark = pytest.mark.django_db

@@ -7,8 +7,9 @@ import pytest
 from django.http import QueryDict
 from django.template.loader import render_to_string
 
-from annotation import diffing, tasktypes
+from annotation import tasktypes
 from annotation.forms import LabelForm
+from annotation.items.diffing import difference as diffing_difference
 
 FILES = tasktypes.load_definitions()
 
@@ -66,7 +67,7 @@ def test_a_condition_is_said_in_words_for_who_has_no_script() -> None:
 
 
 def test_each_changed_piece_can_be_checked_against_the_claim() -> None:
-    difference = diffing.compare("A spider has eight legs.", "A spider has six legs!")
+    difference = diffing_difference.compare("A spider has eight legs.", "A spider has six legs!")
     numbers = [part.number for part in difference.segments if part.kind != "equal"]
     assert len(numbers) == 2
     page = drawn(

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from annotation.reading import invisibles
+from annotation.items.rendering import invisible_characters
 
 
 def seen(html: str) -> list[str]:
@@ -25,7 +25,7 @@ def seen(html: str) -> list[str]:
     ],
 )
 def test_a_sign_that_cannot_be_seen_gets_a_name_and_stays(sign: str, name: str) -> None:
-    html = invisibles.escape_text(f"a{sign}b")
+    html = invisible_characters.escape_text(f"a{sign}b")
     assert seen(html) == [name]
     assert re.sub(r"<[^>]+>", "", html) == f"a{sign}b"
 
@@ -43,26 +43,29 @@ def test_a_sign_that_cannot_be_seen_gets_a_name_and_stays(sign: str, name: str) 
     ],
 )
 def test_joiners_that_belong_to_emoji_or_letters_are_left_alone(text: str) -> None:
-    assert invisibles.escape_text(text) == text
+    assert invisible_characters.escape_text(text) == text
 
 
 @pytest.mark.parametrize("text", ["ab\u200dcd", "a \u200c b", "\u200d", "1\u200d2"])
 def test_joiners_between_other_signs_are_shown(text: str) -> None:
-    assert seen(invisibles.escape_text(text)) != []
+    assert seen(invisible_characters.escape_text(text)) != []
 
 
 def test_raw_text_shows_its_white_space_and_is_still_the_text() -> None:
     text = "a  b\tc\u00a0d\ne"
-    html = invisibles.render_raw(text)
+    html = invisible_characters.render_raw(text)
     assert re.findall(r'data-blank="([^"]+)"', html) == ["··", "→", "⍽", "↵"]
     assert re.sub(r"<[^>]+>", "", html) == text
 
 
 def test_hostile_text_is_escaped() -> None:
-    for html in (invisibles.escape_text('<img src="x">'), invisibles.render_raw('<img src="x">')):
+    for html in (
+        invisible_characters.escape_text('<img src="x">'),
+        invisible_characters.render_raw('<img src="x">'),
+    ):
         assert "<img" not in html
 
 
 def test_in_html_only_text_is_touched() -> None:
-    html = invisibles.name_in_html('<a href="x\u202e>">y\u202e</a>')
+    html = invisible_characters.name_in_html('<a href="x\u202e>">y\u202e</a>')
     assert html.startswith('<a href="x\u202e>">y<span class="sign"')

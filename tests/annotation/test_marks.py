@@ -2,8 +2,8 @@
 
 import pytest
 
-from annotation.diffing import compare
-from annotation.reading import marks
+from annotation.items.diffing.difference import compare
+from annotation.items.rendering import change_kinds
 
 CHANGES = [
     # gold, perturbed, before, after, marks
@@ -48,22 +48,22 @@ PLAIN = [
 def test_a_change_carries_its_marks(
     gold: str, perturbed: str, before: str, after: str, said: str
 ) -> None:
-    assert " ".join(marks.classify_change(gold, perturbed, before, after)) == said
-    assert " ".join(marks.classify_change(perturbed, gold, before, after)) == said
+    assert " ".join(change_kinds.classify_change(gold, perturbed, before, after)) == said
+    assert " ".join(change_kinds.classify_change(perturbed, gold, before, after)) == said
 
 
 @pytest.mark.parametrize("gold, perturbed, before, after", PLAIN)
 def test_another_change_carries_none(gold: str, perturbed: str, before: str, after: str) -> None:
-    assert marks.classify_change(gold, perturbed, before, after) == ()
+    assert change_kinds.classify_change(gold, perturbed, before, after) == ()
 
 
 def test_steps_in_another_order_are_no_matter_of_looks() -> None:
-    assert marks.classify_change("1.", "2.", "", " Mix") == ("number",)
+    assert change_kinds.classify_change("1.", "2.", "", " Mix") == ("number",)
 
 
 def test_changes_say_where_they_are_and_whether_they_fold() -> None:
     # Segments: 0 "It has " 1 eight/six 2 " legs and " 3 **/- 4 "two" 5 **/- 6 " eyes."
-    found = marks.classify_changes(
+    found = change_kinds.classify_changes(
         compare("It has eight legs and **two** eyes.", "It has six legs and two eyes.")
     )
     assert [change.number for change in found] == [1, 3, 5]
@@ -74,4 +74,4 @@ def test_changes_say_where_they_are_and_whether_they_fold() -> None:
 
 
 def test_equal_texts_have_no_changes() -> None:
-    assert marks.classify_changes(compare("same", "same")) == ()
+    assert change_kinds.classify_changes(compare("same", "same")) == ()

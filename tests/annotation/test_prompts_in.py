@@ -12,8 +12,8 @@ from django.core.management import CommandError, call_command
 
 from annotation import tasktypes
 from annotation.importing import mapping
+from annotation.items.taxonomy import load
 from annotation.models import Item, Slot
-from annotation.taxonomy import load
 
 pytestmark = pytest.mark.django_db
 

@@ -6,13 +6,19 @@ from typing import Any
 import pytest
 
 from annotation import tasktypes
-from annotation.diffing import Difference, compare
-from annotation.reading import drawing, showing
-from annotation.reading.showing import Comparison, ItemSheet, Pane, ReadingPreferences, TextSheet
+from annotation.items.diffing.difference import Difference, compare
+from annotation.items.rendering import differences, sheet
+from annotation.items.rendering.sheet import (
+    Comparison,
+    ItemSheet,
+    Pane,
+    ReadingPreferences,
+    TextSheet,
+)
 from annotation.tasktypes import TaskType
 
 GOLD, PERTURBED = "It has *eight* legs.", "It has *six* legs."
-LONG = "A line of words that stands in both texts.\n" * (drawing.LONG_TEXT // 40)
+LONG = "A line of words that stands in both texts.\n" * (differences.LONG_TEXT // 40)
 
 
 def task(slug: str = "perturbation-vetting") -> TaskType:
@@ -25,7 +31,7 @@ def read(
     difference: Difference | None = None,
     slug: str = "perturbation-vetting",
 ) -> ItemSheet:
-    return showing.build_sheet(task(slug), texts, difference, habits or ReadingPreferences())
+    return sheet.build_sheet(task(slug), texts, difference, habits or ReadingPreferences())
 
 
 def compared(gold: str, perturbed: str, habits: ReadingPreferences | None = None) -> Comparison:
@@ -75,14 +81,15 @@ def test_every_task_type_is_drawn(slug: str) -> None:
         text.name: ["a <b>", "c"] if text.many else "a <b>" for text in task(slug).texts
     }
     difference = compare("a", "a <b>") if task(slug).diff else None
-    for sheet in read(texts, difference=difference, slug=slug).sheets:
-        parts = [sheet.panes] if isinstance(sheet, Comparison) else sheet.parts
+    for read_sheet in read(texts, difference=difference, slug=slug).sheets:
+        whole = isinstance(read_sheet, Comparison)
+        parts = [read_sheet.panes] if whole else read_sheet.parts
         for panes in parts:
             assert chosen(panes)
             assert all("<b>" not in pane.html for pane in panes if pane.kind == "text")
 
 
-@pytest.mark.parametrize("view", showing.VIEWS)
+@pytest.mark.parametrize("view", sheet.VIEWS)
 @pytest.mark.parametrize("form", ["plain", "markdown", "math"])
 @pytest.mark.parametrize("gold", [GOLD, GOLD + " $x$", LONG + GOLD, "", LONG + "$x$ שלום"])
 def test_one_pane_shows_each_view_in_each_format(view: str, form: Any, gold: str) -> None:
@@ -120,7 +127,7 @@ def test_raw_shows_the_white_space_of_the_later_text() -> None:
 
 def test_raw_leaves_single_spaces_of_a_long_text_alone_also_beside_a_change() -> None:
     line = "It has eight legs and waits.\n"
-    gold = line * (drawing.LONG_TEXT // 20)
+    gold = line * (differences.LONG_TEXT // 20)
     drawn = chosen(
         compared(gold, gold.replace("eight", "six"), ReadingPreferences("raw")).panes
     ).html
@@ -160,12 +167,12 @@ def test_habits_come_from_the_address_then_from_cookies_then_from_the_project() 
 def test_odd_values_in_addresses_and_cookies_mean_nothing() -> None:
     odd = {"view": "<b>", "format": "x", "fold": "maybe"}
     assert ReadingPreferences.of(odd, {"diff": "?", "fold": ""}, "p", "odd") == ReadingPreferences()
-    assert showing.preference_cookies(odd, "p") == {}
+    assert sheet.preference_cookies(odd, "p") == {}
 
 
 def test_what_an_address_asks_for_is_kept_in_cookies() -> None:
     asked = {"view": "side", "format": "math", "fold": "on", "item": "a"}
-    assert showing.preference_cookies(asked, "p") == {
+    assert sheet.preference_cookies(asked, "p") == {
         "diff": "side",
         "format-p": "math",
         "fold": "on",

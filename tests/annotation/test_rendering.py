@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.reading import rendering
-from annotation.reading.rendering import FORMATS, Format, Stretch
+from annotation.items.rendering import texts
+from annotation.items.rendering.texts import FORMATS, Format, Stretch
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -63,10 +63,10 @@ def is_safe(html: str) -> bool:
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_makes_nothing_but_harmless_elements(text: str, form: Format) -> None:
-    assert is_safe(rendering.render_text(text, form))
+    assert is_safe(texts.render_text(text, form))
     middle = len(text) // 2
     stretches: list[Stretch] = [(text[:middle], None), (text[middle:], 3)]
-    assert is_safe(rendering.render_marked(stretches, form, draw))
+    assert is_safe(texts.render_marked(stretches, form, draw))
 
 
 SIGNS = [
@@ -95,13 +95,13 @@ PIECES = st.sampled_from([*HOSTILE, *SIGNS, *OURS, "\u202e", '"', "<", "&"])
 def test_whatever_is_put_together_stays_harmless_and_keeps_no_sign_of_ours(
     stretches: list[Stretch],
 ) -> None:
-    html = rendering.render_marked(stretches, "math", draw)
+    html = texts.render_marked(stretches, "math", draw)
     assert is_safe(html)
     assert not re.search("[\U0010ff00-\U0010ff1f]", html)
 
 
 def test_markdown_is_rendered() -> None:
-    html = rendering.render_text("# A\n\n*b* **c** `d`\n\n- e\n\n| f |\n|--:|\n| 1 |", "markdown")
+    html = texts.render_text("# A\n\n*b* **c** `d`\n\n- e\n\n| f |\n|--:|\n| 1 |", "markdown")
     assert '<p class="h1">A</p>' in html
     assert "<em>b</em> <strong>c</strong> <code>d</code>" in html
     assert "<li>e</li>" in html
@@ -109,13 +109,13 @@ def test_markdown_is_rendered() -> None:
 
 
 def test_a_link_leads_away_in_a_tab_of_its_own() -> None:
-    html = rendering.render_text("[x](https://a.example/b)", "markdown")
+    html = texts.render_text("[x](https://a.example/b)", "markdown")
     assert 'href="https://a.example/b" target="_blank"' in html
     assert 'rel="noopener noreferrer nofollow"' in html
 
 
 def test_an_image_is_named_and_never_fetched() -> None:
-    html = rendering.render_text("![a bridge](https://a.example/b.png)", "markdown")
+    html = texts.render_text("![a bridge](https://a.example/b.png)", "markdown")
     assert "<img" not in html
     assert ">[image: a bridge]</a>" in html
 
@@ -133,28 +133,28 @@ def test_an_image_is_named_and_never_fetched() -> None:
     ],
 )
 def test_a_formula_keeps_its_source(text: str, source: str, display: bool) -> None:
-    html = rendering.render_text(text, "math")
+    html = texts.render_text(text, "math")
     kind = "math display" if display else "math"
     assert f'<span class="{kind}" data-tex="{source}">' in html
-    assert "data-tex" not in rendering.render_text(text, "markdown")
+    assert "data-tex" not in texts.render_text(text, "markdown")
 
 
 @pytest.mark.parametrize("text", ["It costs $5 and then $6.", r"a \\( b", "`$x$`", "$ x $"])
 def test_what_only_looks_like_a_formula_stays_text(text: str) -> None:
-    assert "data-tex" not in rendering.render_text(text, "math")
+    assert "data-tex" not in texts.render_text(text, "math")
 
 
 @pytest.mark.parametrize("text", [r"\[\[x\]", r"\[x \[y\]"])
 def test_a_formula_with_an_opening_sign_in_it_is_no_block_of_its_own(text: str) -> None:
-    assert rendering.render_text(text, "math").startswith("<p>")
+    assert texts.render_text(text, "math").startswith("<p>")
 
 
 def test_plain_text_is_escaped_and_keeps_its_lines() -> None:
-    assert rendering.render_text("a <b>\n\n  c", "plain") == "a &lt;b&gt;\n\n  c"
+    assert texts.render_text("a <b>\n\n  c", "plain") == "a &lt;b&gt;\n\n  c"
 
 
 def test_a_text_beyond_all_measure_stays_plain() -> None:
-    assert rendering.render_text("# a\n" * 200_000, "markdown").startswith("# a\n")
+    assert texts.render_text("# a\n" * 200_000, "markdown").startswith("# a\n")
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_text_beyond_all_measure_stays_plain() -> None:
     ],
 )
 def test_a_change_is_marked_through_markdown(stretches: list[Stretch], expected: str) -> None:
-    html = rendering.render_marked(
+    html = texts.render_marked(
         stretches, "math", lambda number, safe: f"<ins {number}>{safe}</ins>"
     )
     assert expected in html
@@ -192,7 +192,7 @@ def test_a_change_is_marked_through_markdown(stretches: list[Stretch], expected:
     ],
 )
 def test_a_change_that_nobody_could_see_is_not_marked(stretches: list[Stretch]) -> None:
-    assert "<ins" not in rendering.render_marked(stretches, "math", draw)
+    assert "<ins" not in texts.render_marked(stretches, "math", draw)
 
 
 def test_marking_leaves_the_text_what_it_was() -> None:
@@ -204,13 +204,13 @@ def test_marking_leaves_the_text_what_it_was() -> None:
         (word, number if number % 3 else None)
         for number, word in enumerate(re.split(r"(?<= )", text))
     ]
-    marked = rendering.render_marked(stretches, "math", lambda number, safe: safe)
-    assert marked == rendering.render_text(text, "math")
+    marked = texts.render_marked(stretches, "math", lambda number, safe: safe)
+    assert marked == texts.render_text(text, "math")
 
 
 def test_signs_like_ours_in_a_text_are_replaced_and_mark_nothing() -> None:
     forged = "\U0010ff00\U0010ff11\U0010ff02a\U0010ff01\U0010ff11\U0010ff02"
-    html = rendering.render_marked([(forged, None), ("b", 2)], "markdown", draw)
+    html = texts.render_marked([(forged, None), ("b", 2)], "markdown", draw)
     assert html.count("<ins") == 1
     assert "\ufffd" in html
 
@@ -221,4 +221,4 @@ def test_the_end_of_an_environment_is_not_looked_for_through_a_book(
 ) -> None:
     # Each of many beginnings would else be held against all lines after it.
     text = "\\begin{align}\n" + "x\n" * lines + "\\end{align}"
-    assert ('class="math display"' in rendering.render_text(text, "math")) is drawn
+    assert ('class="math display"' in texts.render_text(text, "math")) is drawn

@@ -3,8 +3,8 @@
 import pytest
 from django.test import Client
 
+from annotation.items.snapshots import create, jobs
 from annotation.models import ApiToken, Item, Mark, Snapshot
-from annotation.snapshots import asking, freezing
 from tests.builders import Cast, cast, make_item, make_resolution
 
 pytestmark = pytest.mark.django_db
@@ -19,7 +19,7 @@ def people() -> Cast:
 
 
 def freeze(people: Cast, name: str) -> None:
-    freezing.store_contents(asking.enqueue(people.project, people.lead, name))
+    create.store_contents(jobs.enqueue(people.project, people.lead, name))
 
 
 def browser(people: Cast, name: str) -> Client:
@@ -40,7 +40,7 @@ def test_a_lead_asks_for_one_and_a_researcher_reads_it(people: Cast) -> None:
     page = lead.get(address(people)).content.decode()
     assert "Waits for a worker" in page
     assert 'aria-busy="true"' in page
-    freezing.store_contents(Snapshot.objects.get())
+    create.store_contents(Snapshot.objects.get())
     page = browser(people, "researcher").get(address(people, "1/")).content.decode()
     assert Snapshot.objects.get().digest in page
     assert "As submitted." in page
@@ -92,7 +92,7 @@ def test_odd_addresses_lead_somewhere(people: Cast, rest: str) -> None:
 def test_one_that_waits_can_be_cancelled_and_one_that_is_made_cannot(people: Cast) -> None:
     freeze(people, "v1")
     lead = browser(people, "lead")
-    asking.enqueue(people.project, people.lead, "v2")
+    jobs.enqueue(people.project, people.lead, "v2")
     lead.post(address(people, "2/cancel/"))
     lead.post(address(people, "1/cancel/"))
     page = lead.get(address(people)).content.decode()
@@ -116,7 +116,7 @@ def test_a_program_asks_for_one_and_reads_it_once_it_is_made(people: Cast) -> No
     body = {"name": "v1", "note": "As submitted."}
     answer = lead.post(api, body, content_type="application/json")
     assert (answer.status_code, answer.json()["made_at"]) == (202, None)
-    freezing.store_contents(Snapshot.objects.get())
+    create.store_contents(Snapshot.objects.get())
     [listed] = program(people, "researcher").get(api).json()["results"]
     assert listed == lead.get(f"{api}1/").json()
     assert (listed["digest"], listed["items"]) == (Snapshot.objects.get().digest, 3)

@@ -9,9 +9,10 @@ from django.utils import timezone
 
 from annotation import commenting, jobs, tables
 from annotation.errors import FieldError
+from annotation.items.snapshots import comparison, create, facts, table
+from annotation.items.snapshots import jobs as snapshots_jobs
 from annotation.models import Event, Frozen, FrozenIn, Item, Job, Project, Snapshot
 from annotation.programs import ProgramResult
-from annotation.snapshots import asking, comparing, facts, freezing, rows
 from tests.builders import (
     Cast,
     cast,
@@ -36,23 +37,23 @@ def people() -> Cast:
 
 
 def freeze(people: Cast, name: str) -> Snapshot:
-    snapshot = asking.enqueue(people.project, people.lead, name)
-    freezing.store_contents(snapshot)
+    snapshot = snapshots_jobs.enqueue(people.project, people.lead, name)
+    create.store_contents(snapshot)
     snapshot.refresh_from_db()
     return snapshot
 
 
 def between(before: Snapshot, after: Snapshot) -> dict[str, set[str]]:
     """Keys by what became of the items; the numbers of a kind are those of its items."""
-    sets = {kind: set(keys(before, after, kind)) for kind in comparing.CHANGE_TITLES}
-    assert comparing.count_changes(before, after) == {
+    sets = {kind: set(keys(before, after, kind)) for kind in comparison.CHANGE_TITLES}
+    assert comparison.count_changes(before, after) == {
         kind: len(found) for kind, found in sets.items()
     }
     return sets
 
 
 def keys(before: Snapshot, after: Snapshot, kind: str) -> list[str]:
-    return list(comparing.filter_changed(before, after, kind).values_list("item__key", flat=True))
+    return list(comparison.filter_changed(before, after, kind).values_list("item__key", flat=True))
 
 
 def test_nothing_changed_is_the_same_digest_and_shares_all_states(people: Cast) -> None:
@@ -88,8 +89,8 @@ def test_an_item_is_compared_fact_by_fact(people: Cast) -> None:
     item.save()
     make_resolution(item, "invalid")
     make_revision(item, {"prompt": "?", "gold": "x", "perturbed": "y"})
-    found = comparing.filter_changed(first, freeze(people, "v2"), "changed")
-    [change] = comparing.list_changes(found, "changed")
+    found = comparison.filter_changed(first, freeze(people, "v2"), "changed")
+    [change] = comparison.list_changes(found, "changed")
     said = [(one.name, one.old, one.new) for one in change.facts]
     assert said == [
         ("category", "number-errors", "spelling"),
@@ -125,8 +126,8 @@ def test_other_installations_have_the_same_digest(people: Cast) -> None:
     make_item(make_project("more"), "between")
     for key in ("a", "b", "c"):
         make_item(other, key, fields={"n": 0.1, "language": "en"})
-    mirrored = asking.enqueue(other, None, "v1")
-    freezing.store_contents(mirrored)
+    mirrored = snapshots_jobs.enqueue(other, None, "v1")
+    create.store_contents(mirrored)
     mirrored.refresh_from_db()
     assert mirrored.digest == freeze(people, "v1").digest
 
@@ -166,7 +167,7 @@ def test_nothing_comes_in_once_it_is_made(people: Cast) -> None:
 def test_names_are_taken_once(people: Cast) -> None:
     freeze(people, "v1")
     with pytest.raises(FieldError, match="has this name"):
-        asking.enqueue(people.project, people.lead, "v1")
+        snapshots_jobs.enqueue(people.project, people.lead, "v1")
 
 
 def test_it_is_on_record(people: Cast) -> None:
@@ -180,42 +181,42 @@ def test_what_changes_while_it_is_stored_stays_out(
     people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All is read at one moment: here the second item changes once the first is stored."""
-    monkeypatch.setattr(freezing, "BATCH_SIZE", 1)
-    snapshot = asking.enqueue(people.project, people.lead, "v1")
+    monkeypatch.setattr(create, "BATCH_SIZE", 1)
+    snapshot = snapshots_jobs.enqueue(people.project, people.lead, "v1")
 
     def interfere(done: int) -> None:
         if done == 1:
             item = Item.objects.get(key="b")
             make_revision(item, {"prompt": "?", "gold": "x", "perturbed": "y"})
 
-    freezing.store_contents(snapshot, interfere)
+    create.store_contents(snapshot, interfere)
     held = FrozenIn.objects.of(snapshot).values_list("frozen__facts", flat=True)
     assert {one["revision"] for one in held} == {1}
 
 
 def test_a_broken_attempt_begins_anew(people: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(freezing, "BATCH_SIZE", 1)
-    snapshot = asking.enqueue(people.project, people.lead, "v1")
+    monkeypatch.setattr(create, "BATCH_SIZE", 1)
+    snapshot = snapshots_jobs.enqueue(people.project, people.lead, "v1")
 
     def stop(done: int) -> None:
         if done == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        freezing.store_contents(snapshot, stop)
+        create.store_contents(snapshot, stop)
     assert FrozenIn.objects.count() == 2
-    freezing.store_contents(snapshot)
+    create.store_contents(snapshot)
     snapshot.refresh_from_db()
     assert (snapshot.items, FrozenIn.objects.count()) == (3, 3)
 
 
 def test_one_that_was_given_up_is_taken_away_with_its_name(people: Cast) -> None:
-    snapshot = asking.enqueue(people.project, people.lead, "v1")
-    assert asking.due_job_ids(timezone.now()) == [snapshot.job_id]
-    assert asking.cancel_snapshot(snapshot, people.lead)
-    assert asking.due_job_ids(timezone.now()) == [snapshot.job_id]
-    assert not asking.run_job(snapshot.job_id)
-    assert asking.due_job_ids(timezone.now()) == []
+    snapshot = snapshots_jobs.enqueue(people.project, people.lead, "v1")
+    assert snapshots_jobs.due_job_ids(timezone.now()) == [snapshot.job_id]
+    assert snapshots_jobs.cancel_snapshot(snapshot, people.lead)
+    assert snapshots_jobs.due_job_ids(timezone.now()) == [snapshot.job_id]
+    assert not snapshots_jobs.run_job(snapshot.job_id)
+    assert snapshots_jobs.due_job_ids(timezone.now()) == []
     assert not Snapshot.objects.exists()
     assert Job.objects.get(pk=snapshot.job_id).message == "Cancelled by lead."
     freeze(people, "v1")
@@ -235,14 +236,14 @@ def test_states_are_read_in_a_fixed_number_of_queries(
 def test_a_worker_makes_what_was_asked_for_and_notes_it(
     people: Cast, in_this_program: None
 ) -> None:
-    snapshot = asking.enqueue(people.project, people.lead, "v1")
-    assert asking.run_job(snapshot.job_id)
-    assert not asking.run_job(snapshot.job_id)
+    snapshot = snapshots_jobs.enqueue(people.project, people.lead, "v1")
+    assert snapshots_jobs.run_job(snapshot.job_id)
+    assert not snapshots_jobs.run_job(snapshot.job_id)
     snapshot.refresh_from_db()
     assert snapshot.items == 3
     job = Job.objects.get()
     assert (job.state, job.done) == (Job.State.FINISHED, 3)
-    assert asking.due_job_ids(timezone.now()) == []
+    assert snapshots_jobs.due_job_ids(timezone.now()) == []
 
 
 def test_the_command_makes_one_and_tells_its_digest(people: Cast, in_this_program: None) -> None:
@@ -261,8 +262,8 @@ def test_a_program_that_fails_leaves_its_reason_and_no_snapshot(
     people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "run_leased", lambda *_: ProgramResult(1, "No space is left."))
-    snapshot = asking.enqueue(people.project, people.lead, "v1")
-    assert not asking.run_job(snapshot.job_id)
+    snapshot = snapshots_jobs.enqueue(people.project, people.lead, "v1")
+    assert not snapshots_jobs.run_job(snapshot.job_id)
     assert Job.objects.get().message == "No space is left."
     assert not Snapshot.objects.exists()
 
@@ -274,8 +275,8 @@ def test_a_snapshot_has_the_table_of_items_as_it_was(people: Cast) -> None:
     make_resolution(Item.objects.get(key="a"))
     now = list(tables.item_rows(people.project))
     snapshot = freeze(people, "v1")
-    assert list(rows.item_rows(snapshot)) == now
+    assert list(table.item_rows(snapshot)) == now
     make_resolution(Item.objects.get(key="b"), "invalid")
     Item.objects.filter(key="c").update(deleted_at=timezone.now(), category="spelling")
     assert list(tables.item_rows(people.project)) != now
-    assert list(rows.item_rows(snapshot)) == now
+    assert list(table.item_rows(snapshot)) == now

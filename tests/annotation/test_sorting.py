@@ -6,10 +6,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation import importing, sorting, tables, tasktypes
+from annotation import importing, tables, tasktypes
 from annotation.errors import FieldError, Refused
+from annotation.items import ability_sorting
+from annotation.items.ability_sorting import AbilityChange, AbilitySuggestion
 from annotation.models import Event, Item, Membership, Project
-from annotation.sorting import AbilityChange, AbilitySuggestion
 from formats.rows import Row
 from tests.builders import make_item, make_member, make_project
 from tests.judging.builders_judging import api_client
@@ -46,7 +47,7 @@ def ability(key: str) -> str:
 def suggest(project: Project, **said: str) -> int:
     items = {item.key: item.pk for item in Item.objects.filter(project=project)}
     told = [AbilitySuggestion(items[key], slug) for key, slug in said.items()]
-    return sorting.store_suggestions(project, told, by="run 1, a model")
+    return ability_sorting.store_suggestions(project, told, by="run 1, a model")
 
 
 def browser_of(member: Membership) -> Client:
@@ -57,7 +58,7 @@ def browser_of(member: Membership) -> Client:
 
 
 def post(lead: Membership, *, script: bool = False, **values: Any) -> Any:
-    keys = [item.key for item in sorting.list_prompts(lead.project)]
+    keys = [item.key for item in ability_sorting.list_prompts(lead.project)]
     rows = {"key": keys, "shown": [ability(key) for key in keys], "offered": [""] * len(keys)}
     headers = {"HX-Request": "true"} if script else {}
     address = reverse("abilities", args=["p"])
@@ -67,7 +68,7 @@ def post(lead: Membership, *, script: bool = False, **values: Any) -> Any:
 def test_an_ability_is_set_with_that_of_what_is_made_of_it_and_is_on_record(
     lead: Membership,
 ) -> None:
-    done = sorting.set_abilities(lead, [AbilityChange("p1", "factual", "")])
+    done = ability_sorting.set_abilities(lead, [AbilityChange("p1", "factual", "")])
     [item] = done.changed
     item.refresh_from_db()
     assert (item.ability, item.source_ability, done.missed) == ("factual", "factual", [])
@@ -77,16 +78,18 @@ def test_an_ability_is_set_with_that_of_what_is_made_of_it_and_is_on_record(
 
 
 def test_what_is_so_already_is_neither_changed_nor_on_record(lead: Membership) -> None:
-    sorting.set_abilities(lead, [AbilityChange("p1", "factual")])
-    assert sorting.set_abilities(lead, [AbilityChange("p1", "factual", "")]).changed == []
+    ability_sorting.set_abilities(lead, [AbilityChange("p1", "factual")])
+    assert ability_sorting.set_abilities(lead, [AbilityChange("p1", "factual", "")]).changed == []
     assert Event.objects.filter(kind="ability").count() == 1
 
 
 def test_what_somebody_else_changed_meanwhile_is_told_and_left(
     project: Project, lead: Membership
 ) -> None:
-    sorting.set_abilities(make_member(project, role="lead"), [AbilityChange("p1", "reasoning", "")])
-    done = sorting.set_abilities(
+    ability_sorting.set_abilities(
+        make_member(project, role="lead"), [AbilityChange("p1", "reasoning", "")]
+    )
+    done = ability_sorting.set_abilities(
         lead, [AbilityChange("p1", "factual", ""), AbilityChange("p2", "factual", "")]
     )
     assert [item.key for item in done.changed] == ["p2"]
@@ -96,15 +99,15 @@ def test_what_somebody_else_changed_meanwhile_is_told_and_left(
 
 def test_what_cannot_be_sorted_is_refused_and_nothing_is_changed(lead: Membership) -> None:
     with pytest.raises(FieldError, match="'score-invariant' is no ability"):
-        sorting.set_abilities(lead, [AbilityChange("p0", "score-invariant")])
+        ability_sorting.set_abilities(lead, [AbilityChange("p0", "score-invariant")])
     with pytest.raises(Refused, match="no prompt 'gone'"):
-        sorting.set_abilities(
+        ability_sorting.set_abilities(
             lead, [AbilityChange("p0", "factual"), AbilityChange("gone", "factual")]
         )
     vetting = make_member(make_project(), role="lead")
     item = make_item(vetting.project)
     with pytest.raises(Refused, match="ability of their category"):
-        sorting.set_abilities(vetting, [AbilityChange(item.key, "reasoning")])
+        ability_sorting.set_abilities(vetting, [AbilityChange(item.key, "reasoning")])
     assert not Event.objects.filter(kind="ability").exists()
     assert ability("p0") == ""
 
@@ -112,14 +115,18 @@ def test_what_cannot_be_sorted_is_refused_and_nothing_is_changed(lead: Membershi
 def test_undo_takes_back_step_by_step_and_never_what_others_changed_since(
     project: Project, lead: Membership
 ) -> None:
-    sorting.set_abilities(lead, [AbilityChange("p0", "factual")])
-    sorting.set_abilities(lead, [AbilityChange("p1", "factual"), AbilityChange("p2", "factual")])
-    sorting.set_abilities(make_member(project, role="lead"), [AbilityChange("p2", "reasoning")])
-    done = sorting.undo_last(lead)
+    ability_sorting.set_abilities(lead, [AbilityChange("p0", "factual")])
+    ability_sorting.set_abilities(
+        lead, [AbilityChange("p1", "factual"), AbilityChange("p2", "factual")]
+    )
+    ability_sorting.set_abilities(
+        make_member(project, role="lead"), [AbilityChange("p2", "reasoning")]
+    )
+    done = ability_sorting.undo_last(lead)
     assert [item.key for item in done.changed] == ["p1"]
     assert [item.key for item in done.missed] == ["p2"]
-    assert [item.key for item in sorting.undo_last(lead).changed] == ["p0"]
-    assert sorting.undo_last(lead).changed == []
+    assert [item.key for item in ability_sorting.undo_last(lead).changed] == ["p0"]
+    assert ability_sorting.undo_last(lead).changed == []
     assert (ability("p0"), ability("p1"), ability("p2")) == ("", "", "reasoning")
 
 
@@ -128,20 +135,20 @@ def test_a_suggestion_sorts_nothing_until_somebody_takes_it(
 ) -> None:
     assert suggest(project, p0="factual", p1="no-such", p2="reasoning") == 2
     assert suggest(project, p0="factual") == 0
-    assert (ability("p0"), sorting.count_prompts(project).suggested) == ("", 2)
-    sorting.set_abilities(lead, [AbilityChange("p0", "factual", "")])
-    counts = sorting.count_prompts(project)
+    assert (ability("p0"), ability_sorting.count_prompts(project).suggested) == ("", 2)
+    ability_sorting.set_abilities(lead, [AbilityChange("p0", "factual", "")])
+    counts = ability_sorting.count_prompts(project)
     assert (counts.total, counts.unsorted, counts.suggested) == (3, 2, 1)
     assert {one.slug: number for one, number in counts.abilities}["factual"] == 1
-    assert [item.key for item in sorting.list_prompts(project)] == ["p1", "p2", "p0"]
-    assert [item.key for item in sorting.list_prompts(project, "suggested")] == ["p2"]
+    assert [item.key for item in ability_sorting.list_prompts(project)] == ["p1", "p2", "p0"]
+    assert [item.key for item in ability_sorting.list_prompts(project, "suggested")] == ["p2"]
 
 
 def test_the_same_prompts_again_are_nothing_new_once_they_are_sorted(
     project: Project, lead: Membership
 ) -> None:
     suggest(project, p1="factual")
-    sorting.set_abilities(lead, [AbilityChange("p0", "factual")])
+    ability_sorting.set_abilities(lead, [AbilityChange("p0", "factual")])
     report = bring(project, "Prompt 0", "Prompt 1")
     assert (report.unchanged, report.conflicts) == (2, [])
     assert len(bring(project, "Prompt 0", ability="reasoning").conflicts) == 1
@@ -152,7 +159,7 @@ def test_an_export_carries_the_ability_and_brings_it_back(
     project: Project, lead: Membership
 ) -> None:
     suggest(project, p1="reasoning")
-    sorting.set_abilities(lead, [AbilityChange("p0", "long-form")])
+    ability_sorting.set_abilities(lead, [AbilityChange("p0", "long-form")])
     rows = [Row("f", line, row) for line, row in enumerate(tables.item_rows(project), start=2)]
     other = make_project("other", task_type="gold-verification")
     importing.store_items(other, importing.parse_items(rows, tasktypes.load_task_type(other)))
@@ -186,13 +193,15 @@ def test_a_script_gets_the_changed_rows_alone_and_what_was_refused(lead: Members
 
 
 def test_a_page_that_is_out_of_date_overwrites_nothing(project: Project, lead: Membership) -> None:
-    sorting.set_abilities(make_member(project, role="lead"), [AbilityChange("p1", "reasoning")])
+    ability_sorting.set_abilities(
+        make_member(project, role="lead"), [AbilityChange("p1", "reasoning")]
+    )
     page = post(lead, set="factual p1", shown=["", "", ""]).content.decode()
     assert "p1 was changed by somebody else meanwhile, to Reasoning: it stays so." in page
 
 
 def test_a_form_that_lacks_what_it_showed_is_answered_too(lead: Membership) -> None:
-    sorting.set_abilities(lead, [AbilityChange("p0", "reasoning")])
+    ability_sorting.set_abilities(lead, [AbilityChange("p0", "reasoning")])
     post(lead, suggested="shown", offered=["factual"] * 3, shown=[])
     assert [ability(f"p{number}") for number in range(3)] == ["reasoning", "factual", "factual"]
 
@@ -249,11 +258,11 @@ def test_undo_passes_over_what_others_changed_and_what_is_undone_already(
     project: Project, lead: Membership
 ) -> None:
     other = make_member(project, role="lead")
-    sorting.set_abilities(lead, [AbilityChange("p0", "factual")])
-    sorting.set_abilities(lead, [AbilityChange("p1", "factual")])
-    sorting.set_abilities(other, [AbilityChange("p1", "reasoning")])
-    done = sorting.undo_last(lead)
+    ability_sorting.set_abilities(lead, [AbilityChange("p0", "factual")])
+    ability_sorting.set_abilities(lead, [AbilityChange("p1", "factual")])
+    ability_sorting.set_abilities(other, [AbilityChange("p1", "reasoning")])
+    done = ability_sorting.undo_last(lead)
     assert [[item.key for item in part] for part in (done.changed, done.missed)] == [["p0"], ["p1"]]
-    sorting.set_abilities(other, [AbilityChange("p0", "factual")])
-    assert sorting.undo_last(lead).changed == []
+    ability_sorting.set_abilities(other, [AbilityChange("p0", "factual")])
+    assert ability_sorting.undo_last(lead).changed == []
     assert ability("p0") == "factual"

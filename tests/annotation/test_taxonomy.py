@@ -2,8 +2,8 @@ from collections import Counter
 
 import pytest
 
-from annotation import taxonomy
-from annotation.taxonomy import TaxonomyError, UnknownSlugError
+from annotation.items import taxonomy
+from annotation.items.taxonomy import TaxonomyError, UnknownSlugError
 
 # Study 000, table 1, from top to bottom.
 TABLE_1 = {

@@ -3,8 +3,8 @@
 import pytest
 from django.urls import reverse
 
+from annotation.items.snapshots import create, jobs
 from annotation.models import Item, Membership, Role, Snapshot
-from annotation.snapshots import asking, freezing
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_item, make_member, make_project, make_resolution
@@ -26,7 +26,7 @@ def test_one_appears_once_it_is_made(open_page: OpenPage, lead: Membership) -> N
     page.fill("[name=name]", "v1")
     page.click("text=Make the snapshot")
     page.wait_for_selector("text=Waits for a worker")
-    freezing.store_contents(Snapshot.objects.get())
+    create.store_contents(Snapshot.objects.get())
     page.click("#made a:text('v1')")
     page.wait_for_selector(f"text={Snapshot.objects.get().digest}")
 
@@ -38,13 +38,11 @@ def test_the_pages_of_snapshots(
     address = reverse("snapshots", args=[lead.project.slug])
     page = open_page(lead.account, address, **look(width, scheme))
     checked(page)
-    freezing.store_contents(asking.enqueue(lead.project, lead, "v1", "As submitted."))
+    create.store_contents(jobs.enqueue(lead.project, lead, "v1", "As submitted."))
     for item in Item.objects.all():
         make_resolution(item, "invalid")
-    freezing.store_contents(
-        asking.enqueue(lead.project, lead, "v2, with a name that says much of it")
-    )
-    asking.enqueue(lead.project, lead, "v3")
+    create.store_contents(jobs.enqueue(lead.project, lead, "v2, with a name that says much of it"))
+    jobs.enqueue(lead.project, lead, "v3")
     page.goto(address)
     checked(page)
     page.click("a:text('v2')")

@@ -6,9 +6,10 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from annotation import importing, sorting, tasktypes
+from annotation import importing, tasktypes
+from annotation.items import ability_sorting
+from annotation.items.ability_sorting import AbilityChange, AbilitySuggestion
 from annotation.models import Item, Membership
-from annotation.sorting import AbilityChange, AbilitySuggestion
 from formats.rows import Row
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
@@ -24,7 +25,7 @@ def lead() -> Membership:
     rows = [Row("f", at, {"key": f"p{at}", "prompt": one}) for at, one in enumerate(prompts)]
     importing.store_items(project, importing.parse_items(rows, tasktypes.load_task_type(project)))
     told = AbilitySuggestion(Item.objects.get(key="p2").pk, "reasoning")
-    sorting.store_suggestions(project, [told], by="suggest-ability, run 1")
+    ability_sorting.store_suggestions(project, [told], by="suggest-ability, run 1")
     return make_member(project, role="lead")
 
 
@@ -76,7 +77,7 @@ def test_several_are_ticked_and_sorted_at_once(open_page: OpenPage, lead: Member
 
 def test_what_others_changed_is_told_and_shown(open_page: OpenPage, lead: Membership) -> None:
     page = opened(open_page, lead)
-    sorting.set_abilities(
+    ability_sorting.set_abilities(
         make_member(lead.project, role="lead"), [AbilityChange("p0", "reasoning")]
     )
     page.keyboard.press("2")

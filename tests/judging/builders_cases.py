@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from annotation import taxonomy
+from annotation.items import taxonomy
 from annotation.models import Project
 from judging.models import Endpoint, Run
 from judging.running import deriving, runs

@@ -13,9 +13,9 @@ from django.db import connection, transaction
 
 from annotation import jobs, tables
 from annotation.db import snapshot_reads
+from annotation.items.snapshots import create as snapshot_freezing
+from annotation.items.snapshots import jobs as snapshots
 from annotation.models import Item, Project
-from annotation.snapshots import asking as snapshots
-from annotation.snapshots import freezing as snapshot_freezing
 from judging import exporting
 from judging.exported import ExportRequest
 from judging.paper import freezing

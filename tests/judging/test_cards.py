@@ -13,8 +13,8 @@ from django.core.management import call_command
 from django.utils import timezone
 from markdown_it import MarkdownIt
 
+from annotation.items.snapshots import create, jobs
 from annotation.models import Event, Item, Job, Project, Slot
-from annotation.snapshots import asking, freezing
 from judging import exporting
 from judging.exported import ExportRequest
 from tests.builders import (
@@ -185,8 +185,8 @@ def test_a_canary_is_in_the_card_and_in_every_row(people: Cast) -> None:
 
 
 def test_a_snapshot_is_named_with_its_digest(people: Cast) -> None:
-    frozen = asking.enqueue(people.project, people.lead, "v1")
-    freezing.store_contents(frozen)
+    frozen = jobs.enqueue(people.project, people.lead, "v1")
+    create.store_contents(frozen)
     frozen.refresh_from_db()
     Item.objects.update(deleted_at=timezone.now())
     written = card(people, snapshot="v1")

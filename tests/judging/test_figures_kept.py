@@ -18,7 +18,8 @@ from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 from pytest_django import DjangoAssertNumQueries
 
-from annotation import importing, resolving, revising
+from annotation import importing, resolving
+from annotation.items import revisions
 from annotation.models import Item, Project, Resolution
 from judging import touches
 from judging.models import Outcome, Run, StoredFigure
@@ -138,7 +139,7 @@ def _take_back(items: list[Item], chance: random.Random) -> None:
 def _revise(items: list[Item], chance: random.Random) -> None:
     item = Item.objects.get(pk=chance.choice(items).pk)
     texts = {**item.revision().texts, "gold": f"Gold {chance.random()}"}
-    revising.add_revision(item, texts, author=None, note="", now=timezone.now())
+    revisions.add_revision(item, texts, author=None, note="", now=timezone.now())
 
 
 def _delete(items: list[Item], chance: random.Random) -> None:

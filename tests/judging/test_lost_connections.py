@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from annotation import assigning, generations, jobs, settings
 from annotation.db import transactions
+from annotation.items.snapshots import jobs as snapshots
 from annotation.models import Job, Project
-from annotation.snapshots import asking as snapshots
 from annotation.uploads import jobs as imports
 from judging import clock, exporting
 from judging.engine import asking, leasing

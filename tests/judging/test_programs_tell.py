@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from annotation import generations, making, perturbing, programs
+from annotation.items.snapshots import create as snapshot_freezing
+from annotation.items.snapshots import jobs as snapshots
 from annotation.models import Project
 from annotation.perturbing import PerturbRequest
-from annotation.snapshots import asking as snapshots
-from annotation.snapshots import freezing as snapshot_freezing
 from annotation.vetting import ReleasePolicy
 from formats.writers import ZIP_FORMATS, write_file
 from judging import exported, exporting

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from annotation import taxonomy
+from annotation.items import taxonomy
 from annotation.models import Item, Project
 from judging import strategies
 from judging.models import Run

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judging.strategies
-from annotation import taxonomy
+from annotation.items import taxonomy
 from judging.prompts import frames
 from judging.prompts.placeholders import FRAME_PLACEHOLDERS
 from judging.strategies import (

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from annotation import taxonomy
+from annotation.items import taxonomy
 from judging.prompts.frames import CallSpec, list_all_calls
 from judging.replies.outputs import get_parser_version, parse_reply
 from judging.strategies import load_all

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from annotation import sorting
+from annotation.items import ability_sorting
 from annotation.models import Event, Item, Membership, Project
 from judging.errors import Refused
 from judging.making import suggesting
@@ -58,14 +58,14 @@ def test_ten_prompts_are_suggested_abilities_by_an_evaluator_and_confirmed_at_on
     said = StringIO()
     call_command("take_suggestions", project="prompts", run=run.number, stdout=said)
     assert said.getvalue() == "10 prompts suggested, 10 anew\n"
-    assert sorting.count_prompts(prompts).suggested == 10
+    assert ability_sorting.count_prompts(prompts).suggested == 10
     assert not Item.objects.exclude(ability="").exists()
     wishes = [
-        sorting.AbilityChange(item.key, item.fields["suggested_ability"], "")
-        for item in sorting.list_prompts(prompts, "suggested")
+        ability_sorting.AbilityChange(item.key, item.fields["suggested_ability"], "")
+        for item in ability_sorting.list_prompts(prompts, "suggested")
     ]
-    assert len(sorting.set_abilities(lead_of(prompts), wishes).changed) == 10
-    assert sorting.count_prompts(prompts).unsorted == 0
+    assert len(ability_sorting.set_abilities(lead_of(prompts), wishes).changed) == 10
+    assert ability_sorting.count_prompts(prompts).unsorted == 0
     assert suggesting.store_suggestions(run) == suggesting.SuggestionCounts(10, 0)
 
 

@@ -3,8 +3,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from annotation.items.snapshots import jobs
 from annotation.models import Job
-from annotation.snapshots import asking
 
 
 class Command(BaseCommand):
@@ -14,7 +14,7 @@ class Command(BaseCommand):
         parser.add_argument("job", type=int, metavar="ID")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        job = Job.objects.filter(pk=options["job"], kind=asking.JOB_KIND, finished_at=None).first()
+        job = Job.objects.filter(pk=options["job"], kind=jobs.JOB_KIND, finished_at=None).first()
         if job is None:
             raise CommandError(f"No snapshot {options['job']} waits.", returncode=2)
-        asking.make_snapshot(job)
+        jobs.make_snapshot(job)

@@ -5,8 +5,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.errors import FieldError
+from annotation.items.snapshots import jobs
 from annotation.models import Job, Project, Snapshot
-from annotation.snapshots import asking
 
 LOOK_EVERY = 0.5
 
@@ -25,7 +25,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
         name = options["name"].strip()
         try:
-            snapshot = asking.enqueue(project, None, name, options["note"])
+            snapshot = jobs.enqueue(project, None, name, options["note"])
         except FieldError as error:
             raise CommandError(str(error), returncode=2) from error
         job = _ended(snapshot)
@@ -39,9 +39,9 @@ def _ended(snapshot: Snapshot) -> Job:
     """The job of a snapshot once it is done, here or by a worker that was faster."""
     job = snapshot.job
     assert job is not None
-    asking.run_job(job.pk)
+    jobs.run_job(job.pk)
     while Job.objects.filter(pk=job.pk, finished_at=None).exists():
         time.sleep(LOOK_EVERY)
-        asking.run_job(job.pk)
+        jobs.run_job(job.pk)
     job.refresh_from_db()
     return job

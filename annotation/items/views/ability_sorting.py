@@ -13,11 +13,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 from django.views.decorators.vary import vary_on_headers
 
-from annotation import access, sorting, tasktypes, taxonomy
+from annotation import access, tasktypes
 from annotation.errors import Refused
+from annotation.items import ability_sorting, taxonomy
+from annotation.items.abilities import SUGGESTED, SUGGESTED_BY, text_beginnings
+from annotation.items.ability_sorting import AbilityChange, SortResult
 from annotation.models import Account, Item, Membership
-from annotation.querysets.abilities import SUGGESTED, SUGGESTED_BY, text_beginnings
-from annotation.sorting import AbilityChange, SortResult
 from annotation.tasktypes import TaskType
 from annotation.views.painting import HtmxRequest
 
@@ -64,7 +65,7 @@ def abilities(request: HtmxRequest, slug: str) -> HttpResponse:
     """The prompts, fifty a page, those that are not sorted yet first; a POST sorts some of them."""
     lead = access.member_for(request, slug, right="manage")
     which = request.GET.get("which", "all")
-    which = which if which in sorting.SELECTIONS else "all"
+    which = which if which in ability_sorting.SELECTIONS else "all"
     if request.method == "POST":
         return _sort(request, access.ensure_membership(lead), which)
     return render(request, "annotation/sorting.html", _context(request, lead, which))
@@ -74,9 +75,9 @@ def _sort(request: HtmxRequest, lead: Membership, which: str) -> HttpResponse:
     """Do what was asked; for a script the changed rows alone, else the same page anew."""
     try:
         done = (
-            sorting.undo_last(lead)
+            ability_sorting.undo_last(lead)
             if "undo" in request.POST
-            else sorting.set_abilities(lead, _parse_changes(request))
+            else ability_sorting.set_abilities(lead, _parse_changes(request))
         )
     except Refused as refused:
         if not request.htmx:
@@ -153,7 +154,7 @@ def _frame_context(request: HtmxRequest, lead: Membership, which: str) -> dict[s
         "member": lead,
         "task": tasktypes.load_version(lead.project.task_type),
         "which": which,
-        "counts": sorting.count_prompts(lead.project),
+        "counts": ability_sorting.count_prompts(lead.project),
         "changed_keys": request.user.keys,
     }
 
@@ -163,7 +164,7 @@ def _context(request: HtmxRequest, lead: Membership, which: str) -> dict[str, An
     task = context["task"]
     if task.categories:
         return context
-    page = Paginator(sorting.list_prompts(lead.project, which), PAGE_SIZE).get_page(
+    page = Paginator(ability_sorting.list_prompts(lead.project, which), PAGE_SIZE).get_page(
         request.GET.get("page")
     )
     rows = _rows(task, list(page.object_list))

@@ -15,9 +15,9 @@ from django.utils import timezone
 
 from annotation import programs
 from annotation.db import bulk, snapshot_reads, transactions
+from annotation.items.snapshots import facts
+from annotation.items.snapshots.facts import FactState
 from annotation.models import Event, Frozen, FrozenIn, Snapshot
-from annotation.snapshots import facts
-from annotation.snapshots.facts import FactState
 
 # Items of a transaction; at some 10,000 a second it is over in a fifth of a second.
 BATCH_SIZE = 1_000

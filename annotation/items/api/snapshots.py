@@ -24,15 +24,15 @@ from annotation.api.answering import (
 from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.errors import FieldError
+from annotation.items.snapshots import comparison, jobs
 from annotation.models import FrozenIn, Snapshot
 from annotation.querysets.snapshots import SnapshotQuerySet
-from annotation.snapshots import asking, comparing
 
 SNAPSHOTS_PATH = "projects/<slug:slug>/snapshots/"
 SINCE_PARAMETER = OpenApiParameter(
     "since", int, description="The number of another; default: the one before."
 )
-WHAT_PARAMETER = OpenApiParameter("what", enum=[*comparing.CHANGE_TITLES], default="changed")
+WHAT_PARAMETER = OpenApiParameter("what", enum=[*comparison.CHANGE_TITLES], default="changed")
 
 
 class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
@@ -49,8 +49,8 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
 
 
 class SnapshotBody(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=asking.NAME_LENGTH)
-    note = serializers.CharField(max_length=asking.NOTE_LENGTH, allow_blank=True, default="")
+    name = serializers.CharField(max_length=jobs.NAME_LENGTH)
+    note = serializers.CharField(max_length=jobs.NOTE_LENGTH, allow_blank=True, default="")
 
 
 class FactSerializer(serializers.Serializer[Any]):
@@ -95,7 +95,7 @@ class SnapshotList(ListAPIView[Snapshot]):
         member = access.member_for(request, slug, right="manage")
         data = validate_body(SnapshotBody(data=request.data))
         try:
-            made = asking.enqueue(
+            made = jobs.enqueue(
                 member.project, access.ensure_membership(member), data["name"], data["note"]
             )
         except FieldError as error:
@@ -118,20 +118,20 @@ class ChangeList(ListAPIView[FrozenIn]):
             return FrozenIn.objects.none()
         self.member = access.member_for(self.request, self.kwargs["slug"], right="items")
         self.what = self.request.query_params.get("what", "changed")
-        if self.what not in comparing.CHANGE_TITLES:
-            raise ParseError(f"what is one of {', '.join(comparing.CHANGE_TITLES)}.")
+        if self.what not in comparison.CHANGE_TITLES:
+            raise ParseError(f"what is one of {', '.join(comparison.CHANGE_TITLES)}.")
         made = Snapshot.objects.in_project(self.member.project).made()
         one = _find_snapshot(made, str(self.kwargs["number"]))
         since = self.request.query_params.get("since")
         other = _find_snapshot(made, since) if since else made.before(one)
         if other is None:
             raise Unprocessable("There is no snapshot before this one. Name another by since.")
-        return comparing.filter_changed(other, one, self.what)
+        return comparison.filter_changed(other, one, self.what)
 
     def paginate_queryset(self, queryset: Any) -> Any:
         states = super().paginate_queryset(queryset) or []
         seeing.record_all_seen(self.member, [one.item_id for one in states], now=timezone.now())
-        return list(comparing.list_changes(states, self.what))
+        return list(comparison.list_changes(states, self.what))
 
     @extend_schema(
         parameters=[SINCE_PARAMETER, WHAT_PARAMETER],

@@ -6,8 +6,8 @@ from datetime import datetime
 from annotation import jobs
 from annotation.db import transactions
 from annotation.errors import FieldError
+from annotation.items.snapshots import create
 from annotation.models import Job, Membership, Project, Snapshot
-from annotation.snapshots import freezing
 
 JOB_KIND = "snapshot"
 NAME_LENGTH, NOTE_LENGTH = 80, 2_000
@@ -65,10 +65,10 @@ def make_snapshot(job: Job) -> None:
         with transactions.transact():
             jobs.unfinished_job(job).update(done=done)
 
-    freezing.store_contents(snapshot, note)
+    create.store_contents(snapshot, note)
 
 
 def _delete_snapshot(snapshot: Snapshot) -> None:
-    freezing.delete_contents(snapshot)
+    create.delete_contents(snapshot)
     with transactions.transact():
         snapshot.delete()

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation import access, seeing
 from annotation.errors import FieldError
+from annotation.items.snapshots import comparison, jobs
 from annotation.models import Membership, Snapshot
-from annotation.snapshots import asking, comparing
 from annotation.views.painting import HtmxRequest
 
 PAGE_SIZE = 50
@@ -22,11 +22,11 @@ PAGE_SIZE = 50
 
 class SnapshotForm(forms.Form):
     name = forms.CharField(
-        max_length=asking.NAME_LENGTH, help_text="As a paper would call it, such as v1. It stays."
+        max_length=jobs.NAME_LENGTH, help_text="As a paper would call it, such as v1. It stays."
     )
     note = forms.CharField(
         required=False,
-        max_length=asking.NOTE_LENGTH,
+        max_length=jobs.NOTE_LENGTH,
         widget=forms.Textarea({"rows": 2}),
         help_text="What it is for, for those who come after you.",
     )
@@ -37,7 +37,7 @@ class ComparisonForm(forms.Form):
 
     against = forms.IntegerField(required=False, min_value=1, label="Compared with")
     what = forms.ChoiceField(
-        required=False, choices=[*comparing.CHANGE_TITLES.items()], label="Items that were"
+        required=False, choices=[*comparison.CHANGE_TITLES.items()], label="Items that were"
     )
 
 
@@ -50,7 +50,7 @@ def snapshots(request: HtmxRequest, slug: str) -> HttpResponse:
     form = SnapshotForm(request.POST if asked else None)
     if asked and form.is_valid():
         try:
-            asking.enqueue(member.project, access.ensure_membership(member), **form.cleaned_data)
+            jobs.enqueue(member.project, access.ensure_membership(member), **form.cleaned_data)
         except FieldError as error:
             form.add_error(error.field, str(error))
         else:
@@ -94,7 +94,7 @@ def cancel_snapshot(request: HttpRequest, slug: str, number: int) -> HttpRespons
     """Give up a snapshot that is not made yet."""
     member = access.member_for(request, slug, right="manage")
     found = Snapshot.objects.in_project(member.project).for_list().filter(number=number).first()
-    if found is None or not asking.cancel_snapshot(found, access.ensure_membership(member)):
+    if found is None or not jobs.cancel_snapshot(found, access.ensure_membership(member)):
         messages.error(request, f"Snapshot {number} is made already, or is not there.")
     return redirect("snapshots", slug)
 
@@ -109,12 +109,12 @@ def _choose_earlier(one: Snapshot, others: list[Snapshot], number: int | None) -
 def _comparison_context(
     request: HttpRequest, member: Membership, pair: tuple[Snapshot, Snapshot], what: str
 ) -> dict[str, Any]:
-    page = Paginator(comparing.filter_changed(*pair, what), PAGE_SIZE).get_page(
+    page = Paginator(comparison.filter_changed(*pair, what), PAGE_SIZE).get_page(
         request.GET.get("page")
     )
     states = list(page.object_list)
     seeing.record_all_seen(member, [one.item_id for one in states], now=timezone.now())
-    counts = comparing.count_changes(*pair)
-    kinds = [(kind, words, counts[kind]) for kind, words in comparing.CHANGE_TITLES.items()]
-    changes = list(comparing.list_changes(states, what))
+    counts = comparison.count_changes(*pair)
+    kinds = [(kind, words, counts[kind]) for kind, words in comparison.CHANGE_TITLES.items()]
+    changes = list(comparison.list_changes(states, what))
     return {"page": page, "what": what, "kinds": kinds, "changes": changes}

@@ -10,9 +10,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from annotation import access, answers, commenting, diffs, seeing, tasktypes
-from annotation.filters import ItemPageFilter
+from annotation import access, answers, commenting, seeing, tasktypes
 from annotation.importing import flagging
+from annotation.items.diffing import stored
+from annotation.items.filters import ItemPageFilter
 from annotation.models import Item, Label, Membership, Resolution, Revision
 from annotation.tasktypes import TaskType
 from annotation.views.painting import HtmxRequest
@@ -73,7 +74,7 @@ def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
         "task": task,
         "shown": revision,
         "texts": revision.texts,
-        "difference": diffs.load_difference(revision) if task.diff else None,
+        "difference": stored.load_difference(revision) if task.diff else None,
         "revisions": found.revisions.all(),
         "labels": Label.objects.of_item(found).for_page(),
         "comments": commenting.load_comments(member, found, now=timezone.now()),

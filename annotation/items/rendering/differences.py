@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Literal
 
-from annotation.diffing import (
+from annotation.items.diffing.difference import (
     Difference,
     Part,
     Piece,
@@ -24,12 +24,12 @@ from annotation.diffing import (
     SideBySideRow,
     align_lines,
 )
-from annotation.reading import invisibles, marks, rendering
-from annotation.reading.rendering import Format
+from annotation.items.rendering import change_kinds, invisible_characters, texts
+from annotation.items.rendering.texts import Format
 
 Side = Literal["gold", "perturbed"]
 
-BADGES: dict[marks.ChangeKind, str] = {
+BADGES: dict[change_kinds.ChangeKind, str] = {
     "negation": "¬", "number": "#", "unit": "u", "white-space": "␣", "formatting": "¶",
 }  # fmt: skip
 
@@ -57,8 +57,8 @@ class DifferenceRenderer:
     difference: Difference
 
     @cached_property
-    def changes(self) -> tuple[marks.ClassifiedChange, ...]:
-        return marks.classify_changes(self.difference)
+    def changes(self) -> tuple[change_kinds.ClassifiedChange, ...]:
+        return change_kinds.classify_changes(self.difference)
 
     @cached_property
     def attributes(self) -> dict[int, str]:
@@ -90,7 +90,7 @@ class DifferenceRenderer:
 
     def one(self, side: Side, form: Format) -> str:
         """One text alone, in Markdown, its changes marked."""
-        return rendering.render_marked(self._stretches(side), form, self._drawn(side))
+        return texts.render_marked(self._stretches(side), form, self._drawn(side))
 
     def raw(self) -> str:
         """The perturbed text with its white space drawn, but for single spaces of a long one."""
@@ -118,19 +118,21 @@ class DifferenceRenderer:
         for text, number in self._stretches("perturbed"):
             begin, at = at, at + len(text)
             beside = {"before": whole[max(0, begin - 1) : begin], "after": whole[at : at + 1]}
-            drawn = invisibles.render_raw(text, sparing=self.length >= LONG_TEXT, **beside)
+            drawn = invisible_characters.render_raw(
+                text, sparing=self.length >= LONG_TEXT, **beside
+            )
             if number is None:
                 yield from _drawn_lines(drawn)
             else:
                 yield f'<span class="spot"{self.attributes[number]}>{drawn}</span>'
 
-    def _stretches(self, side: Side) -> list[rendering.Stretch]:
+    def _stretches(self, side: Side) -> list[texts.Stretch]:
         return [
             (_text(_side(segment, side)), None if segment.kind == "equal" else segment.number)
             for segment in self.difference.segments
         ]
 
-    def _drawn(self, side: Side) -> rendering.Draw:
+    def _drawn(self, side: Side) -> texts.Draw:
         def draw(number: int, safe: str) -> str:
             attributes = self.attributes[number]
             if not safe:
@@ -164,7 +166,7 @@ class DifferenceRenderer:
 
     def _stretch(self, side: Side, number: int, kind: SegmentKind, pieces: Iterable[Piece]) -> str:
         if kind == "equal":
-            return invisibles.escape_text(_text(pieces))
+            return invisible_characters.escape_text(_text(pieces))
         return self._marked(side, pieces, number)
 
 
@@ -173,12 +175,12 @@ def render_plain(text: str) -> str:
     return _joined(_lines(text), len(text))
 
 
-def render_excerpt(change: marks.ClassifiedChange) -> str:
+def render_excerpt(change: change_kinds.ClassifiedChange) -> str:
     """What a change removed and added, each cut to some words."""
     sides = (("del", change.gold), ("ins", change.perturbed))
     marked = _marks(change)
     return " ".join(
-        f"<{tag}{marked}{_blank(text)}>{invisibles.escape_text(_truncate(text))}</{tag}>"
+        f"<{tag}{marked}{_blank(text)}>{invisible_characters.escape_text(_truncate(text))}</{tag}>"
         for tag, text in sides
         if text
     )
@@ -195,15 +197,15 @@ def _truncate(text: str) -> str:
 
 
 def _blank(text: str) -> str:
-    return f' data-blank="{invisibles.draw_blanks(text)}"' if text.isspace() else ""
+    return f' data-blank="{invisible_characters.draw_blanks(text)}"' if text.isspace() else ""
 
 
-def _attributes(change: marks.ClassifiedChange) -> str:
+def _attributes(change: change_kinds.ClassifiedChange) -> str:
     folds = " data-folds" if change.folds else ""
     return f' data-change="{change.number}"{_marks(change)}{folds}'
 
 
-def _marks(change: marks.ClassifiedChange) -> str:
+def _marks(change: change_kinds.ClassifiedChange) -> str:
     badge = "".join(BADGES[mark] for mark in change.marks)
     return f' data-mark="{" ".join(change.marks)}" data-badge="{badge}"' if badge else ""
 
@@ -219,15 +221,15 @@ def _text(parts: Iterable[Part | Piece]) -> str:
 def _render_parts(parts: Sequence[Part | Piece]) -> str:
     """The parts, the changed ones marked unless all of them changed."""
     if all(part.changed for part in parts):
-        return invisibles.escape_text(_text(parts))
-    safe = ((invisibles.escape_text(part.text), part.changed) for part in parts)
+        return invisible_characters.escape_text(_text(parts))
+    safe = ((invisible_characters.escape_text(part.text), part.changed) for part in parts)
     return "".join(f"<b>{text}</b>" if changed else text for text, changed in safe)
 
 
 def _lines(text: str) -> Iterator[str | None]:
     """The lines of a text; behind each a cut is possible."""
     for line in text.splitlines(keepends=True):
-        yield invisibles.escape_text(line)
+        yield invisible_characters.escape_text(line)
         if line[-1] == "\n":
             yield _CUT
 
@@ -259,9 +261,9 @@ def _joined(pieces: Iterable[str | None], length: int) -> str:
     return "".join(f'<div class="chunk">{"".join(chunk)}</div>' for chunk in chunks if chunk)
 
 
-def _place(place: int, changes: list[marks.ClassifiedChange]) -> str:
+def _place(place: int, changes: list[change_kinds.ClassifiedChange]) -> str:
     found = {mark for change in changes for mark in change.marks}
-    kinds = " ".join(mark for mark in marks.CHANGE_KINDS if mark in found)
+    kinds = " ".join(mark for mark in change_kinds.CHANGE_KINDS if mark in found)
     folds = " data-folds" if all(change.folds for change in changes) else ""
     y = place * 1000 // STRIP_STEPS
     return (

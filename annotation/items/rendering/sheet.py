@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from annotation.diffing import Difference
-from annotation.reading import drawing, rendering, texmath
-from annotation.reading.drawing import DifferenceRenderer, Side
-from annotation.reading.marks import ClassifiedChange
-from annotation.reading.rendering import FORMATS, Format
+from annotation.items.diffing.difference import Difference
+from annotation.items.rendering import differences, formulas, texts
+from annotation.items.rendering.change_kinds import ClassifiedChange
+from annotation.items.rendering.differences import DifferenceRenderer, Side
+from annotation.items.rendering.texts import FORMATS, Format
 from annotation.tasktypes import ItemText, TaskType
 
 VIEWS = ("inline", "side", "after", "before", "raw")
@@ -138,7 +138,7 @@ class Comparison:
     def marks(self) -> tuple[tuple[str, str], ...]:
         """The marks that occur, each with its badge, for the legend."""
         found = {mark for change in self.changes for mark in change.marks}
-        return tuple((mark, badge) for mark, badge in drawing.BADGES.items() if mark in found)
+        return tuple((mark, badge) for mark, badge in differences.BADGES.items() if mark in found)
 
 
 @dataclass(frozen=True)
@@ -192,11 +192,11 @@ def _build_text(text: ItemText, content: Any, habits: ReadingPreferences) -> Tex
 
 def _panes(text: str, habits: ReadingPreferences) -> Iterator[Pane]:
     length = len(text)
-    yield from _make_pane(lambda: drawing.render_plain(text), "text", ("*:plain",), habits)
+    yield from _make_pane(lambda: differences.render_plain(text), "text", ("*:plain",), habits)
     for form, others in _distinct_formats(text):
         serves = tuple(f"*:{name}" for name in (form, *others))
         yield from _make_pane(
-            partial(rendering.render_text, text, form), "prose", serves, habits, length
+            partial(texts.render_text, text, form), "prose", serves, habits, length
         )
 
 
@@ -204,7 +204,7 @@ def _distinct_formats(text: str) -> list[tuple[Format, tuple[Format, ...]]]:
     """The formats but plain, each with those in which the text looks the same."""
     return (
         [("markdown", ()), ("math", ())]
-        if texmath.may_contain_formula(text)
+        if formulas.may_contain_formula(text)
         else [("markdown", ("math",))]
     )
 
@@ -218,10 +218,10 @@ def _make_pane(
 ) -> Iterator[Pane]:
     """The pane, if it is chosen, or short enough to be made in case it is wanted."""
     chosen = not habits.names.isdisjoint(serves)
-    if not chosen and length >= drawing.LONG_TEXT:
+    if not chosen and length >= differences.LONG_TEXT:
         return
     html = make()
-    if length >= drawing.LONG_TEXT:
+    if length >= differences.LONG_TEXT:
         kind += " long"
     if _RIGHT_TO_LEFT.search(html):
         kind += " bidi"

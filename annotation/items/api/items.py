@@ -17,7 +17,7 @@ from annotation import access, seeing
 from annotation.api.answering import PROBLEM_RESPONSES
 from annotation.api.paging import CursorPages
 from annotation.api.serializers import ItemDetailSerializer, ItemSerializer
-from annotation.filters import ItemFilter
+from annotation.items.filters import ItemFilter
 from annotation.models import Item
 
 

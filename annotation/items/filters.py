@@ -8,8 +8,9 @@ import django_filters as filters
 from django import forms
 from django.core.exceptions import ValidationError
 
-from annotation import tasktypes, taxonomy
+from annotation import tasktypes
 from annotation.importing import flagging
+from annotation.items import taxonomy
 from annotation.leads import behind
 from annotation.models import Item, Label, Project, Resolution
 from annotation.querysets import ItemQuerySet, LabelQuerySet

@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
-from annotation.diffing import Difference, Part, Segment
+from annotation.items.diffing.difference import Difference, Part, Segment
 
-LEXICON_FILE = Path(__file__).parent / "marks.toml"
+LEXICON_FILE = Path(__file__).parent / "change_kinds.toml"
 
 ChangeKind = Literal["negation", "number", "unit", "white-space", "formatting"]
 CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)

@@ -10,7 +10,7 @@ from django.db.models import Case, F, Value, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Left
 
-from annotation import taxonomy
+from annotation.items import taxonomy
 
 if TYPE_CHECKING:
     from annotation.models import Item

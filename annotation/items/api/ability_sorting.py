@@ -9,12 +9,13 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, sorting, taxonomy
+from annotation import access
 from annotation.api.answering import PROBLEM_RESPONSES, SUBMISSION_RESPONSES, validate_body
-from annotation.sorting import AbilityChange, SortResult
+from annotation.items import ability_sorting, taxonomy
+from annotation.items.ability_sorting import AbilityChange, SortResult
 
 
-class AbilitiesSerializer(serializers.Serializer[sorting.PromptCounts]):
+class AbilitiesSerializer(serializers.Serializer[ability_sorting.PromptCounts]):
     """How many prompts there are, by ability; of the `unsorted` ones there are suggestions for
     some. Which ability an item has, and what is suggested, stands in the list of items."""
 
@@ -23,7 +24,7 @@ class AbilitiesSerializer(serializers.Serializer[sorting.PromptCounts]):
     suggested = serializers.IntegerField()
     abilities = serializers.DictField(child=serializers.IntegerField())
 
-    def to_representation(self, counts: sorting.PromptCounts) -> dict[str, Any]:
+    def to_representation(self, counts: ability_sorting.PromptCounts) -> dict[str, Any]:
         numbers = {ability.slug: number for ability, number in counts.abilities}
         told = {"total": counts.total, "unsorted": counts.unsorted, "suggested": counts.suggested}
         return {**told, "abilities": numbers}
@@ -70,9 +71,9 @@ def abilities(request: Request, slug: str) -> Response:
     """How far prompts are sorted; a PATCH sorts some of them."""
     lead = access.member_for(request, slug, right="manage")
     if request.method == "GET":
-        return Response(AbilitiesSerializer(sorting.count_prompts(lead.project)).data)
+        return Response(AbilitiesSerializer(ability_sorting.count_prompts(lead.project)).data)
     body = validate_body(SortSerializer(data=request.data))
-    done = sorting.set_abilities(access.ensure_membership(lead), body["items"])
+    done = ability_sorting.set_abilities(access.ensure_membership(lead), body["items"])
     return Response(SortedSerializer(done).data)
 
 
@@ -81,7 +82,9 @@ def abilities(request: Request, slug: str) -> Response:
 def undo(request: Request, slug: str) -> Response:
     """Take back what you sorted last and have not taken back yet; nothing if there is none."""
     lead = access.member_for(request, slug, right="manage")
-    return Response(SortedSerializer(sorting.undo_last(access.ensure_membership(lead))).data)
+    return Response(
+        SortedSerializer(ability_sorting.undo_last(access.ensure_membership(lead))).data
+    )
 
 
 ABILITIES_PATH = "projects/<slug:slug>/abilities/"

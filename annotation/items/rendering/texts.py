@@ -22,7 +22,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from annotation.reading import invisibles, sentinels, texmath
+from annotation.items.rendering import change_markers, formulas, invisible_characters
 
 Format = Literal["plain", "markdown", "math"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -51,8 +51,10 @@ _CLASSES = {
 def render_text(text: str, form: Format) -> str:
     """Safe HTML of a text; plain text keeps its white space, which the style sheet shows."""
     if form == "plain" or len(text) > MAX_LENGTH:
-        return invisibles.escape_text(text)
-    return invisibles.name_in_html(_sanitised(_parser(form).render(sentinels.escape_markers(text))))
+        return invisible_characters.escape_text(text)
+    return invisible_characters.name_in_html(
+        _sanitised(_parser(form).render(change_markers.escape_markers(text)))
+    )
 
 
 def render_marked(stretches: Sequence[Stretch], form: Format, draw: Draw) -> str:
@@ -63,13 +65,13 @@ def render_marked(stretches: Sequence[Stretch], form: Format, draw: Draw) -> str
     """
     if form == "plain" or sum(len(text) for text, _ in stretches) > MAX_LENGTH:
         return "".join(_plain(stretches, draw))
-    markup = _sanitised(_parser(form).render(sentinels.insert_markers(stretches)))
-    return invisibles.name_in_html(sentinels.draw_marked(markup, draw))
+    markup = _sanitised(_parser(form).render(change_markers.insert_markers(stretches)))
+    return invisible_characters.name_in_html(change_markers.draw_marked(markup, draw))
 
 
 def _plain(stretches: Iterable[Stretch], draw: Draw) -> Iterable[str]:
     for text, number in stretches:
-        safe = invisibles.escape_text(text)
+        safe = invisible_characters.escape_text(text)
         yield safe if number is None else draw(number, safe)
 
 
@@ -90,7 +92,7 @@ def _parser(form: Format) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     normalise = parser.normalizeLink
     parser.validateLink = _is_external  # type: ignore[method-assign]
-    parser.normalizeLink = lambda url: normalise(sentinels.strip_markers(url))  # type: ignore[method-assign]
+    parser.normalizeLink = lambda url: normalise(change_markers.strip_markers(url))  # type: ignore[method-assign]
     parser.core.ruler.push("tame", _simplify_tokens)
     parser.add_render_rule("image", _image)
     if form == "math":
@@ -100,7 +102,7 @@ def _parser(form: Format) -> MarkdownIt:
 
 def _is_external(url: str) -> bool:
     """Whether a link leads out of this site: one of a text must not lead into it."""
-    return sentinels.strip_markers(url).lower().startswith(("http://", "https://", "mailto:"))
+    return change_markers.strip_markers(url).lower().startswith(("http://", "https://", "mailto:"))
 
 
 def _simplify_tokens(state: StateCore) -> None:
@@ -137,9 +139,9 @@ def _add_formulas(parser: MarkdownIt) -> None:
         allow_blank_lines=False,
         double_inline=True,
     )
-    texmath.environments_plugin(parser)
-    texmath.brackets_plugin(parser)
-    for kind in texmath.DELIMITERS:
+    formulas.environments_plugin(parser)
+    formulas.brackets_plugin(parser)
+    for kind in formulas.DELIMITERS:
         parser.add_render_rule(kind, _formula)
 
 
@@ -151,9 +153,9 @@ def _formula(
     env: EnvType,
 ) -> str:
     token = tokens[at]
-    starts, source, stops = sentinels.extract_markers(token.content)
+    starts, source, stops = change_markers.extract_markers(token.content)
     source = escape(source.strip())
-    opening, closing = texmath.DELIMITERS[token.type]
-    kind = "math display" if token.block or token.type in texmath.DISPLAY_TOKENS else "math"
+    opening, closing = formulas.DELIMITERS[token.type]
+    kind = "math display" if token.block or token.type in formulas.DISPLAY_TOKENS else "math"
     span = f'<span class="{kind}" data-tex="{source}">{opening}{source}{closing}</span>'
     return f"<p>{starts}{span}{stops}</p>\n" if token.block else f"{starts}{span}{stops}"

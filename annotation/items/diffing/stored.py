@@ -5,9 +5,10 @@ from typing import Any
 
 from django.db.models import Exists, Func, IntegerField, OuterRef
 
-from annotation import diffing, tasktypes
+from annotation import tasktypes
 from annotation.db import transactions
 from annotation.db.prepared_statements import PreparedQuery
+from annotation.items.diffing import difference as diffing_difference
 from annotation.models import Diff, Project, Revision
 
 # So many are stored at a time: a hundred take some 100 ms, and nobody who writes waits longer.
@@ -18,14 +19,18 @@ _STORED_QUERY = PreparedQuery(
 )
 
 
-def load_difference(revision: Revision) -> diffing.Difference | None:
+def load_difference(revision: Revision) -> diffing_difference.Difference | None:
     """What changed between the two texts that the project's task type compares; None where the
     revision lacks one of them."""
     texts = _compared(revision)
     if texts is None:
         return None
     stored = _load_stored(revision)
-    return diffing.from_json(stored.segments) if stored else _compare_and_store(revision, *texts)
+    return (
+        diffing_difference.from_json(stored.segments)
+        if stored
+        else _compare_and_store(revision, *texts)
+    )
 
 
 def load_json(revision: Revision) -> dict[str, Any] | None:
@@ -37,7 +42,7 @@ def load_json(revision: Revision) -> dict[str, Any] | None:
     stored = _load_stored(revision)
     if stored is None:
         _compare_and_store(revision, before, after)
-        stored = Diff.objects.get(revision=revision, algorithm=diffing.ALGORITHM)
+        stored = Diff.objects.get(revision=revision, algorithm=diffing_difference.ALGORITHM)
     return {
         **stored.segments,
         "edit_size": stored.edit_size,
@@ -67,7 +72,9 @@ class ChangeCount(Func):
 
 def stored_diffs(project: Project) -> Any:
     """The stored diffs of the project's texts, each with its number of `changes`."""
-    found = Diff.objects.filter(algorithm=diffing.ALGORITHM, revision__item__project=project)
+    found = Diff.objects.filter(
+        algorithm=diffing_difference.ALGORITHM, revision__item__project=project
+    )
     return found.annotate(changes=ChangeCount("segments"))
 
 
@@ -77,7 +84,9 @@ def store_missing(revisions: Any) -> Iterator[int]:
     Of revisions without the texts that are compared none is made. It may be stopped any time.
     """
     lacking = revisions.filter(
-        ~Exists(Diff.objects.filter(revision=OuterRef("pk"), algorithm=diffing.ALGORITHM))
+        ~Exists(
+            Diff.objects.filter(revision=OuterRef("pk"), algorithm=diffing_difference.ALGORITHM)
+        )
     )
     ids = list(lacking.order_by("pk").values_list("pk", flat=True))
     for begin in range(0, len(ids), BATCH_SIZE):
@@ -92,14 +101,14 @@ def store_missing(revisions: Any) -> Iterator[int]:
 def _build_diff(revision: Revision) -> Diff | None:
     task = tasktypes.load_version(revision.item.project.task_type)
     texts = _pair(revision, task.diff) if task.diff else None
-    return _row(revision, diffing.compare(*texts)) if texts else None
+    return _row(revision, diffing_difference.compare(*texts)) if texts else None
 
 
-def _row(revision: Revision, difference: diffing.Difference) -> Diff:
+def _row(revision: Revision, difference: diffing_difference.Difference) -> Diff:
     return Diff(
         revision=revision,
-        algorithm=diffing.ALGORITHM,
-        segments=diffing.to_json(difference),
+        algorithm=diffing_difference.ALGORITHM,
+        segments=diffing_difference.to_json(difference),
         edit_size=difference.edit_size,
         place=difference.place,
     )
@@ -107,17 +116,19 @@ def _row(revision: Revision, difference: diffing.Difference) -> Diff:
 
 def _load_stored(revision: Revision) -> Diff | None:
     return revision.stored_diff or _STORED_QUERY.first(
-        revision=revision.pk, algorithm=diffing.ALGORITHM
+        revision=revision.pk, algorithm=diffing_difference.ALGORITHM
     )
 
 
-def _compare_and_store(revision: Revision, before: str, after: str) -> diffing.Difference:
-    difference = diffing.compare(before, after)
+def _compare_and_store(
+    revision: Revision, before: str, after: str
+) -> diffing_difference.Difference:
+    difference = diffing_difference.compare(before, after)
     Diff.objects.get_or_create(
         revision=revision,
-        algorithm=diffing.ALGORITHM,
+        algorithm=diffing_difference.ALGORITHM,
         defaults={
-            "segments": diffing.to_json(difference),
+            "segments": diffing_difference.to_json(difference),
             "edit_size": difference.edit_size,
             "place": difference.place,
         },

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from diff_match_patch import diff_match_patch
 from rapidfuzz.distance import Indel
 
-from annotation import alignment, words
+from annotation.items.diffing import alignment, tokens
 
 ALGORITHM = "words-1"
 
@@ -146,7 +146,7 @@ def _refine(gold: str, perturbed: str) -> tuple[Parts, Parts]:
     whole = _parts([(gold, True)]), _parts([(perturbed, True)])
     if not gold or not perturbed or max(len(gold), len(perturbed)) > REFINEMENT_LIMIT:
         return whole
-    left, right, bonds = words.bond_clusters(gold, perturbed)
+    left, right, bonds = tokens.bond_clusters(gold, perturbed)
     if Indel.normalized_similarity(left, right) < MIN_SHARED_FRACTION:
         return whole
     diffs = [
@@ -187,7 +187,7 @@ def _parts(pieces: Iterable[tuple[str, bool]]) -> Parts:
 
 
 def _segments(gold: str, perturbed: str) -> Iterator[Segment]:
-    left, right, shared = words.tokenise_pair(gold, perturbed)
+    left, right, shared = tokens.tokenise_pair(gold, perturbed)
     sides = alignment.Sides.of(left, right)
     for number, span in enumerate(alignment.align(sides, shared)):
         a, b = sides.gold_offsets[span.a], sides.gold_offsets[span.b]

@@ -10,13 +10,14 @@ from itertools import islice
 from typing import Any
 from uuid import uuid4
 
-from annotation import tasktypes, taxonomy
+from annotation import tasktypes
 from annotation.db import counting, transactions
 from annotation.db.batches import make_batches
 from annotation.errors import FieldError, Refused
+from annotation.items import abilities, taxonomy
+from annotation.items.taxonomy import Ability
 from annotation.models import Event, Item, Membership, Project
-from annotation.querysets import ItemQuerySet, abilities
-from annotation.taxonomy import Ability
+from annotation.querysets import ItemQuerySet
 
 EVENT_KIND = "ability"
 SUGGESTION_EVENT = "suggestions"

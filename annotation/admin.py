@@ -7,7 +7,6 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.utils import timezone
 
-from annotation import members
 from annotation.accounts.admin import AccountAdmin, request_account, unregister_models
 from annotation.models import (
     Account,
@@ -30,6 +29,7 @@ from annotation.models import (
     Slot,
     TaskTypeVersion,
 )
+from annotation.projects import members
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):

@@ -18,7 +18,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.db.models import Q
 
-from annotation import assigning, auditing, members, veils
+from annotation import assigning, veils
 from annotation.accounts.sessions import SessionStore
 from annotation.db import transactions
 from annotation.errors import Refused
@@ -36,6 +36,7 @@ from annotation.models import (
     Revision,
     Slot,
 )
+from annotation.projects import audit, members
 
 _OF_ACCOUNT = ("username", "first_name", "last_name", "email", "date_joined", "last_login", "keys")
 _OF_TOKEN = ("name", "prefix", "created_at", "last_used_at", "revoked_at")
@@ -101,7 +102,7 @@ def anonymise(account: Account, by: Account | None, *, now: datetime) -> None:
         _clear_account(account)
         for member in Membership.objects.filter(account=account, active=True):
             _suspend(member, by or account, now)
-        auditing.record_account_change(account, by, new={"account": "anonymised"})
+        audit.record_account_change(account, by, new={"account": "anonymised"})
 
 
 def _clear_account(account: Account) -> None:

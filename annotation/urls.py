@@ -2,25 +2,21 @@ from django.urls import path
 
 from annotation.accounts.views import keymap, sessions, tokens
 from annotation.items.views import ability_sorting, items, snapshots
+from annotation.projects.views import audit, guidelines, home, invitations, members
 from annotation.views import (
     agreement,
     assigning,
-    audit,
     baselines,
     beside,
     cases,
     comments,
-    guidelines,
     imports,
-    invitations,
     known,
     leads,
-    members,
     personal,
     perturbing,
     piles,
     practice,
-    projects,
     second,
     settings,
     task,
@@ -28,9 +24,9 @@ from annotation.views import (
 )
 
 urlpatterns = [
-    path("", projects.home, name="home"),
-    path("help/", projects.manual, name="help"),
-    path("patterns/", projects.patterns, name="patterns"),
+    path("", home.home, name="home"),
+    path("help/", home.manual, name="help"),
+    path("patterns/", home.patterns, name="patterns"),
     path("tokens/", tokens.tokens, name="tokens"),
     path("keys/", keymap.keys, name="keys"),
     path("sessions/", sessions.sessions, name="sessions"),
@@ -38,7 +34,7 @@ urlpatterns = [
     path("my-data/file/", personal.my_data_file, name="my-data-file"),
     path("audit/", audit.audit_of_site, name="audit-site"),
     path("invitations/<str:invitation>/", invitations.invitation, name="invitation"),
-    path("projects/<slug:slug>/", projects.project, name="project"),
+    path("projects/<slug:slug>/", home.project, name="project"),
     path("projects/<slug:slug>/vet/", vetting.label_screen, name="vet"),
     path("projects/<slug:slug>/vet/label/", vetting.submit_label, name="vet-label"),
     path("projects/<slug:slug>/vet/correct/", vetting.submit_correction, name="vet-correct"),

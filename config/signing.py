@@ -12,8 +12,8 @@ from allauth.account.adapter import DefaultAccountAdapter
 from django.conf import settings
 from django.http import HttpRequest
 
-from annotation import auditing
 from annotation.models import Account
+from annotation.projects import audit
 
 logger = logging.getLogger(__name__)
 # Changes of the ways in, by the letter that allauth would write of them.
@@ -43,14 +43,14 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def set_password(self, user: Account, password: str) -> None:
         super().set_password(user, password)
-        auditing.record_account_change(user, user, new={"password": "set anew"})
+        audit.record_account_change(user, user, new={"password": "set anew"})
 
     def send_notification_mail(
         self, template_prefix: str, user: Any, *args: Any, **more: Any
     ) -> None:
         """What changes in the ways in comes by here, so it is here that it goes on record."""
         if template_prefix in AUDITED_MAILS:
-            auditing.record_account_change(user, user, new=AUDITED_MAILS[template_prefix])
+            audit.record_account_change(user, user, new=AUDITED_MAILS[template_prefix])
         super().send_notification_mail(template_prefix, user, *args, **more)
 
 

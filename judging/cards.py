@@ -11,11 +11,12 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from annotation import guidelines, tasktypes
+from annotation import tasktypes
 from annotation.importing import flagging
 from annotation.items import taxonomy
 from annotation.leads import agreeing, agreement
 from annotation.models import Project, Resolution, Snapshot
+from annotation.projects import guidelines
 from annotation.templatetags import figures as written
 from formats.held import CardBuilder, FolderCounts
 from formats.typeset import escape_markdown, escape_markdown_prose, write_markdown

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from django.contrib.auth.hashers import make_password
 
-from annotation import guidelines, importing, perturbing, queue, tasktypes
+from annotation import importing, perturbing, queue, tasktypes
 from annotation.models import Account, Event, Membership, Project, Role
 from annotation.perturbing import PerturbRequest
+from annotation.projects import guidelines
 from annotation.submissions import SubmittedAnswers
 from annotation.vetting import ReleasePolicy
 from formats.readers import READERS

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation import seals
 from annotation.errors import FieldError
 from annotation.items.filters import ItemFilter
 from annotation.items.snapshots.table import item_rows as frozen_items
 from annotation.models import Item, Project, Snapshot
+from annotation.projects import encrypted_archives
 from annotation.querysets import ItemQuerySet
 from annotation.tables import item_rows
 from formats.writers import ZIP_FORMATS
@@ -48,7 +48,7 @@ def check_request(project: Project, wish: ExportRequest) -> None:
     another table in one that is for items, and of `snapshot`, for one that is not there or not
     whole, for another table than that of items, and for items that are narrowed."""
     if not wish.encrypt:
-        seals.check_not_sealed(project, "Choose to encrypt it.", "encrypt")
+        encrypted_archives.check_not_sealed(project, "Choose to encrypt it.", "encrypt")
     if wish.form in ZIP_FORMATS and wish.table != ITEMS_TABLE:
         message = f"{wish.form} is for the table of items. Choose another format."
         raise FieldError(message, "format")

@@ -1,6 +1,6 @@
 """What of runs, strategies, endpoints and exports the audit tells, in words."""
 
-from annotation import happenings
+from annotation.projects import event_types
 
 EVENT_TITLES = {
     "budget": "budget",
@@ -28,4 +28,4 @@ EVENT_TITLES = {
 
 
 def register() -> None:
-    happenings.EVENT_TITLES.update(EVENT_TITLES)
+    event_types.EVENT_TITLES.update(EVENT_TITLES)

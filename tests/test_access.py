@@ -13,11 +13,12 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import RoutePattern
 from django.utils import timezone
 
-from annotation import generations, inviting
+from annotation import generations
 from annotation.items.snapshots import create
 from annotation.items.snapshots import jobs as snapshots
 from annotation.models import Account, ApiToken
 from annotation.perturbing import PerturbRequest
+from annotation.projects import invitations
 from annotation.uploads import jobs as imports
 from config.environment import OpenID
 from judging import exporting
@@ -383,8 +384,8 @@ def names_in(people: Cast, key: str) -> dict[str, str]:
         "uidb36": "1",
         "kind": "export",
     }
-    wanted = inviting.InvitationRequest(alias="newcomer", role="annotator")
-    names["invitation"] = inviting.create_invitation(people.lead, wanted, now=timezone.now())[1]
+    wanted = invitations.InvitationRequest(alias="newcomer", role="annotator")
+    names["invitation"] = invitations.create_invitation(people.lead, wanted, now=timezone.now())[1]
     return names | {"url": "nothing", "id": "1", "alias": "annotator", "invited": "newcomer"}
 
 

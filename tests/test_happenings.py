@@ -13,8 +13,9 @@ from django.core.management import call_command
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from annotation import happenings, importing
+from annotation import importing
 from annotation.models import Account, Event, Membership, Project
+from annotation.projects import event_types
 from judging.models import Budget, Endpoint, Run
 from tests.builders import PASSWORD, cast, make_account
 
@@ -98,13 +99,13 @@ BY_NAME = {"invitation", "member", "project", "settings"}
 def test_every_kind_that_is_written_has_a_name_and_every_name_is_written() -> None:
     found = written()
     assert len(found) > 40
-    assert found - set(happenings.EVENT_TITLES) == set()
-    assert set(happenings.EVENT_TITLES) - found - BY_NAME == set()
+    assert found - set(event_types.EVENT_TITLES) == set()
+    assert set(event_types.EVENT_TITLES) - found - BY_NAME == set()
 
 
 def test_a_kind_of_an_older_version_is_told_by_its_own_name() -> None:
-    assert happenings.event_title("something-old") == "something old"
-    assert all(re.fullmatch(r"[A-Za-z ]+", words) for words in happenings.EVENT_TITLES.values())
+    assert event_types.event_title("something-old") == "something old"
+    assert all(re.fullmatch(r"[A-Za-z ]+", words) for words in event_types.EVENT_TITLES.values())
 
 
 @pytest.mark.django_db

@@ -13,8 +13,8 @@ from django.contrib.auth.models import Group
 from django.db.models import Model
 from django.http import HttpRequest
 
-from annotation import auditing
 from annotation.models import Account
+from annotation.projects import audit
 
 ACCOUNT_RIGHTS = ("is_active", "is_staff", "is_superuser")
 # Ways in and rights that the administration would let one change past the audit: what of them a
@@ -37,21 +37,21 @@ class AccountAdmin(UserAdmin):
         for account in accounts:
             if Authenticator.objects.filter(user=account).delete()[0]:
                 said = {"two-step sign-in": "off"}
-                auditing.record_account_change(account, request_account(request), new=said)
+                audit.record_account_change(account, request_account(request), new=said)
 
     @admin.action(description="Unlink from the other service", permissions=["change"])
     def unlink(self, request: HttpRequest, accounts: Any) -> None:
         for account in accounts:
             if SocialAccount.objects.filter(user=account).delete()[0]:
                 said = {"sign-in by another service": "unlinked"}
-                auditing.record_account_change(account, request_account(request), new=said)
+                audit.record_account_change(account, request_account(request), new=said)
 
     def save_model(self, request: HttpRequest, obj: Account, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         new: dict[str, Any] = {} if change else {"account": "made"}
         rights = [name for name in ACCOUNT_RIGHTS if name in form.changed_data or not change]
         named = [name for name in PERSONAL_FIELDS if change and name in form.changed_data]
-        auditing.record_account_change(
+        audit.record_account_change(
             obj,
             request_account(request),
             old={name: form.initial.get(name) for name in rights if change},
@@ -65,7 +65,7 @@ class AccountAdmin(UserAdmin):
         for name in {"groups", "user_permissions"} & set(form.changed_data):
             old = sorted(str(one) for one in form.initial.get(name, ()))
             new = sorted(str(one) for one in form.cleaned_data[name])
-            auditing.record_account_change(
+            audit.record_account_change(
                 form.instance, request_account(request), old={name: old}, new={name: new}
             )
 
@@ -73,7 +73,7 @@ class AccountAdmin(UserAdmin):
         answer = super().user_change_password(request, id, form_url)
         if answer.status_code == 302:
             account = Account.objects.get(pk=id)
-            auditing.record_account_change(
+            audit.record_account_change(
                 account, request_account(request), new={"password": "set anew"}
             )
         return answer

@@ -10,12 +10,13 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, assigning
+from annotation import assigning
 from annotation.api.answering import PROBLEM_RESPONSES, REFUSED_RESPONSES, validate_body
 from annotation.api.formed import form_error
 from annotation.assigning import AssignmentResult, ReservedCount
 from annotation.items import taxonomy
 from annotation.models import Item, Membership
+from annotation.projects import access
 from annotation.querysets import ItemQuerySet
 
 # So many keys are named at once.

@@ -12,12 +12,13 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, commenting
+from annotation import commenting
 from annotation.api.answering import PROBLEM_RESPONSES, SUBMISSION_RESPONSES, validate_body
 from annotation.api.decisions import PROJECT_PATH, ItemBody, find_item
 from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.models import Comment
+from annotation.projects import access
 
 ITEM_PARAMETER = OpenApiParameter(
     "item", description="The key of an item; without it, of all of them."

@@ -15,7 +15,7 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, baselines, cases, seconding, verifying
+from annotation import baselines, cases, seconding, verifying
 from annotation.api.answering import (
     PROBLEM_RESPONSES,
     SUBMISSION_RESPONSES,
@@ -30,6 +30,7 @@ from annotation.api.serializers import (
     SubmissionSerializer,
 )
 from annotation.models import Item, Membership, Stage
+from annotation.projects import access
 from annotation.queue import Waiting, offers
 from stats.estimates import Estimate
 

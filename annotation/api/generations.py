@@ -12,7 +12,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, answers, generations, perturbing
+from annotation import answers, generations, perturbing
 from annotation.api.answering import (
     PROBLEM_RESPONSES,
     BroughtSerializer,
@@ -27,6 +27,7 @@ from annotation.errors import FieldError, Refused
 from annotation.importing import flagging
 from annotation.models import Job
 from annotation.perturbing import PerturbRequest
+from annotation.projects import access
 from annotation.vetting import ReleasePolicy
 from perturbers.registry import PERTURBERS
 

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
 
-from annotation import access, tasktypes
+from annotation import tasktypes
 from annotation.api.answering import (
     PROBLEM_RESPONSES,
     Conflict,
@@ -30,6 +30,7 @@ from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.importing.mapping import item_columns
 from annotation.models import Job, Membership
+from annotation.projects import access
 from annotation.uploads import jobs, looking, places, receiving
 from annotation.uploads.bounded import TOO_LARGE_KEY
 from annotation.uploads.receiving import ItemUpload

@@ -11,11 +11,12 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, ledger
+from annotation import ledger
 from annotation.api.answering import PROBLEM_RESPONSES, ProblemSerializer
 from annotation.leads import agreeing, agreement, board, grouping
 from annotation.leads.grouping import Grouping
 from annotation.models import Project
+from annotation.projects import access
 
 GROUP_PARAMETER = OpenApiParameter(
     "by", description="By what items are grouped; without it the usual way."

@@ -8,10 +8,11 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, practising, probing
+from annotation import practising, probing
 from annotation.api.answering import PROBLEM_RESPONSES
 from annotation.api.practice_serializers import PracticeSerializer, ProbeSerializer
 from annotation.models import Membership
+from annotation.projects import access
 
 
 @extend_schema(responses={200: PracticeSerializer, **PROBLEM_RESPONSES})

@@ -13,8 +13,9 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, repeating
+from annotation import repeating
 from annotation.models import Account, Repeatable
+from annotation.projects import access
 
 KEY_HEADER = "Idempotency-Key"
 KEY_PARAMETER = OpenApiParameter(

@@ -13,7 +13,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, known, seeing
+from annotation import known, seeing
 from annotation.answers import MAX_EXPLANATION_LENGTH, PURPOSES
 from annotation.api.answering import REFUSED_RESPONSES, Unprocessable, validate_body
 from annotation.api.decisions import ItemBody, find_item
@@ -22,6 +22,7 @@ from annotation.api.serializers import NamedField
 from annotation.errors import FieldError
 from annotation.items.filters import ResolutionFilter
 from annotation.models import Resolution
+from annotation.projects import access
 
 
 class ResolutionSerializer(serializers.Serializer[Resolution]):

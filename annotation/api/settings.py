@@ -9,7 +9,7 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, settings, tasks
+from annotation import settings, tasks
 from annotation.api.answering import (
     IF_MATCH_PARAMETER,
     PROBLEM_RESPONSES,
@@ -21,6 +21,7 @@ from annotation.api.answering import (
 from annotation.api.formed import FormSerializer, check_form, form_error
 from annotation.errors import Stale
 from annotation.models import Membership, Project
+from annotation.projects import access
 from annotation.views.settings import RULE_PREFIX, SettingsForm
 
 

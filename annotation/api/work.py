@@ -15,7 +15,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, queue, seeing
+from annotation import queue, seeing
 from annotation.api.answering import (
     PROBLEM_RESPONSES,
     SUBMISSION_RESPONSES,
@@ -36,6 +36,7 @@ from annotation.api.serializers import (
 )
 from annotation.items.filters import LabelFilter
 from annotation.models import Account, Label, Project
+from annotation.projects import access
 from annotation.uploads import jobs
 
 NEXT_RESPONSE = PolymorphicProxySerializer(

@@ -4,7 +4,7 @@ from annotation.importing.ahead import read_in_subprocess
 from annotation.importing.comparing import ItemImportReport
 from annotation.importing.drafts import ParsedItem, parse_items
 from annotation.importing.items import store_items
-from annotation.importing.projects import (
+from annotation.projects.creation import (
     create_audited_project,
     create_project,
     load_task_type_version,

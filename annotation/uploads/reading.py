@@ -8,10 +8,11 @@ from typing import Any
 
 from django.conf import settings
 
-from annotation import importing, programs, seals, tasktypes
+from annotation import importing, programs, tasktypes
 from annotation.db import transactions
 from annotation.importing import sources
 from annotation.models import Job
+from annotation.projects import encrypted_archives
 from annotation.uploads import places
 from formats import bundles
 from formats.readers import pick_rows
@@ -32,7 +33,7 @@ def run_import(job: Job) -> None:
     """
     source = places.build_source(job)
     if source.password and job.result["step"] == places.STORE:
-        seals.seal_project(job.project, job.member_id)
+        encrypted_archives.seal_project(job.project, job.member_id)
     task = tasktypes.load_version(job.project.task_type)
     try:
         drafts = importing.parse_items(sources.read_rows(source), task, accept=source.accept)

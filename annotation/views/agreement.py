@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from annotation import access, seeing
+from annotation import seeing
 from annotation.items import taxonomy
 from annotation.leads import agreeing, agreement
 from annotation.leads.agreeing import AnswerPair, Question
@@ -23,6 +23,7 @@ from annotation.leads.agreement import (
     AgreementRow,
 )
 from annotation.models import Item, Membership, Project
+from annotation.projects import access
 
 SHADE_COUNT = 4
 # So many items of a cell are listed.

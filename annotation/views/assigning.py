@@ -11,9 +11,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from annotation import access, assigning, tasktypes
+from annotation import assigning, tasktypes
 from annotation.items import taxonomy
 from annotation.models import Item, Membership, Project
+from annotation.projects import access
 from annotation.querysets import ItemQuerySet
 
 MAX_SHOWN = 20

@@ -11,9 +11,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation import access, baselines
+from annotation import baselines
 from annotation.leads import grouping
 from annotation.models import Membership, Project
+from annotation.projects import access
 from formats.writers import write_csv
 
 

@@ -10,9 +10,10 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation import access, drafting, guidelines, queue, siblings, veils
+from annotation import drafting, queue, siblings, veils
 from annotation.errors import Refused
 from annotation.models import Item, Membership
+from annotation.projects import access, guidelines
 from annotation.queue import offers
 from annotation.submissions import ShownItem
 from annotation.views.painting import HtmxRequest

@@ -12,22 +12,14 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from annotation import (
-    access,
-    adjudicating,
-    answers,
-    cases,
-    commenting,
-    mending,
-    tasktypes,
-    verifying,
-)
+from annotation import adjudicating, answers, cases, commenting, mending, tasktypes, verifying
 from annotation.errors import Refused, Stale
 from annotation.forms import LabelForm
 from annotation.importing import flagging
 from annotation.items import taxonomy as categories
 from annotation.items.diffing import stored
 from annotation.models import Account, Item, Label, Membership, Revision
+from annotation.projects import access
 from annotation.tasktypes import fields
 
 PAGE_SIZE = 50

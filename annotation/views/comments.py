@@ -13,9 +13,10 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation import access, commenting
+from annotation import commenting
 from annotation.errors import Refused, TooEarly
 from annotation.models import Item, Membership
+from annotation.projects import access
 from annotation.views.painting import HtmxRequest
 
 

@@ -12,11 +12,12 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation import access, perturbing, tasktypes
+from annotation import perturbing, tasktypes
 from annotation.errors import FieldError, Stale
 from annotation.importing.drafts import required_columns
 from annotation.items import taxonomy as categories
 from annotation.models import Job, Membership
+from annotation.projects import access
 from annotation.uploads import jobs, looking, places, receiving
 from annotation.uploads.bounded import TOO_LARGE_KEY
 from annotation.uploads.choosing import ColumnsForm

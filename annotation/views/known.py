@@ -12,10 +12,11 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation import access, answers, known, probing, seeing, tasktypes
+from annotation import answers, known, probing, seeing, tasktypes
 from annotation.answers import PRACTICE, PROBE, PURPOSES
 from annotation.errors import Refused
 from annotation.models import Item, Label, Membership, Resolution, Stage
+from annotation.projects import access
 
 
 class AnswerKeyForm(forms.Form):

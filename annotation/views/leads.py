@@ -13,13 +13,14 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from annotation import access, ledger
+from annotation import ledger
 from annotation.leads import board, grouping
 from annotation.leads.board import BoardRow
 from annotation.leads.grouping import Grouping
 from annotation.leads.pace import Pace
 from annotation.ledger import ProgressReport
 from annotation.models import Project
+from annotation.projects import access
 from annotation.querysets import ERROR_ITEM
 from annotation.tasktypes import main_field
 

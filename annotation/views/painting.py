@@ -11,11 +11,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django_htmx.middleware import HtmxDetails
 
-from annotation import begun, commenting, guidelines, piles, practising, queue, tasktypes
+from annotation import begun, commenting, piles, practising, queue, tasktypes
 from annotation.accounts import keymap
 from annotation.items import taxonomy as categories
 from annotation.items.diffing import stored
 from annotation.models import Account, Label, Mark, Membership, Slot, Stage
+from annotation.projects import guidelines
 from annotation.queue import Offer, Waiting
 
 

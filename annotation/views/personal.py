@@ -9,9 +9,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation import access, personal
+from annotation import personal
 from annotation.errors import Refused
 from annotation.models import Account, Membership
+from annotation.projects import access
 
 
 @require_safe

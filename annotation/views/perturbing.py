@@ -11,13 +11,14 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation import access, answers, generations, perturbing
+from annotation import answers, generations, perturbing
 from annotation.errors import FieldError, Refused
 from annotation.importing import flagging
 from annotation.importing.returned import DerivedRow
 from annotation.items.diffing import difference as diffing_difference
 from annotation.models import Job, Membership
 from annotation.perturbing import PerturbRequest
+from annotation.projects import access
 from annotation.vetting import ReleasePolicy
 from annotation.views.painting import HtmxRequest
 from perturbers.registry import PERTURBERS, Perturber

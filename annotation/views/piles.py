@@ -10,8 +10,9 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from annotation import access, drafting, piles, queue, tasktypes, veils
+from annotation import drafting, piles, queue, tasktypes, veils
 from annotation.forms import LabelSearchForm
+from annotation.projects import access
 
 PAGE_SIZE = 50
 LIST_TITLES = {

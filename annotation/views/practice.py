@@ -10,11 +10,12 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation import access, answers, known, practising, tasktypes
+from annotation import answers, known, practising, tasktypes
 from annotation.answers import PRACTICE
 from annotation.errors import Refused
 from annotation.items.diffing import stored
 from annotation.models import Membership, PracticeRound
+from annotation.projects import access
 
 
 class QualificationForm(forms.Form):

@@ -11,12 +11,13 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from annotation import access, answers, queue, seconding, tasktypes
+from annotation import answers, queue, seconding, tasktypes
 from annotation.errors import Refused, Stale
 from annotation.forms import LabelForm
 from annotation.items import taxonomy as categories
 from annotation.items.diffing import stored
 from annotation.models import Account, Label, Membership, Stage
+from annotation.projects import access
 from annotation.queue import Waiting
 from annotation.tasktypes import fields
 

@@ -10,9 +10,10 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from annotation import access, auditing, settings, tasks, tasktypes
-from annotation.auditing import AuditChange, AuditEntry
+from annotation import settings, tasks, tasktypes
 from annotation.models import Membership, Project, TextFormat
+from annotation.projects import access, audit
+from annotation.projects.audit import AuditChange, AuditEntry
 from annotation.tasktypes.outcome_rules import RULE_TITLES
 from annotation.views.painting import HtmxRequest
 
@@ -223,7 +224,7 @@ def _changes(project: Project, form: SettingsForm) -> list[AuditEntry]:
     return [
         AuditEntry(
             event,
-            auditing.event_actor(event),
+            audit.event_actor(event),
             event.kind,
             tuple(
                 AuditChange(

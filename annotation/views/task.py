@@ -10,10 +10,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation import access, tasktypes
+from annotation import tasktypes
 from annotation.errors import Stale
 from annotation.items.diffing import difference
 from annotation.models import Item, Membership, Project, TaskTypeVersion
+from annotation.projects import access
 from annotation.tasktypes import versions
 from annotation.tasktypes.versions import ParsedSource
 from annotation.views.painting import HtmxRequest

@@ -12,11 +12,12 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from annotation import access, begun, drafting, practising, queue, tasktypes, veils
+from annotation import begun, drafting, practising, queue, tasktypes, veils
 from annotation.errors import Refused, Stale
 from annotation.forms import CorrectionForm, LabelForm, SubmissionForm
 from annotation.items.rendering import sheet
 from annotation.models import Label, Membership, Slot
+from annotation.projects import access
 from annotation.queue import Offer
 from annotation.views import painting
 from annotation.views.painting import HtmxRequest, Notice, ScreenState

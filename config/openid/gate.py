@@ -13,10 +13,10 @@ from django.http import Http404, HttpRequest
 from django.urls import Resolver404, resolve, reverse
 from django.utils import timezone
 
-from annotation import auditing, inviting
 from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.models import Account, Invitation
+from annotation.projects import audit, invitations
 from config.openid import troubles
 from config.openid.protocol import PROVIDER, OpenIDProvider
 
@@ -63,7 +63,7 @@ class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
         email = user_email(sociallogin.user)
         try:
             with transactions.transact():
-                account = inviting.accept_from_service(found, name, email, now=timezone.now())
+                account = invitations.accept_from_service(found, name, email, now=timezone.now())
                 _link(sociallogin, account)
         except Refused as refused:
             troubles.stop_with_page(request, troubles.NOT_INVITED, str(refused))
@@ -96,12 +96,12 @@ class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
 def _invitations(sociallogin: SocialLogin) -> list[Invitation]:
     """That whose link led here; else all that were sent to the address that is verified."""
     now = timezone.now()
-    followed = inviting.find_invitation(
+    followed = invitations.find_invitation(
         _invitation_key(sociallogin.state.get("next") or ""), now=now
     )
     if followed:
         return [followed]
-    return inviting.find_by_email(user_email(sociallogin.user), now=now)
+    return invitations.find_by_email(user_email(sociallogin.user), now=now)
 
 
 def _invitation_key(address: str) -> str:
@@ -116,4 +116,4 @@ def _invitation_key(address: str) -> str:
 def _link(sociallogin: SocialLogin, account: Account) -> None:
     sociallogin.user = sociallogin.account.user = account
     sociallogin.account.save()
-    auditing.record_account_change(account, account, new={LINK_AUDIT_NAME: "linked"})
+    audit.record_account_change(account, account, new={LINK_AUDIT_NAME: "linked"})

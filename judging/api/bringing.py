@@ -10,7 +10,6 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access
 from annotation.api.answering import (
     BroughtSerializer,
     SharedOutFields,
@@ -21,6 +20,7 @@ from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.errors import FieldError
 from annotation.models import Job, Membership
+from annotation.projects import access
 from annotation.vetting import ReleasePolicy
 from judging.api.answering import IDEMPOTENT_RESPONSES, RUN_PATH, call_or_422, get_run_or_404
 from judging.making import bringing, choosing

@@ -9,7 +9,6 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access
 from annotation.api.answering import (
     IF_MATCH_PARAMETER,
     PROBLEM_RESPONSES,
@@ -19,6 +18,7 @@ from annotation.api.answering import (
     validate_body,
 )
 from annotation.models import Project
+from annotation.projects import access
 from judging.models import Run
 from judging.running import budgeting
 from judging.running.budgeting import BudgetStatus, RunSpending

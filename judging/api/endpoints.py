@@ -12,7 +12,6 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access
 from annotation.api.answering import (
     IF_MATCH_PARAMETER,
     PROBLEM_RESPONSES,
@@ -25,6 +24,7 @@ from annotation.api.answering import (
 from annotation.api.formed import check_form, form_error
 from annotation.api.paging import CursorPages
 from annotation.db import transactions
+from annotation.projects import access
 from judging.api.endpoint_serializers import (
     ChangedEndpointSerializer,
     EndpointSerializer,

@@ -16,7 +16,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, jobs
+from annotation import jobs
 from annotation.api.answering import (
     PROBLEM_RESPONSES,
     Conflict,
@@ -30,6 +30,7 @@ from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.errors import FieldError
 from annotation.items.filters import ItemFilter
 from annotation.models import Item, Job, Membership
+from annotation.projects import access
 from formats.writers import FILE_FORMATS
 from judging import exporting
 from judging.cards import LICENCES, UNSTATED

@@ -11,10 +11,10 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access
 from annotation.api.answering import PROBLEM_RESPONSES, Conflict, ProblemSerializer
 from annotation.api.paging import CursorPages
 from annotation.models import Job
+from annotation.projects import access
 from judging import working
 from judging.working import JobListEntry
 

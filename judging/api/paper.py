@@ -14,7 +14,6 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access
 from annotation.api.answering import (
     PROBLEM_RESPONSES,
     REFUSED_RESPONSES,
@@ -27,6 +26,7 @@ from annotation.api.formed import form_error
 from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.models import Job, Membership
+from annotation.projects import access
 from judging.api.results import RUN_PARAMETER
 from judging.paper import jobs, methods
 from judging.results import figures, run_marks

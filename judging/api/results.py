@@ -13,8 +13,8 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access
 from annotation.api.answering import PROBLEM_RESPONSES, ProblemSerializer
+from annotation.projects import access
 from judging import tasks
 from judging.results import figures, reports, tables
 from judging.results.figures import FigureTable, PendingTable

@@ -11,7 +11,6 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access
 from annotation.api.answering import (
     PROBLEM_RESPONSES,
     ProblemSerializer,
@@ -20,6 +19,7 @@ from annotation.api.answering import (
 )
 from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.models import Membership
+from annotation.projects import access
 from judging import errors
 from judging.api.strategy_serializers import (
     ListedStrategySerializer,

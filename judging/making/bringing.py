@@ -6,10 +6,11 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from annotation import jobs, making, seals
+from annotation import jobs, making
 from annotation.errors import FieldError
 from annotation.making import GenerationResult
 from annotation.models import Job, Membership, Project
+from annotation.projects import encrypted_archives
 from annotation.vetting import ReleasePolicy
 from judging.errors import Refused
 from judging.making import rows
@@ -87,7 +88,7 @@ def bring_in_replies(wish: BringInRequest, by: Membership | None) -> GenerationR
         )
     member = _find_membership(wish.target, by) if by else None
     if wish.run.project.sealed and not wish.target.sealed:
-        seals.seal_project(wish.target, member.pk if member else None)
+        encrypted_archives.seal_project(wish.target, member.pk if member else None)
     if rows.fills_own_items(wish.run, wish.target):
         return making.store_texts(
             wish.target, rows.build_answers(wish.run), wish.vetting, member=member

@@ -15,10 +15,11 @@ from typing import Any, BinaryIO, TextIO, cast
 
 from django.template.loader import render_to_string
 
-from annotation import programs, seals
+from annotation import programs
 from annotation.db import snapshot_reads
 from annotation.items.diffing import stored
 from annotation.models import Project
+from annotation.projects import encrypted_archives
 from charts import files
 from formats.sealed import ArchiveWriter
 from formats.writers import write_figures
@@ -97,7 +98,7 @@ def write_archive(
 def check_sealed(project: Project, *, texts: bool, replies: bool) -> None:
     """Raises FieldError for an archive in which words of a sealed project would lie open."""
     if texts or replies:
-        seals.check_not_sealed(project, "Leave texts and replies out.", "texts")
+        encrypted_archives.check_not_sealed(project, "Leave texts and replies out.", "texts")
 
 
 def compute_rows(table: str, project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:

@@ -20,9 +20,10 @@ from django.db.models import Case, F, OuterRef, QuerySet, Subquery, TextField, V
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce, Concat
 
-from annotation import answers, importing, seals, tasktypes
+from annotation import answers, importing, tasktypes
 from annotation.items import taxonomy
 from annotation.models import Item, Label, Membership, Project, Resolution
+from annotation.projects import encrypted_archives
 from formats.rows import BadRow, Row
 from judging.models import Call, Outcome, Reading, Run
 from judging.prompts import frames, placeholders
@@ -114,7 +115,7 @@ def create_audit(
     )
     made = (_made(number, row) for number, row in enumerate(rows, start=1))
     if any(run.project.sealed for run in runs):
-        seals.seal_project(project, member.pk if member else None)
+        encrypted_archives.seal_project(project, member.pk if member else None)
     report = importing.store_items(project, importing.parse_items(made, task), member=member)
     return CreatedAudit(project, len(drawn), len(shared), report)
 

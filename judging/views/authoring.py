@@ -12,10 +12,10 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation import access
 from annotation.errors import Refused, Stale
 from annotation.items.diffing import difference
 from annotation.models import Membership
+from annotation.projects import access
 from annotation.views.painting import HtmxRequest
 from judging import errors
 from judging.models import StrategyVersion

@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from annotation import access
+from annotation.projects import access
 from judging.forms.budget import CapForm
 from judging.models import Run
 from judging.running import budgeting

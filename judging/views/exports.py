@@ -10,10 +10,11 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation import access, jobs, tasktypes
+from annotation import jobs, tasktypes
 from annotation.errors import FieldError
 from annotation.items.filters import ItemPageFilter
 from annotation.models import Item, Job, Membership, Snapshot
+from annotation.projects import access
 from formats.writers import FILE_FORMATS
 from judging import cards, exporting
 from judging.exported import ExportRequest

@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation import access
+from annotation.projects import access
 from judging import working
 
 JOBS_PER_PAGE = 50

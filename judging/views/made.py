@@ -9,9 +9,10 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation import access, making, perturbing
+from annotation import making, perturbing
 from annotation.items import taxonomy
 from annotation.models import Membership
+from annotation.projects import access
 from judging import tasks
 from judging.errors import Refused
 from judging.forms.making import RegenerateForm

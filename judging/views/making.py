@@ -9,8 +9,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation import access, errors
+from annotation import errors
 from annotation.models import Membership, Project
+from annotation.projects import access
 from judging import tasks
 from judging.errors import Refused
 from judging.forms.making import BringForm

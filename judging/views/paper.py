@@ -7,9 +7,9 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
-from annotation import access
 from annotation.errors import Refused
 from annotation.models import Job, Membership
+from annotation.projects import access
 from judging.paper import freezing, jobs, methods
 from judging.results import figures, run_marks
 

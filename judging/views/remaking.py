@@ -9,8 +9,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation import access
 from annotation.models import Membership
+from annotation.projects import access
 from annotation.views.painting import HtmxRequest
 from judging import tasks
 from judging.errors import Refused

@@ -9,8 +9,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
-from annotation import access, tasktypes
+from annotation import tasktypes
 from annotation.items.diffing import stored
+from annotation.projects import access
 from judging.calling import rendering
 from judging.models import Call, Outcome, Reading, Reply, Request, Run
 from judging.prompts import described, frames, injection

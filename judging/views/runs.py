@@ -13,8 +13,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation import access
 from annotation.models import Membership
+from annotation.projects import access
 from annotation.views.painting import HtmxRequest
 from judging import pins, tasks
 from judging.engine import watching

@@ -8,9 +8,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation import access, errors
+from annotation import errors
 from annotation.items.diffing import difference
 from annotation.models import Membership, Project
+from annotation.projects import access
 from judging.errors import Refused
 from judging.models import StrategyVersion
 from judging.preparing import catalogue, previewing, retiring

@@ -7,7 +7,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from annotation import access
+from annotation.projects import access
 from annotation.views.painting import HtmxRequest
 from judging.errors import Refused
 from judging.making import suggesting

@@ -6,10 +6,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation import auditing, members, queue
-from annotation.auditing import AuditChange, AuditSearch
+from annotation import queue
 from annotation.errors import Refused
 from annotation.models import Account, ApiToken, Event, Mark, Membership
+from annotation.projects import audit, members
+from annotation.projects.audit import AuditChange, AuditSearch
 from tests.builders import Cast, cast, make_item, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +45,7 @@ def happened(people: Cast, subject: str, at: datetime) -> Event:
 
 def test_a_change_is_told_in_words_with_what_was_before(people: Cast) -> None:
     members.suspend(people.lead, people.annotator)
-    [told] = auditing.load_page(auditing.search_events(people.project, AuditSearch())).entries
+    [told] = audit.load_page(audit.search_events(people.project, AuditSearch())).entries
     assert (told.who, told.kind, told.event.subject) == ("lead", "member", "annotator")
     assert told.changes == (AuditChange("state", "active", "suspended"),)
     page = page_of(people)
@@ -55,8 +56,8 @@ def test_a_change_is_told_in_words_with_what_was_before(people: Cast) -> None:
 def test_what_is_no_change_is_told_as_it_is(people: Cast) -> None:
     data = {"new": 3, "bad": 0, "kept": True, "people": ["ada", "ben"], "note": "", "n": {"a": 1}}
     Event.record("import", "p", project_id=people.project.pk, member_id=None, **data)
-    [told] = auditing.load_page(auditing.search_events(people.project, AuditSearch())).entries
-    assert told.who == auditing.NO_MEMBER
+    [told] = audit.load_page(audit.search_events(people.project, AuditSearch())).entries
+    assert told.who == audit.NO_MEMBER
     said = {change.name: change.new for change in told.changes}
     assert said == {
         "new": "3",
@@ -69,7 +70,7 @@ def test_what_is_no_change_is_told_as_it_is(people: Cast) -> None:
 
 def test_what_is_gone_is_told_as_nothing(people: Cast) -> None:
     event = Event(kind="undo", subject="a", data={"old": {"choice": "valid"}, "new": {}})
-    assert list(auditing.describe_changes(event)) == [AuditChange("choice", "valid", "nothing")]
+    assert list(audit.describe_changes(event)) == [AuditChange("choice", "valid", "nothing")]
 
 
 def test_a_label_a_change_of_it_and_what_follows_are_on_record(people: Cast) -> None:
@@ -120,9 +121,9 @@ def test_pages_follow_each_other_without_a_gap_also_within_a_moment(people: Cast
     at = datetime(2026, 3, 1, tzinfo=UTC)
     for number in range(7):
         happened(people, f"run {number}", at)
-    found, seen, after = auditing.search_events(people.project, AuditSearch()), [], ""
+    found, seen, after = audit.search_events(people.project, AuditSearch()), [], ""
     while True:
-        page = auditing.load_page(found, after, size=3)
+        page = audit.load_page(found, after, size=3)
         seen += [entry.event.subject for entry in page.entries]
         after = page.older
         if not after:
@@ -134,7 +135,7 @@ def test_pages_follow_each_other_without_a_gap_also_within_a_moment(people: Cast
 def test_a_place_that_no_page_gave_is_refused_in_words(people: Cast, after: str) -> None:
     happened(people, "run 1", datetime(2026, 3, 1, tzinfo=UTC))
     with pytest.raises(Refused, match="Begin with the newest"):
-        auditing.load_page(auditing.search_events(people.project, AuditSearch()), after)
+        audit.load_page(audit.search_events(people.project, AuditSearch()), after)
     client = browser_of(people.lead.account)
     answer = client.get(reverse("audit", args=[people.project.slug]), {"after": after})
     assert answer.status_code == 422

@@ -8,10 +8,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import assigning, cases, importing, known, queue, reports, tasktypes
+from annotation import assigning, cases, importing, known, queue, tasktypes
 from annotation.errors import Refused
 from annotation.items import readiness
 from annotation.models import Item, Membership, Project, Slot
+from annotation.projects import overview
 from annotation.submissions import SubmittedAnswers
 from annotation.tasktypes import validation, versions
 from formats.rows import Row
@@ -120,7 +121,7 @@ def test_every_page_says_what_waits_and_for_what(
     offered = api_client(member).post(f"/api/v1/projects/{project.slug}/queue/next/").json()
     assert offered["waiting"]["awaiting"] == 10
     assert member.account
-    assert [overview.at_work for overview in reports.list_overviews(member.account)] == [0]
+    assert [overview.at_work for overview in overview.list_overviews(member.account)] == [0]
 
 
 def test_of_several_left_those_that_wait_are_told_apart(

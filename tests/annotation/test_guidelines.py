@@ -4,9 +4,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation import guidelines
 from annotation.errors import Refused
 from annotation.models import Event, Membership
+from annotation.projects import guidelines
 from tests.builders import make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db

@@ -9,10 +9,10 @@ from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import inviting, members
 from annotation.errors import FieldError, Refused
-from annotation.inviting import InvitationRequest
 from annotation.models import Account, Event, Invitation, Membership
+from annotation.projects import invitations, members
+from annotation.projects.invitations import InvitationRequest
 from tests.builders import PASSWORD, Cast, cast, make_account
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +36,8 @@ def made(people: Cast, **wanted: str) -> str:
     """The address of an invitation that is open now."""
     named = InvitationRequest(**{"alias": "gh", "role": "annotator", **wanted})
     return reverse(
-        "invitation", args=[inviting.create_invitation(people.lead, named, now=timezone.now())[1]]
+        "invitation",
+        args=[invitations.create_invitation(people.lead, named, now=timezone.now())[1]],
     )
 
 
@@ -101,41 +102,43 @@ def test_a_link_works_once(people: Cast) -> None:
 
 
 def test_of_two_who_press_at_once_one_comes_in_and_no_account_is_left_over(people: Cast) -> None:
-    _, key = inviting.create_invitation(people.lead, InvitationRequest("gh", "annotator"), now=NOW)
-    both = [inviting.find_invitation(key, now=NOW), inviting.find_invitation(key, now=NOW)]
-    inviting.accept(both[0], people.stranger, now=NOW)
+    _, key = invitations.create_invitation(
+        people.lead, InvitationRequest("gh", "annotator"), now=NOW
+    )
+    both = [invitations.find_invitation(key, now=NOW), invitations.find_invitation(key, now=NOW)]
+    invitations.accept(both[0], people.stranger, now=NOW)
     with pytest.raises(Refused):
-        inviting.accept_with_new_account(both[1], "late", "quite-another-word", now=NOW)
+        invitations.accept_with_new_account(both[1], "late", "quite-another-word", now=NOW)
     assert not Account.objects.filter(username="late").exists()
 
 
 def test_of_two_who_choose_a_user_name_at_once_one_gets_it(people: Cast) -> None:
     now = timezone.now()
     asked = [InvitationRequest(name, "annotator") for name in ("one", "other")]
-    first, second = (inviting.create_invitation(people.lead, one, now=now)[0] for one in asked)
-    inviting.accept_with_new_account(first, "grace", "quite-a-word-1", now=now)
+    first, second = (invitations.create_invitation(people.lead, one, now=now)[0] for one in asked)
+    invitations.accept_with_new_account(first, "grace", "quite-a-word-1", now=now)
     with pytest.raises(Refused, match="took this user name"):
-        inviting.accept_with_new_account(second, "grace", "quite-a-word-1", now=now)
+        invitations.accept_with_new_account(second, "grace", "quite-a-word-1", now=now)
     second.refresh_from_db()
     assert second.ended_at is None
 
 
 def test_an_old_link_opens_nothing_and_its_name_can_be_used_again(people: Cast) -> None:
-    _, key = inviting.create_invitation(
+    _, key = invitations.create_invitation(
         people.lead, InvitationRequest("gh", "annotator", days=1), now=NOW
     )
     later = NOW + timedelta(days=1)
-    assert inviting.find_invitation(key, now=later - timedelta(seconds=1))
-    assert inviting.find_invitation(key, now=later) is None
-    inviting.create_invitation(people.lead, InvitationRequest("gh", "annotator"), now=later)
+    assert invitations.find_invitation(key, now=later - timedelta(seconds=1))
+    assert invitations.find_invitation(key, now=later) is None
+    invitations.create_invitation(people.lead, InvitationRequest("gh", "annotator"), now=later)
 
 
 def test_an_invitation_that_expires_while_it_is_read_is_refused(people: Cast) -> None:
-    invitation, _ = inviting.create_invitation(
+    invitation, _ = invitations.create_invitation(
         people.lead, InvitationRequest("gh", "annotator", days=1), now=NOW
     )
     with pytest.raises(Refused, match="Ask for a new one"):
-        inviting.accept(invitation, people.stranger, now=NOW + timedelta(days=2))
+        invitations.accept(invitation, people.stranger, now=NOW + timedelta(days=2))
     assert member(people) is None
 
 
@@ -164,12 +167,12 @@ def cast_of_another() -> Cast:
 
 def test_names_stay_one_persons_alone(people: Cast) -> None:
     with pytest.raises(FieldError, match="Choose another"):
-        inviting.create_invitation(
+        invitations.create_invitation(
             people.lead, InvitationRequest("annotator", "annotator"), now=NOW
         )
-    inviting.create_invitation(people.lead, InvitationRequest("gh", "annotator"), now=NOW)
+    invitations.create_invitation(people.lead, InvitationRequest("gh", "annotator"), now=NOW)
     with pytest.raises(FieldError, match="Take it back first"):
-        inviting.create_invitation(people.lead, InvitationRequest("gh", "lead"), now=NOW)
+        invitations.create_invitation(people.lead, InvitationRequest("gh", "lead"), now=NOW)
 
 
 def test_who_is_in_already_or_suspended_is_told_so(people: Cast) -> None:

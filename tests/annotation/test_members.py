@@ -6,9 +6,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation import access, assigning, inviting, members
+from annotation import assigning
 from annotation.errors import Refused
 from annotation.models import ApiToken, Draft, Event, Label, Membership, Role, Slot
+from annotation.projects import access, invitations, members
 from tests.builders import Cast, cast, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -186,16 +187,16 @@ def test_nobody_comes_back_as_a_lead_by_a_link_of_their_own(people: Cast, suspen
     other = make_member(people.project, role=Role.LEAD)
     later = datetime.now(UTC)
     asked = [
-        inviting.InvitationRequest("back", Role.LEAD),
-        inviting.InvitationRequest("friend", Role.ANNOTATOR),
+        invitations.InvitationRequest("back", Role.LEAD),
+        invitations.InvitationRequest("friend", Role.ANNOTATOR),
     ]
-    back, friend = (inviting.create_invitation(other, one, now=later)[1] for one in asked)
+    back, friend = (invitations.create_invitation(other, one, now=later)[1] for one in asked)
     if suspended:
         members.suspend(people.lead, other)
     else:
         members.change_role(people.lead, other, Role.ANNOTATOR)
-    assert inviting.find_invitation(back, now=later) is None
-    assert (inviting.find_invitation(friend, now=later) is None) is suspended
+    assert invitations.find_invitation(back, now=later) is None
+    assert (invitations.find_invitation(friend, now=later) is None) is suspended
     taken_back = {
         event.subject
         for event in members.list_changes(people.project)

@@ -8,8 +8,8 @@ from django.core import mail
 from django.test import Client
 from django.utils import timezone
 
-from annotation import inviting
 from annotation.models import Event, Invitation, Membership
+from annotation.projects import invitations
 from tests.builders import Cast, cast, make_item, make_member, say, take
 from tests.judging.builders_judging import api_client
 
@@ -90,13 +90,13 @@ def test_an_invitation_is_made_listed_and_taken_back(people: Cast, client: Clien
     answer = ask(client, people, "POST", "invitations/", alias="gh", role="annotator")
     assert (answer.status_code, answer.said["sent"]) == (201, None)
     key = answer.said["link"].rstrip("/").rpartition("/")[2]
-    assert inviting.find_invitation(key, now=timezone.now())
+    assert invitations.find_invitation(key, now=timezone.now())
     [listed] = ask(client, people, "GET", "invitations/").said["results"]
     assert (listed["alias"], listed["made_by"], "link" in listed) == ("gh", "lead", False)
     again = ask(client, people, "POST", "invitations/", alias="gh", role="annotator")
     assert (again.status_code, list(again.said["errors"])) == (422, ["alias"])
     assert ask(client, people, "DELETE", "invitations/gh/").status_code == 204
-    assert inviting.find_invitation(key, now=timezone.now()) is None
+    assert invitations.find_invitation(key, now=timezone.now()) is None
     assert ask(client, people, "GET", "invitations/").said["results"] == []
     assert ask(client, people, "DELETE", "invitations/other/").status_code == 404
     assert Membership.objects.in_project(people.project).named("gh") is None

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 from django.utils import timezone
 
-from annotation import inviting, members
 from annotation.errors import Refused
 from annotation.models import Membership, Role
+from annotation.projects import invitations, members
 from tests.annotation.test_queue_threads import at_once
 from tests.builders import make_account, make_member, make_project
 
@@ -33,15 +33,15 @@ def test_of_leads_who_suspend_each_other_at_once_one_is_left() -> None:
 
 def test_of_people_who_open_one_link_at_once_one_comes_in() -> None:
     lead = make_member(make_project(), role=Role.LEAD)
-    key = inviting.create_invitation(
-        lead, inviting.InvitationRequest("gh", "annotator"), now=timezone.now()
+    key = invitations.create_invitation(
+        lead, invitations.InvitationRequest("gh", "annotator"), now=timezone.now()
     )[1]
-    found = inviting.find_invitation(key, now=timezone.now())
+    found = invitations.find_invitation(key, now=timezone.now())
     assert found
     accounts = [make_account() for _ in range(6)]
     works = [
         lambda account=account: succeeds(
-            lambda: inviting.accept(found, account, now=timezone.now())
+            lambda: invitations.accept(found, account, now=timezone.now())
         )
         for account in accounts
     ]

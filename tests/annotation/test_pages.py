@@ -6,7 +6,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import RIGHTS, ApiToken, Item, Membership, Project
-from annotation.views.projects import RIGHT_TITLES
+from annotation.projects.views.home import RIGHT_TITLES
 from tests.builders import (
     Cast,
     cast,

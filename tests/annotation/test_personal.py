@@ -12,11 +12,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import assigning, commenting, inviting, members, personal
+from annotation import assigning, commenting, personal
 from annotation.accounts.sessions import SessionStore
 from annotation.errors import Refused
-from annotation.inviting import InvitationRequest
 from annotation.models import Account, ApiToken, Event, Label, Membership, Role, Slot
+from annotation.projects import invitations, members
+from annotation.projects.invitations import InvitationRequest
 from tests.builders import Cast, cast, make_account, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +39,7 @@ def browser_of(account: Account | None) -> Client:
 def arrived(people: Cast) -> tuple[Account, Client]:
     """Somebody who came by an invitation, signed in, worked, and whom the administration knows."""
     lead = people.lead
-    key = inviting.create_invitation(
+    key = invitations.create_invitation(
         lead, InvitationRequest("g", "annotator", "gh@lab.example"), now=timezone.now()
     )[1]
     client = Client()
@@ -49,7 +50,7 @@ def arrived(people: Cast) -> tuple[Account, Client]:
     other.post("/accounts/login/", {"login": "gh@lab.example", "password": "quite-a-word-1"})
     ApiToken.issue(account, "Hopperina's laptop")
     client.get("/sessions/")
-    inviting.create_invitation(
+    invitations.create_invitation(
         lead, InvitationRequest("later", "annotator", "GH@lab.example"), now=timezone.now()
     )
     place = reverse("admin:annotation_account_change", args=[account.pk])
@@ -113,9 +114,9 @@ def test_others_stay_signed_in_also_if_a_name_is_part_of_their_words(people: Cas
 def test_links_of_who_is_anonymised_open_nothing(people: Cast) -> None:
     now = timezone.now()
     lead = make_member(people.project, role="lead")
-    _, key = inviting.create_invitation(lead, InvitationRequest("friend", "annotator"), now=now)
+    _, key = invitations.create_invitation(lead, InvitationRequest("friend", "annotator"), now=now)
     personal.anonymise(lead.account, people.admin, now=now)
-    assert inviting.find_invitation(key, now=now) is None
+    assert invitations.find_invitation(key, now=now) is None
 
 
 def test_that_somebody_was_anonymised_is_on_record(people: Cast) -> None:

@@ -6,8 +6,9 @@ import pytest
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
-from annotation import guidelines, settings
+from annotation import settings
 from annotation.models import Event, Slot
+from annotation.projects import guidelines
 from annotation.views.settings import SettingsForm
 from tests.builders import Cast, cast, make_guidelines, make_item
 from tests.judging.builders_judging import api_client

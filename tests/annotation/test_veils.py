@@ -8,8 +8,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation import guidelines, queue, veils
+from annotation import queue, veils
 from annotation.models import ApiToken, Draft, Label, Mark, Membership, Project
+from annotation.projects import guidelines
 from annotation.submissions import ShownItem, SubmittedAnswers
 from tests.builders import make_item, make_member, make_project, take
 

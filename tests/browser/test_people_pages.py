@@ -5,8 +5,8 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from annotation import inviting, members
 from annotation.models import Event, Membership, Role
+from annotation.projects import invitations, members
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import label_screen
 from tests.browser.test_accessibility import LOOKS, checked, look
@@ -42,10 +42,10 @@ def test_somebody_comes_in_by_a_link_without_reading_a_document(
 def test_the_pages_of_people(
     open_page: OpenPage, lead: Membership, width: int, scheme: str
 ) -> None:
-    wanted = inviting.InvitationRequest(
+    wanted = invitations.InvitationRequest(
         "a-name-that-is-rather-long-for-one", "annotator", "gh@lab.example"
     )
-    key = inviting.create_invitation(lead, wanted, now=timezone.now())[1]
+    key = invitations.create_invitation(lead, wanted, now=timezone.now())[1]
     make_member(lead.project, alias="ada")
     members.suspend(lead, make_member(lead.project, alias="ben"))
     page = open_page(
@@ -67,8 +67,8 @@ def test_the_pages_of_people(
 def test_the_pages_of_the_invited(
     open_page: OpenPage, lead: Membership, width: int, scheme: str
 ) -> None:
-    key = inviting.create_invitation(
-        lead, inviting.InvitationRequest("gh", "annotator"), now=timezone.now()
+    key = invitations.create_invitation(
+        lead, invitations.InvitationRequest("gh", "annotator"), now=timezone.now()
     )[1]
     page = open_page(None, reverse("invitation", args=[key]), **look(width, scheme))
     checked(page)

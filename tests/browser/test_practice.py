@@ -6,8 +6,9 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from annotation import guidelines, practising
+from annotation import practising
 from annotation.models import Draft, Item, Label, Membership, Project
+from annotation.projects import guidelines
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_item, make_known, make_member, make_project, say, take

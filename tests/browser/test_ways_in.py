@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page
 
-from annotation import inviting
 from annotation.models import Membership, Role
+from annotation.projects import invitations
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import PASSWORD, make_member, make_project
@@ -39,8 +39,8 @@ def member() -> Membership:
 def test_the_invited_come_in_by_the_service_without_a_password(
     open_page: OpenPage, service: Service, member: Membership
 ) -> None:
-    key = inviting.create_invitation(
-        member, inviting.InvitationRequest("grace", "annotator"), now=timezone.now()
+    key = invitations.create_invitation(
+        member, invitations.InvitationRequest("grace", "annotator"), now=timezone.now()
     )[1]
     service.person = {"sub": "g", "preferred_username": "gh"}
     page = open_page(None, reverse("invitation", args=[key]))

@@ -7,8 +7,8 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from annotation import members
 from annotation.models import ApiToken
+from annotation.projects import members
 from tests.builders import Cast, cast
 from tests.config.test_second_step import switched_on
 

@@ -18,9 +18,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import inviting, members, personal
-from annotation.inviting import InvitationRequest
+from annotation import personal
 from annotation.models import Account, Event, Invitation
+from annotation.projects import invitations, members
+from annotation.projects.invitations import InvitationRequest
 from tests.builders import PASSWORD, Cast, cast, make_account
 from tests.config.scripted_identity import Service, made_key, running
 from tests.config.test_second_step import code_of, switched_on
@@ -69,7 +70,8 @@ def is_in(client: Client) -> str:
 def invited(people: Cast, alias: str = "gh", **wanted: Any) -> str:
     named = InvitationRequest(**{"alias": alias, "role": "annotator", **wanted})
     return reverse(
-        "invitation", args=[inviting.create_invitation(people.lead, named, now=timezone.now())[1]]
+        "invitation",
+        args=[invitations.create_invitation(people.lead, named, now=timezone.now())[1]],
     )
 
 

@@ -71,7 +71,7 @@ def test_an_error_of_the_server_tells_programs_nothing_of_its_inside(
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("annotation.access.member_for", broken)
+    monkeypatch.setattr("annotation.projects.access.member_for", broken)
     answer = program(people).get(f"/api/v1/projects/{people.project.slug}/")
     assert (answer.status_code, answer["Content-Type"]) == (500, FORM)
     assert "secret" not in answer.content.decode()
@@ -95,7 +95,7 @@ def test_a_database_that_is_away_is_no_error_of_the_server_and_says_when_to_come
     client = program(people)
     assert people.lead.account
     client.force_login(people.lead.account)
-    monkeypatch.setattr("annotation.access.member_for", away)
+    monkeypatch.setattr("annotation.projects.access.member_for", away)
     answer = client.get(path.format(people.project.slug))
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     assert answer["Content-Type"] == form

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation import seals, tasktypes
+from annotation import tasktypes
 from annotation.models import Item, Project, Resolution, Slot
+from annotation.projects import encrypted_archives
 from judging.engine import storing
 from judging.engine.storing import CallResult
 from judging.models import Request, Run
@@ -128,7 +129,7 @@ def test_again_is_nothing_new_and_more_adds_to_what_was_drawn(project: Project) 
 def test_an_audit_of_a_sealed_project_is_sealed(project: Project) -> None:
     run = judged(project)
     assert not audit(project, run).project.sealed
-    seals.seal_project(run.project)
+    encrypted_archives.seal_project(run.project)
     assert audit(project, run).project.sealed
 
 

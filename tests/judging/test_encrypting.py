@@ -13,8 +13,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from annotation import seals
 from annotation.models import Event, Job, Membership, Project
+from annotation.projects import encrypted_archives
 from annotation.uploads import places, reading, receiving
 from formats.writers import FILE_FORMATS
 from judging import exporting, passwords
@@ -149,7 +149,7 @@ def test_a_command_shows_the_password_once(people: Cast, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("table", EXPORT_TABLES)
 def test_a_sealed_project_leaves_as_encrypted_files_alone(people: Cast, table: str) -> None:
-    seals.seal_project(people.project)
+    encrypted_archives.seal_project(people.project)
     client, body = api_client(people.lead), {"table": table, "format": "csv"}
     answer = client.post(address(people.project), body, content_type="application/json")
     assert (answer.status_code, list(answer.json()["errors"])) == (422, ["encrypt"])
@@ -162,7 +162,7 @@ def test_a_sealed_project_leaves_as_encrypted_files_alone(people: Cast, table: s
 
 
 def test_the_command_is_held_to_it_as_well(people: Cast, tmp_path: Path) -> None:
-    seals.seal_project(people.project)
+    encrypted_archives.seal_project(people.project)
     words = {"project": people.project.slug, "format": "csv", "output": tmp_path / "a"}
     with pytest.raises(CommandError, match="Choose to encrypt it"):
         call_command("export", "items", **words)
@@ -171,7 +171,7 @@ def test_the_command_is_held_to_it_as_well(people: Cast, tmp_path: Path) -> None
 
 def test_what_waited_when_a_project_was_sealed_is_not_written(people: Cast) -> None:
     job = exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
-    seals.seal_project(Project.objects.get(pk=people.project.pk))
+    encrypted_archives.seal_project(Project.objects.get(pk=people.project.pk))
     with pytest.raises(CommandError, match="Choose to encrypt it"):
         call_command("make_export", str(job.pk))
     assert not exporting.get_path(job).exists()
@@ -180,7 +180,7 @@ def test_what_waited_when_a_project_was_sealed_is_not_written(people: Cast) -> N
 def test_an_archive_of_results_of_a_sealed_project_has_no_texts(
     people: Cast, tmp_path: Path
 ) -> None:
-    seals.seal_project(people.project)
+    encrypted_archives.seal_project(people.project)
     words = {"project": people.project.slug, "output": tmp_path / "a.zip", "verbosity": 0}
     for said in ({"with_texts": True}, {"with_replies": True}):
         with pytest.raises(CommandError, match="Leave texts and replies out"):
@@ -194,7 +194,7 @@ def test_an_archive_of_results_of_a_sealed_project_has_no_texts(
 
 
 def test_only_a_site_admin_takes_the_seal_off(people: Cast) -> None:
-    seals.seal_project(people.project)
+    encrypted_archives.seal_project(people.project)
     change = f"/admin/annotation/project/{people.project.pk}/change/"
     admin = Client()
     admin.force_login(people.admin)

@@ -17,8 +17,8 @@ import pytest
 from scipy import stats as scipy_stats
 
 from annotation import tasktypes
-from annotation.importing import projects
 from annotation.models import Project
+from annotation.projects import creation
 from judging.pins import RunOverrides
 from judging.results import aligning, aligning_points
 from judging.running import foreseeing, runs
@@ -201,7 +201,7 @@ def one_score() -> Project:
     field["choices"] = [option | {"value": n, "key": str(n), "title": str(n)} for n in range(4)]
     definition |= {"slug": "one-score", "fields": [field]}
     project = make_project("one-score", task_type="rubric-matrix")
-    project.task_type = projects.store_task_type(definition, "")
+    project.task_type = creation.store_task_type(definition, "")
     project.save()
     return project
 

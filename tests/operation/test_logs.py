@@ -172,7 +172,7 @@ def test_an_error_in_a_page_is_told_with_its_request_and_without_its_words(
     def fails(*args: object, **kwargs: object) -> None:
         raise ValueError(TEXT)
 
-    monkeypatch.setattr("annotation.access.member_for", fails)
+    monkeypatch.setattr("annotation.projects.access.member_for", fails)
     client = Client(raise_request_exception=False)
     client.force_login(people.lead.account)
     answer = client.get(f"/projects/{people.project.slug}/items/")

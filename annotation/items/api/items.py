@@ -13,12 +13,13 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, seeing
+from annotation import seeing
 from annotation.api.answering import PROBLEM_RESPONSES
 from annotation.api.paging import CursorPages
 from annotation.api.serializers import ItemDetailSerializer, ItemSerializer
 from annotation.items.filters import ItemFilter
 from annotation.models import Item
+from annotation.projects import access
 
 
 class ItemList(ListAPIView[Item]):

@@ -14,7 +14,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, seeing
+from annotation import seeing
 from annotation.api.answering import (
     PROBLEM_RESPONSES,
     ProblemSerializer,
@@ -26,6 +26,7 @@ from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.errors import FieldError
 from annotation.items.snapshots import comparison, jobs
 from annotation.models import FrozenIn, Snapshot
+from annotation.projects import access
 from annotation.querysets.snapshots import SnapshotQuerySet
 
 SNAPSHOTS_PATH = "projects/<slug:slug>/snapshots/"

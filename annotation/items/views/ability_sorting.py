@@ -13,12 +13,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 from django.views.decorators.vary import vary_on_headers
 
-from annotation import access, tasktypes
+from annotation import tasktypes
 from annotation.errors import Refused
 from annotation.items import ability_sorting, taxonomy
 from annotation.items.abilities import SUGGESTED, SUGGESTED_BY, text_beginnings
 from annotation.items.ability_sorting import AbilityChange, SortResult
 from annotation.models import Account, Item, Membership
+from annotation.projects import access
 from annotation.tasktypes import TaskType
 from annotation.views.painting import HtmxRequest
 

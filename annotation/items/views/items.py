@@ -10,11 +10,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from annotation import access, answers, commenting, seeing, tasktypes
+from annotation import answers, commenting, seeing, tasktypes
 from annotation.importing import flagging
 from annotation.items.diffing import stored
 from annotation.items.filters import ItemPageFilter
 from annotation.models import Item, Label, Membership, Resolution, Revision
+from annotation.projects import access
 from annotation.tasktypes import TaskType
 from annotation.views.painting import HtmxRequest
 

@@ -11,10 +11,11 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation import access, seeing
+from annotation import seeing
 from annotation.errors import FieldError
 from annotation.items.snapshots import comparison, jobs
 from annotation.models import Membership, Snapshot
+from annotation.projects import access
 from annotation.views.painting import HtmxRequest
 
 PAGE_SIZE = 50

@@ -5,8 +5,8 @@ from typing import Any
 from django.contrib.auth.management.commands import createsuperuser
 from django.db.models import Max
 
-from annotation import auditing
 from annotation.models import Account
+from annotation.projects import audit
 
 
 class Command(createsuperuser.Command):
@@ -15,4 +15,4 @@ class Command(createsuperuser.Command):
         super().handle(*args, **options)
         for account in Account.objects.filter(pk__gt=last, is_superuser=True):
             new = {"account": "made", "is_staff": account.is_staff, "is_superuser": True}
-            auditing.record_account_change(account, None, new=new)
+            audit.record_account_change(account, None, new=new)

@@ -10,13 +10,14 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand
 from django.core.validators import validate_slug
 
-from annotation import importing, seals, tasktypes
+from annotation import importing, tasktypes
 from annotation.importing import sources
 from annotation.importing.drafts import ParsedItem
 from annotation.importing.mapping import guess_columns, needed_columns
 from annotation.importing.sources import Source
 from annotation.management import files
 from annotation.models import Project
+from annotation.projects import encrypted_archives
 from formats import bundles
 from formats.readers import READERS, pick_rows
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
@@ -83,7 +84,7 @@ class Command(BaseCommand):
             if project is None and not options["dry_run"]:
                 project = _create(options["project"], options["name"], task)
             if project and source.password and not options["dry_run"]:
-                seals.seal_project(project)
+                encrypted_archives.seal_project(project)
             stream = files.show_progress(chain(bad, [first], drafts), self.stderr)
             report = importing.store_items(
                 project, stream, accept=options["accept"], dry_run=options["dry_run"]

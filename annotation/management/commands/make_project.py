@@ -5,9 +5,10 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.core.validators import validate_slug
 
-from annotation import importing, members, tasktypes
+from annotation import importing, tasktypes
 from annotation.db import transactions
 from annotation.models import Account, Event, Membership, Project, Role
+from annotation.projects import members
 
 
 class Command(BaseCommand):

@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from annotation import seals
 from annotation.management import files
 from annotation.models import Project
+from annotation.projects import encrypted_archives
 from formats.readers import REPLY_READERS, with_password
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
 from judging.errors import Refused
@@ -64,7 +64,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         project = _project(options["project"])
         if options["password"] and not options["dry_run"]:
-            seals.seal_project(project)
+            encrypted_archives.seal_project(project)
         with files.open_error_file(options["errors"]) as file:
             try:
                 parts, bad = _parts(project, _rows(options), options)

@@ -6,7 +6,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
-from annotation import access
+from annotation.projects import access
 from formats.writers import write_figures
 from judging.results import figures, reports, tables
 

@@ -8,8 +8,8 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.utils.log import log_response
 from django.views.decorators.http import require_GET
 
-from annotation import access
 from annotation.models import Membership, Project, Role
+from annotation.projects import access
 from charts import files
 from judging import tasks
 from judging.models import Run

@@ -10,8 +10,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from annotation import access
 from annotation.models import Membership
+from annotation.projects import access
 from judging.models import SavedView
 from judging.views.results import asking
 from judging.views.results.registry import PAGES

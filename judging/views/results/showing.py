@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from annotation import access
+from annotation.projects import access
 from annotation.views.painting import HtmxRequest
 from charts import files
 from judging import tasks

@@ -5,10 +5,10 @@ from datetime import datetime
 
 from django.db import IntegrityError
 
-from annotation import members
 from annotation.db import transactions
 from annotation.errors import FieldError, Refused
 from annotation.models import Account, Event, Invitation, Membership
+from annotation.projects import members
 
 # How many days a link can be used.
 VALID_DAYS = (1, 7, 30)

@@ -13,13 +13,13 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, inviting, mailing, members
 from annotation.api.answering import REFUSED_RESPONSES, validate_body
 from annotation.api.formed import FormSerializer
 from annotation.api.paging import CursorPages
 from annotation.db import transactions
 from annotation.models import Invitation, Membership, Role
-from annotation.views.members import InviteForm
+from annotation.projects import access, invitations, mail, members
+from annotation.projects.views.members import InviteForm
 
 
 class MemberSerializer(serializers.Serializer[Membership]):
@@ -146,14 +146,14 @@ class InvitationList(ListAPIView[Invitation]):
         """Make a link that lets one person in, once. With an address it is sent there, if the
         server can; its answer is the only place where the link is ever shown."""
         lead = access.member_for(request, slug, right="manage")
-        wanted = inviting.InvitationRequest(**validate_body(InviteSerializer(data=request.data)))
-        made, key = inviting.create_invitation(
+        wanted = invitations.InvitationRequest(**validate_body(InviteSerializer(data=request.data)))
+        made, key = invitations.create_invitation(
             access.ensure_membership(lead), wanted, now=timezone.now()
         )
         link = request.build_absolute_uri(reverse("invitation", args=[key]))
         told = InvitationSerializer(made).data | {
             "link": link,
-            "sent": mailing.send_invitation(made, link),
+            "sent": mail.send_invitation(made, link),
         }
         return Response(told, status=201)
 
@@ -167,7 +167,7 @@ def invitation(request: Request, slug: str, invited: str) -> Response:
     found = None if "\0" in invited else every.named(invited).first()
     if found is None:
         raise Http404(f"Nobody was invited as {invited[:80]}.")
-    inviting.revoke(access.ensure_membership(lead), found, now=timezone.now())
+    invitations.revoke(access.ensure_membership(lead), found, now=timezone.now())
     return Response(status=204)
 
 

@@ -5,9 +5,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from annotation import access, perturbing, queue, reports, tasktypes
+from annotation import perturbing, queue, tasktypes
 from annotation.items import taxonomy
 from annotation.models import RIGHTS, Account, Membership, Role
+from annotation.projects import access, overview
 
 # What each right allows, in words for people.
 RIGHT_TITLES = {
@@ -27,7 +28,7 @@ def home(request: HttpRequest) -> HttpResponse:
     """The projects that a person may see, each with its progress and what to do next."""
     assert isinstance(request.user, Account)
     context = {
-        "overviews": reports.list_overviews(request.user),
+        "overviews": overview.list_overviews(request.user),
         "suspended": Membership.objects.suspended_of(request.user),
     }
     return render(request, "annotation/home.html", context)
@@ -43,7 +44,7 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
         "project": member.project,
         "member": member,
         "progress": queue.load_progress(member),
-        "abilities": reports.count_by_ability(member.project, role=member.role),
+        "abilities": overview.count_by_ability(member.project, role=member.role),
         "people": people if member.is_lead else None,
         "guidelines": member.project.guidelines.last(),
         "perturbs": perturbing.is_suitable(member.project),

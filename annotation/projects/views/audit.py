@@ -10,9 +10,11 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from annotation import access, auditing, happenings, seeing
+from annotation import seeing
 from annotation.errors import Refused
 from annotation.models import Event, Membership, Project
+from annotation.projects import access, event_types
+from annotation.projects import audit as projects_audit
 
 
 class AuditForm(forms.Form):
@@ -26,7 +28,7 @@ class AuditForm(forms.Form):
         super().__init__(data)
         # A kind of which there is nothing is no mistake: a link may have been kept for later.
         kinds = dict.fromkeys([*Event.objects.kinds(project), self.data.get("kind", "")])
-        named = [(kind, happenings.event_title(kind)) for kind in kinds if kind]
+        named = [(kind, event_types.event_title(kind)) for kind in kinds if kind]
         self.fields["kind"].widget = forms.Select(choices=[("", "Anything"), *named])
 
     def said(self) -> dict[str, Any]:
@@ -53,15 +55,15 @@ def audit_of_site(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, project: Project | None, lead: Membership | None) -> HttpResponse:
     form = AuditForm(request.GET, project)
-    trouble, page = "", auditing.AuditPage((), "")
+    trouble, page = "", projects_audit.AuditPage((), "")
     if form.is_valid():
-        found = auditing.search_events(project, auditing.AuditSearch(**form.said()))
+        found = projects_audit.search_events(project, projects_audit.AuditSearch(**form.said()))
         try:
-            page = auditing.load_page(found, request.GET.get("after", ""))
+            page = projects_audit.load_page(found, request.GET.get("after", ""))
         except Refused as refused:
             trouble = str(refused)
     if project and lead:
-        shown = auditing.event_items([entry.event for entry in page.entries], project)
+        shown = projects_audit.event_items([entry.event for entry in page.entries], project)
         seeing.record_all_seen(lead, shown, now=timezone.now())
     context: dict[str, Any] = {"project": project, "member": lead, "filters": form, "page": page}
     context |= {"trouble": trouble, "narrowed": any(request.GET.values())}

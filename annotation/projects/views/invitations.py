@@ -14,9 +14,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from annotation import inviting
 from annotation.errors import Refused
 from annotation.models import Account, Invitation
+from annotation.projects import invitations
 
 
 class AccountForm(UserCreationForm):
@@ -45,7 +45,7 @@ class AccountForm(UserCreationForm):
 @never_cache
 def invitation(request: HttpRequest, invitation: str) -> HttpResponse:
     """Say what it is an invitation to; a POST accepts it, so that no preview of a link does."""
-    found = inviting.find_invitation(invitation, now=timezone.now())
+    found = invitations.find_invitation(invitation, now=timezone.now())
     if found is None:
         return render(request, "annotation/invitation_over.html", status=404)
     if isinstance(request.user, Account):
@@ -57,7 +57,7 @@ def _accept_as_account(request: HttpRequest, found: Invitation, account: Account
     trouble = ""
     if "join" in request.POST:
         try:
-            inviting.accept(found, account, now=timezone.now())
+            invitations.accept(found, account, now=timezone.now())
         except Refused as refused:
             trouble = str(refused)
         else:
@@ -74,7 +74,7 @@ def _accept_as_visitor(request: HttpRequest, found: Invitation) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         said = form.cleaned_data
         try:
-            member = inviting.accept_with_new_account(
+            member = invitations.accept_with_new_account(
                 found, said["username"], said["password1"], now=timezone.now()
             )
         except Refused as refused:
@@ -85,5 +85,5 @@ def _accept_as_visitor(request: HttpRequest, found: Invitation) -> HttpResponse:
             return redirect("project", found.project.slug)
     status = 422 if request.method == "POST" else 200
     context = {"invitation": found, "form": form, "trouble": trouble}
-    context |= {"has_account": inviting.has_account(found)}
+    context |= {"has_account": invitations.has_account(found)}
     return render(request, "annotation/invitation.html", context, status=status)

@@ -12,9 +12,9 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from annotation import access, auditing, inviting, mailing, members
 from annotation.errors import FieldError, Refused
 from annotation.models import Invitation, Membership, Role
+from annotation.projects import access, audit, invitations, mail, members
 
 MAX_SHOWN = 20
 
@@ -33,7 +33,7 @@ class InviteForm(forms.Form):
         help_text="Where the link is sent. Without one you hand the link over yourself.",
     )
     days: Any = forms.TypedChoiceField(
-        choices=[(days, f"{days} day{'s' * (days > 1)}") for days in inviting.VALID_DAYS],
+        choices=[(days, f"{days} day{'s' * (days > 1)}") for days in invitations.VALID_DAYS],
         coerce=int,
         initial=7,
         label="The link can be used for",
@@ -90,16 +90,16 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
     context = {"project": lead.project, "member": lead, "form": form}
     if request.method == "POST" and form.is_valid():
         try:
-            made, key = inviting.create_invitation(
+            made, key = invitations.create_invitation(
                 access.ensure_membership(lead),
-                inviting.InvitationRequest(**form.cleaned_data),
+                invitations.InvitationRequest(**form.cleaned_data),
                 now=timezone.now(),
             )
         except FieldError as error:
             form.add_error(error.field, str(error))
         else:
             link = request.build_absolute_uri(reverse("invitation", args=[key]))
-            context |= {"made": made, "link": link, "sent": mailing.send_invitation(made, link)}
+            context |= {"made": made, "link": link, "sent": mail.send_invitation(made, link)}
             return render(request, "annotation/invited.html", context)
     status = 422 if request.method == "POST" else 200
     return render(request, "annotation/invite.html", context, status=status)
@@ -111,7 +111,7 @@ def _revoke(request: HttpRequest, lead: Membership) -> HttpResponse:
         raise Http404
     waiting = Invitation.objects.in_project(lead.project)
     invitation = get_object_or_404(waiting, pk=int(number))
-    inviting.revoke(lead, invitation, now=timezone.now())
+    invitations.revoke(lead, invitation, now=timezone.now())
     messages.success(request, f"The invitation of {invitation.alias} cannot be used any more.")
     return redirect("members", lead.project.slug)
 
@@ -127,7 +127,7 @@ def _render_page(request: HttpRequest, lead: Membership, trouble: str = "") -> H
         "invitations": Invitation.objects.in_project(project).waiting(),
         "now": timezone.now(),
         "changes": [
-            auditing.describe_event(event) for event in members.list_changes(project)[:MAX_SHOWN]
+            audit.describe_event(event) for event in members.list_changes(project)[:MAX_SHOWN]
         ],
     }
     return render(request, "annotation/members.html", context, status=422 if trouble else 200)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from annotation import happenings
 from annotation.errors import Refused
 from annotation.models import Account, Event, Item, Project
+from annotation.projects import event_types
 from annotation.querysets import EventQuerySet
 
 PAGE_SIZE = 50
@@ -83,7 +83,7 @@ def describe_event(event: Event) -> AuditEntry:
     return AuditEntry(
         event,
         event_actor(event),
-        happenings.event_title(event.kind),
+        event_types.event_title(event.kind),
         tuple(describe_changes(event)),
     )
 

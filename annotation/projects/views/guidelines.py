@@ -10,10 +10,10 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from annotation import access
-from annotation import guidelines as versions
 from annotation.errors import Refused
 from annotation.models import GuidelinesVersion, Membership
+from annotation.projects import access
+from annotation.projects import guidelines as versions
 
 # So many kinds of item have a box of their own; more would bury the page.
 MAX_VARIANTS = 40

@@ -12,7 +12,6 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import access, guidelines
 from annotation.api.answering import (
     IF_MATCH_PARAMETER,
     PROBLEM_RESPONSES,
@@ -25,6 +24,7 @@ from annotation.api.paging import CursorPages
 from annotation.api.serializers import NamedField
 from annotation.errors import Stale
 from annotation.models import GuidelinesVersion, Membership
+from annotation.projects import access, guidelines
 
 # What a project without guidelines has.
 EMPTY_GUIDELINES = {

@@ -10,7 +10,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from annotation import jobs, perturbing, programs
+from annotation import perturbing
+from annotation.jobs import job_queue, subprocesses
 from annotation.models import Job, Membership, Project
 from annotation.perturbing import PerturbRequest, PerturbResult
 from annotation.vetting import RELEASE_ALL, ReleasePolicy
@@ -29,7 +30,7 @@ def enqueue(
     `FieldError` for a share that is none."""
     perturbing.check_request(project, wish)
     vetting.check()
-    return jobs.enqueue(
+    return job_queue.enqueue(
         project,
         member,
         JOB_KIND,
@@ -46,7 +47,7 @@ def enqueue(
 
 def list_jobs(project: Project) -> QuerySet[Job]:
     """The times that items were made, the last first."""
-    return jobs.list_jobs(project, JOB_KIND)
+    return job_queue.list_jobs(project, JOB_KIND)
 
 
 def find_job(project: Project, number: int) -> Job | None:
@@ -55,13 +56,13 @@ def find_job(project: Project, number: int) -> Job | None:
 
 def due_job_ids(now: datetime) -> list[int]:
     """The ids of jobs that wait for a worker, or whose worker is gone."""
-    return jobs.due_job_ids(JOB_KIND, now)
+    return job_queue.due_job_ids(JOB_KIND, now)
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     """Make what a job asks for, unless another worker is at it; whether that was done. One that is
     `stopped` waits for the next worker: what was stored is then found unchanged."""
-    return jobs.run_job_command(job_id, JOB_KIND, "perturb", "made", stopped)
+    return job_queue.run_job_command(job_id, JOB_KIND, "perturb", "made", stopped)
 
 
 def make_job_items(job: Job) -> PerturbResult:
@@ -77,8 +78,8 @@ def make_job_items(job: Job) -> PerturbResult:
     )
 
     def told(done: int, total: int) -> None:
-        jobs.store_values(job, done=done, total=total)
-        programs.send_heartbeat()
+        job_queue.store_values(job, done=done, total=total)
+        subprocesses.send_heartbeat()
 
     return perturbing.make_items(
         job.project, wish, ReleasePolicy.of(said), member=job.member, told=told

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from annotation import assigning, importing, programs, tasktypes
+from annotation import assigning, importing, tasktypes
 from annotation.db import transactions
 from annotation.db.batches import make_batches
 from annotation.importing.returned import DerivedRow
 from annotation.items import taxonomy
+from annotation.jobs import subprocesses
 from annotation.models import (
     Event,
     Item,
@@ -90,7 +91,7 @@ def store_items(
             importing.parse_items(rows, tasktypes.load_task_type(project))
         ):
             if number % BATCH == 0:
-                programs.send_heartbeat()
+                subprocesses.send_heartbeat()
             if isinstance(draft, importing.ParsedItem):
                 keys.append(draft.key)
             yield draft
@@ -118,7 +119,7 @@ def store_texts(
     for batch in make_batches(answers, BATCH):
         with transactions.transact():
             keys += _store_text_batch(project, name, batch, done.report)
-        programs.send_heartbeat()
+        subprocesses.send_heartbeat()
     _release_share(project, keys, vetting, done)
     _record("answers", project, member, done)
     return done
@@ -178,7 +179,7 @@ def _release_share(
     made = Item.objects.in_project(project).originals().of_tests()
     fit: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for part in make_batches(keys, 500):
-        programs.send_heartbeat()
+        subprocesses.send_heartbeat()
         rows = made.with_keys(part).values_list("category", "key", "pk", "flags")
         for category, key, pk, flags in rows:
             if not vetting.aside.intersection(flags):
@@ -189,7 +190,7 @@ def _release_share(
     if vetting.accept:
         done.accepted = _accept_unreviewed(project, [pk for pk in everything if pk not in drawn])
     for part in make_batches(keys, 500):
-        programs.send_heartbeat()
+        subprocesses.send_heartbeat()
         done.waiting += waiting_items(project).with_keys(part).count()
 
 
@@ -214,7 +215,7 @@ def _open_slots(project: Project, ids: Sequence[int]) -> int:
             slots = [slot for item in found for slot in assigning.build_slots(project, item)]
             Slot.objects.bulk_create(slots)
             given += len(found)
-        programs.send_heartbeat()
+        subprocesses.send_heartbeat()
     return given
 
 
@@ -229,7 +230,7 @@ def _accept_unreviewed(project: Project, ids: Sequence[int]) -> int:
             made = [_accepted_resolution(item, item.category in unchanging) for item in found]
             Resolution.objects.bulk_create(made)
             accepted += len(made)
-        programs.send_heartbeat()
+        subprocesses.send_heartbeat()
     return accepted
 
 

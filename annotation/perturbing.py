@@ -13,11 +13,12 @@ from typing import Any
 
 from django.db.models import Count, F, Q
 
-from annotation import answers, importing, making, programs, tasktypes
+from annotation import answers, importing, making, tasktypes
 from annotation.db.batches import id_batches, make_batches
 from annotation.errors import FieldError, Refused
 from annotation.importing.returned import DerivedRow
 from annotation.items import taxonomy
+from annotation.jobs import subprocesses
 from annotation.making import GenerationResult
 from annotation.models import Event, Item, Membership, Project, Revision
 from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
@@ -158,7 +159,7 @@ def make_items(
 
     done.brought = making.store_items(project, noted(), vetting, member=member)
     for part in make_batches(keys, 500):
-        programs.send_heartbeat()
+        subprocesses.send_heartbeat()
         found = Item.objects.in_project(project).with_keys(part)
         done.flagged.update(one for flags in found.values_list("flags", flat=True) for one in flags)
     _record(project, wish, done, member)

@@ -15,10 +15,11 @@ from typing import Any
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from annotation import assigning, jobs, known, tasktypes
+from annotation import assigning, known, tasktypes
 from annotation.answers import PRACTICE, PROBE
 from annotation.db import transactions
 from annotation.errors import Refused, Stale
+from annotation.jobs import job_queue
 from annotation.models import Event, Item, Job, Membership, Project
 from annotation.tasktypes.fields import Field
 from annotation.tasktypes.outcome_rules import RULE_TITLES, RULES
@@ -163,7 +164,7 @@ def apply_change(
 
 def due_job_ids(now: datetime) -> list[int]:
     """The ids of jobs that wait for a worker, or whose worker is gone, in one query."""
-    return jobs.due_job_ids(RESIZE_JOB, now)
+    return job_queue.due_job_ids(RESIZE_JOB, now)
 
 
 def run_job(
@@ -180,7 +181,7 @@ def run_job(
     one fails.
     """
     now = now or timezone.now()
-    with jobs.hold_lease(job_id, RESIZE_JOB, stopped, now=now) as job:
+    with job_queue.hold_lease(job_id, RESIZE_JOB, stopped, now=now) as job:
         if job is None:
             return False
         after = int(job.result.get("after", 0))

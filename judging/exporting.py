@@ -12,10 +12,10 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from annotation import jobs, programs
 from annotation.db import snapshot_reads, transactions
+from annotation.jobs import job_queue, subprocesses
+from annotation.jobs.subprocesses import ProgramResult
 from annotation.models import Event, Job, Membership, Project
-from annotation.programs import ProgramResult
 from formats.writers import PackingOptions, file_ending, temporary_prefix, write_file
 from judging import cards, exported, passwords
 from judging.exported import ExportRequest
@@ -44,12 +44,12 @@ def enqueue(project: Project, member: Membership, wish: ExportRequest) -> Job:
     asked = asdict(wish) | {"canary": generate_canary() if wish.canary else ""}
     if wish.encrypt:
         asked[passwords.NONCE_KEY] = passwords.generate_nonce()
-    return jobs.enqueue(project, member, KIND, **asked)
+    return job_queue.enqueue(project, member, KIND, **asked)
 
 
 def list_exports(member: Membership) -> QuerySet[Job]:
     """The project's exports of tables that the member may have, the last first."""
-    return jobs.list_jobs(member.project, KIND).filter(result__table__in=list_tables(member))
+    return job_queue.list_jobs(member.project, KIND).filter(result__table__in=list_tables(member))
 
 
 def get_path(job: Job) -> Path:
@@ -73,7 +73,7 @@ def list_due(now: datetime) -> list[int]:
     """The ids of exports that wait for a worker, whose worker is gone, or whose time is over."""
     over = Q(state=Job.State.FINISHED, result__expires__lte=now.timestamp())
     found = Job.objects.filter(
-        jobs.free_jobs_filter(now) | over & Q(result__deleted=False), kind=KIND
+        job_queue.free_jobs_filter(now) | over & Q(result__deleted=False), kind=KIND
     )
     return list(found.values_list("pk", flat=True))
 
@@ -84,12 +84,12 @@ def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool
     anew."""
     if _delete_expired(job_id):
         return True
-    with jobs.hold_lease(job_id, KIND, stopped) as job:
+    with job_queue.hold_lease(job_id, KIND, stopped) as job:
         if job is None:
             return False
-        command = jobs.manage_command("make_export", str(job.pk))
+        command = job_queue.manage_command("make_export", str(job.pk))
         return _finish(
-            job, jobs.run_leased(job, command, stopped, lambda line: _note_progress(job, line))
+            job, job_queue.run_leased(job, command, stopped, lambda line: _note_progress(job, line))
         )
 
 
@@ -97,7 +97,7 @@ def write_export(job: Job, told: Callable[[int], object] = int) -> int:
     """Write the table that a job is of, as it is at one instant, and tell how many rows are done;
     the number of rows."""
     wish = _read_request(job)
-    jobs.store_values(job, total=exported.count_rows(job.project, wish))
+    job_queue.store_values(job, total=exported.count_rows(job.project, wish))
     get_path(job).parent.mkdir(parents=True, exist_ok=True)
     with snapshot_reads.consistent_reads():
         made = exported.read_rows(job.project, wish, job.result["canary"])
@@ -106,13 +106,15 @@ def write_export(job: Job, told: Callable[[int], object] = int) -> int:
         count = write_file(wish.form, rows, made.columns, get_path(job), COLUMN_KINDS, packed)
     # Told last as well: who listens may store what was told after this has stored the number.
     told(count)
-    jobs.store_values(job, done=count)
+    job_queue.store_values(job, done=count)
     return count
 
 
 def _packing_options(job: Job, wish: ExportRequest) -> PackingOptions:
     card = cards.make_card_builder(job.project, wish, job.result["canary"], timezone.now())
-    return PackingOptions(wish.table, passwords.derive(job.result), card, programs.send_heartbeat)
+    return PackingOptions(
+        wish.table, passwords.derive(job.result), card, subprocesses.send_heartbeat
+    )
 
 
 def _read_request(job: Job) -> ExportRequest:
@@ -133,7 +135,7 @@ def _report_progress(
 
 def _note_progress(job: Job, line: str) -> None:
     if line.isdigit():
-        jobs.store_values(job, done=int(line))
+        job_queue.store_values(job, done=int(line))
 
 
 def _finish(job: Job, ended: ProgramResult) -> bool:
@@ -145,7 +147,7 @@ def _finish(job: Job, ended: ProgramResult) -> bool:
         result = {**job.result, "bytes": size, "expires": expires, "deleted": False}
         values = {"state": Job.State.FINISHED, "finished_at": now, "result": result}
     with transactions.transact():
-        kept = jobs.end_job(job, ended, values) and made
+        kept = job_queue.end_job(job, ended, values) and made
         if kept:
             _record_event(job)
     if not kept:

@@ -13,10 +13,11 @@ from django.db import models
 from django.db.models import Q, QuerySet, Value
 from django.utils import timezone
 
-from annotation import generations, jobs
+from annotation import generations
 from annotation import settings as places
 from annotation.db import transactions
 from annotation.items.snapshots import jobs as snapshots
+from annotation.jobs import job_queue
 from annotation.models import Event, Job, Membership
 from annotation.uploads import jobs as imports
 from annotation.uploads import places as uploads
@@ -54,7 +55,7 @@ class JobKind:
     of: Callable[[Job], str] = lambda job: ""
     state: Callable[[Job], str] = lambda job: job.state
     sees: Callable[[Membership], Q] = lambda member: Q() if member.is_lead else Q(pk__in=[])
-    cancel: Callable[[Job, Membership], bool] | None = jobs.cancel_job
+    cancel: Callable[[Job, Membership], bool] | None = job_queue.cancel_job
     can_again: Callable[[Job], bool] = lambda job: True
     # Asked only once somebody wants to: it may take a query.
     may_again: Callable[[Job, Membership], bool] = lambda job, member: True

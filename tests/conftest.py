@@ -25,9 +25,9 @@ from django.test import TransactionTestCase
 from playwright.sync_api import Browser, sync_playwright
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from annotation import programs
 from annotation.db.cache import process_cache
-from annotation.programs import ProgramResult
+from annotation.jobs import subprocesses
+from annotation.jobs.subprocesses import ProgramResult
 from config import celery_app
 from tests import databases
 
@@ -216,7 +216,7 @@ def in_this_program(monkeypatch: pytest.MonkeyPatch) -> None:
         call_command(*command[2:], stdout=printed)
         return ProgramResult(0, "", (printed.getvalue().splitlines() or [""])[-1])
 
-    monkeypatch.setattr(programs, "run_program", run)
+    monkeypatch.setattr(subprocesses, "run_program", run)
 
 
 @pytest.fixture(scope="session")

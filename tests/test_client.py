@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from pytest_django.live_server_helper import LiveServer
 
-from annotation import programs
+from annotation.jobs import subprocesses
 from annotation.models import ApiToken, Project
 from examples import client as client_module
 from examples.client import Client, NotMade, Problem
@@ -119,15 +119,15 @@ def test_an_export_is_waited_for_and_read(
 ) -> None:
     settings.VAR_DIR = tmp_path
 
-    def make(command: list[str], **_: Any) -> programs.ProgramResult:
+    def make(command: list[str], **_: Any) -> subprocesses.ProgramResult:
         call_command(*command[2:])
-        return programs.ProgramResult(0, "")
+        return subprocesses.ProgramResult(0, "")
 
     def work(seconds: float) -> None:
         exporting.run_job(project.jobs.get(kind=exporting.KIND).pk)
 
     # A worker and its program would be processes of their own.
-    monkeypatch.setattr(programs, "run_program", make)
+    monkeypatch.setattr(subprocesses, "run_program", make)
     monkeypatch.setattr("examples.client.time.sleep", work)
     table = lab.export("fbi", "outcomes", "csv").decode()
     assert table.splitlines()[0].startswith("run,")

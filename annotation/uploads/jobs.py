@@ -14,11 +14,11 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from annotation import jobs
 from annotation.db import transactions
 from annotation.errors import Stale
+from annotation.jobs import job_queue
+from annotation.jobs.subprocesses import ProgramResult
 from annotation.models import Event, Job, Membership, Project
-from annotation.programs import ProgramResult
 from annotation.uploads import places, reading
 
 JOB_KIND = "import"
@@ -34,7 +34,7 @@ MAX_IMMEDIATE_BYTES = 1_000_000
 
 def list_imports(project: Project) -> QuerySet[Job]:
     """The imports of a project, the last first."""
-    return jobs.list_jobs(project, JOB_KIND).select_related("member", "project__task_type")
+    return job_queue.list_jobs(project, JOB_KIND).select_related("member", "project__task_type")
 
 
 def find_import(project: Project, number: int) -> Job | None:
@@ -58,7 +58,9 @@ def describe_progress(project: Project) -> str:
 def create_import(member: Membership, told: dict[str, Any], now: datetime) -> Job:
     """A job for a file that was looked at; inside the transaction that moves it to its place."""
     expires = (now + FILE_RETENTION).timestamp()
-    return jobs.enqueue(member.project, member, JOB_KIND, **told, expires=expires, deleted=False)
+    return job_queue.enqueue(
+        member.project, member, JOB_KIND, **told, expires=expires, deleted=False
+    )
 
 
 def choose_columns(job: Job, columns: dict[str, str], *, accept: bool) -> None:
@@ -111,7 +113,7 @@ def cancel_import(job: Job, member: Membership, now: datetime) -> bool:
 
 def due_job_ids(now: datetime) -> list[int]:
     """The ids of imports that wait for a worker, whose worker is gone, or whose time is over."""
-    asked = jobs.free_jobs_filter(now) & Q(result__step__in=[places.CHECK, places.STORE])
+    asked = job_queue.free_jobs_filter(now) & Q(result__step__in=[places.CHECK, places.STORE])
     over = Q(result__deleted=False, result__expires__lte=now.timestamp())
     found = Job.objects.filter(asked | over & ~Q(state=Job.State.RUNNING), kind=JOB_KIND)
     return list(found.values_list("pk", flat=True))
@@ -127,8 +129,8 @@ def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool
         if job is None:
             return False
         ends = time.monotonic() + MAX_DURATION.total_seconds()
-        command = jobs.manage_command("work_on_import", str(job.pk))
-        ended = jobs.run_leased(job, command, lambda: stopped() or time.monotonic() > ends)
+        command = job_queue.manage_command("work_on_import", str(job.pk))
+        ended = job_queue.run_leased(job, command, lambda: stopped() or time.monotonic() > ends)
         if time.monotonic() > ends:
             ended = ProgramResult(1, f"It took longer than {MAX_DURATION}. Split the file.")
         return _store_outcome(job, ended)
@@ -148,14 +150,16 @@ def _locked(job: Job) -> Job:
 
 def _hold_lease(job_id: int, stopped: Callable[[], bool]) -> AbstractContextManager[Job | None]:
     """Have the job for a while, as it is asked for now; None if it is not free."""
-    return jobs.hold_lease(job_id, JOB_KIND, stopped, result__step__in=[places.CHECK, places.STORE])
+    return job_queue.hold_lease(
+        job_id, JOB_KIND, stopped, result__step__in=[places.CHECK, places.STORE]
+    )
 
 
 def _store_outcome(job: Job, ended: ProgramResult) -> bool:
     """Note how the work ended, unless the import was cancelled; whether it came to its end."""
     well = ended.code == 0
     made = _outcome_values(job, places.pop_outcome(job), timezone.now()) if well else {}
-    return jobs.end_job(job, ended, made) and well
+    return job_queue.end_job(job, ended, made) and well
 
 
 def _outcome_values(job: Job, noted: dict[str, Any], now: datetime) -> dict[str, Any]:

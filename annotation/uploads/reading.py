@@ -8,9 +8,10 @@ from typing import Any
 
 from django.conf import settings
 
-from annotation import importing, programs, tasktypes
+from annotation import importing, tasktypes
 from annotation.db import transactions
 from annotation.importing import sources
+from annotation.jobs import subprocesses
 from annotation.models import Job
 from annotation.projects import encrypted_archives
 from annotation.uploads import places
@@ -69,14 +70,14 @@ def _count_rows(job: Job, rows: Iterator[Any]) -> Iterator[Any]:
 def _report_progress(job: Job, count: int) -> None:
     with transactions.transact():
         Job.objects.filter(pk=job.pk, finished_at=None).update(done=count)
-    programs.send_heartbeat()
+    subprocesses.send_heartbeat()
 
 
 def _summarise(job: Job, report: importing.ItemImportReport) -> dict[str, Any]:
     """The counts, the rows that were not taken, and what is missing of others: the first of them,
     and all as files."""
     told = [*islice(_problems(job, report), MAX_SHOWN)]
-    programs.send_heartbeat()
+    subprocesses.send_heartbeat()
     with places.problems_path(job).open("w", encoding="utf-8", newline="") as stream:
         write_csv(chain(_problems(job, report), _missing(job, report)), PROBLEM_COLUMNS, stream)
     return {
@@ -124,7 +125,7 @@ def _write_rows(job: Job, rows: list[BadRow]) -> bool:
     starts: dict[str, set[int]] = defaultdict(set)
     for row in rows:
         starts[row.file].add(row.line)
-    programs.send_heartbeat()
+    subprocesses.send_heartbeat()
     path, form = places.uploaded_path(job), job.result["form"]
     if places.rejected_rows_path(job).suffix == ".zip":
         _write_archive(job, starts)
@@ -138,7 +139,7 @@ def _write_rows(job: Job, rows: list[BadRow]) -> bool:
 def _write_archive(job: Job, starts: dict[str, set[int]]) -> None:
     with zipfile.ZipFile(places.rejected_rows_path(job), "w", zipfile.ZIP_DEFLATED) as archive:
         for name, lines in bundles.pick_rows(places.uploaded_path(job), DEFAULT_LIMITS, starts):
-            programs.send_heartbeat()
+            subprocesses.send_heartbeat()
             with archive.open(name, "w", force_zip64=True) as stream:
                 for line in lines:
                     stream.write(line.encode())

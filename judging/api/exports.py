@@ -16,7 +16,6 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import jobs
 from annotation.api.answering import (
     PROBLEM_RESPONSES,
     Conflict,
@@ -29,6 +28,7 @@ from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.errors import FieldError
 from annotation.items.filters import ItemFilter
+from annotation.jobs import job_queue
 from annotation.models import Item, Job, Membership
 from annotation.projects import access
 from formats.writers import FILE_FORMATS
@@ -138,7 +138,7 @@ def export(request: Request, slug: str, number: int) -> Response:
 def cancel_export(request: Request, slug: str, number: int) -> Response:
     """End an export that is not done."""
     member, job = _get_export_or_404(request, slug, number)
-    if not jobs.cancel_job(job, member):
+    if not job_queue.cancel_job(job, member):
         raise Conflict(f"Export {number} was done before it could be cancelled.")
     job.refresh_from_db()
     return Response(ExportSerializer(job).data)

@@ -6,8 +6,9 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from annotation import jobs, making
+from annotation import making
 from annotation.errors import FieldError
+from annotation.jobs import job_queue
 from annotation.making import GenerationResult
 from annotation.models import Job, Membership, Project
 from annotation.projects import encrypted_archives
@@ -42,7 +43,7 @@ def check(wish: BringInRequest) -> None:
 def enqueue(wish: BringInRequest, member: Membership | None) -> Job:
     """Have the replies of a run brought in by the next worker. Raises like `check`."""
     check(wish)
-    return jobs.enqueue(
+    return job_queue.enqueue(
         wish.run.project,
         member,
         KIND,
@@ -54,18 +55,18 @@ def enqueue(wish: BringInRequest, member: Membership | None) -> Job:
 
 def list_jobs(run: Run) -> QuerySet[Job]:
     """The times that the replies of a run were brought in, the last first."""
-    return jobs.list_jobs(run.project, KIND).filter(result__run=run.number)
+    return job_queue.list_jobs(run.project, KIND).filter(result__run=run.number)
 
 
 def find_due(now: datetime) -> list[int]:
     """The ids of jobs that wait for a worker, or whose worker is gone."""
-    return jobs.due_job_ids(KIND, now)
+    return job_queue.due_job_ids(KIND, now)
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     """Bring in what a job asks for, unless another worker is at it; whether that was done. One
     that is `stopped` waits for the next worker: what was stored is then found unchanged."""
-    return jobs.run_job_command(job_id, KIND, "bring_in", "brought", stopped)
+    return job_queue.run_job_command(job_id, KIND, "bring_in", "brought", stopped)
 
 
 def load_request(job: Job) -> BringInRequest:

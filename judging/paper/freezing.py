@@ -15,9 +15,9 @@ from typing import Any, BinaryIO, TextIO, cast
 
 from django.template.loader import render_to_string
 
-from annotation import programs
 from annotation.db import snapshot_reads
 from annotation.items.diffing import stored
+from annotation.jobs import subprocesses
 from annotation.models import Project
 from annotation.projects import encrypted_archives
 from charts import files
@@ -74,11 +74,11 @@ def write_archive(
     # Within the moment nothing can be stored.
     for done in stored.store_missing(judged_revisions(_build_scope(project, runs, wanted).runs)):
         tell("diffs made", done)
-        programs.send_heartbeat()
+        subprocesses.send_heartbeat()
     with (
         snapshot_reads.consistent_reads(),
-        progress.with_progress_callback(lambda *_: programs.send_heartbeat()),
-        closing(ArchiveWriter(stream, alive=programs.send_heartbeat)) as sealing,
+        progress.with_progress_callback(lambda *_: subprocesses.send_heartbeat()),
+        closing(ArchiveWriter(stream, alive=subprocesses.send_heartbeat)) as sealing,
     ):
         scope = _build_scope(project, runs, wanted)
         for part in PARTS:
@@ -87,7 +87,7 @@ def write_archive(
         charts = {}
         for name, spec in wanted.draw(project, runs):
             charts[name] = spec
-            programs.send_heartbeat()
+            subprocesses.send_heartbeat()
         drawn = files.render_all([*charts.values()], "svg")
         for name, chart in zip(charts, drawn, strict=True):
             sealing.put(f"charts/{name}.svg", chart)
@@ -169,7 +169,7 @@ def _write_figures(
     """A table as CSV and JSON; whether it has rows."""
     if name in DATE_DEPENDENT_TABLES:
         return False
-    programs.send_heartbeat()
+    subprocesses.send_heartbeat()
     found = compute_rows(name, scope.project, scope.chosen)
     columns = tables.list_columns(name, figures.parse_fields(figures.DEFAULT_BY))
     for form in TABLE_FORMATS if found else ():

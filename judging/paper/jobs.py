@@ -12,7 +12,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db.models import QuerySet
 
-from annotation import jobs
+from annotation.jobs import job_queue
 from annotation.models import Job, Membership, Project
 
 KIND = "freeze-results"
@@ -30,12 +30,12 @@ class ArchiveRequest:
 def enqueue(project: Project, member: Membership, wish: ArchiveRequest) -> Job:
     """Have an archive made by the next worker; its number is one of the project's archives."""
     asked = {"runs": [*wish.runs], "texts": wish.texts, "replies": wish.replies}
-    return jobs.enqueue(project, member, KIND, **asked)
+    return job_queue.enqueue(project, member, KIND, **asked)
 
 
 def list_archives(project: Project) -> QuerySet[Job]:
     """The archives that were asked for, the last first."""
-    return jobs.list_jobs(project, KIND)
+    return job_queue.list_jobs(project, KIND)
 
 
 def get_path(job: Job) -> Path:
@@ -45,7 +45,7 @@ def get_path(job: Job) -> Path:
 
 def list_due(now: datetime) -> list[int]:
     """The ids of archives that wait for a worker, or whose worker is gone."""
-    return jobs.due_job_ids(KIND, now)
+    return job_queue.due_job_ids(KIND, now)
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
@@ -53,17 +53,17 @@ def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool
 
     One that is `stopped` waits for the next worker, which begins anew.
     """
-    with jobs.hold_lease(job_id, KIND, stopped) as job:
+    with job_queue.hold_lease(job_id, KIND, stopped) as job:
         if job is None:
             return False
         get_path(job).parent.mkdir(parents=True, exist_ok=True)
-        ended = jobs.run_leased(job, _build_command(job), stopped)
+        ended = job_queue.run_leased(job, _build_command(job), stopped)
         size = {"bytes": get_path(job).stat().st_size} if ended.code == 0 else {}
-        return jobs.store_outcome(job, ended, **size) and ended.code == 0
+        return job_queue.store_outcome(job, ended, **size) and ended.code == 0
 
 
 def _build_command(job: Job) -> list[str]:
-    command = jobs.manage_command("freeze_results", "-v", "0")
+    command = job_queue.manage_command("freeze_results", "-v", "0")
     command += ["--project", job.project.slug, "--output", str(get_path(job))]
     command += [f"--member={job.member.alias}"] if job.member else []
     command += ["--run", *map(str, job.result["runs"])] if job.result["runs"] else []

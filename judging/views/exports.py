@@ -10,9 +10,10 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation import jobs, tasktypes
+from annotation import tasktypes
 from annotation.errors import FieldError
 from annotation.items.filters import ItemPageFilter
+from annotation.jobs import job_queue
 from annotation.models import Item, Job, Membership, Snapshot
 from annotation.projects import access
 from formats.writers import FILE_FORMATS
@@ -69,7 +70,7 @@ def download_export(request: HttpRequest, slug: str, number: int) -> HttpRespons
 def cancel_export(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     member = access.member_for(request, slug, right="results")
     job = exporting.list_exports(member).filter(result__number=number).first()
-    if job and not jobs.cancel_job(job, member):
+    if job and not job_queue.cancel_job(job, member):
         messages.error(request, f"Export {number} was done before it could be cancelled.")
     return redirect("exports", slug)
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from annotation import generations, jobs, perturbing
+from annotation import generations, perturbing
 from annotation.errors import FieldError, Refused
+from annotation.jobs import job_queue
 from annotation.models import Event, Item, Job, Slot
 from annotation.perturbing import PerturbRequest
 from annotation.vetting import ReleasePolicy
@@ -112,6 +113,6 @@ def test_a_worker_makes_what_was_asked_for(people: Cast, in_this_program: None) 
 @pytest.mark.django_db
 def test_one_that_was_cancelled_is_not_begun(people: Cast) -> None:
     job = generations.enqueue(people.project, WISH, member=people.lead)
-    assert jobs.cancel_job(job, people.lead)
+    assert job_queue.cancel_job(job, people.lead)
     assert not generations.run_job(job.pk)
     assert made() == []

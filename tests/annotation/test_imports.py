@@ -15,8 +15,9 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from annotation import importing, programs
-from annotation.jobs import LEASE_TIME
+from annotation import importing
+from annotation.jobs import subprocesses
+from annotation.jobs.job_queue import LEASE_TIME
 from annotation.models import Event, Item, Job, Project
 from annotation.uploads import jobs, places, reading, receiving
 from formats.writers import write_file
@@ -465,7 +466,7 @@ def test_cancelling_what_is_under_way_says_what_is_in_and_is_in_the_audit(
         lead.post(f"{PAGE}1/cancel/")
         return jobs.ProgramResult(None, "")
 
-    monkeypatch.setattr(programs, "run_program", cancelled_meanwhile)
+    monkeypatch.setattr(subprocesses, "run_program", cancelled_meanwhile)
     assert not jobs.run_job(job.pk)
     assert "About 2 rows had been read; what was in stays." in page(lead, job)
     event = Event.objects.get(kind="import cancelled")
@@ -484,7 +485,7 @@ def test_a_program_that_did_not_end_well_is_told_or_begun_anew(
 ) -> None:
     job = send(lead, keyed("a"))
     lead.post(f"{PAGE}1/", {"import": "yes"})
-    monkeypatch.setattr(programs, "run_program", lambda *_, **__: ended)
+    monkeypatch.setattr(subprocesses, "run_program", lambda *_, **__: ended)
     assert not jobs.run_job(job.pk)
     job.refresh_from_db()
     assert (job.state, job.message) == (state, ended.said)
@@ -526,7 +527,7 @@ def test_an_import_tells_the_worker_at_each_part_of_the_file_that_it_gets_on(
 ) -> None:
     job, told = send(lead, keyed("a", "b", "")), list[str]()
     monkeypatch.setattr(reading, "PROGRESS_EVERY", 1)
-    monkeypatch.setattr(programs, "send_heartbeat", lambda: told.append("alive"))
+    monkeypatch.setattr(subprocesses, "send_heartbeat", lambda: told.append("alive"))
     imported(lead, job)
     # At each of three rows, and before the table of problems and the rows to mend are written.
     assert len(told) == 3 + 1 + 1

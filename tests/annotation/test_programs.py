@@ -9,7 +9,7 @@ from typing import IO
 
 import pytest
 
-from annotation import programs
+from annotation.jobs import subprocesses
 
 SleepAs = Callable[[Callable[[float], float]], list[float]]
 # Says a line for each that it is given, and hands it back.
@@ -24,9 +24,9 @@ PRINTS = "import time; print('1\\n2', flush=True); time.sleep(60)"
 
 
 def test_what_a_program_printed_last_is_told_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "REPORT_SECONDS", 0)
+    monkeypatch.setattr(subprocesses, "REPORT_SECONDS", 0)
     lines: list[str] = []
-    ended = programs.run_program(
+    ended = subprocesses.run_program(
         [sys.executable, "-c", PRINTS],
         stopped=lambda: "2" in lines,
         hold=int,
@@ -39,8 +39,8 @@ def test_what_a_program_printed_last_is_told_while_it_runs(monkeypatch: pytest.M
 def test_the_last_line_of_what_went_wrong_is_kept() -> None:
     fails = "import sys; sys.stderr.write('first\\nNo space is left.\\n'); sys.exit(3)"
     command = [sys.executable, "-c", fails]
-    ended = programs.run_program(command, stopped=bool, hold=int, every=60)
-    assert ended == programs.ProgramResult(3, "No space is left.")
+    ended = subprocesses.run_program(command, stopped=bool, hold=int, every=60)
+    assert ended == subprocesses.ProgramResult(3, "No space is left.")
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def sleep_as(monkeypatch: pytest.MonkeyPatch) -> SleepAs:
             now[0] += sleep(seconds)
 
         clock = SimpleNamespace(monotonic=lambda: now[0], sleep=slept)
-        monkeypatch.setattr(programs, "time", clock)
+        monkeypatch.setattr(subprocesses, "time", clock)
         return now
 
     return sleep_as
@@ -63,10 +63,10 @@ def test_a_program_that_tells_nothing_for_five_minutes_is_ended_and_the_job_says
     sleep_as: SleepAs,
 ) -> None:
     now = sleep_as(lambda seconds: seconds)
-    ended = programs.run_program(["/bin/sleep", "20"], stopped=bool, hold=int, every=60)
+    ended = subprocesses.run_program(["/bin/sleep", "20"], stopped=bool, hold=int, every=60)
     assert ended.code == 1
     assert "told nothing for five minutes, so it was ended" in ended.said
-    assert now == [pytest.approx(300, abs=2 * programs.POLL_SECONDS)]
+    assert now == [pytest.approx(300, abs=2 * subprocesses.POLL_SECONDS)]
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
@@ -92,18 +92,22 @@ def test_a_program_that_tells_something_now_and_then_takes_as_long_as_it_needs(
 
     now = sleep_as(sleep)
     command = [sys.executable, "-c", ANSWERS, str(given), str(back), stream]
-    assert programs.run_program(command, stopped=bool, hold=int, every=10_000).code == 0
+    assert subprocesses.run_program(command, stopped=bool, hold=int, every=10_000).code == 0
     assert now == [960]
 
 
 def test_programs_tell_the_worker_that_started_them_that_they_get_on_and_nobody_else(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    programs.send_heartbeat()
+    subprocesses.send_heartbeat()
     assert capsys.readouterr().out == ""
-    says = [sys.executable, "-c", f"import os; print(os.environ[{programs.HEARTBEAT_VARIABLE!r}])"]
-    ended = programs.run_program(says, stopped=bool, hold=int, every=60)
+    says = [
+        sys.executable,
+        "-c",
+        f"import os; print(os.environ[{subprocesses.HEARTBEAT_VARIABLE!r}])",
+    ]
+    ended = subprocesses.run_program(says, stopped=bool, hold=int, every=60)
     assert ended.code == 0
-    monkeypatch.setenv(programs.HEARTBEAT_VARIABLE, ended.printed)
-    programs.send_heartbeat()
+    monkeypatch.setenv(subprocesses.HEARTBEAT_VARIABLE, ended.printed)
+    subprocesses.send_heartbeat()
     assert capsys.readouterr().out == "\n"

@@ -11,7 +11,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import assigning, importing, jobs, known, settings
+from annotation import assigning, importing, known, settings
+from annotation.jobs import job_queue
 from annotation.models import Event, Item, Job, Label, Membership, Project, Slot
 from annotation.views.settings import SettingsForm
 from tests.builders import (
@@ -150,7 +151,7 @@ def test_one_worker_at_a_time_is_at_it_until_it_is_gone(
         with pytest.raises(KeyboardInterrupt):
             settings.run_job(job.pk)
     assert settings.due_job_ids(timezone.now()) == []
-    later = timezone.now() + jobs.LEASE_TIME
+    later = timezone.now() + job_queue.LEASE_TIME
     assert settings.due_job_ids(later) == [job.pk]
     assert settings.run_job(job.pk, now=later)
 

@@ -7,12 +7,13 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from annotation import commenting, jobs, tables
+from annotation import commenting, tables
 from annotation.errors import FieldError
 from annotation.items.snapshots import comparison, create, facts, table
 from annotation.items.snapshots import jobs as snapshots_jobs
+from annotation.jobs import job_queue
+from annotation.jobs.subprocesses import ProgramResult
 from annotation.models import Event, Frozen, FrozenIn, Item, Job, Project, Snapshot
-from annotation.programs import ProgramResult
 from tests.builders import (
     Cast,
     cast,
@@ -261,7 +262,7 @@ def test_the_command_makes_one_and_tells_its_digest(people: Cast, in_this_progra
 def test_a_program_that_fails_leaves_its_reason_and_no_snapshot(
     people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "run_leased", lambda *_: ProgramResult(1, "No space is left."))
+    monkeypatch.setattr(job_queue, "run_leased", lambda *_: ProgramResult(1, "No space is left."))
     snapshot = snapshots_jobs.enqueue(people.project, people.lead, "v1")
     assert not snapshots_jobs.run_job(snapshot.job_id)
     assert Job.objects.get().message == "No space is left."

@@ -11,10 +11,11 @@ import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
 
-from annotation import jobs, tables
+from annotation import tables
 from annotation.db import snapshot_reads
 from annotation.items.snapshots import create as snapshot_freezing
 from annotation.items.snapshots import jobs as snapshots
+from annotation.jobs import job_queue
 from annotation.models import Item, Project
 from judging import exporting
 from judging.exported import ExportRequest
@@ -49,7 +50,7 @@ def project(settings: Any, tmp_path: Path) -> Project:
 
 def export(project: Project, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     wanted = exporting.enqueue(project, make_member(project, "lead"), ExportRequest("items", UNFIT))
-    job = jobs.take_lease(wanted.pk, exporting.KIND)
+    job = job_queue.take_lease(wanted.pk, exporting.KIND)
     assert job
     exporting.write_export(job)
 

@@ -12,9 +12,9 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from annotation import jobs, programs
+from annotation.jobs import job_queue, subprocesses
+from annotation.jobs.subprocesses import ProgramResult
 from annotation.models import Event, Item, Job, Project
-from annotation.programs import ProgramResult
 from judging import exporting
 from judging.engine import bell
 from tests.builders import Cast, cast, make_item, make_resolution, make_revision
@@ -83,7 +83,7 @@ def test_the_page_says_what_each_table_and_each_kind_of_zip_is(lead: Client) -> 
 def test_how_far_an_export_is_shows_as_a_bar(lead: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exporting, "PROGRESS_ROWS", 2)
     job, lines = ask(lead), list[int]()
-    assert jobs.take_lease(job.pk, exporting.KIND)
+    assert job_queue.take_lease(job.pk, exporting.KIND)
     assert exporting.write_export(job, lines.append) == 3
     assert lines == [0, 2, 3]
     exporting._note_progress(job, "2")
@@ -173,9 +173,11 @@ def test_researchers_have_tables_of_results_and_no_others(people: Cast, lead: Cl
 
 def test_what_a_worker_is_at_is_left_to_it_until_it_is_gone(lead: Client) -> None:
     job = ask(lead)
-    assert jobs.take_lease(job.pk, exporting.KIND)
+    assert job_queue.take_lease(job.pk, exporting.KIND)
     assert not exporting.run_job(job.pk)
-    assert exporting.list_due(timezone.now() + jobs.LEASE_TIME + timedelta(seconds=1)) == [job.pk]
+    assert exporting.list_due(timezone.now() + job_queue.LEASE_TIME + timedelta(seconds=1)) == [
+        job.pk
+    ]
 
 
 def test_a_file_is_not_deleted_by_a_worker_that_comes_late(lead: Client) -> None:
@@ -200,7 +202,7 @@ def test_an_end_that_was_not_wanted_leaves_no_file(
         exporting.write_export(job)
         return ended
 
-    monkeypatch.setattr(programs, "run_program", run)
+    monkeypatch.setattr(subprocesses, "run_program", run)
     assert not exporting.run_job(job.pk)
     assert not exporting.get_path(job).exists()
     assert (Job.objects.get().state, said in lead.get(PAGE).content.decode()) == (state, True)

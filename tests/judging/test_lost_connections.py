@@ -8,9 +8,10 @@ import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from annotation import assigning, generations, jobs, settings
+from annotation import assigning, generations, settings
 from annotation.db import transactions
 from annotation.items.snapshots import jobs as snapshots
+from annotation.jobs import job_queue
 from annotation.models import Job, Project
 from annotation.uploads import jobs as imports
 from judging import clock, exporting
@@ -41,7 +42,7 @@ KINDS: dict[str, tuple[Callable[..., bool], dict[str, Any]]] = {
 def waits(job: Job) -> bool:
     """Whether a worker may take the job now; asked by a connection that is not the lost one."""
     connection.close()
-    return Job.objects.filter(jobs.free_jobs_filter(timezone.now()), pk=job.pk).exists()
+    return Job.objects.filter(job_queue.free_jobs_filter(timezone.now()), pk=job.pk).exists()
 
 
 def cut_once() -> Callable[[], bool]:
@@ -65,9 +66,11 @@ def project() -> Project:
 def test_a_job_is_given_back_at_once(
     project: Project, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(jobs, "manage_command", lambda *words: ["/bin/sh", "-c", "exec sleep 600"])
+    monkeypatch.setattr(
+        job_queue, "manage_command", lambda *words: ["/bin/sh", "-c", "exec sleep 600"]
+    )
     work, asked = KINDS[kind]
-    job = jobs.enqueue(project, None, kind, **asked)
+    job = job_queue.enqueue(project, None, kind, **asked)
     with pytest.raises(OperationalError):
         work(job.pk, stopped=cut_once())
     assert waits(job)
@@ -89,11 +92,13 @@ def test_a_change_of_settings_is_given_back_at_once_where_it_was(
 
 
 def test_a_job_that_another_worker_has_by_now_is_left_to_it(project: Project) -> None:
-    job = jobs.enqueue(project, None, exporting.KIND)
+    job = job_queue.enqueue(project, None, exporting.KIND)
 
     def lose() -> None:
-        with jobs.hold_lease(job.pk, exporting.KIND):
-            assert jobs.take_lease(job.pk, exporting.KIND, now=timezone.now() + jobs.LEASE_TIME)
+        with job_queue.hold_lease(job.pk, exporting.KIND):
+            assert job_queue.take_lease(
+                job.pk, exporting.KIND, now=timezone.now() + job_queue.LEASE_TIME
+            )
             cut()
             Job.objects.count()
 
@@ -103,8 +108,8 @@ def test_a_job_that_another_worker_has_by_now_is_left_to_it(project: Project) ->
 
 
 def test_another_error_lets_a_job_rest_until_its_lease_is_over(project: Project) -> None:
-    job = jobs.enqueue(project, None, exporting.KIND)
-    with pytest.raises(OperationalError), jobs.hold_lease(job.pk, exporting.KIND):
+    job = job_queue.enqueue(project, None, exporting.KIND)
+    with pytest.raises(OperationalError), job_queue.hold_lease(job.pk, exporting.KIND):
         raise OperationalError("disk full")
     assert not waits(job)
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation import making, programs, queue
+from annotation import making, queue
 from annotation.importing.returned import DerivedRow
+from annotation.jobs import subprocesses
 from annotation.making import GenerationResult
 from annotation.models import Event, Item, Project, Resolution, Slot
 from annotation.vetting import ReleasePolicy
@@ -260,4 +261,4 @@ def test_a_job_brings_in_as_it_was_asked_to(project: Project) -> None:
 def test_what_a_program_tells_fits_into_what_is_read_of_it() -> None:
     done = GenerationResult()
     done.report.bad = [BadRow("run 1", 1, "\N{GRINNING FACE}" * 200, "is not.")] * 100
-    assert len(json.dumps(done.told())) < programs.TAIL_BYTES
+    assert len(json.dumps(done.told())) < subprocesses.TAIL_BYTES

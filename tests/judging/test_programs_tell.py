@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from annotation import generations, making, perturbing, programs
+from annotation import generations, making, perturbing
 from annotation.items.snapshots import create as snapshot_freezing
 from annotation.items.snapshots import jobs as snapshots
+from annotation.jobs import subprocesses
 from annotation.models import Project
 from annotation.perturbing import PerturbRequest
 from annotation.vetting import ReleasePolicy
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.django_db
 def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Grows by a word whenever a program tells that it gets on."""
     words: list[str] = []
-    monkeypatch.setattr(programs, "send_heartbeat", lambda: words.append("alive"))
+    monkeypatch.setattr(subprocesses, "send_heartbeat", lambda: words.append("alive"))
     return words
 
 

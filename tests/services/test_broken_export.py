@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from annotation import jobs
+from annotation.jobs import job_queue
 from annotation.models import Job
 from judging import exporting
 from judging.exported import ExportRequest
@@ -33,8 +33,8 @@ def test_an_export_that_finds_no_room_ends_and_its_job_says_so(
     monkeypatch.setenv("VAR_DIR", str(tmp_path))
     monkeypatch.setenv("SECRET_KEY", "x" * 50)
     # A file of more than some 100 kB is one that finds no room.
-    narrow, manage = ("/bin/sh", "-c", 'ulimit -f 200; exec "$0" "$@"'), jobs.manage_command
-    monkeypatch.setattr(jobs, "manage_command", lambda *words: [*narrow, *manage(*words)])
+    narrow, manage = ("/bin/sh", "-c", 'ulimit -f 200; exec "$0" "$@"'), job_queue.manage_command
+    monkeypatch.setattr(job_queue, "manage_command", lambda *words: [*narrow, *manage(*words)])
     job = exporting.enqueue(project, make_member(project, "lead"), ExportRequest("items", form))
     ends = time.monotonic() + PATIENCE
     assert not exporting.run_job(job.pk, stopped=lambda: time.monotonic() > ends)

@@ -13,10 +13,10 @@ from typing import IO
 
 from django.utils import timezone
 
-from annotation import programs
 from annotation.db import bulk, snapshot_reads, transactions
 from annotation.items.snapshots import facts
 from annotation.items.snapshots.facts import FactState
+from annotation.jobs import subprocesses
 from annotation.models import Event, Frozen, FrozenIn, Snapshot
 
 # Items of a transaction; at some 10,000 a second it is over in a fifth of a second.
@@ -39,7 +39,7 @@ def store_contents(snapshot: Snapshot, tell: ReportCount = lambda done: None) ->
             _store(snapshot, some)
             done += len(some)
             tell(done)
-            programs.send_heartbeat()
+            subprocesses.send_heartbeat()
     _close(snapshot, done, found)
 
 
@@ -48,7 +48,7 @@ def delete_contents(snapshot: Snapshot) -> None:
     while ids := list(FrozenIn.objects.of(snapshot).values_list("pk", flat=True)[:BATCH_SIZE]):
         with transactions.transact():
             FrozenIn.objects.filter(pk__among=ids).delete()
-        programs.send_heartbeat()
+        subprocesses.send_heartbeat()
 
 
 def _write_states(states: Iterable[FactState], kept: IO[str]) -> str:
@@ -56,7 +56,7 @@ def _write_states(states: Iterable[FactState], kept: IO[str]) -> str:
     digest = hashlib.sha256()
     for number, one in enumerate(states):
         if number % BATCH_SIZE == 0:
-            programs.send_heartbeat()
+            subprocesses.send_heartbeat()
         digest.update(f"{one.digest}\n".encode())
         kept.write(json.dumps([one.item, one.revision, one.value, one.facts, one.digest]) + "\n")
     return digest.hexdigest()

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from annotation import jobs
 from annotation.db import transactions
 from annotation.errors import FieldError
 from annotation.items.snapshots import create
+from annotation.jobs import job_queue
 from annotation.models import Job, Membership, Project, Snapshot
 
 JOB_KIND = "snapshot"
@@ -25,7 +25,7 @@ def enqueue(project: Project, member: Membership | None, name: str, note: str = 
         found = Snapshot.objects.in_project(project)
         if found.filter(name=name).exists():
             raise FieldError("A snapshot of this project has this name. Choose another.", "name")
-        job = jobs.enqueue(project, member, JOB_KIND, name=name)
+        job = job_queue.enqueue(project, member, JOB_KIND, name=name)
         said = {"name": name, "note": note, "member": member, "job": job}
         number = (found.order_by("-number").values_list("number", flat=True).first() or 0) + 1
         return Snapshot.objects.create(project=project, number=number, **said)
@@ -35,22 +35,24 @@ def cancel_snapshot(snapshot: Snapshot, by: Membership) -> bool:
     """Give a snapshot up that is not made; a worker takes away what is there of it."""
     if snapshot.job is None or snapshot.made_at is not None:
         return False
-    return jobs.cancel_job(snapshot.job, by)
+    return job_queue.cancel_job(snapshot.job, by)
 
 
 def due_job_ids(now: datetime) -> list[int]:
     """The ids of jobs of snapshots that wait to be made, and of those that were given up."""
     left = Snapshot.objects.left_over().values_list("job", flat=True)
-    return [*jobs.due_job_ids(JOB_KIND, now), *filter(None, left)]
+    return [*job_queue.due_job_ids(JOB_KIND, now), *filter(None, left)]
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
     """Make a snapshot, unless another worker is at it; whether it was made. Of one that was given
     up, or failed, all is taken away, so that its name is free again."""
-    with jobs.hold_lease(job_id, JOB_KIND, stopped) as job:
+    with job_queue.hold_lease(job_id, JOB_KIND, stopped) as job:
         if job is not None:
-            ended = jobs.run_leased(job, jobs.manage_command("make_snapshot", str(job.pk)), stopped)
-            if jobs.store_outcome(job, ended) and ended.code == 0:
+            ended = job_queue.run_leased(
+                job, job_queue.manage_command("make_snapshot", str(job.pk)), stopped
+            )
+            if job_queue.store_outcome(job, ended) and ended.code == 0:
                 return True
     for snapshot in Snapshot.objects.left_over().filter(job=job_id):
         _delete_snapshot(snapshot)
@@ -63,7 +65,7 @@ def make_snapshot(job: Job) -> None:
 
     def note(done: int) -> None:
         with transactions.transact():
-            jobs.unfinished_job(job).update(done=done)
+            job_queue.unfinished_job(job).update(done=done)
 
     create.store_contents(snapshot, note)
 

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation import jobs as leased
+from annotation.jobs import job_queue as leased
 from annotation.models import Job, Project
 from judging.engine import bell
 from judging.models import Run

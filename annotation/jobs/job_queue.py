@@ -16,8 +16,8 @@ from django.db import Error, connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from annotation import programs
 from annotation.db import transactions
+from annotation.jobs import subprocesses
 from annotation.models import Event, Job, Membership, Project
 
 # A worker that was killed is noticed after this long.
@@ -98,10 +98,10 @@ def run_leased(
     command: Sequence[str],
     stopped: Callable[[], bool],
     told: Callable[[str], object] = str,
-) -> programs.ProgramResult:
+) -> subprocesses.ProgramResult:
     """Run a program until it ends, is `stopped` or the job is cancelled; what it prints is
     `told`, as `programs.run_program` does."""
-    return programs.run_program(
+    return subprocesses.run_program(
         command,
         stopped=lambda: stopped() or not unfinished_job(job).exists(),
         hold=lambda: _extend_lease(job),
@@ -128,13 +128,13 @@ def run_job_command(
         return store_outcome(job, ended, **told) and ended.code == 0
 
 
-def store_outcome(job: Job, ended: programs.ProgramResult, **result: Any) -> bool:
+def store_outcome(job: Job, ended: subprocesses.ProgramResult, **result: Any) -> bool:
     """Note how the program ended, with what came of it, as `end_job` does."""
     made = {"state": Job.State.FINISHED, "finished_at": timezone.now()}
     return end_job(job, ended, {**made, "result": {**job.result, **result}})
 
 
-def end_job(job: Job, ended: programs.ProgramResult, made: dict[str, Any]) -> bool:
+def end_job(job: Job, ended: subprocesses.ProgramResult, made: dict[str, Any]) -> bool:
     """Note how the program ended, with the values `made` of the job if it ended well; one that was
     stopped is left to the next worker. False for a job that was cancelled, of which nothing is
     noted."""

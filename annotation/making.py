@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from annotation import assigning, importing, tasktypes
+from annotation import importing, tasktypes
 from annotation.db import transactions
 from annotation.db.batches import make_batches
 from annotation.importing.returned import DerivedRow
 from annotation.items import taxonomy
 from annotation.jobs import subprocesses
+from annotation.labelling import assignment
 from annotation.models import (
     Event,
     Item,
@@ -212,7 +213,7 @@ def _open_slots(project: Project, ids: Sequence[int]) -> int:
         with transactions.transact():
             Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
             found = list(waiting_items(project).filter(pk__among=part).order_by("position"))
-            slots = [slot for item in found for slot in assigning.build_slots(project, item)]
+            slots = [slot for item in found for slot in assignment.build_slots(project, item)]
             Slot.objects.bulk_create(slots)
             given += len(found)
         subprocesses.send_heartbeat()

@@ -18,10 +18,10 @@ from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.db.models import Q
 
-from annotation import assigning, veils
 from annotation.accounts.sessions import SessionStore
 from annotation.db import transactions
 from annotation.errors import Refused
+from annotation.labelling import assignment, blind_names
 from annotation.models import (
     WORK_LIKE_STAGES,
     Account,
@@ -156,14 +156,14 @@ def _suspend(member: Membership, by: Account, now: datetime) -> None:
     members.revoke_invitations(member, now=now)
     members.record_admin_change(member, by, old={"active": True}, new={"active": False})
     if Slot.objects.kept_for(member.pk).exists():
-        assigning.release_reserved(member, member)
+        assignment.release_reserved(member, member)
 
 
 def _membership_data(member: Membership) -> dict[str, Any]:
     items = Item.objects.in_project(member.project).filter(
         Q(labels__member=member) | Q(comments__member=member) | Q(drafts__member=member)
     )
-    called = veils.display_names(member, items.distinct())
+    called = blind_names.display_names(member, items.distinct())
     labels = Label.objects.filter(member=member).order_by("created_at", "pk")
     comments = Comment.objects.filter(member=member).order_by("created_at", "pk")
     drafts = Draft.objects.filter(member=member).order_by("updated_at", "pk")

@@ -13,12 +13,13 @@ from typing import Any
 
 from django.db.models import Count, F, Q
 
-from annotation import answers, importing, making, tasktypes
+from annotation import importing, making, tasktypes
 from annotation.db.batches import id_batches, make_batches
 from annotation.errors import FieldError, Refused
 from annotation.importing.returned import DerivedRow
 from annotation.items import taxonomy
 from annotation.jobs import subprocesses
+from annotation.labelling import correct_answers
 from annotation.making import GenerationResult
 from annotation.models import Event, Item, Membership, Project, Revision
 from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
@@ -103,8 +104,10 @@ def check_request(project: Project, wish: PerturbRequest) -> None:
         raise FieldError(f"must lie between 1 and {MAX_ERRORS}.", "errors")
     if wish.limit is not None and wish.limit < 1:
         raise FieldError("must be 1 or more.", "limit")
-    if wish.purpose not in (TEST_PURPOSE, *answers.PURPOSES):
-        raise FieldError(f"must be {TEST_PURPOSE}, {' or '.join(answers.PURPOSES)}.", "purpose")
+    if wish.purpose not in (TEST_PURPOSE, *correct_answers.PURPOSES):
+        raise FieldError(
+            f"must be {TEST_PURPOSE}, {' or '.join(correct_answers.PURPOSES)}.", "purpose"
+        )
     if not SEED_PATTERN.fullmatch(wish.seed):
         raise FieldError(
             "must be 1 to 20 letters, digits or hyphens: it stands in the keys.", "seed"
@@ -266,7 +269,7 @@ def _with_correct_answer(
     if wish.purpose == TEST_PURPOSE:
         return row
     category = taxonomy.load().category(row.values["category"])
-    known, explanation = answers.answer_columns(task)
+    known, explanation = correct_answers.answer_columns(task)
     like_a_run = 10 + draw_number(wish.seed) % 90
     number, _, dose = row.values["key"].rpartition(".")[2].partition("x")
     like_a_sample = (int(number) - 1) * MAX_ERRORS + int(dose)

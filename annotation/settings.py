@@ -15,11 +15,12 @@ from typing import Any
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from annotation import assigning, known, tasktypes
-from annotation.answers import PRACTICE, PROBE
+from annotation import tasktypes
 from annotation.db import transactions
 from annotation.errors import Refused, Stale
 from annotation.jobs import job_queue
+from annotation.labelling import answer_key, assignment
+from annotation.labelling.correct_answers import PRACTICE, PROBE
 from annotation.models import Event, Item, Job, Membership, Project
 from annotation.tasktypes.fields import Field
 from annotation.tasktypes.outcome_rules import RULE_TITLES, RULES
@@ -108,7 +109,7 @@ def preview_change(project: Project, values: Mapping[str, Any]) -> list[str]:
     for name, value in changed.items():
         setattr(asked, name, value)
     try:
-        counts = assigning.preview_resize(asked)
+        counts = assignment.preview_resize(asked)
     except Refused as refused:
         return [str(refused)]
     said = _describe_resize(counts) if SLOT_SETTINGS & set(changed) else []
@@ -187,7 +188,7 @@ def run_job(
         after = int(job.result.get("after", 0))
         ends, done, all_done = time.monotonic() + seconds, 0, False
         project = Project.objects.select_related("task_type").get(jobs=job_id)
-        for step in assigning.resize_items(project, now=now, after=after):
+        for step in assignment.resize_items(project, now=now, after=after):
             done, after = done + step.changed, step.last
             if stopped() or time.monotonic() > ends:
                 break
@@ -287,14 +288,14 @@ def _rule_problems(project: Project, rules: Mapping[str, str]) -> list[SettingPr
 
 def _answer_problems(project: Project, wanted: Mapping[str, Any]) -> list[SettingProblem]:
     found = []
-    there = len(known.items_with_answer(project, PRACTICE))
+    there = len(answer_key.items_with_answer(project, PRACTICE))
     if wanted["practice_items"] > there:
         text = (
             f"There are {there} items with known answers for practice, and a round would need "
             f"{wanted['practice_items']}. Add some first, or nobody could get to work."
         )
         found.append(SettingProblem("practice_items", text))
-    if wanted["probe_every"] and not known.items_with_answer(project, PROBE):
+    if wanted["probe_every"] and not answer_key.items_with_answer(project, PROBE):
         text = "There is no item for silent checks yet. Add some first, or choose 0."
         found.append(SettingProblem("probe_every", text))
     return found

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import baselines, probing, tasktypes, trails
+from annotation import tasktypes, trails
 from annotation.db.batches import id_batches, stream_rows
 from annotation.items import taxonomy
+from annotation.labelling import control_items, human_baseline
 from annotation.models import (
     Comment,
     Item,
@@ -217,7 +218,7 @@ TABLES: dict[str, Table] = {
         trails.COMMENT_COLUMNS, trails.comment_rows, count=trails.row_counter(Comment)
     ),
     "marks": Table(trails.MARK_COLUMNS, trails.mark_rows, count=trails.row_counter(Mark)),
-    "baseline": Table(baselines.COLUMNS, baselines.label_rows),
+    "baseline": Table(human_baseline.COLUMNS, human_baseline.label_rows),
     "practice": Table(_PRACTICE, qualification_rows),
-    "probes": Table(probing.COLUMNS, probing.result_rows),
+    "probes": Table(control_items.COLUMNS, control_items.result_rows),
 }

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from django.contrib.auth.hashers import make_password
 
-from annotation import importing, perturbing, queue, tasktypes
+from annotation import importing, perturbing, tasktypes
+from annotation.labelling import queue
+from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Account, Event, Membership, Project, Role
 from annotation.perturbing import PerturbRequest
 from annotation.projects import guidelines
-from annotation.submissions import SubmittedAnswers
 from annotation.vetting import ReleasePolicy
 from formats.readers import READERS
 from formats.rows import DEFAULT_LIMITS, BadRow

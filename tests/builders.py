@@ -4,7 +4,10 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from annotation import importing, known, queue
+from annotation import importing
+from annotation.labelling import answer_key, queue
+from annotation.labelling.queue import Offer
+from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import (
     Account,
     GuidelinesVersion,
@@ -19,8 +22,6 @@ from annotation.models import (
     Stage,
     digest_texts,
 )
-from annotation.queue import Offer
-from annotation.submissions import SubmittedAnswers
 
 PASSWORD = "a-long-enough-password"
 TEXTS = {
@@ -141,7 +142,7 @@ def make_known(
 ) -> Item:
     """An item whose right answer is known, with an explanation."""
     item = make_item(project, key, slots=0, **values)
-    known.set_answer(project, item, purpose, {"choice": right}, f"It is {right}.", None)
+    answer_key.set_answer(project, item, purpose, {"choice": right}, f"It is {right}.", None)
     item.refresh_from_db()
     return item
 

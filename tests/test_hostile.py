@@ -14,8 +14,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from annotation import commenting
 from annotation.items.snapshots import create, jobs
+from annotation.labelling import comments
 from annotation.models import ApiToken, Item, Project, Resolution
 from judging import exporting
 from judging.exported import ExportRequest
@@ -112,7 +112,7 @@ def people(tmp_path: Path) -> Cast:
     for member in (people.annotator, people.lead):
         say(member, take(member), comment=ALL)
     for item in Item.objects.all():
-        commenting.add_comment(people.lead, item, ALL, now=timezone.now())
+        comments.add_comment(people.lead, item, ALL, now=timezone.now())
     return people
 
 

@@ -12,7 +12,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import answers, generations, perturbing
+from annotation import generations, perturbing
 from annotation.api.answering import (
     PROBLEM_RESPONSES,
     BroughtSerializer,
@@ -25,6 +25,7 @@ from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.errors import FieldError, Refused
 from annotation.importing import flagging
+from annotation.labelling import correct_answers
 from annotation.models import Job
 from annotation.perturbing import PerturbRequest
 from annotation.projects import access
@@ -33,7 +34,7 @@ from perturbers.registry import PERTURBERS
 
 GENERATIONS_PATH = "projects/<slug:slug>/generations/"
 PERTURBER_CHOICES = [(slug, one.does) for slug, one in PERTURBERS.items()]
-PURPOSE_CHOICES = [perturbing.TEST_PURPOSE, *answers.PURPOSES]
+PURPOSE_CHOICES = [perturbing.TEST_PURPOSE, *correct_answers.PURPOSES]
 FLAG_CHOICES = [*flagging.FLAG_TITLES.items()]
 # As a service calls what the body calls otherwise.
 BODY_NAMES = {"number": "each", "errors": "doses"}

@@ -6,11 +6,12 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, inline_serializer
 from rest_framework import serializers
 
-from annotation import queue, tasktypes
+from annotation import tasktypes
 from annotation.items import taxonomy
 from annotation.items.diffing import stored
+from annotation.labelling import queue
+from annotation.labelling.submissions import ShownItem, SubmittedAnswers
 from annotation.models import Item, Label, Membership, Revision
-from annotation.submissions import ShownItem, SubmittedAnswers
 
 AnyField = serializers.Field[Any, Any, Any, Any]
 

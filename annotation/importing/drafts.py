@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from annotation import answers, tasktypes
+from annotation import tasktypes
 from annotation.errors import FieldError
 from annotation.importing import returned
 from annotation.items import taxonomy, text_digest
+from annotation.labelling import correct_answers
 from formats.rows import BadRow, Row
 
 KEY_LENGTH = 200
@@ -46,8 +47,8 @@ class ParsedItem:
     texts: dict[str, Any]
     fields: dict[str, Any]
     flags: tuple[str, ...] = ()
-    known: answers.CorrectAnswer | None = None
-    decided: answers.CorrectAnswer | None = None
+    known: correct_answers.CorrectAnswer | None = None
+    decided: correct_answers.CorrectAnswer | None = None
     was: returned.ExportedRow | None = None
     parent: str = ""
     dose: int | None = None
@@ -78,7 +79,7 @@ class ParsedItem:
     def off_scale(self) -> Iterator[BadRow]:
         """What of the decision is missing, to be told."""
         for name, lacking in (self.decided.missing if self.decided else {}).items():
-            yield self.bad(name, answers.off_scale_in_words(lacking["said"]))
+            yield self.bad(name, correct_answers.off_scale_in_words(lacking["said"]))
 
 
 class _ItemFault(ValueError):
@@ -137,7 +138,7 @@ def _parse_item(row: Row, task: tasktypes.TaskType, *, accept: bool) -> ParsedIt
             task.awaits, "is empty or missing; what is right of an item is said of it."
         )
     apart = {*columns, *(text.name for text in task.texts)}
-    apart |= {*answers.answer_columns(task)} if known else set()
+    apart |= {*correct_answers.answer_columns(task)} if known else set()
     # What is off its scale is no answer, and stays with the item as it was given.
     apart |= {one.name for one in task.fields} - decided.missing.keys() if decided else set()
     return ParsedItem(
@@ -189,9 +190,9 @@ def _joined(said: str | list[str]) -> str:
 
 def _parse_correct_answer(
     task: tasktypes.TaskType, purpose: str, values: dict[str, Any], repeats: str
-) -> answers.CorrectAnswer | None:
+) -> correct_answers.CorrectAnswer | None:
     try:
-        known = answers.parse_row(task, purpose, values)
+        known = correct_answers.parse_row(task, purpose, values)
     except FieldError as error:
         raise _ItemFault(error.field, str(error)) from error
     if known and repeats:
@@ -201,9 +202,11 @@ def _parse_correct_answer(
     return known
 
 
-def _parse_decided(task: tasktypes.TaskType, values: dict[str, Any]) -> answers.CorrectAnswer:
+def _parse_decided(
+    task: tasktypes.TaskType, values: dict[str, Any]
+) -> correct_answers.CorrectAnswer:
     try:
-        return answers.parse_decided_row(task, values)
+        return correct_answers.parse_decided_row(task, values)
     except FieldError as error:
         raise _ItemFault(error.field, str(error)) from error
 

@@ -14,8 +14,7 @@ from typing import Any
 from django.db.models import Max
 from django.utils import timezone
 
-from annotation import answers, assigning, tasktypes
-from annotation import known as known_answers
+from annotation import tasktypes
 from annotation.db import bulk, transactions
 from annotation.importing.comparing import (
     ComparedItem,
@@ -27,6 +26,8 @@ from annotation.importing.comparing import (
     select_new,
 )
 from annotation.importing.drafts import ParsedItem, cluster_by_text
+from annotation.labelling import answer_key as known_answers
+from annotation.labelling import assignment, correct_answers
 from annotation.models import (
     Event,
     Item,
@@ -258,7 +259,7 @@ def _is_decided(entry: "_Entry") -> bool:
 def _slots(project: Project, entry: "_Entry") -> Iterator[dict[str, Any]]:
     if not tasktypes.load_version(project.task_type).is_ready(entry.draft.texts):
         return  # it awaits a text, and gets its places with that
-    for number, reason in assigning.slot_numbers(project, entry.draft.key):
+    for number, reason in assignment.slot_numbers(project, entry.draft.key):
         yield {
             "project_id": project.pk,
             "item_id": entry.item,
@@ -278,7 +279,7 @@ def _accepted_resolution(entry: "_Entry") -> Resolution:
     if entry.draft.was and entry.draft.was.held:
         held = asdict(entry.draft.was.held)
         return Resolution(item_id=entry.item, revision_id=entry.revision, **held)
-    by_category = answers.CorrectAnswer(
+    by_category = correct_answers.CorrectAnswer(
         SI_ITEM if entry.draft.effect == "none" else ERROR_ITEM, {}, ""
     )
     said = entry.draft.decided or by_category

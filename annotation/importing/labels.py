@@ -17,11 +17,12 @@ from itertools import islice
 
 from django.db.models import F
 
-from annotation import resolving, routing, tasktypes
+from annotation import tasktypes
 from annotation.db import transactions
 from annotation.importing import background as backgrounds
 from annotation.importing.background import LabelContext
 from annotation.importing.statements import ParsedLabel
+from annotation.labelling import resolution, routing
 from annotation.models import Event, Item, Label, Membership, Project, Slot, Stage
 from formats.rows import BadRow
 
@@ -93,7 +94,7 @@ def store_labels(
             background = backgrounds.load_context(project, good, now=now, locked=True)
             touched = _take_labels(good, background, report, as_members=as_members, store=True)
             for key in sorted(touched.said, key=lambda key: background.items[key].pk):
-                resolving.update_resolution(background.items[key], now=now)
+                resolution.update_resolution(background.items[key], now=now)
         sent |= touched.sent
     if not dry_run:
         _apply_effects(project, sent, now)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import answers, tasktypes
+from annotation import tasktypes
 from annotation.importing import flagging
+from annotation.labelling import correct_answers
 from formats.rows import BadRow, Row
 from formats.writers import undo_formula_escape
 
@@ -97,8 +98,8 @@ def _restore_row(row: Row, task: tasktypes.TaskType) -> ExportedRow:
         values["ability"] = told.plain("ability")
     held = _parse_resolution(told) if told.plain(RESOLUTION_COLUMN) else None
     purpose = told.plain("purpose")
-    if purpose in answers.PURPOSES:
-        known, why = answers.answer_columns(task)
+    if purpose in correct_answers.PURPOSES:
+        known, why = correct_answers.answer_columns(task)
         values |= {known: told.object("values"), why: told.plain("comment")}
         held = None
     elif held and held.source not in SOURCES:

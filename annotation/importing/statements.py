@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from annotation import tasktypes
-from annotation.answers import off_scale, off_scale_in_words
 from annotation.errors import FieldError
+from annotation.labelling.correct_answers import off_scale, off_scale_in_words
 from annotation.tasktypes import fields
 from annotation.tasktypes.validation import NUMBER_KINDS
 from formats.rows import BadRow, Row

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from annotation import known, tasktypes
+from annotation import tasktypes
+from annotation.labelling import answer_key
 from annotation.models import Label, Project, Stage
 from stats import ratings
 from stats.ratings import Ratings
@@ -150,7 +151,7 @@ def load_control_answers(project: Project, category: str = "") -> list[PersonAns
     last: dict[tuple[int, str], PersonAnswers] = {}
     found = Label.objects.current().for_agreement(project, Stage.PROBE, category)
     rows = list(found.values_list(*_CONTROL_COLUMNS))
-    truth = known.latest_answers({revision for *_, revision in rows})
+    truth = answer_key.latest_answers({revision for *_, revision in rows})
     for position, cluster, person, said, revision in rows:
         if right := truth.get(revision):
             values = with_total({deciding: right.value} | right.values)

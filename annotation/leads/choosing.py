@@ -8,8 +8,8 @@ from typing import Any
 from django.db.models import Count, Q
 from django.db.models.fields.json import KeyTextTransform
 
-from annotation import resolving
 from annotation.db.counting import Day, count_by_keys
+from annotation.labelling import resolution
 from annotation.leads.timing import key_as_text
 from annotation.models import Label, Project, Resolution, Stage
 from annotation.tasktypes import main_field
@@ -94,7 +94,7 @@ def measure_dropped(project: Project) -> DroppedItems:
 
 def _dropped_filter(decides: MainField) -> Q:
     """Resolutions of items that are not in the final set."""
-    excluded = Q(rule=resolving.EXCLUDED)
+    excluded = Q(rule=resolution.EXCLUDED)
     return excluded if decides.kept is None else excluded | ~Q(value__in=decides.kept)
 
 

@@ -11,9 +11,9 @@ from datetime import datetime
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation import assigning
 from annotation.db import transactions
 from annotation.errors import Refused
+from annotation.labelling import assignment
 from annotation.models import Account, Event, Invitation, Membership, Project, Role, Slot
 
 MEMBER_EVENT = "member"
@@ -107,7 +107,7 @@ def _save_change(lead: Membership, member: Membership, **new: object) -> None:
     if not member.is_lead:
         revoke_invitations(member, now=timezone.now())
     if not member.can("label") and Slot.objects.kept_for(member.pk).exists():
-        assigning.release_reserved(lead, member)
+        assignment.release_reserved(lead, member)
 
 
 def _check_managed(project: Project) -> None:

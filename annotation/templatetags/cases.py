@@ -2,7 +2,7 @@
 
 from django import template
 
-from annotation.cases import DISAGREEMENT_REASONS
+from annotation.labelling.cases import DISAGREEMENT_REASONS
 from annotation.models import Reason
 
 register = template.Library()

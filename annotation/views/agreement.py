@@ -10,8 +10,8 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from annotation import seeing
 from annotation.items import taxonomy
+from annotation.labelling import visibility
 from annotation.leads import agreeing, agreement
 from annotation.leads.agreeing import AnswerPair, Question
 from annotation.leads.agreement import (
@@ -220,5 +220,5 @@ def _chosen_cell(
     said = agreeing.load_label_answers(member.project, category, [matrix.a, matrix.b])
     found = agreeing.find_positions(question, said, AnswerPair(matrix.a, matrix.b, row, column))
     first = tuple(Item.objects.in_project(member.project).at_positions(found[:MAX_SHOWN]))
-    seeing.record_all_seen(member, [item.pk for item in first], now=timezone.now())
+    visibility.record_all_seen(member, [item.pk for item in first], now=timezone.now())
     return CellItems((question.title_of(row), question.title_of(column)), len(found), first)

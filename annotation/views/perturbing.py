@@ -11,16 +11,17 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation import answers, generations, perturbing
+from annotation import generations, perturbing
 from annotation.errors import FieldError, Refused
 from annotation.importing import flagging
 from annotation.importing.returned import DerivedRow
 from annotation.items.diffing import difference as diffing_difference
+from annotation.labelling import correct_answers
+from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Job, Membership
 from annotation.perturbing import PerturbRequest
 from annotation.projects import access
 from annotation.vetting import ReleasePolicy
-from annotation.views.painting import HtmxRequest
 from perturbers.registry import PERTURBERS, Perturber
 
 ERROR_CHOICES = [(str(number), str(number)) for number in (1, 2, 4, 8)]
@@ -28,8 +29,8 @@ WAIT, ACCEPT = "wait", "accept"
 REST_CHOICES = [(WAIT, "Waits until you give it to people"), (ACCEPT, "Is accepted unseen")]
 PURPOSE_CHOICES = [
     (perturbing.TEST_PURPOSE, "For people to vet"),
-    (answers.PROBE, "As silent checks, whose answer is known"),
-    (answers.PRACTICE, "For practice, with the claim as the explanation"),
+    (correct_answers.PROBE, "As silent checks, whose answer is known"),
+    (correct_answers.PRACTICE, "For practice, with the claim as the explanation"),
 ]
 DEFAULT_FLAGS = ("identical", "white-space-only", "empty", "duplicate")
 # So many perturbed answers are shown before any is stored.

@@ -11,11 +11,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from annotation import settings, tasks, tasktypes
+from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Membership, Project, TextFormat
 from annotation.projects import access, audit
 from annotation.projects.audit import AuditChange, AuditEntry
 from annotation.tasktypes.outcome_rules import RULE_TITLES
-from annotation.views.painting import HtmxRequest
 
 MAX_LABELS = 100
 MAX_SHOWN = 20

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from django.core.management.color import no_style
 from django.db import connection, models
 
-from annotation import importing, queue, tasktypes
+from annotation import importing, tasktypes
 from annotation.items.diffing import stored
+from annotation.labelling import queue
+from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import (
     Account,
     ApiToken,
@@ -30,7 +32,6 @@ from annotation.models import (
     Slot,
     Stage,
 )
-from annotation.submissions import SubmittedAnswers
 from formats.rows import Row
 
 ORIGINALS = 64

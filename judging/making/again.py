@@ -5,8 +5,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
 
-from annotation import remarks
 from annotation.db import counting
+from annotation.labelling import rejection_feedback
 from annotation.models import Item, Membership, Project
 from judging import pins
 from judging.errors import Refused
@@ -35,14 +35,14 @@ def load_rejected(
 ) -> list[RejectedItem]:
     """What was turned down of a category and not made again since, in the order of the items; of
     those of these ids, and so many at most."""
-    every = remarks.rejected_items(project).filter(category=category)
+    every = rejection_feedback.rejected_items(project).filter(category=category)
     found = every if items is None else every.filter(pk__among=list(items))
     return _with_feedback(project, list(found[:most]))
 
 
 def count_rejected(project: Project) -> dict[str, int]:
     """How many of each category that is."""
-    return counting.count_by(remarks.rejected_items(project), "category")
+    return counting.count_by(rejection_feedback.rejected_items(project), "category")
 
 
 def list_strategies(project: Project, category: str) -> list[StrategyVersion]:
@@ -114,5 +114,5 @@ def start(
 
 
 def _with_feedback(project: Project, items: list[Item]) -> list[RejectedItem]:
-    said = remarks.collect_feedback(project, {item.pk for item in items})
+    said = rejection_feedback.collect_feedback(project, {item.pk for item in items})
     return [RejectedItem(item, said.get(item.pk, "")) for item in items]

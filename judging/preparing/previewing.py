@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from annotation import seeing
+from annotation.labelling import visibility
 from annotation.models import Item, Membership, Project
 from judging import strategies
 from judging.calling import rendering
@@ -66,8 +66,8 @@ def record_seen_answers(
     """Note what a member sees in a preview of what people hold true: the answers of the examples,
     and by whether a run would leave the item out, something of its own."""
     if item is not None:
-        seeing.record_seen(member, item, now=now)
-    seeing.record_all_seen(member, made.examples, now=now)
+        visibility.record_seen(member, item, now=now)
+    visibility.record_all_seen(member, made.examples, now=now)
 
 
 def build_preview(

@@ -20,8 +20,9 @@ from django.db.models import Case, F, OuterRef, QuerySet, Subquery, TextField, V
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce, Concat
 
-from annotation import answers, importing, tasktypes
+from annotation import importing, tasktypes
 from annotation.items import taxonomy
+from annotation.labelling import correct_answers
 from annotation.models import Item, Label, Membership, Project, Resolution
 from annotation.projects import encrypted_archives
 from formats.rows import BadRow, Row
@@ -439,7 +440,7 @@ def _resolution_text(run: Run, truth: ItemTruth) -> str:
     held = dict(truth.values)
     if run.asked().frame == "detection":
         held = {task.deciding.name: truth.value, **held}
-    told = answers.describe_answers(task, held)
+    told = correct_answers.describe_answers(task, held)
     told += [("Total", f"{total:g}") for total in task.totals(held).values()]
     return "\n".join(f"{title}{'' if title[-1:] == '?' else ':'} {said}" for title, said in told)
 

@@ -14,9 +14,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.errors import Refused, Stale
 from annotation.items.diffing import difference
+from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Membership
 from annotation.projects import access
-from annotation.views.painting import HtmxRequest
 from judging import errors
 from judging.models import StrategyVersion
 from judging.preparing import authoring, catalogue, offering, previewing

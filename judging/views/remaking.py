@@ -9,9 +9,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Membership
 from annotation.projects import access
-from annotation.views.painting import HtmxRequest
 from judging import tasks
 from judging.errors import Refused
 from judging.forms.remaking import CloneForm, DeriveForm, MoveForm, ReparseForm, RepeatRunForm

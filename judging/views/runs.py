@@ -13,9 +13,9 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Membership
 from annotation.projects import access
-from annotation.views.painting import HtmxRequest
 from judging import pins, tasks
 from judging.engine import watching
 from judging.forms.budget import CapForm

@@ -10,9 +10,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
+from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Membership
 from annotation.projects import access
-from annotation.views.painting import HtmxRequest
 from judging import tasks
 from judging.engine import watching
 from judging.errors import Refused

@@ -7,8 +7,8 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from annotation.labelling.views.label_page import HtmxRequest
 from annotation.projects import access
-from annotation.views.painting import HtmxRequest
 from judging.errors import Refused
 from judging.making import suggesting
 from judging.views.runs import get_run_or_404, render_run

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from annotation import adjudicating, cases, queue
 from annotation.errors import Refused
+from annotation.labelling import adjudication, cases, queue
+from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import (
     Item,
     Label,
@@ -17,7 +18,6 @@ from annotation.models import (
     Slot,
     Stage,
 )
-from annotation.submissions import SubmittedAnswers
 from tests.builders import make_item, make_member, make_project, make_slot, say, take
 
 pytestmark = pytest.mark.django_db
@@ -151,7 +151,7 @@ def test_what_was_decided_and_taken_back_comes_back_with_its_reason(judge: Membe
     case = shown(judge, item)
     previous = case.offer and case.offer.previous
     assert previous
-    assert (previous.choice, adjudicating.disagreement_reason(previous)) == ("invalid", "ambiguous")
+    assert (previous.choice, adjudication.disagreement_reason(previous)) == ("invalid", "ambiguous")
 
 
 def test_a_case_is_one_persons_at_a_time(judge: Membership) -> None:

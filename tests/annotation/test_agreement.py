@@ -16,8 +16,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import known, probing
 from annotation.db.cache import process_cache
+from annotation.labelling import answer_key, control_items
 from annotation.leads import agreeing, agreement
 from annotation.leads.agreement import Agreement, AgreementRow
 from annotation.models import ApiToken, Item, Label, Mark, Membership, Project, Slot, Stage
@@ -315,7 +315,7 @@ def test_who_changed_a_label_that_then_stopped_counting_has_no_say(project: Proj
 def test_labels_of_an_item_that_became_a_silent_check_have_no_say(project: Project) -> None:
     [item] = give(project, people_of(project, "ann", "ben"), [("valid", "valid")])
     make_resolution(item)
-    known.set_answer(project, item, "probe", {"choice": "valid"}, "It is.", None)
+    answer_key.set_answer(project, item, "probe", {"choice": "valid"}, "It is.", None)
     assert measured(project).labels == 0
 
 
@@ -352,9 +352,9 @@ def test_a_known_answer_that_was_mended_decides_here_and_among_the_silent_checks
     make_label(item, ann, "valid", stage=Stage.PROBE)
     assert row(measured(project), "against-known", "ann").value == 0
     later = timezone.now() + timedelta(minutes=1)
-    known.set_answer(project, item, "probe", {"choice": "valid"}, "It is.", None, now=later)
+    answer_key.set_answer(project, item, "probe", {"choice": "valid"}, "It is.", None, now=later)
     assert row(measured(project), "against-known", "ann").value == 1
-    assert [result.right for result in probing.load_results(project)] == [1]
+    assert [result.right for result in control_items.load_results(project)] == [1]
 
 
 # Empty and constant

@@ -6,7 +6,7 @@ from django.core.management import call_command
 from django.urls import reverse
 from rest_framework.test import APIClient
 
-from annotation import queue
+from annotation.labelling import queue
 from annotation.models import ApiToken, Item, Label, Membership, Project, Slot
 from tests.builders import (
     TEXTS,

@@ -7,9 +7,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation import assigning, importing, queue, tasktypes
+from annotation import importing, tasktypes
+from annotation.labelling import assignment, queue
+from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Item, Membership, Project, Reason, Resolution, Slot
-from annotation.submissions import SubmittedAnswers
 from formats.rows import Row
 from tests.builders import TEXTS, make_item, make_member, make_project, make_resolution, say, take
 
@@ -27,7 +28,7 @@ def member(lead: Membership) -> Membership:
 
 
 def reserve(lead: Membership, items: list[Item], *members: Membership, **values: Any) -> Any:
-    return assigning.reserve_slots(lead, items, members, now=timezone.now(), **values)
+    return assignment.reserve_slots(lead, items, members, now=timezone.now(), **values)
 
 
 def places(item: Item) -> list[tuple[str, str]]:
@@ -38,7 +39,7 @@ def use(project: Project, **settings: int) -> int:
     for name, value in settings.items():
         setattr(project, name, value)
     project.save()
-    return assigning.apply_overlap(project, now=timezone.now())
+    return assignment.apply_overlap(project, now=timezone.now())
 
 
 # ----------------------------------------------------------------------------------- named people
@@ -74,7 +75,7 @@ def test_who_has_worked_on_an_item_gets_no_place_of_it(
 def test_naming_twice_is_naming_once(lead: Membership, member: Membership) -> None:
     item = make_item(lead.project, slots=2)
     reserve(lead, [item], member), reserve(lead, [item], member)
-    assert [(row.member, row.count) for row in assigning.list_reserved(lead.project)] == [
+    assert [(row.member, row.count) for row in assignment.list_reserved(lead.project)] == [
         (member, 1)
     ]
 
@@ -83,15 +84,15 @@ def test_items_are_shared_out_in_turn(lead: Membership, member: Membership) -> N
     items = [make_item(lead.project) for _ in range(4)]
     other = make_member(lead.project)
     reserve(lead, items, member, other, share_out=True)
-    assert {row.count for row in assigning.list_reserved(lead.project)} == {2}
+    assert {row.count for row in assignment.list_reserved(lead.project)} == {2}
     assert Slot.objects.count() == 4
 
 
 def test_what_is_taken_back_is_everybodys_again(lead: Membership, member: Membership) -> None:
     item, other = make_item(lead.project), make_member(lead.project)
     reserve(lead, [item], member, other)
-    assert assigning.release_reserved(lead, member) == 1
-    assert assigning.release_reserved(lead, other) == 1
+    assert assignment.release_reserved(lead, member) == 1
+    assert assignment.release_reserved(lead, other) == 1
     assert places(item) == [("", "open"), (Reason.NAMED, "closed")]
     assert take(make_member(lead.project)).item == item
 
@@ -103,7 +104,7 @@ def test_what_is_taken_back_finds_also_those_who_are_past_it(
     make_item(lead.project)
     reserve(lead, [kept], member)
     say(other, take(other))
-    assigning.release_reserved(lead, member)
+    assignment.release_reserved(lead, member)
     assert take(other).item == kept
 
 
@@ -111,7 +112,7 @@ def test_an_item_that_the_person_holds_stays_theirs(lead: Membership, member: Me
     make_item(lead.project)
     reserve(lead, [Item.objects.get()], member)
     offer = take(member)
-    assert assigning.release_reserved(lead, member) == 0
+    assert assignment.release_reserved(lead, member) == 0
     assert say(member, offer).counted
 
 
@@ -126,9 +127,9 @@ def test_urgent_items_come_first_also_for_who_is_past_them(
     say(other, take(other))
     for _ in range(2):
         say(member, take(member))
-    assigning.set_priority(lead, [items[1]], "urgent")
+    assignment.set_priority(lead, [items[1]], "urgent")
     assert take(other).item.key == "1"
-    assigning.set_priority(lead, [items[3]], "urgent")
+    assignment.set_priority(lead, [items[3]], "urgent")
     assert take(member).item.key == "3"
 
 
@@ -136,16 +137,16 @@ def test_later_items_come_last_and_normal_ones_are_found_again(
     lead: Membership, member: Membership
 ) -> None:
     first, second = make_item(lead.project, "1"), make_item(lead.project, "2")
-    assigning.set_priority(lead, [first], "later")
+    assignment.set_priority(lead, [first], "later")
     say(member, offer := take(member))
     assert offer.item == second
-    assigning.set_priority(lead, [first], "normal")
+    assignment.set_priority(lead, [first], "normal")
     assert take(member).item == first
 
 
 def test_an_unknown_priority_is_a_mistake(lead: Membership) -> None:
     with pytest.raises(KeyError):
-        assigning.set_priority(lead, [], "whenever")
+        assignment.set_priority(lead, [], "whenever")
 
 
 # ----------------------------------------------------------------------------------- overlap
@@ -154,15 +155,15 @@ def test_an_unknown_priority_is_a_mistake(lead: Membership) -> None:
 def test_a_share_of_items_gets_more_labels_always_the_same_ones(lead: Membership) -> None:
     project = make_project("shared", share_percent=20, share_overlap=3)
     keys = [f"item-{number}" for number in range(1000)]
-    drawn = {key for key in keys if assigning.is_in_share(project, key)}
+    drawn = {key for key in keys if assignment.is_in_share(project, key)}
     # 1,000 draws at 0.2: mean 200, sd 12.6; four of them either side.
     assert 150 < len(drawn) < 250
     project.share_percent = 40
-    assert drawn < {key for key in keys if assigning.is_in_share(project, key)}
+    assert drawn < {key for key in keys if assignment.is_in_share(project, key)}
     project.share_percent, item = 100, Item(project=project, key="x", position=1)
-    assert [slot.reason for slot in assigning.build_slots(project, item)] == ["", "share", "share"]
+    assert [slot.reason for slot in assignment.build_slots(project, item)] == ["", "share", "share"]
     project.share_percent = 0
-    assert len(assigning.build_slots(project, item)) == 1
+    assert len(assignment.build_slots(project, item)) == 1
 
 
 def test_items_of_the_share_get_their_places_when_they_are_imported(lead: Membership) -> None:
@@ -173,8 +174,8 @@ def test_items_of_the_share_get_their_places_when_they_are_imported(lead: Member
     drafts = importing.parse_items(rows, tasktypes.load_task_type(lead.project))
     assert importing.store_items(lead.project, drafts).new == 20
     for item in Item.objects.all():
-        assert len(places(item)) == (3 if assigning.is_in_share(lead.project, item.key) else 1)
-    assert assigning.apply_overlap(lead.project, now=timezone.now()) == 0
+        assert len(places(item)) == (3 if assignment.is_in_share(lead.project, item.key) else 1)
+    assert assignment.apply_overlap(lead.project, now=timezone.now()) == 0
 
 
 def test_a_higher_overlap_opens_places_and_a_lower_one_closes_those_that_are_free(
@@ -232,12 +233,12 @@ def test_items_that_get_more_places_are_read_in_parts_each_to_its_end(
     lead: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where SQLite still reads, whoever writes next is refused once somebody else wrote."""
-    monkeypatch.setattr(assigning, "ITEMS_PER_STEP", 2)
+    monkeypatch.setattr(assignment, "ITEMS_PER_STEP", 2)
     for _ in range(3):
         make_item(lead.project)
     lead.project.overlap = 2
     with CaptureQueriesContext(connection) as asked:
-        steps = assigning.resize_items(lead.project, now=timezone.now())
+        steps = assignment.resize_items(lead.project, now=timezone.now())
         assert sum(step.changed for step in steps) == 3
     reads = [query["sql"] for query in asked if "LIMIT 2" in query["sql"]]
     assert len(reads) == 3  # two, one, and that there is no more

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation import queue
 from annotation.errors import Refused
+from annotation.labelling import queue
 from annotation.models import Account, ApiToken, Event, Mark, Membership
 from annotation.projects import audit, members
 from annotation.projects.audit import AuditChange, AuditSearch

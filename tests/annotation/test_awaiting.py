@@ -8,12 +8,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import assigning, cases, importing, known, queue, tasktypes
+from annotation import importing, tasktypes
 from annotation.errors import Refused
 from annotation.items import readiness
+from annotation.labelling import answer_key, assignment, cases, queue
+from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Item, Membership, Project, Slot
 from annotation.projects import overview
-from annotation.submissions import SubmittedAnswers
 from annotation.tasktypes import validation, versions
 from formats.rows import Row
 from tests.builders import make_member, make_project, make_revision, take
@@ -51,7 +52,7 @@ def bring(project: Project, *rows: dict[str, Any], **how: Any) -> importing.Item
 def answer(item: Item, text: str = "It stores charge.") -> None:
     """What a run of a generator does: a revision that has the gold answer, and then places."""
     make_revision(item, item.revision().texts | {"gold": text})
-    assigning.refill_slots(item, now=timezone.now())
+    assignment.refill_slots(item, now=timezone.now())
 
 
 def page(member: Membership, name: str, *args: str) -> str:
@@ -81,14 +82,14 @@ def test_nothing_else_opens_places_of_an_item_that_waits(
 ) -> None:
     bring(project, PROMPT)
     item, now = Item.objects.get(), timezone.now()
-    assigning.refill_slots(item, now=now)
+    assignment.refill_slots(item, now=now)
     project.overlap = 3
-    assert assigning.apply_overlap(project, now=now) == 0
-    assert assigning.reserve_slots(lead, [item], [member], now=now).reserved == 0
+    assert assignment.apply_overlap(project, now=now) == 0
+    assert assignment.reserve_slots(lead, [item], [member], now=now).reserved == 0
     with pytest.raises(Refused, match="has no 'Gold answer' yet"):
         cases.request_decision(lead, item, now=now)
     with pytest.raises(Refused, match="has no 'Gold answer' yet"):
-        known.set_answer(project, item, "practice", {"verdict": "right"}, "It is.", lead)
+        answer_key.set_answer(project, item, "practice", {"verdict": "right"}, "It is.", lead)
     assert not Slot.objects.exists()
 
 
@@ -131,7 +132,7 @@ def test_of_several_left_those_that_wait_are_told_apart(
     queue.store_label(member, take(member).shown, SubmittedAnswers({"verdict": "right"}))
     project.overlap = 2
     project.save()
-    assigning.apply_overlap(project, now=timezone.now())
+    assignment.apply_overlap(project, now=timezone.now())
     empty = page(member, "vet", project.slug)
     assert "1 item still waits for other people" in empty
     assert "1 prompt waits for its gold answer." in empty

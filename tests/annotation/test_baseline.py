@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from annotation import baselines, queue, seeing
+from annotation.labelling import human_baseline, queue, visibility
 from annotation.leads import grouping
 from annotation.models import Item, Label, Membership, Slot, Stage
 from tests.builders import make_item, make_member, make_project, make_resolution, say, take
@@ -25,9 +25,9 @@ def resolved(lead: Membership, number: int, value: str = "valid", **values: Any)
     return items
 
 
-def make(lead: Membership, **values: Any) -> baselines.SampleResult:
+def make(lead: Membership, **values: Any) -> human_baseline.SampleResult:
     wanted = {"size": 2, "raters": 2, "group": "category", "seed": 1, "now": timezone.now()}
-    return baselines.draw_sample(lead, **{**wanted, **values})
+    return human_baseline.draw_sample(lead, **{**wanted, **values})
 
 
 def drawn() -> set[str]:
@@ -75,7 +75,7 @@ def test_items_are_grouped_by_a_field_of_their_own(lead: Membership) -> None:
 def test_more_raters_open_more_places_and_closed_ones_are_used_again(lead: Membership) -> None:
     resolved(lead, 1)
     make(lead, raters=1)
-    assert baselines.end_sample(lead) == 1
+    assert human_baseline.end_sample(lead) == 1
     assert make(lead, raters=2).new_slots == 2
     assert Slot.objects.filter(stage=Stage.BASELINE).count() == 2
 
@@ -85,7 +85,7 @@ def test_people_get_items_that_they_never_labelled_nor_saw(lead: Membership) -> 
     worker, reader, fresh = (make_member(lead.project) for _ in range(3))
     Slot.objects.create(project=lead.project, item=item, number=1, position=1)
     say(worker, take(worker))
-    seeing.record_seen(reader, item, now=timezone.now())
+    visibility.record_seen(reader, item, now=timezone.now())
     made = make(lead)
     for member in (worker, reader):
         assert isinstance(queue.next_offer(member), queue.Waiting)
@@ -108,14 +108,14 @@ def test_each_persons_agreement_has_an_interval(lead: Membership) -> None:
     member = make_member(lead.project, alias="Ann")
     for choice in ("valid", "valid", "invalid", "valid"):
         say(member, take(member), choice)
-    [person] = baselines.agreement_by_person(lead.project)
+    [person] = human_baseline.agreement_by_person(lead.project)
     assert (person.member, person.labels, person.agreeing) == (member, 4, 3)
     # Plain Wilson at 3 of 4, since no two items share a cluster; z2 = 3.8415: centre (0.75 + z2/8)
     # / (1 + z2/4) = 1.2302 / 1.9604 = 0.6275; half width 1.96/1.9604 x sqrt(0.1875/4 + z2/64).
     assert len({item.cluster for item in items}) == 4
     assert person.share.low == pytest.approx(0.6275 - 0.3269, abs=0.001)
     assert person.share.high == pytest.approx(0.6275 + 0.3269, abs=0.001)
-    progress = baselines.load_progress(lead.project)
+    progress = human_baseline.load_progress(lead.project)
     assert (progress.items, progress.places, progress.filled) == (4, 4, 4)
 
 
@@ -123,8 +123,8 @@ def test_rows_tell_what_was_said_and_what_is_held_true(lead: Membership) -> None
     resolved(lead, 1)
     make(lead)
     say(member := make_member(lead.project, alias="Ann"), take(member), "invalid", comment="No.")
-    [row] = baselines.label_rows(lead.project)
-    assert tuple(row) == baselines.COLUMNS
+    [row] = human_baseline.label_rows(lead.project)
+    assert tuple(row) == human_baseline.COLUMNS
     assert (row["annotator"], row["choice"], row["resolution"]) == ("Ann", "invalid", "valid")
     assert row["agrees"] is False
 
@@ -136,7 +136,7 @@ def test_labels_of_texts_that_were_corrected_since_are_compared_with_nothing(
     make(lead)
     say(member := make_member(lead.project), take(member))
     item.resolutions.get().end(timezone.now())
-    assert baselines.agreement_by_person(lead.project) == []
-    [row] = baselines.label_rows(lead.project)
+    assert human_baseline.agreement_by_person(lead.project) == []
+    [row] = human_baseline.label_rows(lead.project)
     assert (row["resolution"], row["agrees"]) == (None, None)
     assert Label.objects.get().counted

@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 from django.utils import timezone
 
-from annotation import cases, mending, queue, seconding
 from annotation.errors import Stale
+from annotation.labelling import cases, gold_correction, queue, second_person
+from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Item, Label, Membership, Project, Resolution, Slot, Stage
-from annotation.submissions import SubmittedAnswers
 from tests.annotation.test_queue_threads import at_once
 from tests.builders import make_item, make_member, make_project, say, take
 
@@ -40,10 +40,10 @@ def decide_until_none_is_left(judge: Membership) -> int:
 def confirm_until_none_is_left(member: Membership) -> int:
     done = 0
     while isinstance(
-        case := seconding.take_next(member, now=timezone.now()), seconding.Verification
+        case := second_person.take_next(member, now=timezone.now()), second_person.Verification
     ):
         of, now = case.first.submission, timezone.now()
-        seconding.confirm(member, case.offer.shown, SubmittedAnswers({}), of=of, now=now)
+        second_person.confirm(member, case.offer.shown, SubmittedAnswers({}), of=of, now=now)
         done += 1
     return done
 
@@ -86,7 +86,7 @@ def test_a_gold_answer_is_mended_while_people_label() -> None:
                 continue
 
     def mend(_: Membership) -> None:
-        mending.correct_gold(
+        gold_correction.correct_gold(
             judge, item_key=items[0].key, revision=1, gold=["Eight."], now=timezone.now()
         )
 

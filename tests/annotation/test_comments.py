@@ -3,8 +3,8 @@
 import pytest
 from django.utils import timezone
 
-from annotation import commenting, queue
 from annotation.errors import Refused, TooEarly
+from annotation.labelling import comments, queue
 from annotation.models import Comment, Item, Membership
 from tests.builders import make_item, make_member, make_project, say, take
 
@@ -30,11 +30,11 @@ def item(ann: Membership) -> Item:
 
 
 def write(member: Membership, item: Item, text: str) -> Comment:
-    return commenting.add_comment(member, item, text, now=timezone.now())
+    return comments.add_comment(member, item, text, now=timezone.now())
 
 
 def read(member: Membership, item: Item) -> list[str]:
-    return [comment.text for comment in commenting.load_comments(member, item, now=timezone.now())]
+    return [comment.text for comment in comments.load_comments(member, item, now=timezone.now())]
 
 
 def test_comments_are_seen_only_after_ones_own_label(
@@ -74,10 +74,10 @@ def test_a_comment_that_is_taken_back_is_kept_and_shown_to_nobody(
     ann: Membership, item: Item
 ) -> None:
     write(ann, item, "one"), write(ann, item, "two")
-    commenting.withdraw_comment(ann, item, 1, now=timezone.now())
+    comments.withdraw_comment(ann, item, 1, now=timezone.now())
     assert read(ann, item) == ["two"]
     assert Comment.objects.count() == 2
-    [left] = commenting.load_comments(ann, item, now=timezone.now())
+    [left] = comments.load_comments(ann, item, now=timezone.now())
     assert left.number == 2
 
 
@@ -87,8 +87,8 @@ def test_only_its_author_or_a_lead_takes_a_comment_back(
     write(ann, item, "one")
     say(bob, take(bob))
     with pytest.raises(Refused, match="author or a lead"):
-        commenting.withdraw_comment(bob, item, 1, now=timezone.now())
-    commenting.withdraw_comment(make_member(ann.project, "lead"), item, 1, now=timezone.now())
+        comments.withdraw_comment(bob, item, 1, now=timezone.now())
+    comments.withdraw_comment(make_member(ann.project, "lead"), item, 1, now=timezone.now())
     assert read(ann, item) == []
 
 
@@ -98,7 +98,7 @@ def test_a_comment_that_is_not_there_cannot_be_taken_back(
 ) -> None:
     write(ann, item, "one")
     with pytest.raises(Refused, match="no such comment"):
-        commenting.withdraw_comment(ann, item, number, now=timezone.now())
+        comments.withdraw_comment(ann, item, number, now=timezone.now())
 
 
 @pytest.mark.parametrize(
@@ -126,38 +126,38 @@ def test_a_comment_that_cannot_be_is_refused(
 )
 def test_people_are_named_by_their_alias(text: str, aliases: list[str]) -> None:
     members = [Membership(alias=alias) for alias in ("Bob", "Bob Smith", "Zoë", "R.2")]
-    assert [member.alias for member in commenting.find_mentioned(text, members)] == aliases
+    assert [member.alias for member in comments.find_mentioned(text, members)] == aliases
 
 
 def test_who_is_named_finds_it_but_not_its_text_before_their_own_label(
     ann: Membership, bob: Membership, item: Item
 ) -> None:
     write(ann, item, "@Bob, is this right?")
-    assert commenting.count_unread(bob) == 1
-    [mention] = commenting.load_mentions(bob, now=timezone.now())
+    assert comments.count_unread(bob) == 1
+    [mention] = comments.load_mentions(bob, now=timezone.now())
     assert (mention.open, mention.new) == (False, True)
     say(bob, take(bob))
-    [mention] = commenting.load_mentions(bob, now=timezone.now())
+    [mention] = comments.load_mentions(bob, now=timezone.now())
     assert mention.open
-    commenting.mark_read(bob, now=timezone.now())
-    assert commenting.count_unread(bob) == 0
-    assert not commenting.load_mentions(bob, now=timezone.now())[0].new
+    comments.mark_read(bob, now=timezone.now())
+    assert comments.count_unread(bob) == 0
+    assert not comments.load_mentions(bob, now=timezone.now())[0].new
 
 
 def test_a_comment_that_was_taken_back_names_nobody(
     ann: Membership, bob: Membership, item: Item
 ) -> None:
     write(ann, item, "@Bob, is this right?")
-    commenting.withdraw_comment(ann, item, 1, now=timezone.now())
-    assert commenting.count_unread(bob) == 0
-    assert commenting.load_mentions(bob, now=timezone.now()) == []
+    comments.withdraw_comment(ann, item, 1, now=timezone.now())
+    assert comments.count_unread(bob) == 0
+    assert comments.load_mentions(bob, now=timezone.now()) == []
 
 
 def test_somebody_without_a_place_in_the_project_has_no_mentions(ann: Membership) -> None:
     admin = Membership(project=ann.project, alias="admin", role="lead")
     assert (
-        commenting.count_unread(admin),
-        commenting.load_mentions(admin, now=timezone.now()),
+        comments.count_unread(admin),
+        comments.load_mentions(admin, now=timezone.now()),
     ) == (0, [])
 
 
@@ -167,7 +167,7 @@ def test_who_has_not_labelled_cannot_find_out_how_many_comments_there_are(
     write(ann, item, "Look at the units.")
     for number in (1, 2):
         with pytest.raises(TooEarly):
-            commenting.withdraw_comment(bob, item, number, now=timezone.now())
+            comments.withdraw_comment(bob, item, number, now=timezone.now())
 
 
 def test_a_comment_that_is_read_among_mentions_makes_later_labels_informed(
@@ -175,5 +175,5 @@ def test_a_comment_that_is_read_among_mentions_makes_later_labels_informed(
 ) -> None:
     adjudicator = make_member(ann.project, "adjudicator", alias="Ada")
     write(ann, item, "@Ada this is surely invalid.")
-    commenting.load_mentions(adjudicator, now=timezone.now())
+    comments.load_mentions(adjudicator, now=timezone.now())
     assert say(adjudicator, take(adjudicator)).informed

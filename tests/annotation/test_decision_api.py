@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation import baselines, cases
+from annotation.labelling import cases, human_baseline
 from annotation.models import ApiToken, Mark, Membership, Resolution
 from tests.builders import Cast, cast, make_item, make_member, make_resolution, say, take
 
@@ -132,7 +132,7 @@ def test_without_an_item_the_comments_are_those_of_all_items_that_one_may_read_a
 def test_the_baseline_is_read(people: Cast) -> None:
     make_resolution(make_item(people.project, slots=0))
     now = timezone.now()
-    baselines.draw_sample(people.lead, size=1, raters=1, group="category", seed=1, now=now)
+    human_baseline.draw_sample(people.lead, size=1, raters=1, group="category", seed=1, now=now)
     say(people.annotator, take(people.annotator))
     found = ask(people.lead, "baseline/")
     assert (found["items"], found["filled"]) == (1, 1)

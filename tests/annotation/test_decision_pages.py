@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from annotation import cases, commenting
+from annotation.labelling import cases, comments
 from annotation.models import Comment, Item, Label, Mark, Membership, Resolution, Slot, Stage
 from tests.builders import Cast, cast, make_item, make_member, make_resolution, say, take
 
@@ -295,7 +295,7 @@ def test_comments_are_a_page_and_a_fragment(people: Cast) -> None:
 
 def test_before_ones_own_label_there_is_nothing_to_read(people: Cast) -> None:
     item = make_item(people.project, "a/b")
-    commenting.add_comment(people.lead, item, "Secret.", now=timezone.now())
+    comments.add_comment(people.lead, item, "Secret.", now=timezone.now())
     client, address = browser_of(people.annotator), url("comments", people)
     page = body(client.get(f"{address}?item=a/b"))
     assert "once your own label is in" in page
@@ -306,7 +306,7 @@ def test_before_ones_own_label_there_is_nothing_to_read(people: Cast) -> None:
 
 def test_mentions_are_counted_on_every_page_until_they_are_read(people: Cast) -> None:
     item = make_item(people.project, "a/b")
-    commenting.add_comment(people.lead, item, "@annotator, secret.", now=timezone.now())
+    comments.add_comment(people.lead, item, "@annotator, secret.", now=timezone.now())
     client = browser_of(people.annotator)
     assert "1 mention<" in body(client.get(url("project", people)))
     page = body(client.get(url("mentions", people)))
@@ -318,7 +318,7 @@ def test_mentions_are_counted_on_every_page_until_they_are_read(people: Cast) ->
 
 def test_the_item_page_shows_its_comments(people: Cast) -> None:
     item = make_item(people.project, "a/b")
-    commenting.add_comment(people.lead, item, "An insect has six.", now=timezone.now())
+    comments.add_comment(people.lead, item, "An insect has six.", now=timezone.now())
     assert "An insect has six." in body(
         browser_of(people.researcher).get(url("item", people, "a/b"))
     )

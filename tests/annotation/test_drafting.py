@@ -3,10 +3,11 @@
 import pytest
 from django.http import QueryDict
 
-from annotation import begun, drafting, queue, tasktypes
+from annotation import tasktypes
 from annotation.errors import Refused
+from annotation.labelling import drafts, form_entries, queue
+from annotation.labelling.submissions import ShownItem
 from annotation.models import Draft, Label, Membership
-from annotation.submissions import ShownItem
 from tests.builders import make_item, make_member, make_project, make_revision, say, take
 
 pytestmark = pytest.mark.django_db
@@ -18,11 +19,11 @@ def member() -> Membership:
 
 
 def keep(member: Membership, offer: queue.Offer, **data: object) -> Draft | None:
-    return drafting.save_draft(member, offer.shown, data)
+    return drafts.save_draft(member, offer.shown, data)
 
 
-def start(member: Membership, offer: queue.Offer) -> begun.FormEntries:
-    return begun.load_entries(member, offer, tasktypes.load_task_type(member.project))
+def start(member: Membership, offer: queue.Offer) -> form_entries.FormEntries:
+    return form_entries.load_entries(member, offer, tasktypes.load_task_type(member.project))
 
 
 def test_a_draft_is_kept_once_an_item_and_the_last_one_stands(member: Membership) -> None:
@@ -55,11 +56,11 @@ def test_nobody_opens_an_item_by_a_draft_of_what_was_not_shown(member: Membershi
     hidden = make_item(member.project)
     offer = take(member)
     with pytest.raises(Refused, match="not the item that the page showed"):
-        drafting.save_draft(member, ShownItem(offer.key, hidden.key, 1), {"comment": "x"})
+        drafts.save_draft(member, ShownItem(offer.key, hidden.key, 1), {"comment": "x"})
     with pytest.raises(Refused, match="made for somebody else"):
         keep(make_member(member.project), offer, comment="x")
     with pytest.raises(Refused, match="not valid"):
-        drafting.save_draft(member, ShownItem("x", hidden.key, 1), {"comment": "x"})
+        drafts.save_draft(member, ShownItem("x", hidden.key, 1), {"comment": "x"})
 
 
 def test_what_no_column_takes_is_left_out_and_what_is_too_long_refused(
@@ -70,13 +71,13 @@ def test_what_no_column_takes_is_left_out_and_what_is_too_long_refused(
     keep(member, offer, comment="a\0b\ud800c", text=["no text"], unknown="x")
     assert Draft.objects.get().data == {"comment": "abc"}
     with pytest.raises(Refused, match="too long"):
-        keep(member, offer, text="x" * drafting.MAX_LENGTH)
+        keep(member, offer, text="x" * drafts.MAX_LENGTH)
 
 
 def test_more_drafts_than_there_is_room_for_are_refused_in_words(
     member: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drafting, "MAX_DRAFTS", 1)
+    monkeypatch.setattr(drafts, "MAX_DRAFTS", 1)
     make_item(member.project)
     make_item(member.project)
     first, second = take(member), take(member, ahead=True)
@@ -115,7 +116,7 @@ def test_a_correction_that_was_stored_is_not_told_as_begun(member: Membership) -
 def test_after_a_correction_the_comment_is_of_the_new_revision(member: Membership) -> None:
     item = make_item(member.project)
     keep(member, take(member), text="A spider has nine legs.", comment="hm")
-    drafting.move_to_revision(member, item, 2)
+    drafts.move_to_revision(member, item, 2)
     draft = Draft.objects.get()
     assert (draft.data, draft.revision) == ({"comment": "hm"}, 2)
 
@@ -124,16 +125,16 @@ def test_what_an_undone_label_said_comes_back_but_never_over_a_draft(member: Mem
     make_item(member.project)
     say(member, take(member), comment="One leg too few.")
     label = Label.objects.get()
-    drafting.restore_from_label(member, label, begun.to_form_data(label.answers))
+    drafts.restore_from_label(member, label, form_entries.to_form_data(label.answers))
     assert Draft.objects.get().data["comment"] == "One leg too few."
     Draft.objects.update(data={"comment": "something newer"})
-    drafting.restore_from_label(member, label, begun.to_form_data(label.answers))
+    drafts.restore_from_label(member, label, form_entries.to_form_data(label.answers))
     assert Draft.objects.get().data == {"comment": "something newer"}
 
 
 def test_stored_answers_are_spelt_as_a_form_sends_them() -> None:
     answers = {"types": ["a", "b"], "error": True, "score": 2, "checked": {"3": "explained"}}
-    assert begun.to_form_data(answers) == {
+    assert form_entries.to_form_data(answers) == {
         "types": ["a", "b"],
         "error": ["yes"],
         "score": ["2"],
@@ -148,7 +149,7 @@ def test_a_refused_form_is_kept_beside_what_the_draft_held(member: Membership) -
     sent = QueryDict(mutable=True)
     sent.update({"key": offer.key, "item": offer.item.key, "revision": "1"})
     sent.update({"text": "nine", "csrfmiddlewaretoken": "x"})
-    assert drafting.save_refused_form(member, sent)
+    assert drafts.save_refused_form(member, sent)
     assert Draft.objects.get().data == {"comment": "hm", "text": "nine"}
     sent["revision"] = "none"
-    assert not drafting.save_refused_form(member, sent)
+    assert not drafts.save_refused_form(member, sent)

@@ -8,8 +8,8 @@ from django.http import QueryDict
 from django.template.loader import render_to_string
 
 from annotation import tasktypes
-from annotation.forms import LabelForm
 from annotation.items.diffing import difference as diffing_difference
+from annotation.labelling.forms import LabelForm
 
 FILES = tasktypes.load_definitions()
 

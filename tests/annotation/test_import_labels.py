@@ -11,8 +11,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from annotation import places
 from annotation.importing import labels
+from annotation.labelling import slots
 from annotation.models import Event, Item, Label, Membership, Project, Resolution, Slot
 from tests.builders import make_item, make_member, make_project, make_revision, say, take
 
@@ -102,7 +102,7 @@ def test_what_finds_no_place_is_extra_and_counts_once_there_is_one(tmp_path: Pat
     assert "1 are kept as extra and do not count: raise the overlap to 3" in run(path)
     assert Label.objects.get(counted=False).slot is None
     assert "raise the overlap to 3" in run(path)
-    places.add_slots(item, "work", 1)
+    slots.add_slots(item, "work", 1)
     said = run(path)
     assert "0 labels imported, 3 unchanged" in said
     assert "1 that were extra before count now" in said
@@ -274,7 +274,7 @@ def test_an_item_that_is_taken_out_still_counts_what_others_said_further_down_th
     project: Project, rows: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(labels, "BATCH", 1)
-    places.add_slots(Item.objects.get(), "work", 2)
+    slots.add_slots(Item.objects.get(), "work", 2)
     run(rows(unsure("question-unclear"), VALID | {"rater": "two"}))
     [held] = Resolution.objects.current()
     assert (held.value, held.rule) == ("not-sure", "excluded")

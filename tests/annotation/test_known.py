@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from annotation import answers, importing, known, queue, tasktypes
+from annotation import importing, tasktypes
 from annotation.errors import FieldError, Refused
+from annotation.labelling import answer_key, correct_answers, queue
 from annotation.models import Event, Item, Label, Membership, Project, Resolution, Slot
 from formats.rows import Row
 from tests.builders import (
@@ -30,7 +31,7 @@ def lead() -> Membership:
 
 def set_answer(lead: Membership, item: Item, right: str = "invalid", **values: Any) -> Resolution:
     said = {"purpose": "probe", "explanation": "Look again.", **values}
-    return known.set_answer(
+    return answer_key.set_answer(
         lead.project, item, said["purpose"], {"choice": right}, said["explanation"], lead
     )
 
@@ -69,7 +70,7 @@ def test_an_answer_that_the_task_does_not_take_is_refused(lead: Membership) -> N
         ("test", {"choice": "valid"}, "x"),
     ]:
         with pytest.raises(Refused):
-            known.set_answer(lead.project, item, purpose, right, explanation, lead)
+            answer_key.set_answer(lead.project, item, purpose, right, explanation, lead)
     item.refresh_from_db()
     assert item.purpose == "test"
     assert not Resolution.objects.exists()
@@ -107,7 +108,7 @@ def test_labels_count_again_once_the_item_is_released(lead: Membership) -> None:
     item = make_item(lead.project)
     say(lead, take(lead), "score-invariant")
     set_answer(lead, item, "invalid")
-    known.release_item(item, lead)
+    answer_key.release_item(item, lead)
     item.refresh_from_db()
     held = current(item)
     assert held
@@ -118,7 +119,7 @@ def test_labels_count_again_once_the_item_is_released(lead: Membership) -> None:
 def test_a_released_item_is_to_be_labelled_again(lead: Membership) -> None:
     item = make_item(lead.project)
     set_answer(lead, item)
-    known.release_item(item, lead)
+    answer_key.release_item(item, lead)
     assert current(item) is None
     assert take(lead).item == item
 
@@ -126,14 +127,14 @@ def test_a_released_item_is_to_be_labelled_again(lead: Membership) -> None:
 def test_a_released_item_that_came_with_its_answer_gets_the_places_that_all_get() -> None:
     lead = make_member(make_project(overlap=2), role="lead")
     item = make_known(lead.project, purpose="probe")
-    known.release_item(item, lead)
+    answer_key.release_item(item, lead)
     assert list(Slot.objects.values_list("state", flat=True)) == ["open", "open"]
 
 
 def test_a_released_item_of_the_random_share_gets_as_many_places_as_any_of_that_share() -> None:
     lead = make_member(make_project(overlap=1, share_percent=100, share_overlap=3), role="lead")
     item = make_known(lead.project, purpose="probe")
-    known.release_item(item, lead)
+    answer_key.release_item(item, lead)
     assert list(Slot.objects.values_list("state", flat=True)) == ["open"] * 3
 
 
@@ -142,7 +143,7 @@ def test_what_an_import_had_resolved_holds_again_after_the_release(lead: Members
     make_resolution(item, "score-invariant")
     set_answer(lead, item, "valid")
     set_answer(lead, item, "invalid", purpose="practice")
-    known.release_item(item, lead)
+    answer_key.release_item(item, lead)
     held = current(item)
     assert held
     assert (held.value, held.source, held.rule) == (
@@ -155,15 +156,15 @@ def test_what_an_import_had_resolved_holds_again_after_the_release(lead: Members
 
 def test_only_an_item_with_a_known_answer_is_released(lead: Membership) -> None:
     with pytest.raises(Refused):
-        known.release_item(make_item(lead.project), lead)
+        answer_key.release_item(make_item(lead.project), lead)
 
 
 def test_practice_keeps_as_many_items_as_a_round_takes() -> None:
     lead = make_member(make_project(practice_items=2, practice_pass=1), role="lead")
     first, *_ = (make_known(lead.project) for _ in range(3))
-    known.release_item(first, lead)
+    answer_key.release_item(first, lead)
     with pytest.raises(Refused, match="too few"):
-        known.release_item(Item.objects.filter(purpose="practice")[0], lead)
+        answer_key.release_item(Item.objects.filter(purpose="practice")[0], lead)
 
 
 def test_an_item_that_was_corrected_has_no_known_answer_until_it_is_said_anew(
@@ -176,21 +177,21 @@ def test_an_item_that_was_corrected_has_no_known_answer_until_it_is_said_anew(
     make_item(project)
     annotator = make_member(project)
     correct(annotator, take(annotator))
-    assert known.items_with_answer(project, "probe") == []
+    assert answer_key.items_with_answer(project, "probe") == []
     set_answer(lead, item)
-    assert known.items_with_answer(project, "probe") == [item]
+    assert answer_key.items_with_answer(project, "probe") == [item]
 
 
 def test_a_row_says_what_is_right_as_one_answer_or_by_field() -> None:
     task = tasktypes.parse_definition(tasktypes.load_definitions()["error-detection"])
     told = {"known": "no_error", "explanation": "All holds."}
-    found = answers.parse_row(task, "practice", told)
-    assert found == answers.CorrectAnswer("no_error", {"verdict": "no_error"}, "All holds.")
+    found = correct_answers.parse_row(task, "practice", told)
+    assert found == correct_answers.CorrectAnswer("no_error", {"verdict": "no_error"}, "All holds.")
     by_field = '{"verdict": "error", "error_type": ["reasoning-correctness"], "explanation": "2"}'
-    found = answers.parse_row(task, "probe", {"known": by_field})
+    found = correct_answers.parse_row(task, "probe", {"known": by_field})
     assert found
     assert found.values == {"verdict": "error", "error_type": ["reasoning-correctness"]}
-    assert answers.parse_row(task, "test", {}) is None
+    assert correct_answers.parse_row(task, "test", {}) is None
 
 
 @pytest.mark.parametrize(
@@ -209,29 +210,31 @@ def test_a_row_that_does_not_fit_is_turned_down_by_the_name_of_its_column(
 ) -> None:
     task = tasktypes.parse_definition(tasktypes.load_definitions()["error-detection"])
     with pytest.raises(FieldError) as refused:
-        answers.parse_row(task, purpose, row)
+        correct_answers.parse_row(task, purpose, row)
     assert refused.value.field == field
 
 
 def test_only_what_is_known_is_compared_and_several_at_once_in_any_order() -> None:
-    assert answers.matches_answer({"a": "x", "b": ["2", "1"]}, {"b": ["1", "2"]})
-    assert not answers.matches_answer({"a": "x"}, {"a": "x", "b": ["1"]})
-    assert not answers.matches_answer({"a": "y"}, {"a": "x"})
+    assert correct_answers.matches_answer({"a": "x", "b": ["2", "1"]}, {"b": ["1", "2"]})
+    assert not correct_answers.matches_answer({"a": "x"}, {"a": "x", "b": ["1"]})
+    assert not correct_answers.matches_answer({"a": "y"}, {"a": "x"})
 
 
 def test_the_order_is_a_members_own_and_always_the_same() -> None:
     project: Project = make_project()
     one, other = make_member(project), make_member(project)
     found = [make_item(project) for _ in range(12)]
-    assert known.order_for_member(one, found) == known.order_for_member(one, found[::-1])
-    assert known.order_for_member(one, found) != known.order_for_member(other, found)
+    assert answer_key.order_for_member(one, found) == answer_key.order_for_member(one, found[::-1])
+    assert answer_key.order_for_member(one, found) != answer_key.order_for_member(other, found)
 
 
 def test_the_order_follows_from_names_alone_and_not_from_numbers_of_the_database() -> None:
     make_item(make_project())  # so that numbers are others than in a fresh database
     project = make_project("spiders")
     found = [make_item(project, key) for key in "abcdef"]
-    order = [item.key for item in known.order_for_member(make_member(project, alias="ada"), found)]
+    order = [
+        item.key for item in answer_key.order_for_member(make_member(project, alias="ada"), found)
+    ]
     # By SHA-256 of "known", "spiders", "ada" and the key, with NUL between them.
     assert order == ["a", "f", "c", "b", "e", "d"]
 
@@ -247,7 +250,7 @@ def imported(project: Project, **values: Any) -> importing.ItemImportReport:
 
 def test_an_import_brings_items_with_known_answers(lead: Membership) -> None:
     assert imported(lead.project).new == 1
-    [item] = known.items_with_answer(lead.project, "practice")
+    [item] = answer_key.items_with_answer(lead.project, "practice")
     held = current(item)
     assert held
     assert (held.value, held.comment, held.source) == ("invalid", "Six, not eight.", "known")

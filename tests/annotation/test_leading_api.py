@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation import queue
+from annotation.labelling import queue
+from annotation.labelling.queue import Waiting
 from annotation.models import Event, Mark, Resolution, Slot
-from annotation.queue import Waiting
 from tests.builders import Cast, cast, make_item, make_known, make_resolution, say, take
 from tests.judging.builders_judging import api_client
 

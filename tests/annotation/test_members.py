@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation import assigning
 from annotation.errors import Refused
+from annotation.labelling import assignment
 from annotation.models import ApiToken, Draft, Event, Label, Membership, Role, Slot
 from annotation.projects import access, invitations, members
 from tests.builders import Cast, cast, make_item, make_member, make_project, say, take
@@ -83,7 +83,7 @@ def test_who_is_restored_goes_on_where_they_were(people: Cast) -> None:
 
 def test_items_kept_for_somebody_who_is_suspended_go_to_everybody(people: Cast) -> None:
     item = make_item(people.project)
-    assigning.reserve_slots(people.lead, [item], [people.annotator], now=NOW)
+    assignment.reserve_slots(people.lead, [item], [people.annotator], now=NOW)
     members.suspend(people.lead, people.annotator)
     assert Slot.objects.get().reserved_for is None
 

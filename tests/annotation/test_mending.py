@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from annotation import cases, mending, queue
 from annotation.errors import Refused, Stale
+from annotation.labelling import cases, gold_correction, queue
+from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import (
     Event,
     Item,
@@ -17,7 +18,6 @@ from annotation.models import (
     Slot,
     Stage,
 )
-from annotation.submissions import SubmittedAnswers
 from tests.builders import TEXTS, make_item, make_member, make_project, make_resolution, say, take
 
 pytestmark = pytest.mark.django_db
@@ -44,8 +44,10 @@ def complain(member: Membership) -> Label:
     return queue.store_label(member, take(member).shown, said)
 
 
-def mend(judge: Membership, item: Item, *gold: str, **values: Any) -> mending.CorrectionResult:
-    return mending.correct_gold(
+def mend(
+    judge: Membership, item: Item, *gold: str, **values: Any
+) -> gold_correction.CorrectionResult:
+    return gold_correction.correct_gold(
         judge,
         item_key=item.key,
         revision=values.pop("revision", 1),

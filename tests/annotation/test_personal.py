@@ -12,9 +12,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import assigning, commenting, personal
+from annotation import personal
 from annotation.accounts.sessions import SessionStore
 from annotation.errors import Refused
+from annotation.labelling import assignment, comments
 from annotation.models import Account, ApiToken, Event, Label, Membership, Role, Slot
 from annotation.projects import invitations, members
 from annotation.projects.invitations import InvitationRequest
@@ -70,7 +71,7 @@ def worked(people: Cast, account: Account) -> Membership:
     item = make_item(people.project, "spider")
     member = Membership.objects.get(account=account, project=people.project)
     say(member, take(member), comment="Six legs?")
-    commenting.add_comment(member, item, "Look again.", now=timezone.now())
+    comments.add_comment(member, item, "Look again.", now=timezone.now())
     return member
 
 
@@ -130,7 +131,7 @@ def test_that_somebody_was_anonymised_is_on_record(people: Cast) -> None:
 
 def test_items_kept_for_somebody_anonymised_go_to_everybody(people: Cast) -> None:
     item = make_item(people.project)
-    assigning.reserve_slots(people.lead, [item], [people.annotator], now=timezone.now())
+    assignment.reserve_slots(people.lead, [item], [people.annotator], now=timezone.now())
     personal.anonymise(people.annotator.account, people.admin, now=timezone.now())
     assert Slot.objects.get().reserved_for is None
 

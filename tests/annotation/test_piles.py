@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import piles, queue, siblings
 from annotation.accounts import keymap
+from annotation.labelling import my_items, queue, siblings
 from annotation.models import Account, Draft, Label, Mark, Membership, Slot
 from tests.builders import (
     make_guidelines,
@@ -61,8 +61,8 @@ def test_each_pile_is_counted(member: Membership) -> None:
     queue.skip_item(member, take(member).shown)
     Draft.objects.create(member=member, item=take(member).item, revision=1, data={"comment": "x"})
     take(make_member(member.project))
-    counts = piles.count_my_items(member, queue.load_progress(member))
-    assert counts == piles.MyItemCounts(todo=4, drafts=1, done=1, skipped=1, held=1)
+    counts = my_items.count_my_items(member, queue.load_progress(member))
+    assert counts == my_items.MyItemCounts(todo=4, drafts=1, done=1, skipped=1, held=1)
 
 
 def test_the_done_are_found_by_key_choice_and_category(member: Membership) -> None:

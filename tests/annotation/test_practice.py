@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from annotation import known, practising, queue
 from annotation.errors import Refused
+from annotation.labelling import answer_key, qualification, queue
 from annotation.models import Event, Label, Mark, Membership, Project, Slot
 from tests.builders import make_item, make_known, make_member, make_project, say, take
 
@@ -56,8 +56,8 @@ def test_practice_comes_before_work_and_who_passes_gets_work(member: Membership)
 
 
 def test_each_answer_is_explained_at_once(member: Membership) -> None:
-    right = practising.build_lesson(say(member, take(member)))
-    wrong = practising.build_lesson(say(member, take(member), "invalid"))
+    right = qualification.build_lesson(say(member, take(member)))
+    wrong = qualification.build_lesson(say(member, take(member), "invalid"))
     assert right
     assert wrong
     assert (right.right, wrong.right) == (True, False)
@@ -71,7 +71,7 @@ def test_another_round_after_a_failure_has_items_not_seen_before(member: Members
         keys.append(offer.item.key)
         say(member, offer, choice)
     assert sorted(keys) == [f"practice-{number}" for number in range(1, 5)]
-    results = [(one.row.right, one.row.passed) for one in practising.list_rounds(member)]
+    results = [(one.row.right, one.row.passed) for one in qualification.list_rounds(member)]
     assert results == [(2, True), (1, False)]
     assert take(member).item.key == "work"
 
@@ -81,7 +81,7 @@ def test_who_has_nothing_left_to_practise_on_waits_and_gets_no_work(member: Memb
     waiting = queue.next_offer(member)
     assert isinstance(waiting, queue.Waiting)
     assert waiting.practising
-    assert practising.waits_for_lead(member)
+    assert qualification.waits_for_lead(member)
 
 
 def test_the_order_of_items_is_a_members_own(project: Project) -> None:
@@ -96,12 +96,12 @@ def test_the_order_of_items_is_a_members_own(project: Project) -> None:
 
 def test_a_lead_waives_practice(member: Membership, lead: Membership) -> None:
     take(member)
-    practising.waive(member, lead=lead)
+    qualification.waive(member, lead=lead)
     member = reload(member)
     assert take(member).item.key == "work"
     assert not Slot.objects.filter(stage="practice", state="held").exists()
     with pytest.raises(Refused):
-        practising.waive(member, lead=lead)
+        qualification.waive(member, lead=lead)
 
 
 def test_a_lead_lets_a_member_start_again_with_items_seen_the_longest_ago(
@@ -109,27 +109,27 @@ def test_a_lead_lets_a_member_start_again_with_items_seen_the_longest_ago(
 ) -> None:
     fail(member, rounds=2)
     first = Label.objects.order_by("pk")[0].item
-    practising.start_new_round(member, lead=lead)
+    qualification.start_new_round(member, lead=lead)
     offer = take(member)
     assert offer.item == first
     say(member, offer)
     say(member, take(member))
     assert reload(member).practised_at
     assert Label.objects.filter(stage="practice").count() == 6
-    assert [one.row.number for one in practising.list_rounds(member)] == [3, 2, 1]
+    assert [one.row.number for one in qualification.list_rounds(member)] == [3, 2, 1]
 
 
 def test_who_must_start_again_gets_no_work_meanwhile(member: Membership, lead: Membership) -> None:
     for _ in range(2):
         say(member, take(member))
-    practising.start_new_round(member, lead=lead)
-    assert practising.is_due(reload(member))
+    qualification.start_new_round(member, lead=lead)
+    assert qualification.is_due(reload(member))
 
 
 def test_nobody_starts_again_where_there_is_too_little_to_practise_on(lead: Membership) -> None:
     Project.objects.update(practice_items=5)
     with pytest.raises(Refused):
-        practising.start_new_round(make_member(lead.project), lead=lead)
+        qualification.start_new_round(make_member(lead.project), lead=lead)
 
 
 @pytest.mark.parametrize("role", ["lead", "adjudicator"])
@@ -144,7 +144,7 @@ def test_where_nobody_practises_there_is_work_at_once(project: Project) -> None:
 
 def test_an_answer_cannot_be_taken_back_once_it_was_explained(member: Membership) -> None:
     made = say(member, take(member))
-    assert not practising.can_undo(made)
+    assert not qualification.can_undo(made)
     assert queue.undo_label(member) is None
     with pytest.raises(Refused):
         queue.reopen_item(member, made.item.key)
@@ -155,7 +155,7 @@ def test_an_answer_sent_twice_counts_once(member: Membership) -> None:
     offer = take(member)
     say(member, offer)
     say(member, offer)
-    assert practising.list_rounds(member)[0].row.answered == 1
+    assert qualification.list_rounds(member)[0].row.answered == 1
 
 
 def test_a_round_keeps_its_size_when_the_project_changes_it(member: Membership) -> None:
@@ -170,8 +170,8 @@ def test_what_was_learnt_stays_what_was_said_then(member: Membership, lead: Memb
     made = say(member, take(member))
     later = timezone.now() + timedelta(minutes=1)
     said = {"choice": "invalid"}
-    known.set_answer(member.project, made.item, "practice", said, "Mended.", lead, now=later)
-    [lesson] = practising.list_rounds(member)[0].lessons
+    answer_key.set_answer(member.project, made.item, "practice", said, "Mended.", lead, now=later)
+    [lesson] = qualification.list_rounds(member)[0].lessons
     assert (lesson.right, lesson.explanation) == (True, "It is valid.")
 
 
@@ -180,9 +180,9 @@ def test_who_was_told_the_answer_is_on_record_as_informed(
 ) -> None:
     item = say(member, take(member)).item
     assert Mark.objects.get(member=member, item=item).kind == "seen"
-    practising.waive(member, lead=lead)
+    qualification.waive(member, lead=lead)
     make_known(member.project, "another")
-    known.release_item(item, lead)
+    answer_key.release_item(item, lead)
     member = reload(member)
     offer = take(member)
     while offer.item != item:
@@ -193,14 +193,14 @@ def test_who_was_told_the_answer_is_on_record_as_informed(
 
 def test_feedback_is_for_the_member_to_read(member: Membership, lead: Membership) -> None:
     fail(member)
-    row = practising.list_rounds(member)[0].row
-    practising.give_feedback(row, " Read the claim first. ", lead=lead)
-    shown = practising.list_rounds(member)[0].row
+    row = qualification.list_rounds(member)[0].row
+    qualification.give_feedback(row, " Read the claim first. ", lead=lead)
+    shown = qualification.list_rounds(member)[0].row
     assert (shown.feedback, shown.feedback_by) == ("Read the claim first.", lead)
     assert Event.objects.get(kind="practice-feedback").data["text"] == "Read the claim first."
 
 
 def test_leads_see_who_practises(member: Membership, lead: Membership) -> None:
     fail(member)
-    [(who, rounds)] = practising.list_people([member, lead])
+    [(who, rounds)] = qualification.list_people([member, lead])
     assert (who, len(rounds)) == (member, 1)

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation import known, practising
+from annotation.labelling import answer_key, qualification
 from annotation.models import ApiToken, Item, Membership, Project, Resolution
 from annotation.tables import TABLES
 from tests.builders import make_item, make_known, make_member, make_project, say, take
@@ -93,7 +93,7 @@ def test_leads_see_who_waits_for_them_and_let_them_go_on(
         say(member, take(member), "invalid")
     assert "waits for you" in page(lead, "practice-people")
     assert send(lead, "practice-people", action="again", member="anna")[0] == 302
-    assert len(practising.list_rounds(member)) == 2
+    assert len(qualification.list_rounds(member)) == 2
     assert send(lead, "practice-people", action="waive", member="anna")[0] == 302
     assert "gets work" in page(lead, "practice-people")
     status, said = send(lead, "practice-people", action="waive", member="anna")
@@ -112,14 +112,14 @@ def test_a_lead_sets_changes_and_ends_what_is_known(lead: Membership) -> None:
     make_item(lead.project, "a/b 1")
     data = {"known__item": "a/b 1", "known__purpose": "probe", "known__explanation": "Six legs."}
     assert send(lead, "known", choice="invalid", **data)[0] == 302
-    [item] = known.items_with_answer(lead.project, "probe")
+    [item] = answer_key.items_with_answer(lead.project, "probe")
     shown = page(lead, "known", "?item=a/b%201")
     assert '<option value="invalid" selected>' in shown
     assert "Six legs.</textarea>" in shown
     assert send(lead, "known", choice="valid", **data)[0] == 302
     assert Resolution.objects.current().get(item=item).value == "valid"
     assert send(lead, "known", known__release="a/b 1")[0] == 302
-    assert known.items_with_answer(lead.project, "probe") == []
+    assert answer_key.items_with_answer(lead.project, "probe") == []
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from annotation import known, probing, queue
+from annotation.labelling import answer_key, control_items, queue
 from annotation.models import Label, Membership, Project, Slot
 from tests.builders import correct, make_item, make_known, make_member, make_project, say, take
 
@@ -60,7 +60,7 @@ def test_the_item_of_a_probe_was_never_had_at_another_stage(
     member: Membership, lead: Membership
 ) -> None:
     item = say(member, take(member, draw=1.0)).item
-    known.set_answer(member.project, item, "probe", {"choice": "valid"}, "", lead)
+    answer_key.set_answer(member.project, item, "probe", {"choice": "valid"}, "", lead)
     other = make_member(member.project)
     assert take(other, draw=0.0).item == item
     assert item.key not in every_offer(member, iter([0.0] * 20))
@@ -95,7 +95,7 @@ def test_no_probe_costs_no_query(
     member: Membership, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     with django_assert_num_queries(0):
-        assert probing.take_slot(member, 0.25, None) is None  # type: ignore[arg-type]
+        assert control_items.take_slot(member, 0.25, None) is None  # type: ignore[arg-type]
 
 
 def test_a_label_of_a_probe_leads_to_no_resolution_of_labels(member: Membership) -> None:
@@ -110,7 +110,7 @@ def test_leads_see_how_each_person_did(member: Membership) -> None:
         make_known(member.project, f"probe-{number}", purpose="probe", cluster=f"c{number}")
     for choice in ("valid", "valid", "valid", "invalid"):
         say(member, take(member, draw=0.0), choice)
-    [result] = probing.load_results(member.project)
+    [result] = control_items.load_results(member.project)
     # 3 of 4, each of a cluster of its own: Wilson's interval, z = 1.95996, z^2 = 3.84146:
     # centre (0.75 + 3.84146/8) / (1 + 3.84146/4) = 1.23018/1.96036 = 0.62753
     # half 1.95996/1.96036 * sqrt(0.1875/4 + 3.84146/64) = 0.99980 * 0.32697 = 0.32690
@@ -129,9 +129,9 @@ def test_a_probe_taken_back_and_labelled_anew_counts_as_it_was_said_last(
     offer = queue.undo_label(member)
     assert offer
     assert offer.item.key == "probe"
-    assert probing.load_results(member.project) == []
+    assert control_items.load_results(member.project) == []
     say(member, offer, "valid")
-    assert probing.load_results(member.project)[0].right == 1
+    assert control_items.load_results(member.project)[0].right == 1
 
 
 def test_a_probe_that_the_member_corrected_is_told_apart(member: Membership) -> None:
@@ -139,7 +139,7 @@ def test_a_probe_that_the_member_corrected_is_told_apart(member: Membership) -> 
     other = make_member(member.project)
     say(other, take(other, draw=0.0), "valid")
     say(member, correct(member, take(member, draw=0.0)))
-    results = {result.member: result for result in probing.load_results(member.project)}
+    results = {result.member: result for result in control_items.load_results(member.project)}
     assert (results[member].share.n, results[member].corrected) == (0, 1)
     assert (results[other].right, results[other].corrected) == (1, 0)
 
@@ -149,8 +149,8 @@ def test_a_known_answer_that_was_mended_is_what_results_are_held_against(
 ) -> None:
     item = make_known(member.project, "probe", purpose="probe")
     say(member, take(member, draw=0.0), "invalid")
-    known.set_answer(member.project, item, "probe", {"choice": "invalid"}, "", lead)
-    assert probing.load_results(member.project)[0].right == 1
+    answer_key.set_answer(member.project, item, "probe", {"choice": "invalid"}, "", lead)
+    assert control_items.load_results(member.project)[0].right == 1
 
 
 def test_probes_are_done_like_work_and_can_be_changed_like_work(member: Membership) -> None:

@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation import siblings
+from annotation.labelling import siblings
 from annotation.models import ApiToken, Item, Membership
 from tests.builders import make_account, make_item, make_known, make_member, make_project
 
@@ -126,7 +126,7 @@ def world(draw: Callable[[float], None], *, probe: bool) -> World:
 @pytest.fixture
 def draw(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     def fixed(value: float) -> None:
-        monkeypatch.setattr("annotation.queue.taking.random.random", lambda: value)
+        monkeypatch.setattr("annotation.labelling.queue.next_item.random.random", lambda: value)
 
     return fixed
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from annotation import queue
 from annotation.errors import Refused, Stale
+from annotation.labelling import queue
+from annotation.labelling.queue import Waiting
+from annotation.labelling.submissions import ShownItem, SubmittedAnswers
 from annotation.models import Event, Item, Label, Resolution, Revision, Slot
-from annotation.queue import Waiting
-from annotation.submissions import ShownItem, SubmittedAnswers
 from tests.builders import (
     correct,
     make_guidelines,

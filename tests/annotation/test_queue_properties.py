@@ -18,8 +18,11 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from annotation import importing, queue, tasktypes, veils
+from annotation import importing, tasktypes
 from annotation.errors import Refused
+from annotation.labelling import blind_names, queue
+from annotation.labelling.queue import Offer, Waiting
+from annotation.labelling.submissions import ShownItem, SubmittedAnswers
 from annotation.models import (
     WORK_LIKE_STAGES,
     Label,
@@ -32,8 +35,6 @@ from annotation.models import (
     Slot,
     Stage,
 )
-from annotation.queue import Offer, Waiting
-from annotation.submissions import ShownItem, SubmittedAnswers
 from formats.rows import Row
 from tests.builders import TEXTS, make_item, make_member, make_project
 
@@ -201,7 +202,7 @@ def renew(day: Day, who: int, pick: int) -> None:
     member = day.person(who)
     held = queue.renew_holds(member, now=day.now)
     # By the names that the member's pages give them.
-    items = {item.key for name in held if (item := veils.find_item(member, name))}
+    items = {item.key for name in held if (item := blind_names.find_item(member, name))}
     assert len(items) == len(held)
     assert items == set(member.slots.filter(state="held").values_list("item__key", flat=True))
 

@@ -9,10 +9,10 @@ from typing import TypeVar
 import pytest
 from django.db import connection
 
-from annotation import queue
 from annotation.errors import Stale
+from annotation.labelling import queue
+from annotation.labelling.queue import Offer
 from annotation.models import Item, Label, Membership, Resolution, Revision, Slot
-from annotation.queue import Offer
 from tests.builders import correct, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from annotation import queue
+from annotation.labelling import queue
+from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Membership, Reason, Resolution, Slot, Stage
-from annotation.submissions import SubmittedAnswers
 from tests.builders import correct, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db

@@ -11,8 +11,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import assigning, importing, known, settings
+from annotation import importing, settings
 from annotation.jobs import job_queue
+from annotation.labelling import answer_key, assignment
 from annotation.models import Event, Item, Job, Label, Membership, Project, Slot
 from annotation.views.settings import SettingsForm
 from tests.builders import (
@@ -90,7 +91,7 @@ def test_more_overlap_gives_items_places_and_less_takes_no_label_away(lead: Memb
 
 def test_items_with_known_answers_get_no_place_by_more_overlap(lead: Membership) -> None:
     item = make_item(lead.project)
-    known.set_answer(lead.project, item, "probe", {"choice": "valid"}, "", lead)
+    answer_key.set_answer(lead.project, item, "probe", {"choice": "valid"}, "", lead)
     make_known(lead.project, purpose="probe")
     post(lead, sent(lead, overlap=3))
     assert not Slot.objects.exclude(state="closed").exists()
@@ -116,7 +117,7 @@ def test_a_large_project_is_brought_in_line_by_a_worker(
 def job(lead: Membership, monkeypatch: pytest.MonkeyPatch) -> Job:
     """Three items that are to get a second place by a worker, item by item."""
     monkeypatch.setattr(settings, "MAX_IMMEDIATE_ITEMS", 0)
-    monkeypatch.setattr(assigning, "BATCH", 1)
+    monkeypatch.setattr(assignment, "BATCH", 1)
     for key in "abc":
         make_item(lead.project, key)
     made = settings.apply_change(lead.project, lead, {"overlap": 2}).job
@@ -147,7 +148,7 @@ def test_one_worker_at_a_time_is_at_it_until_it_is_gone(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(assigning, "resize_items", killed)
+        patched.setattr(assignment, "resize_items", killed)
         with pytest.raises(KeyboardInterrupt):
             settings.run_job(job.pk)
     assert settings.due_job_ids(timezone.now()) == []
@@ -159,14 +160,14 @@ def test_one_worker_at_a_time_is_at_it_until_it_is_gone(
 def test_settings_that_change_while_a_worker_is_at_it_are_not_lost(
     lead: Membership, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_line = assigning.resize_items
+    in_line = assignment.resize_items
 
     def meanwhile(project: Project, **asked: Any) -> Any:
         yield from in_line(project, **asked)
         assert settings.apply_change(lead.project, lead, {"overlap": 3}).job == job
 
     with monkeypatch.context() as patched:
-        patched.setattr(assigning, "resize_items", meanwhile)
+        patched.setattr(assignment, "resize_items", meanwhile)
         assert not settings.run_job(job.pk)
     assert settings.due_job_ids(timezone.now()) == [job.pk]
     assert settings.run_job(job.pk)
@@ -258,7 +259,7 @@ def test_what_a_change_is_said_to_touch_is_what_it_touches(
     asked = copy(lead.project)
     for name, value in values.items():
         setattr(asked, name, value)
-    counts = assigning.preview_resize(asked)
+    counts = assignment.preview_resize(asked)
     states = (
         "more",
         "fewer",
@@ -272,7 +273,7 @@ def test_what_a_change_is_said_to_touch_is_what_it_touches(
     )
     assert sum(counts[state] for state in states) == counts["items"] == lead.project.items.count()
     settings.apply_change(lead.project, lead, values)
-    assert assigning.apply_overlap(lead.project, now=timezone.now()) == 0
+    assert assignment.apply_overlap(lead.project, now=timezone.now()) == 0
     changed = Job.objects.filter(kind="places").values_list("done", flat=True)
     assert sum(changed) == counts["more"] + counts["fewer"]
     to_come = Slot.objects.at_work().in_use().values("item").distinct().count()
@@ -289,8 +290,8 @@ def test_the_share_is_drawn_alike_by_the_database_and_by_what_gives_the_places(
     )
     for percent in (1, 37, 99):
         lead.project.share_percent = percent
-        drawn = sum(assigning.is_in_share(lead.project, key) for key in keys)
-        groups = assigning._count_groups(lead.project, percent)
+        drawn = sum(assignment.is_in_share(lead.project, key) for key in keys)
+        groups = assignment._count_groups(lead.project, percent)
         assert sum(row[-1] for row in groups if row[7]) == drawn
 
 
@@ -348,8 +349,8 @@ def test_a_count_that_takes_too_long_is_given_up_and_the_preview_says_so(
     lead: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_item(lead.project)
-    monkeypatch.setitem(assigning._SHARE_HASH_SQL, "postgresql", "(SELECT pg_sleep(9)::text)")
-    monkeypatch.setattr(assigning, "COUNT_TIMEOUT", "100ms")
+    monkeypatch.setitem(assignment._SHARE_HASH_SQL, "postgresql", "(SELECT pg_sleep(9)::text)")
+    monkeypatch.setattr(assignment, "COUNT_TIMEOUT", "100ms")
     said = look(lead, share_percent=50, share_overlap=3)[1]
     assert said.endswith(
         "It takes too long to count the items that change. You can save all the same."

@@ -7,12 +7,13 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from annotation import commenting, tables
+from annotation import tables
 from annotation.errors import FieldError
 from annotation.items.snapshots import comparison, create, facts, table
 from annotation.items.snapshots import jobs as snapshots_jobs
 from annotation.jobs import job_queue
 from annotation.jobs.subprocesses import ProgramResult
+from annotation.labelling import comments
 from annotation.models import Event, Frozen, FrozenIn, Item, Job, Project, Snapshot
 from tests.builders import (
     Cast,
@@ -117,7 +118,7 @@ def test_a_label_alone_is_a_change(people: Cast) -> None:
 def test_comments_are_no_part_of_it(people: Cast) -> None:
     first = freeze(people, "v1")
     item = Item.objects.get(key="a")
-    commenting.add_comment(people.lead, item, "Look.", now=timezone.now())
+    comments.add_comment(people.lead, item, "Look.", now=timezone.now())
     assert freeze(people, "v2").digest == first.digest
 
 

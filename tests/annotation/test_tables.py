@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from annotation import importing, queue, tables
+from annotation import importing, tables
 from annotation.db.batches import id_batches
+from annotation.labelling import queue
 from annotation.models import Account, Comment, Item, Mark, PracticeRound, Project
 from annotation.tables import TABLES
 from formats.writers import write_csv, write_file

@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation import queue, veils
+from annotation.labelling import blind_names, queue
+from annotation.labelling.submissions import ShownItem, SubmittedAnswers
 from annotation.models import ApiToken, Draft, Label, Mark, Membership, Project
 from annotation.projects import guidelines
-from annotation.submissions import ShownItem, SubmittedAnswers
 from tests.builders import make_item, make_member, make_project, take
 
 pytestmark = pytest.mark.django_db
@@ -108,15 +108,15 @@ def test_the_name_serves_wherever_the_key_would(member: Membership) -> None:
 
 def test_a_name_is_one_persons_and_always_the_same(member: Membership) -> None:
     offer, other = take(member), make_member(member.project)
-    assert take(member).name == offer.name == veils.blind_name(member, offer.item)
-    assert veils.blind_name(other, offer.item) != offer.name
-    assert veils.find_item(other, offer.name) is None
-    assert veils.find_item(member, offer.name) == offer.item
+    assert take(member).name == offer.name == blind_names.blind_name(member, offer.item)
+    assert blind_names.blind_name(other, offer.item) != offer.name
+    assert blind_names.find_item(other, offer.name) is None
+    assert blind_names.find_item(member, offer.name) == offer.item
 
 
 def test_an_item_may_have_a_key_that_looks_like_a_name(member: Membership) -> None:
     item = make_item(member.project, "first-look-1")
-    assert veils.find_item(member, "first-look-1") == item
+    assert blind_names.find_item(member, "first-look-1") == item
 
 
 def test_the_api_gives_and_takes_the_name(member: Membership) -> None:

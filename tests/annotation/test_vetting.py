@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import queue
+from annotation.labelling import queue
 from annotation.models import Label, Membership, Revision, Slot
 from tests.builders import PASSWORD, make_item, make_member, make_project, say, take
 

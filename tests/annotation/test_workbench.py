@@ -5,11 +5,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from annotation import queue, tasktypes
+from annotation import tasktypes
 from annotation.errors import Refused
+from annotation.labelling import queue
+from annotation.labelling.queue import Offer, Waiting
+from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Comment, Draft, Item, Label, Mark, Membership, Slot
-from annotation.queue import Offer, Waiting
-from annotation.submissions import SubmittedAnswers
 from tests.builders import make_item, make_member, make_project, make_slot, say, take
 
 pytestmark = pytest.mark.django_db

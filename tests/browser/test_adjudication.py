@@ -5,7 +5,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from annotation import commenting
+from annotation.labelling import comments
 from annotation.models import Item, Label, Membership, Resolution, Slot, Stage
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
@@ -203,7 +203,7 @@ def test_pages_of_cases_and_verification(
     make_item(judge.project, "expert", slots=3)
     member = make_member(judge.project)
     say(member, take(member))
-    commenting.add_comment(judge, item, "@judge, look.", now=timezone.now())
+    comments.add_comment(judge, item, "@judge, look.", now=timezone.now())
     slug, account = judge.project.slug, judge.account
     options = look(width, scheme)
     checked(open_page(account, reverse("adjudicate", args=[slug]), **options))

@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from annotation import practising
+from annotation.labelling import qualification
 from annotation.models import Draft, Item, Label, Membership, Project
 from annotation.projects import guidelines
 from tests.browser.conftest import OpenPage
@@ -66,7 +66,7 @@ def test_a_round_is_failed_then_another_passed_and_then_there_is_work(
     expect(page.locator(".practice-standing")).to_contain_text("What comes now is work")
     page.keyboard.press("n")
     page.wait_for_selector('#panel[data-item="work"][data-ready]')
-    results = [(one.row.right, one.row.passed) for one in practising.list_rounds(member)]
+    results = [(one.row.right, one.row.passed) for one in qualification.list_rounds(member)]
     assert results == [(2, True), (1, False)]
     assert Label.objects.values("item").distinct().count() == 4
 

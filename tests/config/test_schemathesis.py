@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from annotation import commenting
+from annotation.labelling import comments
 from annotation.models import ApiToken, Project
 from config.wsgi import application
 from judging import exporting
@@ -138,7 +138,7 @@ def _labelled(people: Cast) -> str:
     said, _, _ = (make_item(people.project, key) for key in ("said", "a/b", "held"))
     for member, choice in ((people.annotator, "valid"), (people.adjudicator, "invalid")):
         say(member, take(member), choice)
-    commenting.add_comment(people.annotator, said, "Six? @lead", now=timezone.now())
+    comments.add_comment(people.annotator, said, "Six? @lead", now=timezone.now())
     return take(people.lead).key
 
 

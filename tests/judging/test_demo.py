@@ -7,9 +7,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from annotation import queue
+from annotation.labelling import queue
+from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Account, Item, Label, Membership, Project
-from annotation.submissions import SubmittedAnswers
 from judging import demo
 from judging.models import Outcome, Run
 

@@ -18,8 +18,9 @@ from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 from pytest_django import DjangoAssertNumQueries
 
-from annotation import importing, resolving
+from annotation import importing
 from annotation.items import revisions
+from annotation.labelling import resolution
 from annotation.models import Item, Project, Resolution
 from judging import touches
 from judging.models import Outcome, Run, StoredFigure
@@ -119,7 +120,7 @@ def _decide(items: list[Item], chance: random.Random) -> None:
     now = timezone.now()
     value = chance.choice(["valid", "invalid", "score-invariant"])
     item = chance.choice(items)
-    resolving.set_resolution(item, {"verdict": value}, rule="test", source="adjudicated", now=now)
+    resolution.set_resolution(item, {"verdict": value}, rule="test", source="adjudicated", now=now)
 
 
 def _end(items: list[Item], chance: random.Random) -> None:

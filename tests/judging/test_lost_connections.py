@@ -8,10 +8,11 @@ import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from annotation import assigning, generations, settings
+from annotation import generations, settings
 from annotation.db import transactions
 from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import job_queue
+from annotation.labelling import assignment
 from annotation.models import Job, Project
 from annotation.uploads import jobs as imports
 from judging import clock, exporting
@@ -79,11 +80,11 @@ def test_a_job_is_given_back_at_once(
 def test_a_change_of_settings_is_given_back_at_once_where_it_was(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def in_line(*_: Any, **__: Any) -> Iterator[assigning.ResizeStep]:
+    def in_line(*_: Any, **__: Any) -> Iterator[assignment.ResizeStep]:
         cut()
-        yield assigning.ResizeStep(Project.objects.count(), 1)
+        yield assignment.ResizeStep(Project.objects.count(), 1)
 
-    monkeypatch.setattr(assigning, "resize_items", in_line)
+    monkeypatch.setattr(assignment, "resize_items", in_line)
     job = Job.objects.create(project=project, kind=settings.RESIZE_JOB, result={"after": 7})
     with pytest.raises(OperationalError):
         settings.run_job(job.pk)

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation import making, queue
+from annotation import making
 from annotation.importing.returned import DerivedRow
 from annotation.jobs import subprocesses
+from annotation.labelling import queue
 from annotation.making import GenerationResult
 from annotation.models import Event, Item, Project, Resolution, Slot
 from annotation.vetting import ReleasePolicy

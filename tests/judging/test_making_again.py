@@ -5,9 +5,9 @@ import json
 import pytest
 from django.test import Client
 
-from annotation import queue, remarks
+from annotation.labelling import queue, rejection_feedback
+from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Item, Project
-from annotation.submissions import SubmittedAnswers
 from judging.calling import rendering
 from judging.errors import Refused
 from judging.making import again, bringing
@@ -108,7 +108,7 @@ def test_only_what_was_turned_down_can_be_made_again(project: Project) -> None:
     item = make_item(project)
     say(member, take(member), "valid")
     assert again.load_rejected(project, item.category) == []
-    assert remarks.collect_feedback(project, [item.pk]) == {item.pk: "Valid."}
+    assert rejection_feedback.collect_feedback(project, [item.pk]) == {item.pk: "Valid."}
 
 
 def test_of_what_nobody_said_anything_the_same_would_come_again(project: Project) -> None:

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from annotation.forms import KeysForm
+from annotation.labelling.forms import KeysForm
 from annotation.models import Account
 
 

@@ -13,11 +13,11 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import seeing
 from annotation.api.answering import PROBLEM_RESPONSES
 from annotation.api.paging import CursorPages
 from annotation.api.serializers import ItemDetailSerializer, ItemSerializer
 from annotation.items.filters import ItemFilter
+from annotation.labelling import visibility
 from annotation.models import Item
 from annotation.projects import access
 
@@ -41,7 +41,7 @@ class ItemList(ListAPIView[Item]):
 
     def paginate_queryset(self, queryset: Any) -> Any:
         shown = super().paginate_queryset(queryset) or []
-        seeing.record_list_seen(self.member, shown, asked=self.request.GET, now=timezone.now())
+        visibility.record_list_seen(self.member, shown, asked=self.request.GET, now=timezone.now())
         return shown
 
 
@@ -53,7 +53,7 @@ def item(request: Request, slug: str, key: str) -> Response:
     found = Item.objects.in_project(member.project).for_page(key)
     if found is None:
         raise Http404
-    seeing.record_seen(member, found, now=timezone.now())
+    visibility.record_seen(member, found, now=timezone.now())
     return Response(ItemDetailSerializer(found).data)
 
 

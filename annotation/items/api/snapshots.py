@@ -14,7 +14,6 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import seeing
 from annotation.api.answering import (
     PROBLEM_RESPONSES,
     ProblemSerializer,
@@ -25,6 +24,7 @@ from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.errors import FieldError
 from annotation.items.snapshots import comparison, jobs
+from annotation.labelling import visibility
 from annotation.models import FrozenIn, Snapshot
 from annotation.projects import access
 from annotation.querysets.snapshots import SnapshotQuerySet
@@ -131,7 +131,7 @@ class ChangeList(ListAPIView[FrozenIn]):
 
     def paginate_queryset(self, queryset: Any) -> Any:
         states = super().paginate_queryset(queryset) or []
-        seeing.record_all_seen(self.member, [one.item_id for one in states], now=timezone.now())
+        visibility.record_all_seen(self.member, [one.item_id for one in states], now=timezone.now())
         return list(comparison.list_changes(states, self.what))
 
     @extend_schema(

@@ -18,10 +18,10 @@ from annotation.errors import Refused
 from annotation.items import ability_sorting, taxonomy
 from annotation.items.abilities import SUGGESTED, SUGGESTED_BY, text_beginnings
 from annotation.items.ability_sorting import AbilityChange, SortResult
+from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Account, Item, Membership
 from annotation.projects import access
 from annotation.tasktypes import TaskType
-from annotation.views.painting import HtmxRequest
 
 PAGE_SIZE = 50
 # Characters of a prompt: more is on the page of the item.

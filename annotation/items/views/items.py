@@ -10,14 +10,15 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from annotation import answers, commenting, seeing, tasktypes
+from annotation import tasktypes
 from annotation.importing import flagging
 from annotation.items.diffing import stored
 from annotation.items.filters import ItemPageFilter
+from annotation.labelling import comments, correct_answers, visibility
+from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Item, Label, Membership, Resolution, Revision
 from annotation.projects import access
 from annotation.tasktypes import TaskType
-from annotation.views.painting import HtmxRequest
 
 PAGE_SIZE = 50
 
@@ -42,7 +43,7 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
         categories=task.categories,
     )
     page = Paginator(found.qs, PAGE_SIZE).get_page(request.GET.get("page"))
-    seeing.record_list_seen(member, page.object_list, asked=request.GET, now=timezone.now())
+    visibility.record_list_seen(member, page.object_list, asked=request.GET, now=timezone.now())
     context = {
         "project": member.project,
         "member": member,
@@ -78,7 +79,7 @@ def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
         "difference": stored.load_difference(revision) if task.diff else None,
         "revisions": found.revisions.all(),
         "labels": Label.objects.of_item(found).for_page(),
-        "comments": commenting.load_comments(member, found, now=timezone.now()),
+        "comments": comments.load_comments(member, found, now=timezone.now()),
     }
     context |= _facts(member, task, found) | {"flags": _flags(task, found, revision)}
     return render(request, "annotation/item.html", context)
@@ -91,7 +92,7 @@ def _facts(member: Membership, task: TaskType, item: Item) -> dict[str, Any]:
     beside = {name: value for name, value in values.items() if name != task.deciding.name}
     return {
         "resolution": resolution,
-        "held": answers.describe_answers(task, beside),
+        "held": correct_answers.describe_answers(task, beside),
         "own_fields": item.fields.items() if member.can_see_results else [],
     }
 

@@ -11,12 +11,12 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation import seeing
 from annotation.errors import FieldError
 from annotation.items.snapshots import comparison, jobs
+from annotation.labelling import visibility
+from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Membership, Snapshot
 from annotation.projects import access
-from annotation.views.painting import HtmxRequest
 
 PAGE_SIZE = 50
 
@@ -114,7 +114,7 @@ def _comparison_context(
         request.GET.get("page")
     )
     states = list(page.object_list)
-    seeing.record_all_seen(member, [one.item_id for one in states], now=timezone.now())
+    visibility.record_all_seen(member, [one.item_id for one in states], now=timezone.now())
     counts = comparison.count_changes(*pair)
     kinds = [(kind, words, counts[kind]) for kind, words in comparison.CHANGE_TITLES.items()]
     changes = list(comparison.list_changes(states, what))

@@ -4,8 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotation import answers, generations, perturbing
+from annotation import generations, perturbing
 from annotation.errors import FieldError
+from annotation.labelling import correct_answers
 from annotation.management import vetting
 from annotation.models import Job, Project
 from annotation.perturbing import PerturbRequest, PerturbResult, UnsuitableProject
@@ -46,7 +47,7 @@ class Command(BaseCommand):
         parser.add_argument("--seed", metavar="WORD", help="the same word makes the same errors")
         parser.add_argument(
             "--purpose",
-            choices=[perturbing.TEST_PURPOSE, *answers.PURPOSES],
+            choices=[perturbing.TEST_PURPOSE, *correct_answers.PURPOSES],
             default=perturbing.TEST_PURPOSE,
             help="items to vet; or for practice or probes, with the answer known beforehand",
         )

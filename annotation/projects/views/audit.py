@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from annotation import seeing
 from annotation.errors import Refused
+from annotation.labelling import visibility
 from annotation.models import Event, Membership, Project
 from annotation.projects import access, event_types
 from annotation.projects import audit as projects_audit
@@ -64,7 +64,7 @@ def _page(request: HttpRequest, project: Project | None, lead: Membership | None
             trouble = str(refused)
     if project and lead:
         shown = projects_audit.event_items([entry.event for entry in page.entries], project)
-        seeing.record_all_seen(lead, shown, now=timezone.now())
+        visibility.record_all_seen(lead, shown, now=timezone.now())
     context: dict[str, Any] = {"project": project, "member": lead, "filters": form, "page": page}
     context |= {"trouble": trouble, "narrowed": any(request.GET.values())}
     status = 422 if trouble or form.errors else 200

@@ -5,8 +5,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from annotation import perturbing, queue, tasktypes
+from annotation import perturbing, tasktypes
 from annotation.items import taxonomy
+from annotation.labelling import queue
 from annotation.models import RIGHTS, Account, Membership, Role
 from annotation.projects import access, overview
 

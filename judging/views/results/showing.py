@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from annotation.labelling.views.label_page import HtmxRequest
 from annotation.projects import access
-from annotation.views.painting import HtmxRequest
 from charts import files
 from judging import tasks
 from judging.models import SavedView

@@ -1,0 +1,229 @@
+"""Items whose right answers are known beforehand: for practice, and for silent checks.
+
+Such an item asks nobody for work and belongs to no run. What is right of it is a resolution of
+source `known`: `values` holds the right answer of every field that is compared, `comment` why.
+An item that people have labelled can become one only once it is resolved, so that no place is
+closed under somebody's hands; its labels stay, and releasing the item makes them count again.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from django.utils import timezone
+
+from annotation import tasktypes
+from annotation.db import transactions
+from annotation.errors import Refused
+from annotation.items import readiness
+from annotation.labelling import assignment, correct_answers, slots
+from annotation.labelling.correct_answers import PRACTICE, PURPOSES
+from annotation.models import (
+    Event,
+    Item,
+    Label,
+    Membership,
+    Project,
+    Resolution,
+    Revision,
+    Slot,
+    Stage,
+)
+from stats.lots import draw_number
+
+TEST_PURPOSE = "test"
+_REVEALING_WORDS = re.compile(r"probe|practi[cs]e|check|known|trap|control", re.IGNORECASE)
+
+
+def set_answer(
+    project: Project,
+    item: Item,
+    purpose: str,
+    right: Mapping[str, object],
+    explanation: str,
+    member: Membership | None,
+    *,
+    now: datetime | None = None,
+) -> Resolution:
+    """Make the item one of practice or a probe, or say anew what is right of it.
+
+    Raises `Refused` while somebody works on it, and for answers that the task type does not take.
+    """
+    now = now or timezone.now()
+    task = tasktypes.load_task_type(project)
+    answer = correct_answers.clean_correct_answer(task, purpose, right, explanation)
+    with transactions.transact():
+        item = Item.objects.locked().get(pk=item.pk, project=project)
+        readiness.check_ready(item)
+        _check_free(item, now)
+        _close_unfilled(item, Stage.WORK)
+        if item.purpose not in (purpose, TEST_PURPOSE):
+            _close_unfilled(item, Stage.PRACTICE, Stage.PROBE)
+        Resolution.objects.current().of_item(item).update(current=False, ended_at=now)
+        item.purpose = purpose
+        item.save(update_fields=["purpose"])
+        known = build_resolution(item.revision(), answer, member, now)
+        known.save()
+        _record("known", item, member, purpose=purpose, values=answer.values)
+    return known
+
+
+def release_item(item: Item, member: Membership | None, *, now: datetime | None = None) -> None:
+    """Make the item one to work on again, as it was before its answer was known.
+
+    Labels that it had count again, a resolution from elsewhere is held true again, and places
+    that it lacks are opened. Who practised on it was told the answer: that is marked. Raises
+    `Refused` if practice would be left without enough items.
+    """
+    now = now or timezone.now()
+    with transactions.transact():
+        item = Item.objects.locked().select_related("project").get(pk=item.pk)
+        if item.purpose not in PURPOSES:
+            raise Refused("This item has no known answer.")
+        _check_enough_left(item)
+        purpose, item.purpose = item.purpose, TEST_PURPOSE
+        item.save(update_fields=["purpose"])
+        _close_unfilled(item, Stage.PRACTICE, Stage.PROBE)
+        known = Resolution.objects.current().of_item(item).first()
+        if known:
+            known.end(now)
+        if not _restore_resolution(item, now):
+            assignment.refill_slots(item, now=now)
+        _record("known-release", item, member, purpose=purpose)
+
+
+def build_resolution(
+    revision: Revision,
+    answer: correct_answers.CorrectAnswer,
+    member: Membership | None,
+    now: datetime,
+) -> Resolution:
+    """What is known of a revision, to be stored."""
+    return Resolution(
+        item=revision.item,
+        revision=revision,
+        value=answer.value,
+        values=answer.values,
+        comment=answer.explanation,
+        rule="known answer",
+        source=Resolution.Source.KNOWN,
+        member=member,
+        created_at=now,
+    )
+
+
+def items_with_answer(project: Project, purpose: str) -> list[Item]:
+    """The items of a purpose whose current texts have a known answer."""
+    return list(Item.objects.in_project(project).with_known_answer(purpose))
+
+
+def items_without_answer(project: Project) -> list[Item]:
+    """Items of practice and probes whose current texts have no known answer, so nobody gets them.
+
+    Their texts were corrected since it was said.
+    """
+    found = {item.pk for purpose in PURPOSES for item in items_with_answer(project, purpose)}
+    meant = Item.objects.in_project(project).for_purposes(PURPOSES)
+    return [item for item in meant if item.pk not in found]
+
+
+def key_reveals_purpose(item: Item) -> bool:
+    """Whether the key, which every annotator reads, says that the item is a check."""
+    return bool(_REVEALING_WORDS.search(item.key))
+
+
+def answers_at_label_time(labels: Iterable[Label]) -> dict[int, Resolution]:
+    """What was known of the texts that each label speaks of, when it was given; by the label's id.
+
+    For practice, which is about what the person was told then. Labels of texts of which nothing
+    was known then are left out.
+    """
+    labels = list(labels)
+    of_revision: dict[int, list[Resolution]] = defaultdict(list)
+    revisions = {label.revision_id for label in labels}
+    for resolution in Resolution.objects.known().of_revisions(revisions):
+        of_revision[resolution.revision_id].append(resolution)
+    found = {}
+    for label in labels:
+        for resolution in of_revision[label.revision_id]:  # the last one that fits stands
+            if _was_current(resolution, label.created_at):
+                found[label.pk] = resolution
+    return found
+
+
+def latest_answers(revisions: Iterable[int]) -> dict[int, Resolution]:
+    """What is known of texts, by the revision's id: what was said last, also where that ended.
+
+    For silent checks: nobody is told what was known, and a lead may have mended it since. Texts
+    of which nothing was ever known are left out.
+    """
+    found = Resolution.objects.known().of_revisions(revisions)
+    return {resolution.revision_id: resolution for resolution in found}
+
+
+def order_for_member(member: Membership, found: Iterable[Item]) -> list[Item]:
+    """The items in an order of the member's own: the same in every copy of the project."""
+    of = f"known\0{member.project.slug}\0{member.alias}"
+    return sorted(found, key=lambda item: draw_number(f"{of}\0{item.key}"))
+
+
+def hold_new_slot(item: Item, stage: str, member: Membership, now: datetime) -> Slot:
+    """A place of the member's own for the item, held; inside the queue's transaction."""
+    item = Item.objects.locked().get(pk=item.pk)
+    until = slots.hold_until(member, now)
+    slot = Slot.objects.filter(item=item, stage=stage, member=member).locked().first()
+    if slot:
+        slot.hold(member.pk, until)
+    return slot or slots.create_held_slot(member, item, stage, until)
+
+
+def _check_free(item: Item, now: datetime) -> None:
+    if item.deleted_at:
+        raise Refused("This item was taken out of the project. Choose another one.")
+    if item.duplicate_of_id:
+        raise Refused("This item repeats another one. Choose that one.")
+    if item.purpose in PURPOSES:
+        return
+    if Slot.objects.filter(item=item).held(now).exists():
+        raise Refused("Somebody works on this item right now. Try again when they are through.")
+    labelled = Label.objects.counted().filter(item=item, stage=Stage.WORK).exists()
+    if labelled and not Resolution.objects.current().of_item(item).exists():
+        raise Refused("People have begun to label this item. Wait until it is resolved.")
+
+
+def _check_enough_left(item: Item) -> None:
+    needed = item.project.practice_items
+    if item.purpose == PRACTICE and 0 < needed > len(items_with_answer(item.project, PRACTICE)) - 1:
+        raise Refused(
+            f"A round of practice has {needed} items; without this one there are too few. "
+            "Add another item first, or make the rounds shorter."
+        )
+
+
+def _close_unfilled(item: Item, *stages: str) -> None:
+    """Close what nobody has filled of the item's places at these stages."""
+    for slot in Slot.objects.filter(item=item, stage__in=stages).in_use().locked():
+        slot.close()
+
+
+def _restore_resolution(item: Item, now: datetime) -> bool:
+    """Hold true again what did not come from labels when the answer became known."""
+    of_item = Resolution.objects.filter(item=item, revision=item.revision())
+    known = of_item.known().values("created_at")
+    before = of_item.not_known().filter(ended_at__in=known).order_by("-ended_at").first()
+    if before is None or before.source == Resolution.Source.LABELS:
+        return False
+    before.pk, before.current, before.created_at, before.ended_at = None, True, now, None
+    before.save(force_insert=True)
+    return True
+
+
+def _was_current(resolution: Resolution, time: datetime) -> bool:
+    ended = resolution.ended_at
+    return resolution.created_at <= time and (ended is None or ended > time)
+
+
+def _record(kind: str, item: Item, member: Membership | None, **data: object) -> None:
+    member_id = member.pk if member else None
+    Event.record(kind, item.key, project_id=item.project_id, member_id=member_id, **data)

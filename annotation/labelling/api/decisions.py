@@ -1,0 +1,269 @@
+"""The API of verification, decisions and the human baseline: as on their pages."""
+
+from typing import Any
+
+from django.http import Http404
+from django.urls import path
+from django.utils import timezone
+from drf_spectacular.utils import (
+    PolymorphicProxySerializer,
+    extend_schema,
+    inline_serializer,
+)
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api.answering import (
+    PROBLEM_RESPONSES,
+    SUBMISSION_RESPONSES,
+    Conflict,
+    validate_body,
+)
+from annotation.api.serializers import (
+    LabelSerializer,
+    NamedField,
+    NoOfferSerializer,
+    OfferSerializer,
+    SubmissionSerializer,
+)
+from annotation.labelling import cases, human_baseline, second_person, verification
+from annotation.labelling.queue import Waiting, offers
+from annotation.models import Item, Membership, Stage
+from annotation.projects import access
+from stats.estimates import Estimate
+
+
+class FirstSerializer(serializers.Serializer[Any]):
+    """The label that a second person looks at; `submission` goes into what they send."""
+
+    submission = serializers.CharField()
+    annotator = serializers.CharField(source="member.alias")
+    choice = serializers.CharField()
+    answers = serializers.DictField(child=serializers.JSONField())
+    comment = serializers.CharField()
+
+
+class SecondSerializer(serializers.Serializer[second_person.Verification]):
+    """An item to verify."""
+
+    offer = OfferSerializer()
+    first = FirstSerializer()
+
+
+class VerdictSerializer(SubmissionSerializer):
+    """Confirmed, or contested with other answers and a comment; `of` is what was shown."""
+
+    of = serializers.CharField(max_length=64)
+    confirm = serializers.BooleanField(default=False)
+    answers = NamedField(child=serializers.JSONField(), default=dict)
+
+
+class WaitingCaseSerializer(serializers.Serializer[Any]):
+    """An item that waits for a decision; `missing` labels are still to come."""
+
+    item = serializers.CharField(source="item.key")
+    reason = serializers.CharField(source="slot.reason")
+    missing = serializers.IntegerField()
+    labelled = serializers.BooleanField(help_text="Whether you have labelled it yourself.")
+
+
+class SaidSerializer(serializers.Serializer[Any]):
+    said = LabelSerializer(source="label")
+    first_look = LabelSerializer(source="blind", allow_null=True)
+
+
+class CaseSerializer(serializers.Serializer[cases.Case]):
+    """An item to decide with all that was said of it; if people `disagree`, say why they did."""
+
+    offer = OfferSerializer()
+    said = SaidSerializer(many=True)
+    missing = serializers.IntegerField()
+    disagree = serializers.BooleanField()
+
+
+class DecisionSerializer(SubmissionSerializer):
+    why = serializers.ChoiceField(
+        choices=[("", ""), *cases.DISAGREEMENT_REASONS.items()], default=""
+    )
+
+
+class ItemBody(serializers.Serializer[Any]):
+    item = serializers.CharField(max_length=200, trim_whitespace=False)
+
+
+def _either_serializer(name: str, serializer: Any) -> PolymorphicProxySerializer:
+    return PolymorphicProxySerializer(
+        component_name=name,
+        serializers=[serializer, NoOfferSerializer],
+        resource_type_field_name=None,
+    )
+
+
+# ------------------------------------------------------------------------------------------ verify
+
+
+@extend_schema(
+    request=None,
+    responses={200: _either_serializer("NextSecond", SecondSerializer), **PROBLEM_RESPONSES},
+)
+@api_view(["POST"])
+def next_second(request: Request, slug: str) -> Response:
+    """Take the next item to verify, with the label to look at; else why there is none."""
+    member = access.member_for(request, slug, right="label")
+    case = second_person.take_next(member, now=timezone.now())
+    if isinstance(case, Waiting):
+        return Response(NoOfferSerializer({"waiting": case}).data)
+    return Response(SecondSerializer(case).data)
+
+
+@extend_schema(request=VerdictSerializer, responses={201: LabelSerializer, **SUBMISSION_RESPONSES})
+@api_view(["POST"])
+def verdict(request: Request, slug: str) -> Response:
+    """Confirm what the label says, or contest it. The same key twice is stored once."""
+    member = access.member_for(request, slug, right="label")
+    body = VerdictSerializer(data=request.data)
+    data = validate_body(body)
+    answer = second_person.confirm if data["confirm"] else second_person.contest
+    made = answer(member, body.shown(), body.said(), of=data["of"], now=timezone.now())
+    return Response(LabelSerializer(made).data, status=201)
+
+
+@extend_schema(
+    responses={
+        200: inline_serializer(
+            "ContestRate",
+            {
+                "verified": serializers.IntegerField(),
+                "contested": serializers.IntegerField(),
+                "share": serializers.DictField(),
+            },
+        ),
+        **PROBLEM_RESPONSES,
+    }
+)
+@api_view(["GET"])
+def contest_rate(request: Request, slug: str) -> Response:
+    """Of how many verified items the labels were contested, with the interval of the share."""
+    member = access.member_for(request, slug, right="adjudicate")
+    rate = verification.measure_contest_rate(member.project)
+    numbers = {"verified": rate.verified, "contested": rate.contested}
+    return Response({**numbers, "share": _estimate(rate.share)})
+
+
+# --------------------------------------------------------------------------------------- decisions
+
+
+@extend_schema(responses={200: WaitingCaseSerializer(many=True), **PROBLEM_RESPONSES})
+@api_view(["GET"])
+def waiting_cases(request: Request, slug: str) -> Response:
+    """The first thousand items that wait for a decision, disputed ones first."""
+    member = access.member_for(request, slug, right="adjudicate")
+    rows = cases.list_waiting(member, cases.waiting_slots(member.project)[:1000])
+    return Response(WaitingCaseSerializer(rows, many=True).data)
+
+
+@extend_schema(
+    request=inline_serializer("CaseBody", {"item": serializers.CharField(required=False)}),
+    responses={200: _either_serializer("NextCase", CaseSerializer), **SUBMISSION_RESPONSES},
+)
+@api_view(["POST"])
+def next_case(request: Request, slug: str) -> Response:
+    """Take the next case, or the one of `item`; else why there is none for you."""
+    member, now = access.member_for(request, slug, right="adjudicate"), timezone.now()
+    named = request.data.get("item") if isinstance(request.data, dict) else None
+    named = validate_body(ItemBody(data={"item": named}))["item"] if named else ""
+    key = named or cases.next_case_key(member, now)
+    if key is None:
+        waits = offers.explain_waiting(member, Stage.ADJUDICATE, now)
+        return Response(NoOfferSerializer({"waiting": waits}).data)
+    case = cases.open_case(member, find_item(member, key), now=now)
+    if case.offer is None:
+        raise Conflict(case.barred)
+    return Response(CaseSerializer(case).data)
+
+
+@extend_schema(request=DecisionSerializer, responses={201: LabelSerializer, **SUBMISSION_RESPONSES})
+@api_view(["POST"])
+def decide(request: Request, slug: str) -> Response:
+    """Decide the shown case; what you say is held true. The same key twice is stored once."""
+    member = access.member_for(request, slug, right="adjudicate")
+    body = DecisionSerializer(data=request.data)
+    data = validate_body(body)
+    why, now = data["why"], timezone.now()
+    made = cases.decide(member, body.shown(), body.said(), why=why, now=now)
+    return Response(LabelSerializer(made).data, status=201)
+
+
+@extend_schema(request=ItemBody, responses={201: ItemBody, **SUBMISSION_RESPONSES})
+@api_view(["POST"])
+def request_decision(request: Request, slug: str) -> Response:
+    """Let somebody decide an item, anew if it was decided; what was decided holds until then."""
+    member = access.member_for(request, slug, right="adjudicate")
+    item = find_item(member, validate_body(ItemBody(data=request.data))["item"])
+    cases.request_decision(access.ensure_membership(member), item, now=timezone.now())
+    return Response({"item": item.key}, status=201)
+
+
+# ---------------------------------------------------------------------------------------- baseline
+
+
+@extend_schema(
+    responses={
+        200: inline_serializer(
+            "Baseline",
+            {
+                "items": serializers.IntegerField(),
+                "places": serializers.IntegerField(),
+                "filled": serializers.IntegerField(),
+                "people": serializers.ListField(child=serializers.DictField()),
+            },
+        ),
+        **PROBLEM_RESPONSES,
+    }
+)
+@api_view(["GET"])
+def baseline(request: Request, slug: str) -> Response:
+    """How far the human baseline is, and how often each person says what is held true."""
+    project = access.member_for(request, slug, right="manage").project
+    far = human_baseline.load_progress(project)
+    return Response(
+        {
+            "items": far.items,
+            "places": far.places,
+            "filled": far.filled,
+            "people": [_person(person) for person in human_baseline.agreement_by_person(project)],
+        }
+    )
+
+
+def find_item(member: Membership, key: str) -> Item:
+    found = Item.objects.in_project(member.project).with_keys([key]).first()
+    if found is None:
+        raise Http404
+    found.project = member.project
+    return found
+
+
+def _person(person: human_baseline.BaselinePerson) -> dict[str, Any]:
+    numbers = {"labels": person.labels, "agreeing": person.agreeing}
+    return {"annotator": person.member.alias, **numbers, "share": _estimate(person.share)}
+
+
+def _estimate(estimate: Estimate) -> dict[str, Any]:
+    bounds = {"low": estimate.low, "high": estimate.high, "reason": estimate.reason}
+    return {"value": estimate.value, **bounds}
+
+
+PROJECT_PATH = "projects/<slug:slug>/"
+urlpatterns = [
+    path(PROJECT_PATH + "verify/", contest_rate, name="api-contest-rate"),
+    path(PROJECT_PATH + "verify/next/", next_second, name="api-verify-next"),
+    path(PROJECT_PATH + "verify/labels/", verdict, name="api-verify-labels"),
+    path(PROJECT_PATH + "adjudications/", waiting_cases, name="api-cases"),
+    path(PROJECT_PATH + "adjudications/next/", next_case, name="api-case-next"),
+    path(PROJECT_PATH + "adjudications/labels/", decide, name="api-case-labels"),
+    path(PROJECT_PATH + "adjudications/requests/", request_decision, name="api-case-requests"),
+    path(PROJECT_PATH + "baseline/", baseline, name="api-baseline"),
+]

@@ -1,0 +1,154 @@
+"""The API of what is held true of items, and of answers that are known beforehand."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.urls import path
+from django.utils import timezone
+from django_filters.rest_framework import DjangoFilterBackend
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api.answering import REFUSED_RESPONSES, Unprocessable, validate_body
+from annotation.api.paging import CursorPages
+from annotation.api.serializers import NamedField
+from annotation.errors import FieldError
+from annotation.items.filters import ResolutionFilter
+from annotation.labelling import answer_key, visibility
+from annotation.labelling.api.decisions import ItemBody, find_item
+from annotation.labelling.correct_answers import MAX_EXPLANATION_LENGTH, PURPOSES
+from annotation.models import Resolution
+from annotation.projects import access
+
+
+class ResolutionSerializer(serializers.Serializer[Resolution]):
+    """What the project holds, or held until `ended_at`, true of a revision of an item: `value` is
+    what decides, `values` are of every field that is resolved. It came from labels by a `rule`, was
+    adjudicated, imported, or known beforehand; `decided_by` is who did so, if somebody did."""
+
+    item = serializers.CharField(source="item.key")
+    revision = serializers.IntegerField(source="revision.number")
+    value = serializers.CharField()
+    values = serializers.DictField()
+    rule = serializers.CharField()
+    decided_by = serializers.CharField(source="member.alias", default=None, allow_null=True)
+    reason = serializers.CharField(allow_blank=True, help_text="Why people had disagreed.")
+    comment = serializers.CharField(allow_blank=True)
+    current = serializers.BooleanField()
+    created_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+    def get_fields(self) -> dict[str, Any]:
+        # Not declared above, since a serializer has an attribute of this name.
+        came_from = serializers.ChoiceField(choices=Resolution.Source.choices)
+        return super().get_fields() | {"source": came_from}
+
+
+class ResolutionList(ListAPIView[Resolution]):
+    """Everything that was ever held true of items, oldest first.
+
+    Who reads it gives informed labels of these items from then on.
+    """
+
+    serializer_class = ResolutionSerializer
+    pagination_class = CursorPages
+    filter_backends = (DjangoFilterBackend,)
+    filterset_class = ResolutionFilter
+
+    def get_queryset(self) -> QuerySet[Resolution]:
+        if getattr(self, "swagger_fake_view", False):
+            return Resolution.objects.none()
+        self.member = access.member_for(self.request, self.kwargs["slug"], right="items")
+        return Resolution.objects.of_project(self.member.project).for_list()
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        shown = super().paginate_queryset(queryset) or []
+        visibility.record_all_seen(self.member, [one.item_id for one in shown], now=timezone.now())
+        return shown
+
+
+class KnownSerializer(serializers.Serializer[Resolution]):
+    """An item whose right answer is known: `answers` by field, and why they are right."""
+
+    item = serializers.CharField(source="item.key")
+    purpose = serializers.CharField(source="item.purpose")
+    answers = serializers.DictField(source="values")
+    explanation = serializers.CharField(source="comment", allow_blank=True)
+    annotator = serializers.CharField(source="member.alias", default=None, allow_null=True)
+    created_at = serializers.DateTimeField()
+
+
+class KnownBody(ItemBody):
+    """What is right of an item, which asks nobody for work from then on."""
+
+    purpose = serializers.ChoiceField(
+        choices=[*PURPOSES],
+        help_text="practice: explained after each answer. probe: a silent check among the work.",
+    )
+    answers = NamedField(
+        child=serializers.JSONField(), help_text="By field of the task type; the deciding one must."
+    )
+    explanation = serializers.CharField(
+        default="", allow_blank=True, max_length=MAX_EXPLANATION_LENGTH, trim_whitespace=False
+    )
+
+
+class KnownList(ListAPIView[Resolution]):
+    """Items for practice and for silent checks with what is right of them, and the place to say it.
+
+    Who reads it gives informed labels of these items from then on.
+    """
+
+    serializer_class = KnownSerializer
+    pagination_class = CursorPages
+    filter_backends: list[Any] = []
+
+    def get_queryset(self) -> QuerySet[Resolution]:
+        if getattr(self, "swagger_fake_view", False):
+            return Resolution.objects.none()
+        self.member = access.member_for(self.request, self.kwargs["slug"], right="manage")
+        held = Resolution.objects.of_project(self.member.project).current().known()
+        return held.for_purposes(PURPOSES).for_list()
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        shown = super().paginate_queryset(queryset) or []
+        visibility.record_all_seen(self.member, [one.item_id for one in shown], now=timezone.now())
+        return shown
+
+    @extend_schema(request=KnownBody, responses={200: KnownSerializer, **REFUSED_RESPONSES})
+    def post(self, request: Request, slug: str) -> Response:
+        """Say what is right of an item, or say it anew. Labels that it has are kept, and count
+        again once it is released."""
+        lead = access.member_for(request, slug, right="manage")
+        body = validate_body(KnownBody(data=request.data))
+        item, told = find_item(lead, body["item"]), (body["answers"], body["explanation"])
+        by = access.ensure_membership(lead)
+        try:
+            made = answer_key.set_answer(lead.project, item, body["purpose"], *told, by)
+        except FieldError as error:
+            field = "answers" if error.field == "known" else error.field
+            raise Unprocessable(str(error), {field: [str(error)]}) from error
+        return Response(KnownSerializer(made).data)
+
+
+@extend_schema(request=ItemBody, responses={204: None, **REFUSED_RESPONSES})
+@api_view(["POST"])
+def release(request: Request, slug: str) -> Response:
+    """Make an item with a known answer one to work on again, as it was before."""
+    lead = access.member_for(request, slug, right="manage")
+    item = find_item(lead, validate_body(ItemBody(data=request.data))["item"])
+    answer_key.release_item(item, access.ensure_membership(lead))
+    return Response(status=204)
+
+
+PROJECT_PATH = "projects/<slug:slug>/"
+
+urlpatterns = [
+    path(PROJECT_PATH + "resolutions/", ResolutionList.as_view(), name="api-resolutions"),
+    path(PROJECT_PATH + "known/", KnownList.as_view(), name="api-known"),
+    path(PROJECT_PATH + "known/release/", release, name="api-known-release"),
+]

@@ -1,0 +1,417 @@
+"""Who gets which items, how many labels each item gets, and what comes first.
+
+All of it is slots (design 3.3): more of them, some reserved for a person, some of a higher
+priority. Slots that somebody holds or has filled stay as they are.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import cycle, islice
+from typing import Any
+
+from django.db import OperationalError, connection, transaction
+from psycopg.errors import QueryCanceled
+
+from annotation.db import project_counts, transactions
+from annotation.errors import Refused
+from annotation.items import readiness
+from annotation.labelling import resolution
+from annotation.labelling import slots as labelling_slots
+from annotation.models import Event, Item, Membership, Project, Reason, Resolution, Slot, Stage
+from annotation.querysets import ItemQuerySet
+from stats.lots import draw_number
+
+# Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
+BATCH = 20
+ITEMS_PER_STEP = 2_000
+COUNT_TIMEOUT = "20s"
+PRIORITIES = {"urgent": -10, "normal": 0, "later": 10}
+
+
+@dataclass(frozen=True)
+class ResizeStep:
+    """How many items a step of `resize_items` changed; `last` is the id of the last one it looked
+    at."""
+
+    last: int
+    changed: int
+
+
+@dataclass(frozen=True)
+class AssignmentResult:
+    """How many places were reserved; `refused` counts those who have worked on an item already."""
+
+    reserved: int
+    refused: int
+
+
+@dataclass(frozen=True)
+class ReservedCount:
+    """How many open places wait for one member alone."""
+
+    member: Membership
+    count: int
+
+
+def build_slots(project: Project, item: Item) -> list[Slot]:
+    """The work slots, not stored yet, that a new item gets: the overlap, or more for its share."""
+    return [
+        Slot(
+            project=project,
+            item=item,
+            stage=Stage.WORK,
+            number=number,
+            position=item.position,
+            reason=reason,
+        )
+        for number, reason in slot_numbers(project, item.key)
+    ]
+
+
+def slot_numbers(project: Project, key: str) -> list[tuple[int, str]]:
+    """The same as the number of each slot and why there is such a one."""
+    every = range(1, 1 + labels_wanted(project, key))
+    return [(number, "" if number <= project.overlap else Reason.SHARE.value) for number in every]
+
+
+def labels_wanted(project: Project, key: str) -> int:
+    """How many labels an item of this key gets before people disagree."""
+    return max(project.overlap, project.share_overlap if is_in_share(project, key) else 0)
+
+
+def is_in_share(project: Project, key: str) -> bool:
+    """Whether the item belongs to the random share that gets more labels.
+
+    Drawn by a digest of the project's slug and the item's key: no matter when and in what order
+    items come, the same ones belong to it, and a larger share holds the smaller one.
+    """
+    drawn = draw_number(f"share\0{project.slug}\0{key}", bits=64)
+    return drawn < project.share_percent * 2**64 // 100
+
+
+def apply_overlap(project: Project, *, now: datetime) -> int:
+    """Bring the places of all items in line with the project's settings; how many items changed.
+
+    Items that get no work, since they repeat others or were accepted at import, get none now.
+    """
+    return sum(step.changed for step in resize_items(project, now=now))
+
+
+def resize_items(project: Project, *, now: datetime, after: int = 0) -> Iterator[ResizeStep]:
+    """The same step by step, from the item behind `after` on; who stops early goes on there."""
+    todo = _items_to_resize(project, after)
+    while batch := list(islice(todo, BATCH)):
+        changed = 0
+        with transactions.transact():
+            for item in Item.objects.locked().filter(pk__in=batch).order_by("pk"):
+                item.project = project
+                changed += _resize(project, item, now)
+        yield ResizeStep(batch[-1], changed)
+
+
+def preview_resize(project: Project) -> Counter[str]:
+    """How many items `resize_items` would change, and why not the others, by the settings that this
+    project has in memory; they need not be stored.
+
+    `items` counts all. Each is one of these: `more` and `fewer` get more or fewer slots; `same`
+    have as many as they should; `begun` have too many, all of them taken or reserved; `excluded`
+    were taken out by an annotator who was not sure; `accepted`, `waiting`, `repeats` and `known`
+    have no slots. Of `more`, `settled` have a final label from labels. `to_label` need a label
+    after the change. One statement; in a large project its result may be some seconds old. Raises
+    `Refused` if PostgreSQL does not have it within COUNTED_WITHIN.
+    """
+    percent = project.share_percent
+    groups = project_counts.get_cached_count(
+        project, f"places-{percent}", "", lambda: _count_groups(project, percent)
+    )
+    counts: Counter[str] = Counter()
+    for *kind, number in groups:
+        group = _ResizeGroup(*kind)
+        state = group.state(project)
+        counts.update({"items": number, state: number})
+        if state == "more" and group.source == Resolution.Source.LABELS:
+            counts["settled"] += number
+        if group.needs_labels(project):
+            counts["to_label"] += number
+    return counts
+
+
+@dataclass(frozen=True)
+class _ResizeGroup:
+    """Items that are alike in all that `_resize` looks at.
+
+    used: slots that every item gets and that are not closed; spare: those of them that are open
+    and not reserved; unfilled: open and held slots, whatever their reason; labelled: whether one
+    that every item gets is filled. drawn: whether the items belong to the random share. source and
+    rule are those of the final label, "" without one.
+    """
+
+    purpose: str
+    repeats: bool
+    has_slots: bool
+    used: int
+    spare: int
+    unfilled: int
+    labelled: bool
+    drawn: bool
+    source: str
+    rule: str
+
+    def wanted(self, project: Project) -> int:
+        return max(project.overlap, project.share_overlap if self.drawn else 0)
+
+    def state(self, project: Project) -> str:
+        if self.purpose != "test":
+            return "known"
+        if not self.has_slots:
+            return "repeats" if self.repeats else "accepted" if self.source else "waiting"
+        if self.labelled and self.rule == resolution.EXCLUDED:
+            return "excluded"
+        missing = self.wanted(project) - self.used
+        if missing >= 0:
+            return "more" if missing else "same"
+        return "fewer" if self.spare else "begun"
+
+    def needs_labels(self, project: Project) -> bool:
+        state = self.state(project)
+        closing = min(self.spare, self.used - self.wanted(project)) if state == "fewer" else 0
+        return state == "more" or (self.has_slots and self.unfilled > closing)
+
+
+def refill_slots(item: Item, *, now: datetime) -> None:
+    """Give the item, which is locked, as many places again as it should have."""
+    if not _resize(item.project, item, now):
+        resolution.update_resolution(item, now=now)
+
+
+def choose_items(
+    project: Project,
+    *,
+    category: str = "",
+    keys: Sequence[str] = (),
+    unlabelled: bool = False,
+    limit: int | None = None,
+) -> ItemQuerySet:
+    """The items that get work and fit, in their order; all of them if nothing is asked."""
+    items = Item.objects.in_project(project).originals().at_work()
+    if category:
+        items = items.filter(category=category)
+    if keys:
+        items = items.with_keys(keys)
+    if unlabelled:
+        items = items.unlabelled()
+    return items.order_by("position")[:limit]
+
+
+def reserve_slots(
+    lead: Membership,
+    items: Iterable[Item],
+    members: Sequence[Membership],
+    *,
+    share_out: bool = False,
+    now: datetime,
+) -> AssignmentResult:
+    """Keep a place of each item for each of the members, or shared out for one after the other.
+
+    A place that is free is taken for it, else a new one is made. Who has worked on an item gets
+    no place of it.
+    """
+    reserved = refused = 0
+    turns = cycle(members)
+    stream = iter([item.pk for item in items])
+    while members and (batch := list(islice(stream, BATCH))):
+        with transactions.transact():
+            for item in Item.objects.locked().filter(pk__in=batch).order_by("position"):
+                item.project = lead.project
+                named = [next(turns)] if share_out else members
+                kept = sum(_reserve(item, member, now) for member in named)
+                reserved, refused = reserved + kept, refused + len(named) - kept
+    _record("reserve", lead, reserved=reserved, people=[member.alias for member in members])
+    return AssignmentResult(reserved, refused)
+
+
+def release_reserved(
+    lead: Membership, member: Membership, items: Iterable[Item] | None = None
+) -> int:
+    """Let everybody have the open places that are kept for the member; how many they were.
+
+    Places that were made for the member are closed; one that the member holds stays theirs.
+    """
+    with transactions.transact():
+        kept = Slot.objects.kept_for(member.pk).locked()
+        if items is not None:
+            kept = kept.filter(item__in=list(items))
+        slots = list(kept)
+        for slot in slots:
+            slot.unreserve()
+    _record("take back", lead, slots=len(slots), people=[member.alias])
+    return len(slots)
+
+
+def set_priority(lead: Membership, items: Iterable[Item], priority: str) -> int:
+    """Let the open places of the items come first, last or in their order; how many items.
+
+    Urgent ones are marked as returned, so that those find them who are past them already.
+    Raises KeyError for a priority that is none of `PRIORITIES`.
+    """
+    level = PRIORITIES[priority]
+    stream = iter([item.pk for item in items])
+    count = 0
+    while batch := list(islice(stream, BATCH)):
+        with transactions.transact():
+            Slot.objects.at_work().filter(item__in=batch).update(priority=level)
+            if priority == "urgent":
+                Slot.objects.at_work().filter(item__in=batch, state="open").update(returned=True)
+        count += len(batch)
+    _record("priority", lead, priority=priority, items=count)
+    return count
+
+
+def list_reserved(project: Project) -> list[ReservedCount]:
+    """For whom how many open places are kept, by alias."""
+    counts = Slot.objects.in_project(project.pk).kept_counts()
+    members = Membership.objects.in_project(project).filter(pk__in=counts).order_by("alias")
+    return [ReservedCount(member, counts[member.pk]) for member in members]
+
+
+def _items_to_resize(project: Project, after: int) -> Iterator[int]:
+    """The ids of items that have fewer or more places than they should, in their order.
+
+    Each part is read to its end: while SQLite reads, whoever writes is refused once another wrote.
+    """
+    items = Item.objects.in_project(project)
+    while rows := list(items.behind(after).work_slots()[:ITEMS_PER_STEP]):
+        yield from (pk for pk, key, slots in rows if slots != labels_wanted(project, key))
+        after = rows[-1][0]
+
+
+# What decides whether an item belongs to the share (see `is_in_share`), as hexadecimal digits.
+_SHARE_HASH_SQL = {
+    "postgresql": "encode(sha256(%(share)s || convert_to(i.key, 'UTF8')), 'hex') COLLATE \"C\"",
+    "sqlite": "SHA256(CAST(%(share)s AS TEXT) || i.key)",
+}
+
+
+def _count_groups(project: Project, percent: int) -> list[tuple[Any, ...]]:
+    """The fields of each `_ResizeGroup` of live items, and how many it has."""
+    drawn = (
+        f"{_SHARE_HASH_SQL[connection.vendor]} < %(bound)s"
+        if 0 < percent < 100
+        else "%(percent)s = 100"
+    )
+    of_all = "s.reason IN ('', 'share')"
+    words: dict[str, Any] = {
+        "project": project.pk,
+        "percent": percent,
+        "share": f"share\0{project.slug}\0".encode(),
+        "bound": f"{percent * 2**64 // 100:016x}",
+    }
+    statement = f"""
+        SELECT purpose, repeats, has_slots, used, spare, unfilled, labelled, drawn, source, rule,
+               COUNT(*)
+        FROM
+          (SELECT i.purpose, i.duplicate_of_id IS NOT NULL AS repeats,
+             COUNT(s.id) > 0 AS has_slots,
+             COUNT(CASE WHEN {of_all} AND s.state <> 'closed' THEN 1 END) AS used,
+             COUNT(CASE WHEN {of_all} AND s.state = 'open' AND s.reserved_for_id IS NULL
+                   THEN 1 END) AS spare,
+             COUNT(CASE WHEN s.state IN ('open', 'held') THEN 1 END) AS unfilled,
+             COUNT(CASE WHEN {of_all} AND s.state = 'filled' THEN 1 END) > 0 AS labelled,
+             {drawn} AS drawn,
+             COALESCE(r.source, '') AS source, COALESCE(r.rule, '') AS rule
+           FROM annotation_item i
+           LEFT JOIN annotation_slot s ON s.item_id = i.id AND s.stage = 'work'
+           LEFT JOIN annotation_resolution r ON r.item_id = i.id AND r.current
+           WHERE i.project_id = %(project)s AND i.deleted_at IS NULL
+           GROUP BY i.id, r.id) AS each_item
+        GROUP BY purpose, repeats, has_slots, used, spare, unfilled, labelled, drawn, source, rule
+        """
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                # Over a million items it took as long to compile the statement as to run it.
+                cursor.execute("SET LOCAL jit TO off")
+                cursor.execute("SELECT set_config('statement_timeout', %s, true)", [COUNT_TIMEOUT])
+            cursor.execute(statement, words)
+            return cursor.fetchall()
+    except OperationalError as error:
+        if not isinstance(error.__cause__, QueryCanceled):
+            raise
+        raise Refused(
+            "It takes too long to count the items that change. You can save all the same."
+        ) from error
+
+
+def _resize(project: Project, item: Item, now: datetime) -> bool:
+    """Open or close places of the item, which is locked, until there are as many as wanted.
+
+    One that still awaits a text gets none.
+    """
+    if readiness.lacks_texts(item):
+        return False
+    slots = list(Slot.objects.at_work().of_item(item).that_all_get().locked().in_order())
+    used = [slot for slot in slots if slot.state != Slot.State.CLOSED]
+    if _is_labelled(slots) and resolution.is_excluded(item):
+        return False
+    number = labels_wanted(project, item.key)
+    changed = _open(project, item, slots, number - len(used)) or _close(used, len(used) - number)
+    if changed and _is_labelled(slots):
+        resolution.update_resolution(item, now=now)
+    return changed
+
+
+def _is_labelled(slots: Iterable[Slot]) -> bool:
+    # An item that nobody has labelled has nothing to settle, and most have not.
+    return any(slot.state == Slot.State.FILLED for slot in slots)
+
+
+def _open(project: Project, item: Item, slots: Iterable[Slot], missing: int) -> bool:
+    if missing <= 0:
+        return False
+    closed = [slot for slot in slots if slot.state == Slot.State.CLOSED][:missing]
+    for slot in closed:
+        slot.open()
+    if missing > len(closed):
+        reason = Reason.SHARE if labels_wanted(project, item.key) > project.overlap else ""
+        labelling_slots.add_slots(item, Stage.WORK, missing - len(closed), reason=reason)
+    return True
+
+
+def _close(used: Sequence[Slot], surplus: int) -> bool:
+    spare = [s for s in used if s.state == Slot.State.OPEN and s.reserved_for_id is None]
+    closing = spare[::-1][: max(0, surplus)]
+    for slot in closing:
+        slot.close()
+    return bool(closing)
+
+
+def _reserve(item: Item, member: Membership, now: datetime) -> bool:
+    if readiness.lacks_texts(item):
+        return False
+    slots = list(Slot.objects.at_work().of_item(item).locked().in_order())
+    if any(slot.member_id == member.pk for slot in slots) or _has_labelled(item, member):
+        return False
+    if _is_labelled(slots) and resolution.is_excluded(item):
+        return False
+    waiting = [slot for slot in slots if slot.state == Slot.State.OPEN]
+    if any(slot.reserved_for_id == member.pk for slot in waiting):
+        return True
+    free = [slot for slot in waiting if slot.reserved_for_id is None]
+    if free:
+        free[0].reserve(member.pk)
+        return True
+    labelling_slots.add_slots(item, Stage.WORK, 1, reason=Reason.NAMED, reserved_for=member)
+    if _is_labelled(slots):
+        resolution.update_resolution(item, now=now)
+    return True
+
+
+def _has_labelled(item: Item, member: Membership) -> bool:
+    return bool(item.labels.current().at_stage(Stage.WORK).of_member(member.pk).exists())
+
+
+def _record(kind: str, lead: Membership, **data: object) -> None:
+    project = lead.project
+    Event.record(kind, project.slug, project_id=project.pk, member_id=lead.pk, **data)

@@ -1,0 +1,310 @@
+"""Cases: items that wait for a person to decide them, opened, shown, decided, and asked for.
+
+Who labelled an item does not decide it, as long as an active adjudicator is there who did not.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from annotation import tasktypes
+from annotation.db import transactions
+from annotation.errors import Refused
+from annotation.items import readiness
+from annotation.labelling import adjudication, queue, visibility
+from annotation.labelling import slots as labelling_slots
+from annotation.labelling.correct_answers import PURPOSES
+from annotation.labelling.queue import cursor, offers
+from annotation.labelling.queue.offers import Offer
+from annotation.labelling.submissions import ShownItem, SubmittedAnswers
+from annotation.models import (
+    RIGHTS,
+    WORK_LIKE_STAGES,
+    Event,
+    Item,
+    Label,
+    Membership,
+    Project,
+    Reason,
+    Resolution,
+    Slot,
+    Stage,
+)
+from annotation.querysets import ResolutionQuerySet, SlotQuerySet
+from annotation.tasktypes import TaskType
+
+# Why people had disagreed, as a code that can be counted.
+DISAGREEMENT_REASONS = {
+    "ambiguous": "The text can be read in several ways",
+    "guidelines": "The guidelines leave a gap",
+    "slip": "Somebody made a slip",
+}
+# In the order in which cases are taken up.
+REASON_ORDER = (
+    Reason.DISPUTED,
+    Reason.CONTESTED,
+    Reason.EXPERT,
+    Reason.GOLD_ERROR,
+    Reason.REQUESTED,
+)
+# What the person who decides sees side by side.
+_SHOWN_STAGES = (*WORK_LIKE_STAGES, Stage.VERIFY)
+
+
+@dataclass(frozen=True)
+class WaitingCase:
+    """An item in the list of cases: why it waits, for how many labels still, who has it now.
+
+    labelled: the member has labelled it, so that somebody else should decide.
+    """
+
+    slot: Slot
+    missing: int
+    labelled: bool
+
+    @property
+    def item(self) -> Item:
+        return self.slot.item
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What one person said of the item, with what they said before the texts were revealed."""
+
+    label: Label
+    blind: Label | None
+
+
+@dataclass(frozen=True)
+class Case:
+    """An item with all that was said of it.
+
+    offer: what the member's decision must carry; None if `why_barred` says why they cannot decide.
+    slot: where it waits for a decision; None if nobody asked for one.
+    disagree: people differ, so that a decision must say why they did.
+    """
+
+    item: Item
+    slot: Slot | None
+    offer: Offer | None
+    barred: str
+    said: tuple[Opinion, ...]
+    missing: int
+    disagree: bool
+    resolution: Resolution | None
+
+
+def waiting_slots(project: Project, reason: str = "") -> SlotQuerySet:
+    """Where items wait for a decision: disputed ones first, then as in `REASON_ORDER`."""
+    slots = Slot.objects.undecided(project.pk, REASON_ORDER)
+    return slots.filter(reason=reason) if reason else slots
+
+
+def list_waiting(member: Membership, slots: Iterable[Slot]) -> list[WaitingCase]:
+    """The waiting items of one page of the list, in as many queries as any other page."""
+    slots = list(slots)
+    missing = Slot.objects.missing_labels([slot.item_id for slot in slots])
+    own = _labelled_items(member, slots)
+    return [WaitingCase(s, missing.get(s.item_id, 0), s.item_id in own) for s in slots]
+
+
+def count_waiting(project: Project) -> dict[str, int]:
+    """How many items wait, by reason, in the order of `REASON_ORDER`; reasons without any are left
+    out."""
+    found = waiting_slots(project).per_reason()
+    return {reason.value: found[reason] for reason in REASON_ORDER if reason in found}
+
+
+def next_case_key(member: Membership, now: datetime) -> str | None:
+    """The key of the first case that the member can take up; None if there is none."""
+    for slot in waiting_slots(member.project).open_to(member.pk, now).iterator(chunk_size=50):
+        if not why_barred(member, slot.item):
+            return slot.item.key
+    return None
+
+
+def open_case(member: Membership, item: Item, *, now: datetime) -> Case:
+    """The item with all that was said of it; held for the member if they can decide it.
+
+    That the member sees others' labels is noted.
+    """
+    visibility.record_seen(member, item, now=now)
+    why_not = why_barred(member, item)
+    slot, offer = _take_slot(member, item, now) if not why_not else (_used_slot(item), None)
+    if not why_not and offer is None:
+        why_not = _why_unavailable(slot, now)
+    said = _load_opinions(item)
+    task = tasktypes.load_task_type(member.project)
+    resolution = Resolution.objects.current().of_item(item).select_related("member").first()
+    missing = Slot.objects.missing_labels([item.pk]).get(item.pk, 0)
+    return Case(
+        item, slot, offer, why_not, said, missing, _has_disagreement(task, said), resolution
+    )
+
+
+def decide(
+    member: Membership,
+    shown: ShownItem,
+    said: SubmittedAnswers,
+    *,
+    why: str = "",
+    now: datetime,
+) -> Label:
+    """Store what the member decides; it becomes the resolution, with why people had disagreed.
+
+    A decision made before is superseded by its author's next one, and gives way to another's.
+    Raises `Refused` and `Stale` as `queue.label` does, and `Refused` without the reason code
+    where people disagree.
+    """
+    if why and why not in DISAGREEMENT_REASONS:
+        raise Refused(
+            f"There is no reason {why!r}. Choose one of {', '.join(DISAGREEMENT_REASONS)}."
+        )
+    task = tasktypes.load_task_type(member.project)
+    with transactions.transact():
+        item = Item.objects.in_project(member.project).filter(key=shown.item_key).first()
+        if item and (reason := why_barred(member, item)):
+            raise Refused(reason)
+        if item and not why and _has_disagreement(task, _load_opinions(item)):
+            raise Refused("People disagree here. Choose why they did, then decide.")
+        label = queue.store_label(member, shown, said, stage=Stage.ADJUDICATE, now=now)
+        for resolution in Resolution.objects.current().of_item(label.item):
+            resolution.explain(why)
+    return label
+
+
+def last_decision(member: Membership) -> Label | None:
+    """The member's last decision in force, which `undo_decision` takes back."""
+    return None if member.pk is None else offers.last_label(member, (Stage.ADJUDICATE,))
+
+
+def undo_decision(member: Membership, *, now: datetime) -> Item | None:
+    """Take the member's last decision back, so that they decide it anew; None if there is none.
+
+    What follows from the labels holds again. The decision and its resolution stay on record.
+    """
+    offer = queue.undo_label(member, stage=Stage.ADJUDICATE, now=now) if member.pk else None
+    return offer.item if offer else None
+
+
+def request_decision(member: Membership, item: Item, *, now: datetime) -> Slot:
+    """Let somebody decide the item, anew if it was decided; what was decided holds until then.
+
+    Raises `Refused` for an item whose answer is known: a decision would take its place.
+    """
+    if item.purpose in PURPOSES:
+        raise Refused("What is right of this item is known. Change its known answer instead.")
+    with transactions.transact():
+        locked = Item.objects.locked().get(pk=item.pk)
+        readiness.check_ready(locked)
+        slot = adjudication.open_decision(locked, Reason.REQUESTED)
+        _record("ask for adjudication", member, item)
+    return slot
+
+
+def release_case(member: Membership, item: Item) -> None:
+    """Let somebody else have the case that the member holds."""
+    if member.pk is None:
+        return
+    with transactions.transact():
+        cursor.lock_member(member)
+        held = Slot.objects.at(item.project_id, Stage.ADJUDICATE).held_by(member.pk)
+        for slot in held.of_item(item).locked():
+            slot.give_back()
+
+
+def withdraw_request(member: Membership, item: Item) -> bool:
+    """Ask for no decision any more, if one was asked for and nobody has begun; whether so."""
+    with transactions.transact():
+        Item.objects.locked().get(pk=item.pk)
+        closed = labelling_slots.close_open(item, Stage.ADJUDICATE, Reason.REQUESTED)
+        if closed:
+            _record("withdraw request for adjudication", member, item)
+    return bool(closed)
+
+
+def decided_resolutions(project: Project) -> ResolutionQuerySet:
+    """What was decided, the last first."""
+    return Resolution.objects.adjudicated_in(project)
+
+
+def why_barred(member: Membership, item: Item) -> str:
+    """Why the member cannot decide the item; empty if they can."""
+    if member.pk is None:
+        return "To decide, give yourself a place in the project: as an adjudicator, or as a lead."
+    if not visibility.has_labelled(member, item):
+        return ""
+    able = Membership.objects.in_project(member.project).with_role_in(RIGHTS["adjudicate"])
+    others = able.exclude(pk=member.pk)
+    labelled = Label.objects.current().of_item(item).at_stages(WORK_LIKE_STAGES).values("member")
+    names = list(others.exclude(pk__in=labelled).values_list("alias", flat=True)[:3])
+    return f"You have labelled this item. Leave it to {' or '.join(names)}." if names else ""
+
+
+def _take_slot(member: Membership, item: Item, now: datetime) -> tuple[Slot | None, Offer | None]:
+    """The place of the decision, held for the member, and what they need to decide.
+
+    No offer if somebody else has it, or nobody asked for a decision. One case is held at a time.
+    """
+    with transactions.transact():
+        cursor.lock_member(member)
+        Item.objects.locked().get(pk=item.pk)
+        slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
+        slot = slots.of_member(member.pk).first()
+        if slot is None:
+            slot = slots.free_for(member.pk, now).locked().in_order().first()
+        if slot is None:
+            return _used_slot(item), None
+        if slot.state != Slot.State.FILLED:
+            _give_back_others(member, item)
+            slot.hold(member.pk, labelling_slots.hold_until(member, now))
+    slot.item = item
+    return slot, offers.build_offer(member, slot, item.revision())
+
+
+def _give_back_others(member: Membership, item: Item) -> None:
+    held = Slot.objects.at(member.project_id, Stage.ADJUDICATE).held_by(member.pk)
+    for slot in held.of_others_than(item).locked():
+        slot.give_back()
+
+
+def _used_slot(item: Item) -> Slot | None:
+    slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
+    used = slots.exclude(state=Slot.State.CLOSED).select_related("member", "item")
+    return used.order_by("-state", "number").first()
+
+
+def _why_unavailable(slot: Slot | None, now: datetime) -> str:
+    if slot is None:
+        return "Nobody has asked for a decision here."
+    if slot.state == Slot.State.FILLED:
+        return f"{slot.member} has decided this item."
+    return f"{slot.member} is deciding this item now."
+
+
+def _load_opinions(item: Item) -> tuple[Opinion, ...]:
+    """The last word of everybody on the item as it is, oldest first."""
+    labels = Label.objects.current().of_item(item).of_revision(item.revision()).for_page()
+    blind = {label.member_id: label for label in labels if label.stage == Stage.BLIND}
+    shown = [label for label in labels if label.stage in _SHOWN_STAGES]
+    return tuple(Opinion(label, blind.get(label.member_id)) for label in shown)
+
+
+def _has_disagreement(task: TaskType, said: Iterable[Opinion]) -> bool:
+    """Whether people said different things of what becomes the resolution."""
+    resolved = [field.name for field in task.resolved]
+    answers = [[one.label.answers.get(name) for name in resolved] for one in said]
+    return any(said != answers[0] for said in answers)
+
+
+def _labelled_items(member: Membership, slots: Iterable[Slot]) -> set[int]:
+    """Of the items of the slots, the ids of those that the member labelled."""
+    if member.pk is None:
+        return set()
+    items = [slot.item_id for slot in slots]
+    own = Label.objects.current().of_member(member.pk).at_stages(WORK_LIKE_STAGES)
+    return set(own.filter(item__in=items).values_list("item", flat=True))
+
+
+def _record(kind: str, member: Membership, item: Item) -> None:
+    Event.record(kind, item.key, project_id=item.project_id, member_id=member.pk)

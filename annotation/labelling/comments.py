@@ -1,0 +1,169 @@
+"""What people tell each other about an item, once their own label of it is in."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from annotation.db import transactions
+from annotation.errors import Refused, TooEarly
+from annotation.labelling import visibility
+from annotation.models import RIGHTS, Comment, Event, Item, Membership
+from annotation.querysets.desk import CommentQuerySet, number_comments
+
+MAX_LENGTH = 10_000
+MAX_SUGGESTIONS = 6
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A comment that names the member. It is `open` once they may see what others say."""
+
+    comment: Comment
+    open: bool
+    new: bool
+
+
+def load_comments(member: Membership, item: Item, *, now: datetime) -> list[Comment]:
+    """The comments on the item, oldest first, each with its `number`. Raises `TooEarly`.
+
+    Comments of others, once seen, make later labels of the member informed ones.
+    """
+    found = comments_on(member, item)
+    visibility.record_seen(member, item, now=now)
+    return found.for_page()
+
+
+def comments_on(member: Membership, item: Item) -> CommentQuerySet:
+    """The comments on an item, oldest first, for who may read them. Raises `TooEarly`."""
+    if not visibility.may_see(member, item):
+        raise TooEarly("You will see what others write here once your own label is in.")
+    return Comment.objects.of_item(item).order_by("created_at", "pk")
+
+
+def count_by_others(member: Membership, item: Item) -> int:
+    """How many comments of others there are on an item that the member has labelled."""
+    return Comment.objects.of_item(item).of_others_than(member.pk).count()
+
+
+def suggest_names(member: Membership, comments: Iterable[Comment]) -> list[str]:
+    """Aliases that the member may want to name: who wrote here, then some who can decide."""
+    deciding = Membership.objects.in_project(member.project).with_role_in(RIGHTS["adjudicate"])
+    some = deciding.exclude(pk=member.pk).values_list("alias", flat=True)[:MAX_SUGGESTIONS]
+    wrote = [comment.member.alias for comment in comments if comment.member_id != member.pk]
+    return list(dict.fromkeys([*wrote, *some]))[:MAX_SUGGESTIONS]
+
+
+def project_comments(member: Membership) -> CommentQuerySet:
+    """The comments on all items that the member may read about, newest first."""
+    found = Comment.objects.in_project(member.project)
+    return (
+        found
+        if member.can_see_items
+        else found.on_items_labelled_by(member.pk, visibility.OWN_LABEL_STAGES)
+    )
+
+
+def load_readable(member: Membership, found: Iterable[Comment], *, now: datetime) -> list[Comment]:
+    """Comments that the member may read, each with its `number` on its item.
+
+    What they read makes later labels of theirs informed ones.
+    """
+    comments = number_comments(found)
+    others = {comment.item_id for comment in comments if comment.member_id != member.pk}
+    visibility.record_all_seen(member, others, now=now)
+    return comments
+
+
+def add_comment(member: Membership, item: Item, text: str, *, now: datetime) -> Comment:
+    """Store a comment; who is named in it as @alias finds it among their mentions."""
+    text = text.replace("\r\n", "\n").strip()
+    _check(member, item, text)
+    with transactions.transact():
+        comment = Comment.objects.create(item=item, member=member, text=text, created_at=now)
+        members = Membership.objects.in_project(member.project).filter(active=True)
+        comment.mentions.set(find_mentioned(text, members))
+        Event.record("comment", item.key, project_id=item.project_id, member_id=member.pk)
+    return comment
+
+
+def withdraw_comment(member: Membership, item: Item, number: int, *, now: datetime) -> Comment:
+    """Take a comment of one's own back, as a lead anybody's. It is kept, but shown to nobody."""
+    with transactions.transact():
+        comment = Comment.objects.called(item, number)
+        own = comment is not None and comment.member_id == member.pk
+        if not own and not visibility.may_see(member, item):
+            # Else the refusals below would tell how many comments there are.
+            raise TooEarly("You will see what others write here once your own label is in.")
+        if comment is None:
+            raise Refused("There is no such comment. Load the page again.")
+        if comment.member_id != member.pk and not member.is_lead:
+            raise Refused("Only its author or a lead can take a comment back.")
+        if comment.withdrawn_at is None:
+            comment.withdraw(now)
+            Event.record(
+                "withdraw comment",
+                item.key,
+                project_id=item.project_id,
+                member_id=member.pk,
+                number=number,
+                author=comment.member.alias,
+            )
+    return comment
+
+
+def find_mentioned(text: str, members: Iterable[Membership]) -> list[Membership]:
+    """The members whom the text names as @alias; of two aliases that fit, the longer one."""
+    by_alias = {member.alias.casefold(): member for member in members}
+    if not by_alias:
+        return []
+    longest_first = sorted(by_alias, key=len, reverse=True)
+    names = "|".join(map(re.escape, longest_first))
+    found = re.findall(rf"(?<!\w)@({names})(?!\w)", text.casefold())
+    return [by_alias[name] for name in dict.fromkeys(found)]
+
+
+def load_mentions(member: Membership, *, now: datetime, limit: int = 100) -> list[Mention]:
+    """The last comments that name the member, newest first.
+
+    Those that are open are read here: later labels of their items are informed ones.
+    """
+    if member.pk is None:
+        return []
+    seen = member.mentions_seen_at
+    found = [
+        Mention(
+            comment=comment,
+            open=visibility.may_see(member, comment.item),
+            new=seen is None or comment.created_at > seen,
+        )
+        for comment in Comment.objects.naming(member.pk)[:limit]
+    ]
+    for item in {mention.comment.item for mention in found if mention.open}:
+        visibility.record_seen(member, item, now=now)
+    return found
+
+
+def count_unread(member: Membership) -> int:
+    """How many comments name the member that they have not looked through yet."""
+    if member.pk is None:
+        return 0
+    return Comment.objects.naming(member.pk).since(member.mentions_seen_at).count()
+
+
+def mark_read(member: Membership, *, now: datetime) -> None:
+    """The member has looked through their mentions."""
+    if member.pk is not None:
+        member.mentions_seen_at = now
+        member.save(update_fields=["mentions_seen_at"])
+
+
+def _check(member: Membership, item: Item, text: str) -> None:
+    if not visibility.may_see(member, item):
+        raise TooEarly("Label the item first: until then a comment goes with your label.")
+    if not text:
+        raise Refused("The comment is empty. Write what you want to say.")
+    if len(text) > MAX_LENGTH:
+        raise Refused(f"The comment has {len(text):,} characters; {MAX_LENGTH:,} fit.")
+    if "\0" in text:
+        raise Refused("The comment holds a NUL character, which cannot be stored. Take it out.")

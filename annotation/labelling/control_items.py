@@ -1,0 +1,119 @@
+"""Probes: silent checks among the work, whose answers are known; only leads see what came of them.
+
+A probe looks like any other item to the person who labels it. Nobody gets the same one twice, nor
+one that they have had before at any stage. Who may see everybody's items gets none: the known
+answers are among what they see.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from annotation.labelling import answer_key, correct_answers
+from annotation.labelling.correct_answers import PROBE
+from annotation.models import Item, Label, Membership, Project, Resolution, Slot, Stage
+from stats.estimates import Estimate
+from stats.rates import clustered_wilson, sum_clusters
+
+COLUMNS = (
+    "annotator", "checks", "right", "share", "low", "high", "reason", "corrected", "wrong",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WrongAnswer:
+    """An answer to a probe that was not right."""
+
+    item: Item
+    said: dict[str, Any]
+    known: dict[str, Any]
+    said_at: datetime
+
+
+@dataclass(frozen=True)
+class ControlResult:
+    """How a member did on probes; `share` is of those with a known answer to the texts shown.
+
+    `corrected` counts probes whose text the member corrected before labelling: then what is known
+    speaks of other texts, and says nothing of the label.
+    """
+
+    member: Membership
+    right: int
+    share: Estimate
+    wrong: tuple[WrongAnswer, ...]
+    corrected: int
+
+
+def is_due(member: Membership, draw: float) -> bool:
+    """Whether the draw asks for a probe; asks the database nothing."""
+    every = member.project.probe_every
+    return every > 0 and draw * every < 1 and not member.can("items")
+
+
+def take_slot(member: Membership, draw: float, now: datetime) -> Slot | None:
+    """A place at a probe, held for the member, if the draw asks for one.
+
+    Inside the queue's transaction, with the member's row locked.
+    `draw` is uniform in [0, 1): about one in `probe_every` is a probe, until the member has had
+    them all. None costs no query but for that share of calls.
+    """
+    if not is_due(member, draw):
+        return None
+    there = Item.objects.in_project(member.project).with_known_answer(PROBE)
+    left = answer_key.order_for_member(member, there.untouched_by(member.pk))
+    return answer_key.hold_new_slot(left[0], Stage.PROBE, member, now) if left else None
+
+
+def load_results(project: Project) -> list[ControlResult]:
+    """What came of the probes, for each member who has had any; labels taken back are left out.
+
+    Held against what is known by now: a lead may have mended a wrong answer.
+    """
+    found = Label.objects.in_project(project).current().at_stage(Stage.PROBE)
+    labels = found.select_related("item", "member").order_by("member__alias", "created_at", "pk")
+    truth = answer_key.latest_answers({label.revision_id for label in labels})
+    by_member: dict[Membership, list[Label]] = defaultdict(list)
+    for label in labels:
+        by_member[label.member].append(label)
+    return [_build_result(member, said, truth) for member, said in by_member.items()]
+
+
+def result_rows(project: Project) -> Iterator[dict[str, Any]]:
+    """The results by member, the share as a fraction of 1 with its interval of 95 %."""
+    for result in load_results(project):
+        yield {
+            "annotator": result.member.alias,
+            "checks": result.share.n,
+            "right": result.right,
+            "share": result.share.value,
+            "low": result.share.low,
+            "high": result.share.high,
+            "reason": result.share.reason,
+            "corrected": result.corrected,
+            "wrong": [wrong.item.key for wrong in result.wrong],
+        }
+
+
+def _build_result(
+    member: Membership, labels: list[Label], truth: dict[int, Resolution]
+) -> ControlResult:
+    compared = [label for label in labels if label.revision_id in truth]
+    clusters: dict[str, list[bool]] = defaultdict(list)
+    wrong = []
+    for label in compared:
+        values = truth[label.revision_id].values
+        right = correct_answers.matches_answer(label.answers, values)
+        clusters[label.item.cluster].append(right)
+        if not right:
+            wrong.append(WrongAnswer(label.item, label.answers, values, label.created_at))
+    share = clustered_wilson(sum_clusters((len(hits), sum(hits)) for hits in clusters.values()))
+    return ControlResult(
+        member=member,
+        right=len(compared) - len(wrong),
+        share=share,
+        wrong=tuple(wrong),
+        corrected=len(labels) - len(compared),
+    )

@@ -1,0 +1,157 @@
+"""What people have begun to write on items and not sent: kept until the label is stored."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.http import QueryDict
+from django.utils import timezone
+
+from annotation.db import transactions
+from annotation.errors import Refused
+from annotation.labelling import blind_names, submission_tokens
+from annotation.labelling.submissions import ShownItem
+from annotation.models import Draft, Item, Label, Membership, Slot
+from annotation.querysets import DraftQuerySet
+from annotation.tasktypes.field_schema import RESERVED
+
+# As long as a text may be, with room for the answers beside it.
+MAX_LENGTH = 1_200_000
+MAX_DRAFTS = 500
+TEXT_NAMES = ("comment", "text", "note")
+
+
+def save_draft(
+    member: Membership,
+    shown: ShownItem,
+    data: Mapping[str, Any],
+    *,
+    now: datetime | None = None,
+) -> Draft | None:
+    """Keep what the member has begun on a shown item; None if there is nothing to keep.
+
+    A draft that arrives after its page's label says nothing new and is passed over. Raises
+    `Refused` for what the page did not show, and for more than there is room for.
+    """
+    begun = _tidy(data)
+    item = _shown_item(member, shown)
+    with transactions.transact():
+        if Label.objects.filter(submission=submission_tokens.digest_token(shown.key)).exists():
+            return None
+        if not begun:
+            delete_draft(member, item)
+            return None
+        _check_room(member, item)
+        draft, _ = Draft.objects.update_or_create(
+            member=member,
+            item=item,
+            defaults={
+                "revision": shown.revision,
+                "data": begun,
+                "updated_at": now or timezone.now(),
+            },
+        )
+    return draft
+
+
+def save_refused_form(member: Membership, sent: QueryDict) -> bool:
+    """Keep what a refused form held, beside what the draft holds already; whether it is kept."""
+    names = [name for name in sent if name not in RESERVED]
+    data: dict[str, Any] = {"answers": {name: sent.getlist(name) for name in names}}
+    data |= {name: sent.get(name, "") for name in TEXT_NAMES}
+    number = sent.get("revision", "")
+    revision = int(number[:9]) if number.isdecimal() else 0
+    shown = ShownItem(sent.get("key", ""), sent.get("item", ""), revision)
+    before = Draft.objects.of(member.pk).filter(item__key=_storable(shown.item_key)).first()
+    filled = {name: value for name, value in data.items() if value}
+    try:
+        kept = save_draft(member, shown, {**before.data, **filled} if before else filled)
+    except Refused:
+        return False
+    return kept is not None
+
+
+def move_to_revision(member: Membership, item: Item, revision: int) -> None:
+    """The correction is stored: what is left of the draft is of the new revision."""
+    draft = find_draft(member, item)
+    if draft is None:
+        return
+    left = {name: said for name, said in draft.data.items() if name not in ("text", "note")}
+    if not left:
+        delete_draft(member, item)
+        return
+    draft.data, draft.revision = left, revision
+    draft.save(update_fields=["data", "revision"])
+
+
+def restore_from_label(member: Membership, label: Label, answers: Mapping[str, list[str]]) -> None:
+    """What a label that was taken back said, as a draft; one that is there already stays."""
+    begun = _tidy({"answers": answers, "comment": label.comment})
+    if begun:
+        Draft.objects.get_or_create(
+            member=member,
+            item=label.item,
+            defaults={"revision": label.revision.number, "data": begun},
+        )
+
+
+def list_drafts(member: Membership) -> DraftQuerySet:
+    """The member's drafts with their items, the newest first."""
+    return Draft.objects.of(member.pk).select_related("item")
+
+
+def find_draft(member: Membership, item: Item) -> Draft | None:
+    """What the member has begun on this item."""
+    return Draft.objects.of(member.pk).filter(item=item).first()
+
+
+def delete_draft(member: Membership, item: Item) -> None:
+    """Forget the draft, since its label is stored or the member wants it gone."""
+    Draft.objects.of(member.pk).filter(item=item).delete()
+
+
+def _tidy(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Answers as lists of texts by field, and the words; nothing that is empty."""
+    if not isinstance(data, Mapping) or len(json.dumps(data)) > MAX_LENGTH:
+        raise Refused("This draft is too long to be kept. Shorten it, or send it.")
+    begun: dict[str, Any] = {
+        name: _storable(value) for name in TEXT_NAMES if isinstance(value := data.get(name), str)
+    }
+    answers = data.get("answers")
+    if isinstance(answers, Mapping):
+        given = {_storable(name): _as_list(value) for name, value in answers.items()}
+        begun["answers"] = {name: values for name, values in given.items() if any(values)}
+    return {name: value for name, value in begun.items() if value}
+
+
+def _as_list(value: object) -> list[str]:
+    return [_storable(str(one)) for one in (value if isinstance(value, list) else [value])]
+
+
+def _storable(text: str) -> str:
+    """Without NUL and halves of surrogate pairs, which JSON can spell and no column takes."""
+    return text.replace("\0", "").encode("utf-8", "ignore").decode("utf-8")
+
+
+def _shown_item(member: Membership, shown: ShownItem) -> Item:
+    """The item that the page with this key showed. Else anybody could open any item by a draft."""
+    ticket = submission_tokens.read_token(shown.key)
+    slots = Slot.objects.filter(pk=ticket.slot_id, project=member.project_id)
+    slot = slots.select_related("item").first()
+    if slot is None or ticket.member_id != member.pk:
+        raise Refused("This page was made for somebody else. Load the page again.")
+    if (
+        not blind_names.matches_name(shown.item_key, member, slot.item)
+        or ticket.revision != shown.revision
+    ):
+        raise Refused("This is not the item that the page showed. Load the page again.")
+    return slot.item
+
+
+def _check_room(member: Membership, item: Item) -> None:
+    others = Draft.objects.of(member.pk).exclude(item=item)
+    if others.count() >= MAX_DRAFTS:
+        raise Refused(
+            f"You have {MAX_DRAFTS} drafts. Finish or drop some before you begin another."
+        )

@@ -1,0 +1,99 @@
+"""What the browser's forms send, checked before a service sees it."""
+
+from typing import Any
+
+from django import forms
+
+from annotation.accounts import keymap
+from annotation.items import taxonomy
+from annotation.labelling.submissions import ShownItem, SubmittedAnswers
+from annotation.models import Account
+from annotation.tasktypes import TaskType
+
+
+class SubmissionForm(forms.Form):
+    """What every submission carries: the item and the revision on the page, and its own key."""
+
+    key = forms.CharField(max_length=400)
+    item = forms.CharField(max_length=200, strip=False)
+    revision = forms.IntegerField(min_value=1)
+
+    def shown(self) -> ShownItem:
+        sent = self.cleaned_data
+        return ShownItem(sent["key"], sent["item"], sent["revision"])
+
+
+class LabelForm(SubmissionForm):
+    """A label: one answer for each field of the task type, with a comment if there is one."""
+
+    comment = forms.CharField(required=False, max_length=10_000)
+    seconds = forms.FloatField(required=False, min_value=0)
+
+    def __init__(self, data: Any, task: TaskType) -> None:
+        super().__init__(data)
+        every = task.fields + (task.blind.fields if task.blind else ())
+        found = ((field.name, field.from_post(data)) for field in every)
+        self.answers = {name: answer for name, answer in found if answer is not None}
+
+    def said(self) -> SubmittedAnswers:
+        return SubmittedAnswers(
+            self.answers, self.cleaned_data["comment"], self.cleaned_data["seconds"]
+        )
+
+
+class CorrectionForm(SubmissionForm):
+    """The whole corrected text, with a note on why if there is one."""
+
+    text = forms.CharField(strip=False, max_length=1_000_000)
+    note = forms.CharField(required=False, max_length=2_000)
+
+    def clean_text(self) -> str:
+        # A browser sends every line break of a text area as CR LF, whatever was in it.
+        return str(self.cleaned_data["text"]).replace("\r\n", "\n")
+
+
+class LabelSearchForm(forms.Form):
+    """What to look for among one's labels."""
+
+    key = forms.CharField(label="Item", required=False, max_length=200)
+    choice = forms.ChoiceField(label="Choice", required=False)
+    category = forms.ChoiceField(label="Category", required=False)
+
+    def __init__(self, data: Any, task: TaskType) -> None:
+        super().__init__(data)
+        options = [(str(option.value), option.title) for option in task.deciding.options]
+        categories = [(one.slug, one.name) for one in taxonomy.load()]
+        choices = {"choice": options, "category": categories if task.categories else []}
+        for name, values in choices.items():
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)
+            field.choices = [("", "any"), *values]
+
+    def search(self) -> dict[str, str]:
+        """What of it can be looked for; nonsense is no condition."""
+        self.is_valid()
+        return {name: self.cleaned_data.get(name, "") for name in self.fields}
+
+
+class KeysForm(forms.Form):
+    """A key for each action of the label screen; no key means two of them."""
+
+    def __init__(self, data: Any, account: Account) -> None:
+        super().__init__(data)
+        for action in keymap.ACTIONS:
+            self.fields[action.name] = forms.CharField(
+                label=action.title,
+                required=False,
+                max_length=4,
+                initial=keymap.key_for_action(account.keys, action.name),
+                widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
+            )
+
+    def changes(self) -> dict[str, str]:
+        """The keys that differ from the usual ones; an empty field means the usual one."""
+        return keymap.extract_changes(self.cleaned_data)
+
+    def clean(self) -> dict[str, Any]:
+        for name, problem in keymap.find_problems(self.changes()).items():
+            self.add_error(name, problem)
+        return self.cleaned_data

@@ -1,0 +1,189 @@
+"""A gold answer that is wrong is wrong in every item that has it, and is mended in all of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from annotation import tasktypes
+from annotation.db import transactions
+from annotation.errors import Refused, Stale
+from annotation.items import revisions
+from annotation.labelling import effects, routing, submission_tokens
+from annotation.labelling import resolution as labelling_resolution
+from annotation.labelling.queue import cursor
+from annotation.models import (
+    Event,
+    Item,
+    Label,
+    Membership,
+    Reason,
+    Resolution,
+    Revision,
+    Slot,
+    Stage,
+)
+
+GOLD = "gold"
+# What was told or accepted from outside stands for the mended texts too: nobody here could say
+# it again.
+_EXTERNAL_SOURCES = (Resolution.Source.KNOWN, Resolution.Source.IMPORTED)
+GoldAnswer = str | list[str]
+
+
+@dataclass(frozen=True)
+class CorrectionResult:
+    """The keys of the items that have a new revision, and how many labels were carried over."""
+
+    items: tuple[str, ...]
+    carried: int
+
+
+def get_gold(revision: Revision) -> GoldAnswer | None:
+    """The gold answer of the texts, or the several that are as good; None if there is none."""
+    return revision.texts.get(GOLD)
+
+
+def items_sharing_gold(item: Item, gold: GoldAnswer) -> list[Item]:
+    """The live items of the source question that have exactly this gold answer, in their order."""
+    of_cluster = Item.objects.in_project(item.project).with_current_texts()
+    found: list[Any] = list(of_cluster.filter(cluster=item.cluster).order_by("position"))
+    return [one for one in found if one.current_revisions[0].texts.get(GOLD) == gold]
+
+
+def correct_gold(
+    member: Membership,
+    *,
+    item_key: str,
+    revision: int,
+    gold: Sequence[str],
+    note: str = "",
+    carry: bool = False,
+    now: datetime,
+) -> CorrectionResult:
+    """Give every item of the source question that has the same gold answer the mended one.
+
+    Labels of the old texts stop counting and their places open again. `carry` lets them count
+    for the new texts: each becomes a row of its own that supersedes the old one and says the
+    same, and the event names who carried it; decisions are held true again as they were. Labels
+    that complain of the gold answer are never carried, for what they complain of is mended.
+
+    Raises `Refused` for a text that cannot be, `Stale` if the item's texts changed meanwhile.
+    """
+    with transactions.transact():
+        cursor.lock_member(member)
+        shown = Item.objects.in_project(member.project).filter(key=item_key).first()
+        if shown is None:
+            raise Refused("This item is not in the project any more. Go back to the list.")
+        items = list(
+            Item.objects.locked()
+            .in_project(member.project)
+            .filter(cluster=shown.cluster)
+            .select_related("project__task_type")
+            .order_by("pk")
+        )
+        before = _check_correctable(
+            next(item for item in items if item.pk == shown.pk), revision, gold
+        )
+        after = _normalise_gold(before, gold)
+        sharing = [item for item in items if get_gold(item.revision()) == before]
+        carried = sum(_add_revision(item, after, member, note, carry, now) for item in sharing)
+    keys = tuple(item.key for item in sorted(sharing, key=lambda item: item.position))
+    return CorrectionResult(keys, carried)
+
+
+def _check_correctable(item: Item, revision: int, gold: Sequence[str]) -> GoldAnswer:
+    if item.revision_number != revision:
+        raise Stale("The texts were corrected meanwhile. Look at the new ones, then mend them.")
+    before = get_gold(item.revision())
+    if before is None:
+        raise Refused("This item has no gold answer.")
+    if not gold or not all(text.strip() for text in gold):
+        raise Refused("A gold answer is empty. Write the whole text.")
+    if any("\0" in text for text in gold):
+        raise Refused("The text holds a NUL character, which cannot be stored. Take it out.")
+    if _normalise_gold(before, gold) == before:
+        raise Refused("The gold answer is as it was. Change it, or decide the item as it is.")
+    return before
+
+
+def _normalise_gold(before: GoldAnswer, gold: Sequence[str]) -> GoldAnswer:
+    """The new gold answer, its line breaks as they were."""
+    old = [before] if isinstance(before, str) else before
+    shown = dict(enumerate(old))
+    new = [
+        revisions.match_line_breaks(shown.get(place, ""), text) for place, text in enumerate(gold)
+    ]
+    return new[0] if isinstance(before, str) else new
+
+
+def _add_revision(
+    item: Item, gold: GoldAnswer, member: Membership, note: str, carry: bool, now: datetime
+) -> int:
+    """A new revision of the item, which is locked; how many labels were carried over."""
+    labels = list(Label.objects.counted().of_item(item).select_related("slot"))
+    held_true = Resolution.objects.current().of_item(item).first()
+    texts = {**item.revision().texts, GOLD: gold}
+    revisions.add_revision(item, texts, author=member, note=note, now=now)
+    kept = [label for label in labels if carry and not _reports_gold_error(item, label)]
+    for label in labels:
+        if label not in kept and label.slot and label.member_id == member.pk:
+            label.slot.give_back()
+    new = [_carry_label(label, item) for label in kept]
+    if held_true and _still_holds(held_true, carry, all_kept=len(kept) == len(labels)):
+        _renew_resolution(held_true, item, now)
+    _release_case(item)
+    effects.apply_correction(item, now)
+    Event.record(
+        "mend gold",
+        item.key,
+        project_id=item.project_id,
+        member_id=member.pk,
+        revision=item.revision_number,
+        note=note,
+        carried=[label.submission for label in new],
+    )
+    return len(new)
+
+
+def _reports_gold_error(item: Item, label: Label) -> bool:
+    task = tasktypes.load_task_type(item.project)
+    return task.route_of(label.answers) == routing.GOLD_ERROR
+
+
+def _carry_label(label: Label, item: Item) -> Label:
+    """The label again, of the new texts; when it was said, and how long it took, stay."""
+    old, slot = label.pk, label.slot
+    Label.objects.filter(pk=old).update(current=False, counted=False)
+    if slot:
+        slot.fill(label.member_id)
+    label.pk = None
+    label.revision = item.revision()
+    label.supersedes_id = old
+    label.submission = submission_tokens.digest_token(
+        f"carried {label.submission} {item.revision_number}"
+    )
+    label.current = label.counted = True
+    label.save(force_insert=True)
+    return label
+
+
+def _still_holds(resolution: Resolution, carry: bool, *, all_kept: bool) -> bool:
+    """Whether the resolution holds of the mended texts, if labels alone would not say so again."""
+    if resolution.source in _EXTERNAL_SOURCES:
+        return True
+    confirmed = resolution.rule == labelling_resolution.VERIFIED and all_kept
+    return carry and (confirmed or resolution.source == Resolution.Source.ADJUDICATED)
+
+
+def _renew_resolution(resolution: Resolution, item: Item, now: datetime) -> None:
+    resolution.pk, resolution.current, resolution.ended_at = None, True, None
+    resolution.revision, resolution.created_at = item.revision(), now
+    resolution.save(force_insert=True)
+
+
+def _release_case(item: Item) -> None:
+    """Whoever had begun to decide about the gold answer need not go on."""
+    slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
+    for slot in slots.filter(state=Slot.State.HELD, reason=Reason.GOLD_ERROR):
+        slot.give_back()

@@ -1,0 +1,236 @@
+"""People to compare evaluators with: resolved items, labelled blind by people who never saw them.
+
+The expert rows of study 001 (table 5): a random sample of n resolved items a group, each labelled
+by k people who had not labelled it. All of it is slots at a stage of their own, which look like
+work to those who fill them.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from annotation.db import transactions
+from annotation.labelling import slots as labelling_slots
+from annotation.models import (
+    Event,
+    Item,
+    Label,
+    Mark,
+    Membership,
+    Project,
+    Resolution,
+    Slot,
+    Stage,
+)
+from stats.estimates import Estimate
+from stats.lots import draw_number
+from stats.rates import clustered_wilson, sum_clusters
+
+BATCH = 50
+COLUMNS = (
+    "item", "cluster", "category", "ability", "annotator", "choice", "resolution", "agrees",
+    "answers", "comment", "seconds", "evaluator_seen", "created_at",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class BaselineGroup:
+    """One group of the sample: how many resolved items there are and how many were drawn."""
+
+    name: str
+    available: int
+    drawn: int
+
+
+@dataclass(frozen=True)
+class SampleResult:
+    """What a sample came to. `short` counts items that too few people have not seen yet."""
+
+    groups: tuple[BaselineGroup, ...]
+    items: int
+    new_slots: int
+    short: int
+
+
+@dataclass(frozen=True)
+class BaselineProgress:
+    """Items of the sample, places for labels, and how many of those are filled."""
+
+    items: int
+    places: int
+    filled: int
+
+    @property
+    def open(self) -> int:
+        return self.places - self.filled
+
+
+@dataclass(frozen=True)
+class BaselinePerson:
+    """How often a member's labels say what the project holds true, with its interval."""
+
+    member: Membership
+    labels: int
+    agreeing: int
+    share: Estimate
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    pk: int
+    key: str
+    group: str
+
+
+def draw_sample(
+    lead: Membership, *, size: int, raters: int, group: str, seed: int, now: datetime
+) -> SampleResult:
+    """Draw `size` resolved items of each group and open places for `raters` people on each.
+
+    `group` names a column or a field of items, as `leads.grouping` offers them.
+
+    The draw depends on seed and keys alone: the same again adds nothing, a larger size adds to
+    what was drawn. Other places of the sample stay as they are.
+    """
+    groups, drawn = _draw(lead.project, size, group, seed)
+    new_slots, stream = 0, iter(drawn)
+    while batch := list(islice(stream, BATCH)):
+        with transactions.transact():
+            for item in Item.objects.locked().filter(pk__in=batch).order_by("pk"):
+                new_slots += _open_slots(item, raters)
+    made = SampleResult(
+        tuple(groups), len(drawn), new_slots, _count_short(lead.project, drawn, raters)
+    )
+    Event.record(
+        "baseline",
+        lead.project.slug,
+        project_id=lead.project_id,
+        member_id=lead.pk,
+        size=size,
+        raters=raters,
+        group=group,
+        seed=seed,
+        new_slots=new_slots,
+    )
+    return made
+
+
+def end_sample(lead: Membership) -> int:
+    """Close the places of the sample that nobody has yet; how many they were."""
+    with transactions.transact():
+        open_slots = Slot.objects.at(lead.project_id, Stage.BASELINE).filter(state="open")
+        closed = open_slots.update(state=Slot.State.CLOSED)
+        Event.record(
+            "end baseline",
+            lead.project.slug,
+            project_id=lead.project_id,
+            member_id=lead.pk,
+            slots=closed,
+        )
+    return closed
+
+
+def load_progress(project: Project) -> BaselineProgress:
+    """How far the sample has come."""
+    slots = Slot.objects.at(project.pk, Stage.BASELINE).of_live_items().exclude(state="closed")
+    return BaselineProgress(
+        items=slots.values("item").distinct().count(),
+        places=slots.count(),
+        filled=slots.filter(state=Slot.State.FILLED).count(),
+    )
+
+
+def agreement_by_person(project: Project) -> list[BaselinePerson]:
+    """Every member's agreement with the resolutions, by alias; n counts items.
+
+    Only labels of the texts that the resolution speaks of count; the interval knows clusters.
+    """
+    hits: dict[Membership, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for label, resolution in _labels_with_resolutions(project):
+        if resolution:
+            hits[label.member][label.item.cluster].append(label.choice == resolution.value)
+    return [
+        _person(member, hits[member]) for member in sorted(hits, key=lambda member: member.alias)
+    ]
+
+
+def label_rows(project: Project) -> Iterator[dict[str, Any]]:
+    """Every counted label of the sample beside what the project holds true; oldest first."""
+    for label, resolution in _labels_with_resolutions(project):
+        yield {
+            "item": label.item.key,
+            "cluster": label.item.cluster,
+            "category": label.item.category,
+            "ability": label.item.ability,
+            "annotator": label.member.alias,
+            "choice": label.choice,
+            "resolution": resolution.value if resolution else None,
+            "agrees": label.choice == resolution.value if resolution else None,
+            "answers": label.answers,
+            "comment": label.comment,
+            "seconds": label.seconds,
+            "evaluator_seen": label.evaluator_seen,
+            "created_at": label.created_at,
+        }
+
+
+def _draw(
+    project: Project, size: int, group: str, seed: int
+) -> tuple[list[BaselineGroup], list[int]]:
+    by_group: dict[str, list[_Candidate]] = defaultdict(list)
+    for candidate in _candidates(project, group):
+        by_group[candidate.group].append(candidate)
+    groups, drawn = [], []
+    for name, found in sorted(by_group.items()):
+        first = sorted(found, key=lambda one: draw_number(f"baseline\0{seed}\0{one.key}"))[:size]
+        groups.append(BaselineGroup(name, len(found), len(first)))
+        drawn += [candidate.pk for candidate in first]
+    return groups, drawn
+
+
+def _candidates(project: Project, group: str) -> Iterator[_Candidate]:
+    resolved = Resolution.objects.of_live_originals().of_project(project).of_tests()
+    for item in Item.objects.filter(resolutions__in=resolved).iterator(chunk_size=500):
+        value = item.value_of(group)
+        yield _Candidate(item.pk, item.key, "—" if value is None else str(value))
+
+
+def _open_slots(item: Item, raters: int) -> int:
+    """Let the item have as many places as there shall be raters; how many are new."""
+    slots = Slot.objects.of_item(item).at_stage(Stage.BASELINE)
+    missing = raters - slots.exclude(state=Slot.State.CLOSED).count()
+    closed = list(slots.filter(state=Slot.State.CLOSED).in_order()[: max(0, missing)])
+    for slot in closed:
+        slot.open()
+    labelling_slots.add_slots(item, Stage.BASELINE, max(0, missing - len(closed)))
+    return max(0, missing)
+
+
+def _count_short(project: Project, drawn: list[int], raters: int) -> int:
+    """How many of the items fewer active labellers than `raters` are new to."""
+    able = {member.pk for member in Membership.objects.in_project(project) if member.can("label")}
+    labels = Label.objects.filter(item__in=drawn, current=True).exclude(stage=Stage.BASELINE)
+    marks = Mark.objects.in_force().filter(item__in=drawn, kind=Mark.Kind.SEEN)
+    told = set(labels.values_list("item", "member")) | set(marks.values_list("item", "member"))
+    spoilt = Counter(item for item, member in told if member in able)
+    return sum(len(able) - spoilt[item] < raters for item in drawn)
+
+
+def _labels_with_resolutions(project: Project) -> Iterator[tuple[Label, Resolution | None]]:
+    labels = Label.objects.in_project(project).at_stage(Stage.BASELINE).counted().for_export()
+    labels = labels.filter(item__deleted_at=None)
+    current = Resolution.objects.current().of_project(project)
+    held_true = {
+        (one.item_id, one.revision_id): one
+        for one in current.filter(item__slots__stage=Stage.BASELINE).distinct()
+    }
+    for label in labels.iterator(chunk_size=500):
+        yield label, held_true.get((label.item_id, label.revision_id))
+
+
+def _person(member: Membership, clusters: dict[str, list[bool]]) -> BaselinePerson:
+    sums = sum_clusters((len(said), sum(said)) for said in clusters.values())
+    return BaselinePerson(member, sums.n, int(sums.y), clustered_wilson(sums))

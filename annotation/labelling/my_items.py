@@ -1,0 +1,74 @@
+"""The five piles of a person: to do, drafts, done, skipped, held by others."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+
+from annotation.labelling import drafts
+from annotation.labelling.queue import MemberProgress
+from annotation.models import WORK_LIKE_STAGES, Item, Label, Mark, Membership, Slot, Stage
+from annotation.querysets import LabelQuerySet, MarkQuerySet, SlotQuerySet
+
+
+@dataclass(frozen=True)
+class MyItemCounts:
+    """How much lies on each pile; `todo` is what the project still has to resolve."""
+
+    todo: int
+    drafts: int
+    done: int
+    skipped: int
+    held: int
+
+
+@dataclass(frozen=True)
+class LabelSearch:
+    """What to look for among one's labels: part of an item's key, a choice, a category."""
+
+    key: str = ""
+    choice: str = ""
+    category: str = ""
+
+
+def count_my_items(
+    member: Membership, progress: MemberProgress, now: datetime | None = None
+) -> MyItemCounts:
+    """All five, each by the index of one person or of what is held: cheap in a large project."""
+    return MyItemCounts(
+        todo=progress.at_work,
+        drafts=drafts.list_drafts(member).count(),
+        done=member.labelled,
+        skipped=skipped_marks(member).count(),
+        held=slots_held_by_others(member, now).count(),
+    )
+
+
+def my_held_slots(member: Membership) -> SlotQuerySet:
+    """What the member holds now: the item on the screen and the one after it."""
+    held = Slot.objects.in_project(member.project_id).held_by(member.pk)
+    return held.at_any(WORK_LIKE_STAGES).of_live_items().for_pile()
+
+
+def find_labels(member: Membership, search: LabelSearch | None = None) -> LabelQuerySet:
+    """The member's labels in force, the latest first; silent checks among them, like any other."""
+    search = search or LabelSearch()
+    labels = Label.objects.current().of_member(member.pk).at_stages(WORK_LIKE_STAGES)
+    return labels.for_pile(search.key, search.choice, search.category)
+
+
+def skipped_marks(member: Membership) -> MarkQuerySet:
+    """What the member put aside, the latest first."""
+    return Mark.objects.of(member.pk, Mark.Kind.SKIP).for_pile()
+
+
+def slots_held_by_others(member: Membership, now: datetime | None = None) -> SlotQuerySet:
+    """What others work on now, the one that is free first in front."""
+    slots = Slot.objects.at(member.project_id, Stage.WORK).held(now or timezone.now())
+    return slots.of_others(member.pk).for_pile()
+
+
+def past_labels(member: Membership, item: Item) -> LabelQuerySet:
+    """All that the member ever said of an item at work, the oldest first."""
+    labels = Label.objects.of_member(member.pk).of_item(item)
+    return labels.at_stages(WORK_LIKE_STAGES).order_by("created_at", "pk")

@@ -1,0 +1,282 @@
+"""Practice: rounds of items with known answers, each explained once it is answered.
+
+Only who has passed a round, or was let off by a lead, gets work (study 001, appendix C). Who may
+see everybody's items can look the answers up, so leads and adjudicators do not practise. After a
+round that was not passed comes another of items not seen before; when there are too few left, the
+member waits for a lead.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+from annotation import tasktypes
+from annotation.db import transactions
+from annotation.errors import Refused
+from annotation.labelling import answer_key, correct_answers
+from annotation.labelling.correct_answers import PRACTICE
+from annotation.models import (
+    Event,
+    Item,
+    Label,
+    Mark,
+    Membership,
+    PracticeRound,
+    Resolution,
+    Revision,
+    Slot,
+    Stage,
+)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a member learns from an answer: whether it was right, what is, and why.
+
+    `round` is the round that it counts in, as it stands with this answer.
+    """
+
+    item: Item
+    revision: Revision
+    right: bool
+    answers: dict[str, Any]
+    known: dict[str, Any]
+    explanation: str
+    answered_at: datetime
+    round: PracticeRound | None
+
+
+@dataclass(frozen=True)
+class QualificationRound:
+    """A round with what was answered in it, oldest first."""
+
+    row: PracticeRound
+    lessons: tuple[Lesson, ...]
+
+
+def is_due(member: Membership) -> bool:
+    """Whether the member must practise before there is work; asks the database nothing."""
+    wanted = member.project.practice_items > 0 and member.practised_at is None
+    return wanted and not member.can("items")
+
+
+def take_slot(member: Membership, now: datetime) -> Slot | None:
+    """A place at the next item of practice, held for the member; inside the queue's transaction.
+
+    None if no practice is due, or if there are no items for another round: see `waits_for_lead`.
+    """
+    if not is_due(member):
+        return None
+    running = _current_round(member) or _begin_round(member, now)
+    item = _next_item(member, running) if running else None
+    return answer_key.hold_new_slot(item, Stage.PRACTICE, member, now) if item else None
+
+
+def waits_for_lead(member: Membership) -> bool:
+    """Whether practice is due and only a lead can help: nothing is left to practise on."""
+    if not is_due(member):
+        return False
+    running = _current_round(member)
+    return not (_next_item(member, running) if running else _enough_unseen(member))
+
+
+def build_lesson(label: Label) -> Lesson | None:
+    """What the member learns from a label of practice; None for any other label."""
+    if label.stage != Stage.PRACTICE:
+        return None
+    before = label.member.practice_rounds.filter(started_at__lte=label.created_at)
+    return _lesson_of_label(label, before.last(), answer_key.answers_at_label_time([label]))
+
+
+def can_undo(label: Label) -> bool:
+    """An answer of practice stands: its explanation was shown with it."""
+    return label.stage != Stage.PRACTICE
+
+
+def record_answer(label: Label, task: tasktypes.TaskType, now: datetime) -> None:
+    """Count an answer of practice in its round; the last one ends it. In the queue's transaction.
+
+    The member has now seen what is right of the item: should it become work, that is on record.
+    """
+    member = label.member
+    Mark.objects.get_or_create(member=member, item=label.item, kind=Mark.Kind.SEEN, ended_at=None)
+    running = _current_round(member)
+    if running is None:
+        return
+    lessons = _round_lessons(running, _labels(member))
+    running.answered = min(len(lessons), running.size)
+    running.right = sum(one.right for one in lessons[: running.size])
+    if running.answered == running.size:
+        running.finished_at = now
+    running.save(update_fields=["answered", "right", "finished_at"])
+    if running.finished_at:
+        _finish_round(member, running, now)
+
+
+def undo_answer(label: Label, task: tasktypes.TaskType, now: datetime) -> None:
+    """Nothing: an answer of practice is never taken back, see `can_undo`."""
+
+
+def list_rounds(member: Membership) -> list[QualificationRound]:
+    """All rounds of the member, the last one first, with their lessons."""
+    found = list(member.practice_rounds.select_related("feedback_by").order_by("-number"))
+    labels = _labels(member) if found else []
+    return [QualificationRound(row, tuple(_round_lessons(row, labels))) for row in found]
+
+
+def find_round(member: Membership, number: int) -> PracticeRound | None:
+    return member.practice_rounds.filter(number=number).first()
+
+
+def list_people(members: Iterable[Membership]) -> list[tuple[Membership, list[QualificationRound]]]:
+    """Everybody who must practise or has, with their rounds; who cannot sign in need not."""
+    found = [(member, list_rounds(member)) for member in members]
+    return [(member, of) for member, of in found if of or (is_due(member) and member.account_id)]
+
+
+def give_feedback(row: PracticeRound, text: str, *, lead: Membership) -> None:
+    """Tell the member about a round; the last words stand, those before are in the audit."""
+    with transactions.transact():
+        row.feedback, row.feedback_by = text.strip(), lead
+        row.save(update_fields=["feedback", "feedback_by"])
+        _record("practice-feedback", row.member, lead, round=row.number, text=row.feedback)
+
+
+def waive(member: Membership, *, lead: Membership, now: datetime | None = None) -> None:
+    """Let the member work without having passed."""
+    now = now or timezone.now()
+    with transactions.transact():
+        member = _lock_member(member)
+        if not is_due(member):
+            raise Refused(f"{member.alias} may work already.")
+        member.practised_at = now
+        member.save(update_fields=["practised_at"])
+        _delete_held_slot(member)
+        _record("practice-waived", member, lead)
+
+
+def start_new_round(
+    member: Membership, *, lead: Membership, now: datetime | None = None
+) -> PracticeRound:
+    """A new round for the member, if need be of items that they have seen, the oldest first.
+
+    Who had passed must pass again. A round that was not finished ends as it stands.
+    """
+    now = now or timezone.now()
+    with transactions.transact():
+        member = _lock_member(member)
+        size = member.project.practice_items
+        if not size:
+            raise Refused("Nobody has to practise here. Choose a size of rounds in the settings.")
+        if len(answer_key.items_with_answer(member.project, PRACTICE)) < size:
+            raise Refused(f"A round has {size} items; there are not as many with a known answer.")
+        member.practised_at = None
+        member.save(update_fields=["practised_at"])
+        if running := _current_round(member):
+            running.finished_at = now
+            running.save(update_fields=["finished_at"])
+        _delete_held_slot(member)
+        _record("practice-again", member, lead)
+        return _new_round(member, now)
+
+
+def _current_round(member: Membership) -> PracticeRound | None:
+    return member.practice_rounds.filter(finished_at=None).last()
+
+
+def _begin_round(member: Membership, now: datetime) -> PracticeRound | None:
+    """Another round of items that the member has not seen, if there are as many as it takes."""
+    return _new_round(member, now) if _enough_unseen(member) else None
+
+
+def _new_round(member: Membership, now: datetime) -> PracticeRound:
+    project, last = member.project, member.practice_rounds.last()
+    return PracticeRound.objects.create(
+        member=member,
+        number=last.number + 1 if last else 1,
+        size=project.practice_items,
+        needed=min(project.practice_pass, project.practice_items),
+        started_at=now,
+    )
+
+
+def _enough_unseen(member: Membership) -> bool:
+    seen = {label.item_id for label in _labels(member)}
+    there = {item.pk for item in answer_key.items_with_answer(member.project, PRACTICE)}
+    return len(there - seen) >= member.project.practice_items
+
+
+def _next_item(member: Membership, running: PracticeRound) -> Item | None:
+    """What comes next in a round: what was not seen before, else what was seen longest ago."""
+    seen = {label.item_id: label.created_at for label in _labels(member)}
+    there = answer_key.order_for_member(
+        member, answer_key.items_with_answer(member.project, PRACTICE)
+    )
+    fresh = [item for item in there if item.pk not in seen]
+    older = [item for item in there if item.pk in seen and seen[item.pk] < running.started_at]
+    return next(iter(fresh + sorted(older, key=lambda item: seen[item.pk])), None)
+
+
+def _labels(member: Membership) -> list[Label]:
+    """The member's answers of practice, oldest first."""
+    found = Label.objects.of_member(member.pk).at_stage(Stage.PRACTICE)
+    return list(found.select_related("item", "member", "revision").order_by("created_at", "pk"))
+
+
+def _round_lessons(row: PracticeRound, labels: list[Label]) -> list[Lesson]:
+    """What was learnt in a round: of each item the first answer."""
+    until = row.finished_at
+    within = [
+        label
+        for label in labels
+        if row.started_at <= label.created_at and (not until or label.created_at <= until)
+    ]
+    truth = answer_key.answers_at_label_time(within)
+    first: dict[int, Lesson] = {}
+    for label in within:
+        if label.item_id not in first and (found := _lesson_of_label(label, row, truth)):
+            first[label.item_id] = found
+    return list(first.values())
+
+
+def _lesson_of_label(
+    label: Label, row: PracticeRound | None, truth: dict[int, Resolution]
+) -> Lesson | None:
+    resolution = truth.get(label.pk)
+    if resolution is None:
+        return None
+    return Lesson(
+        item=label.item,
+        revision=label.revision,
+        right=correct_answers.matches_answer(label.answers, resolution.values),
+        answers=label.answers,
+        known=resolution.values,
+        explanation=resolution.comment,
+        answered_at=label.created_at,
+        round=row,
+    )
+
+
+def _finish_round(member: Membership, row: PracticeRound, now: datetime) -> None:
+    if row.passed:
+        member.practised_at = now
+        member.save(update_fields=["practised_at"])
+    _record("practice", member, member, round=row.number, right=row.right, passed=row.passed)
+
+
+def _lock_member(member: Membership) -> Membership:
+    found = Membership.objects.select_for_update(no_key=True, of=("self",))
+    return found.select_related("project").get(pk=member.pk)
+
+
+def _delete_held_slot(member: Membership) -> None:
+    """Take the place at an item of practice away that the member holds."""
+    for held in Slot.objects.at(member.project_id, Stage.PRACTICE).held_by(member.pk).locked():
+        held.close()
+
+
+def _record(kind: str, member: Membership, by: Membership, **data: object) -> None:
+    Event.record(kind, member.alias, project_id=member.project_id, member_id=by.pk, **data)

@@ -1,0 +1,186 @@
+"""A label of what a page showed, or a corrected text of it: the queue's hot path."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from django.utils import timezone
+
+from annotation import tasktypes
+from annotation.db import prepared_statements, transactions
+from annotation.errors import Refused, Stale
+from annotation.items import revisions
+from annotation.labelling import effects, slots, submission_tokens
+from annotation.labelling.queue import claims, cursor, events, load, offers, validation
+from annotation.labelling.queue.load import Claim
+from annotation.labelling.queue.offers import Offer
+from annotation.labelling.submissions import ShownItem, SubmittedAnswers
+from annotation.models import WORK_LIKE_STAGES, Draft, Label, Membership, Slot, Stage
+from annotation.tasktypes import TaskType
+
+
+def store_label(
+    member: Membership,
+    shown: ShownItem,
+    said: SubmittedAnswers,
+    *,
+    stage: str = Stage.WORK,
+    now: datetime | None = None,
+) -> Label:
+    """Store what the member says of the shown revision. The same key twice stores it once.
+
+    `stage` is where it is sent to, as in `next_offer`: a key of another desk is refused there. It
+    counts if it fills a slot: the one it was taken for or, if that was given away, one of the
+    item that is free. Else it is kept as extra. Raises `Refused` for a key, item or answer that
+    was not offered or a key that said something else before, and `Stale` if the texts were
+    corrected meanwhile.
+    """
+    now = now or timezone.now()
+    ticket = validation.read_own_token(member, shown)
+    task = tasktypes.load_task_type(member.project)
+    asked = Stage.BLIND if ticket.blind else Stage.WORK
+    said = replace(said, answers=task.clean(said.answers, stage=asked))
+    with transactions.transact():
+        cursor.lock_member_and_item(member, ticket.slot_id)
+        claim = load.load_claim(member, ticket.slot_id, shown.key, blind=ticket.blind)
+        validation.check_stage(claim.slot, stage)
+        if claim.sent is not None:
+            return _check_same(Label.objects.get(pk=claim.sent), said)
+        validation.check_item(member, claim.item, shown)
+        validation.check_fresh(claim.item, ticket, shown)
+        made = _save_label(_build_label(member, claim, said, task, now), claim)
+        effects.apply_label(made, task, now)
+    return made
+
+
+def store_correction(
+    member: Membership,
+    shown: ShownItem,
+    texts: Mapping[str, str],
+    *,
+    note: str = "",
+    now: datetime | None = None,
+) -> Offer:
+    """A new revision with the corrected text; its author keeps the slot.
+
+    Labels of older revisions stop counting and their slots reopen. Texts that the item has
+    already change nothing, so the same correction sent twice is one. A silent check that is
+    corrected is none any more, since its known answer was of the old texts. Raises `Refused` and
+    `Stale` as `store_label` does.
+    """
+    now = now or timezone.now()
+    _check_correction(member, texts)
+    ticket = validation.read_own_token(member, shown)
+    with transactions.transact():
+        slot, current = validation.lock_shown(member, ticket, shown)
+        _check_correctable(member, slot, ticket)
+        validation.check_revision(ticket, shown)
+        corrected = revisions.merge_texts(slot.item.revision(shown.revision).texts, texts)
+        if corrected == current.texts:
+            return offers.build_offer(member, slot, current)
+        validation.check_fresh(slot.item, ticket, shown)
+        revisions.add_revision(slot.item, corrected, author=member, note=note, now=now)
+        slots.move_held_behind(member, slot.item, now)
+        slot.hold(member.pk, slots.hold_until(member, now))
+        effects.apply_correction(slot.item, now)
+        numbers = {"old": {"revision": current.number}, "new": {"revision": current.number + 1}}
+        events.record_event("correct", member, slot.item, note=note, **numbers)
+    return offers.build_offer(member, *load.load_slot(slot.pk))
+
+
+def _build_label(
+    member: Membership, claim: Claim, said: SubmittedAnswers, task: TaskType, now: datetime
+) -> Label:
+    """The label of what was claimed, with the versions that it was made under; not stored yet."""
+    return Label(
+        project_id=member.project_id,
+        member=member,
+        item=claim.item,
+        revision=claim.revision,
+        task_type=member.project.task_type,
+        guidelines_id=claim.guidelines,
+        stage=claim.stage,
+        choice=task.choice_of(said.answers, claim.stage),
+        answers=said.answers,
+        comment=said.comment,
+        seconds=said.seconds,
+        submission=claim.submission,
+        supersedes_id=claim.label,
+        evaluator_seen=claim.item.first_reply_at is not None,
+        informed=claim.informed,
+        created_at=now,
+    )
+
+
+def _save_label(label: Label, claim: Claim) -> Label:
+    """Store the label in the place that it fills, in place of what the member said before."""
+    member, first = label.member, label.stage in WORK_LIKE_STAGES and claim.label is None
+    event = events.build_event("label", member, claim.item, **_event_data(label, claim))
+    if not (first and claims.store_first_label(claim.slot, label, event)):
+        label.slot = _fill_slot(member, claim.slot, label.stage, label.created_at)
+        label.counted = label.slot is not None
+        if first:
+            claims.adjust_label_count(member, 1)
+        if claim.label is not None:
+            Label.objects.filter(pk=claim.label).update(current=False)
+        prepared_statements.insert_rows(label, event)
+    if claim.drafted and label.stage != Stage.BLIND:
+        for draft in Draft.objects.of(member.pk).filter(item=claim.item):
+            draft.sent()
+    return label
+
+
+def _event_data(label: Label, claim: Claim) -> dict[str, object]:
+    """What is on record of it: the choice, and in whose place, at what revision and stage."""
+    new = {"choice": label.choice, "revision": claim.revision.number, "stage": label.stage}
+    if claim.label is None:
+        return {"new": new}
+    before = Label.objects.values("choice", "revision__number").get(pk=claim.label)
+    return {
+        "old": {"choice": before["choice"], "revision": before["revision__number"]},
+        "new": new,
+    }
+
+
+def _fill_slot(member: Membership, shown: Slot, stage: str, now: datetime) -> Slot | None:
+    """The slot that the label fills, None for an extra one."""
+    if stage == Stage.BLIND:
+        blind = Slot.objects.at(member.project_id, stage).of_member(member.pk).of_item(shown.item)
+        return blind.first() or slots.create_held_slot(member, shown.item, stage)
+    if claims.fill_slot(shown.pk, member):
+        return shown
+    slot = slots.find_slot_to_fill(member, shown, now)
+    if slot:
+        slot.fill(member.pk)
+    return slot
+
+
+def _check_same(sent: Label, said: SubmittedAnswers) -> Label:
+    """The stored label, if it still says what is said now.
+
+    Else the person went back to an old page, and what they say now must not be dropped in silence.
+    """
+    if sent.withdrawn_at:
+        raise Refused("This page's label was taken back. Load the page again to give another.")
+    if (sent.answers, sent.comment) != (said.answers, said.comment):
+        raise Refused(f"This page was sent before, as {sent.choice!r}. Undo that to change it.")
+    return sent
+
+
+def _check_correctable(
+    member: Membership, slot: Slot, ticket: submission_tokens.SubmissionToken
+) -> None:
+    if slot.member_id != member.pk:
+        raise Stale("This item went to somebody else meanwhile. Your text is still here: copy it.")
+    if ticket.blind:
+        raise Refused("Say first what you see; the text can be corrected after that.")
+    if slot.stage == Stage.PRACTICE:
+        raise Refused("Practice items are not corrected. Say in a comment what you would mend.")
+
+
+def _check_correction(member: Membership, texts: Mapping[str, str]) -> None:
+    task = tasktypes.load_task_type(member.project)
+    if set(texts) != {task.correctable}:
+        raise Refused(f"Only the {task.correctable} text can be corrected.")
+    if not texts[task.correctable].strip():
+        raise Refused("The corrected text is empty. Write the whole text, or label the item.")

@@ -1,0 +1,205 @@
+"""What a member is offered, or why there is nothing; and what they did last."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from annotation.db import project_counts
+from annotation.items import readiness
+from annotation.labelling import blind_names, qualification, submission_tokens
+from annotation.labelling.submissions import ShownItem
+from annotation.models import (
+    WORK_LIKE_STAGES,
+    Draft,
+    Item,
+    Label,
+    Mark,
+    Membership,
+    Project,
+    Resolution,
+    Revision,
+    Slot,
+    Stage,
+)
+from annotation.querysets import LabelQuerySet
+
+RECENT_LABELS = 10
+_SEPARATE_STAGES = (Stage.VERIFY, Stage.ADJUDICATE)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """An item to work on, the revision to show, and the key that its submission must carry.
+
+    previous: what the member said of the item before: the label in force, or one taken back.
+    blind: what they said before the diff, the claim and the rationale were shown.
+    name: what a page calls the item: its key, or at a first look what tells nothing of it.
+    phase: "blind" if that is still to be said, "practice" if an explanation follows, else "label".
+    """
+
+    slot: Slot
+    item: Item
+    revision: Revision
+    key: str
+    name: str
+    phase: str = "label"
+    previous: Label | None = None
+    blind: Label | None = None
+
+    @property
+    def shown(self) -> ShownItem:
+        """What a submission must say that it speaks of."""
+        return ShownItem(self.key, self.name, self.revision.number)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Nothing for this member now. `held_by_others` or `awaiting` > 0 is not "all done".
+
+    awaiting: items that nobody gets before they have the text that their task type awaits.
+    practising: the member has to pass practice, and there is no practice item left for them.
+    """
+
+    held_by_others: int
+    next_free: datetime | None
+    done: int
+    practising: bool = False
+    awaiting: int = 0
+
+
+@dataclass(frozen=True)
+class MemberProgress:
+    """Counts of items: labelled by the member, resolved, in the project, still to be resolved.
+
+    Of those that are left, `awaiting` are no work yet; `awaited` says so in words.
+    """
+
+    mine: int
+    resolved: int
+    total: int
+    left: int
+    awaiting: int = 0
+    awaited: str = ""
+
+    @property
+    def at_work(self) -> int:
+        """How many are left for people."""
+        return max(0, self.left - self.awaiting)
+
+
+def build_offer(
+    member: Membership, slot: Slot, revision: Revision, *, previous: Label | None = None
+) -> Offer:
+    """The slot's item as it is offered to the member."""
+    slot.item.project = member.project  # so that nobody reads it again
+    blind = None
+    phase = "practice" if slot.stage == Stage.PRACTICE else "label"
+    if member.project.blind_first and slot.stage in WORK_LIKE_STAGES:
+        blind = _label(member, slot.item, Stage.BLIND)
+        phase = "label" if blind else "blind"
+    if slot.state == Slot.State.FILLED and previous is None:
+        previous = _label(member, slot.item, slot.stage)
+    if slot.stage in _SEPARATE_STAGES and previous is None:
+        previous = _withdrawn_label(member, slot, revision)
+    ticket = submission_tokens.SubmissionToken(
+        slot.pk, member.pk, revision.number, phase == "blind"
+    )
+    key, item = submission_tokens.issue_token(ticket), slot.item
+    name = blind_names.blind_name(member, item) if phase == "blind" else item.key
+    return Offer(slot, item, revision, key, name, phase, previous, blind)
+
+
+def explain_waiting(member: Membership, stage: str, now: datetime) -> Waiting:
+    """Why there is nothing; only slots that the member could have are counted."""
+    held = Slot.objects.at(member.project_id, stage).of_live_items().held(now)
+    others = held.untouched_by(member.pk).order_by("held_until")
+    first = others.first()
+    return Waiting(
+        held_by_others=others.count() if first else 0,
+        next_free=first.held_until if first else None,
+        done=count_labels(member, stage),
+        practising=stage == Stage.WORK and qualification.is_due(member),
+        awaiting=readiness.count_waiting(member.project, member.role) if stage == Stage.WORK else 0,
+    )
+
+
+def count_labels(member: Membership, stage: str) -> int:
+    """How many labels of the member are in force at a stage, all that looks like work being one."""
+    if stage == Stage.WORK:
+        return member.labelled
+    return Label.objects.current().by_member(member.pk, stage).count()
+
+
+def load_progress(member: Membership) -> MemberProgress:
+    """How far the project and the member have come, in items.
+
+    Counting a large project takes a while, so its counts may be some seconds old, and older for
+    those who must not tell silent checks from work; the member's own never are. Items whose answer
+    is known are not counted.
+    """
+    project = member.project
+    total, resolved = project_counts.get_cached_count(
+        project, "progress", member.role, lambda: count_items(project)
+    )
+    waiting = (
+        readiness.count_waiting(project, member.role)
+        if readiness.projects_with_waiting([project])
+        else 0
+    )
+    left, said = total - resolved, readiness.describe_waiting(project, waiting, member.role)
+    return MemberProgress(member.labelled, resolved, total, left, waiting, said)
+
+
+def recent_labels(member: Membership, number: int = RECENT_LABELS) -> list[Label]:
+    """The member's last labels in force, the latest first, with their items."""
+    found = [
+        label
+        for stage in WORK_LIKE_STAGES
+        for label in Label.objects.current().by_member(member.pk, stage).for_strip()[:number]
+    ]
+    return sorted(found, key=lambda label: (label.created_at, label.pk), reverse=True)[:number]
+
+
+def last_label(member: Membership, stages: tuple[str, ...]) -> Label | None:
+    """The member's last label in force at any of the stages; to decide, one that still counts."""
+    # One search a stage: each is the first row of an index, where all at once would be a sort.
+    found = [_labels_in_force(stage).by_member(member.pk, stage).first() for stage in stages]
+    return max(
+        (label for label in found if label),
+        key=lambda label: (label.created_at, label.pk),
+        default=None,
+    )
+
+
+def _labels_in_force(stage: str) -> LabelQuerySet:
+    """An extra label is still its author's word; a decision that another's took the place of is
+    not to be taken back."""
+    labels = Label.objects
+    return labels.counted() if stage in _SEPARATE_STAGES else labels.current()
+
+
+def has_met_item(member: Membership, item: Item) -> bool:
+    """Whether the member was ever shown the item: labelled, held, skipped or drafted it."""
+    return (
+        Slot.objects.in_project(member.project_id).of_member(member.pk).of_item(item).exists()
+        or Label.objects.filter(member=member, item=item).exists()
+        or Mark.objects.of(member.pk, Mark.Kind.SKIP).filter(item=item).exists()
+        or Draft.objects.of(member.pk).filter(item=item).exists()
+    )
+
+
+def _label(member: Membership, item: Item, stage: str) -> Label | None:
+    return Label.objects.current().filter(member=member, item=item, stage=stage).first()
+
+
+def _withdrawn_label(member: Membership, slot: Slot, revision: Revision) -> Label | None:
+    """The last word on the item at the stage, if it is the member's, who took it back."""
+    said = Label.objects.of_item(slot.item).at_stage(slot.stage).of_revision(revision)
+    last = said.latest_first().first()
+    return last if last and last.withdrawn_at and last.member_id == member.pk else None
+
+
+def count_items(project: Project) -> tuple[int, int]:
+    """How many items to work on the project has, and how many are resolved, repeats left out."""
+    total = Item.objects.in_project(project).originals().of_tests().count()
+    found = Resolution.objects.of_live_originals().of_tests()
+    return total, found.filter(item__project=project).count()

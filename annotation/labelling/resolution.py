@@ -1,0 +1,200 @@
+"""Labels become a resolution, or show that people disagree."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from annotation import tasktypes
+from annotation.db import prepared_statements
+from annotation.labelling import item_state, slots
+from annotation.labelling.item_state import CurrentResolution, ItemState
+from annotation.models import Event, Item, Label, Reason, Resolution, Revision, Stage
+from annotation.tasktypes import TaskType
+from annotation.tasktypes.fields import Field
+from annotation.tasktypes.outcome_rules import RULES
+from annotation.tasktypes.validation import NUMBER_KINDS
+
+VERIFIED = "verified"
+EXCLUDED = "excluded"
+
+
+def update_resolution(item: Item, *, now: datetime, revision: Revision | None = None) -> None:
+    """Bring the item's resolution in line with its counted work labels, inside the caller's
+    transaction, the item locked.
+
+    Each field that is resolved has its rule (`Project.rules`, else the task type's). Once every
+    place is filled and a rule still finds nothing, people disagree: more of them are asked if the
+    project says so, then an adjudicator. Where a second person verifies, that is asked for
+    instead of resolving. Resolutions that do not come from labels (adjudicated, imported, known)
+    stand, so does one that was verified while the labels still say the same, and one that takes
+    the item out until `routing` ends it.
+    """
+    revision = revision or item.revision()
+    stands = item_state.load_item_state(item, revision)
+    current = stands.resolution
+    if current and (current.source != Resolution.Source.LABELS or current.rule == EXCLUDED):
+        return
+    values, rule = _aggregate(item, stands)
+    if values is None and not stands.waiting and stands.filled:
+        _ask_more_people(item, stands)
+    elif stands.disputed:
+        slots.close_open(item, Stage.ADJUDICATE, Reason.DISPUTED)
+    ended = None
+    if current and (values is None or not _is_unchanged(current, values, revision)):
+        _end_by_id(current.pk, now)
+        ended, current = current, None
+    if item.project.verify and current is None:
+        _update_verification(item, revision, stands, values)
+    elif values is not None and current is None:
+        by = {"rule": rule, "source": Resolution.Source.LABELS}
+        _store_resolution(item, revision, values, was=ended, now=now, **by)
+        return
+    if ended:
+        prepared_statements.insert_rows(_change_event(item, ended, None))
+
+
+def aggregate_labels(item: Item) -> dict[str, Any] | None:
+    """What follows from the item's counted work labels, by field; None if that is not clear."""
+    return _aggregate(item, item_state.load_item_state(item, item.revision()))[0]
+
+
+def is_excluded(item: Item) -> bool:
+    """Whether somebody who was not sure took the item out."""
+    return Resolution.objects.current().filter(item=item, rule=EXCLUDED).exists()
+
+
+def set_resolution(
+    item: Item,
+    values: dict[str, Any],
+    *,
+    rule: str,
+    source: str,
+    now: datetime,
+    **said: Any,
+) -> Resolution:
+    """Hold these values true of the item's current texts, instead of what was held so far."""
+    was = Resolution.objects.current().filter(item=item).first()
+    if was:
+        was.end(now)
+    said |= {"rule": rule, "source": source}
+    return _store_resolution(item, item.revision(), values, was=was, now=now, **said)
+
+
+def end_resolution(current: Resolution, *, now: datetime) -> None:
+    """Hold it true no more, and nothing instead."""
+    current.end(now)
+    prepared_statements.insert_rows(_change_event(current.item, current, None))
+
+
+def _store_resolution(
+    item: Item,
+    revision: Revision,
+    values: dict[str, Any],
+    *,
+    was: Resolution | CurrentResolution | None,
+    now: datetime,
+    **said: Any,
+) -> Resolution:
+    made = Resolution(
+        item=item,
+        revision=revision,
+        value=tasktypes.load_task_type(item.project).choice_of(values),
+        values=values,
+        created_at=now,
+        **said,
+    )
+    return prepared_statements.insert_rows(made, _change_event(item, was, made))
+
+
+def _change_event(
+    item: Item, was: Resolution | CurrentResolution | None, made: Resolution | None
+) -> Event:
+    """The event of it; without a member where it follows from labels."""
+    return Event(
+        kind="resolution",
+        subject=item.key,
+        project_id=item.project_id,
+        member_id=made.member_id if made else None,
+        data={"old": _summarise(item, was), "new": _summarise(item, made)},
+    )
+
+
+def _summarise(item: Item, held: Resolution | CurrentResolution | None) -> dict[str, Any]:
+    if held is None:
+        return {}
+    choice = tasktypes.load_task_type(item.project).choice_of(held.values)
+    return {"resolution": choice, "by": held.rule, "from": held.source}
+
+
+def _is_unchanged(current: CurrentResolution, values: dict[str, Any], revision: Revision) -> bool:
+    return current.values == values and current.revision_id == revision.pk
+
+
+def _end_by_id(resolution_id: int, now: datetime) -> None:
+    Resolution.objects.filter(pk=resolution_id).update(current=False, ended_at=now)
+
+
+def _aggregate(item: Item, stands: ItemState) -> tuple[dict[str, Any] | None, str]:
+    """What follows for every resolved field, None if a required one is not decided; and the rule
+    of the deciding one."""
+    task, rules = tasktypes.load_task_type(item.project), item.project.rules
+    values: dict[str, Any] = {}
+    for field in task.resolved:
+        if field.when and values.get(field.when.field) not in field.when.values:
+            continue
+        rule = RULES[rules.get(field.name) or field.rule or "majority"]
+        said = [answer[field.name] for answer in stands.answers if field.name in answer]
+        decided = rule([one for one in said if one is not None], stands.places)
+        if decided is not None:
+            values[field.name] = decided
+        elif field.required and not _is_missing(field, task, said, stands):
+            return None, ""
+    rule_name = rules.get(task.deciding.name) or task.deciding.rule or "majority"
+    alone = stands.places == 1 and rule_name in _SAME_FOR_ONE_LABEL
+    return values, "first label" if alone else rule_name
+
+
+def _is_missing(field: Field, task: TaskType, said: Sequence[Any], stands: ItemState) -> bool:
+    """Whether no label has a number for a field, since all that were given are off its scale: then
+    the others are held true without it, unless it decides."""
+    decides = field.kind == "scale" and field is task.deciding
+    is_given = said or not stands.answers
+    return not is_given and not stands.waiting and field.kind in NUMBER_KINDS and not decides
+
+
+_SAME_FOR_ONE_LABEL = ("first", "majority", "unanimous", "median", "three")
+
+
+def _ask_more_people(item: Item, stands: ItemState) -> None:
+    """People disagree: ask as many as the project has for that, then an adjudicator."""
+    more = item.project.disputed_overlap - stands.filled
+    if more > 0:
+        slots.add_slots(item, Stage.WORK, more, reason=Reason.DISPUTED)
+    elif not stands.asked:
+        slots.add_slots(item, Stage.ADJUDICATE, 1, reason=Reason.DISPUTED)
+
+
+def _update_verification(
+    item: Item, revision: Revision, stands: ItemState, values: dict[str, Any] | None
+) -> None:
+    """Ask a second person once the labels are clear, and no more if they are not."""
+    if values is None:
+        slots.close_open(item, Stage.VERIFY)
+    elif not stands.verifying and not _was_verified(item, revision):
+        slots.add_slots(item, Stage.VERIFY, 1)
+
+
+def _was_verified(item: Item, revision: Revision) -> bool:
+    """Whether a second person has spoken, or is asked again: of labels as they are now.
+
+    What was said before the last of the labels stops counting, and its place opens again.
+    """
+    of_texts = Label.objects.counted().of_item(item).of_revision(revision)
+    last = of_texts.at_stage(Stage.WORK).order_by("-created_at").first()
+    second = of_texts.at_stage(Stage.VERIFY).select_related("slot").first()
+    if second is None or last is None or second.created_at >= last.created_at:
+        return second is not None
+    second.stop_counting()
+    second.slot.open()
+    slots.close_open(item, Stage.ADJUDICATE, Reason.CONTESTED)
+    return True

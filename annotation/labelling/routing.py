@@ -1,0 +1,77 @@
+"""Where an item goes that somebody is not sure of; inside the queue's transactions.
+
+A label with a route asks for a decision by an expert, says that the gold answer is wrong, or
+takes the item out. All three hold as long as a counted label of the current texts says so.
+"""
+
+from datetime import datetime
+
+from annotation import tasktypes
+from annotation.labelling import adjudication, assignment, resolution, slots
+from annotation.models import Item, Label, Reason, Resolution, Stage
+from annotation.tasktypes import TaskType
+
+EXCLUDE, GOLD_ERROR = "exclude", "gold-error"
+# The routes that ask somebody to decide, the stronger last.
+REASON_BY_ROUTE = {"expert": Reason.EXPERT, GOLD_ERROR: Reason.GOLD_ERROR}
+
+
+def apply_route(label: Label, task: TaskType, now: datetime) -> None:
+    """Follow the label's route, and that of the label which it supersedes no longer."""
+    before = label.supersedes
+    if task.route_of(label.answers) or (before and task.route_of(before.answers)):
+        update_route(label.item, now=now)
+
+
+def undo_route(label: Label, task: TaskType, now: datetime) -> None:
+    """Leave the label's route, unless another label asks for the same."""
+    if task.route_of(label.answers):
+        update_route(label.item, now=now)
+
+
+def update_route(item: Item, *, now: datetime) -> None:
+    """Bring the item, which is locked, to where its counted work labels send it, and nowhere else.
+
+    What somebody has begun to decide stays theirs, and what was decided is not asked again.
+    """
+    task = tasktypes.load_task_type(item.project)
+    labels = Label.objects.counted().of_item(item).at_stage(Stage.WORK)
+    said = {
+        task.route_of(label.answers): label
+        for label in labels.of_revision(item.revision()).order_by("-created_at", "-pk")
+    }
+    decided = adjudication.is_decided(item)
+    for route, reason in REASON_BY_ROUTE.items():
+        if route not in said:
+            slots.close_open(item, Stage.ADJUDICATE, reason)
+        elif not decided:
+            adjudication.open_decision(item, reason)
+    if EXCLUDE in said:
+        _exclude(item, said[EXCLUDE], task, now)
+    else:
+        _include_again(item, now)
+
+
+def _exclude(item: Item, label: Label, task: TaskType, now: datetime) -> None:
+    """Resolve the item as what the label says, which drops it; nobody need label it any more."""
+    current = Resolution.objects.current().of_item(item).first()
+    if current and _must_stay(current):
+        return
+    names = [field.name for field in task.resolved]
+    values = {name: label.answers[name] for name in names if name in label.answers}
+    source = Resolution.Source.LABELS
+    resolution.set_resolution(item, values, rule=resolution.EXCLUDED, source=source, now=now)
+    slots.close_open(item, Stage.WORK)
+    slots.close_open(item, Stage.VERIFY)
+    slots.close_open(item, Stage.ADJUDICATE, Reason.DISPUTED)
+
+
+def _include_again(item: Item, now: datetime) -> None:
+    current = Resolution.objects.current().of_item(item).first()
+    if current and current.rule == resolution.EXCLUDED:
+        resolution.end_resolution(current, now=now)
+        assignment.refill_slots(item, now=now)
+
+
+def _must_stay(current: Resolution) -> bool:
+    return current.rule == resolution.EXCLUDED or current.source != Resolution.Source.LABELS

@@ -1,0 +1,106 @@
+"""A second person looks at what the labels say of an item, and confirms or contests it."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from annotation import tasktypes
+from annotation.db import transactions
+from annotation.errors import Refused, Stale
+from annotation.labelling import queue, resolution, verification, visibility
+from annotation.labelling.queue import Offer, Waiting, cursor
+from annotation.labelling.submissions import ShownItem, SubmittedAnswers
+from annotation.models import Item, Label, Membership, Stage
+
+
+@dataclass(frozen=True)
+class Verification:
+    """An item to verify: the first label of those that decided it, and what they come to."""
+
+    offer: Offer
+    first: Label
+    decided: dict[str, Any]
+
+
+def take_next(member: Membership, *, now: datetime) -> Verification | Waiting:
+    """The item that the member verifies now, or why there is none.
+
+    Nobody gets an item that they labelled. That the member sees the label is noted.
+    """
+    offer = queue.next_offer(member, stage=Stage.VERIFY, now=now)
+    if isinstance(offer, Waiting):
+        return offer
+    first, decided = _decided_label(offer.item)
+    if first is None or decided is None:
+        with transactions.transact():
+            offer.slot.close()
+        return take_next(member, now=now)  # that label was taken back meanwhile
+    visibility.record_seen(member, offer.item, now=now)
+    return Verification(offer, first, decided)
+
+
+def confirm(
+    member: Membership,
+    shown: ShownItem,
+    said: SubmittedAnswers,
+    *,
+    of: str,
+    now: datetime,
+) -> Label:
+    """Say the same as the labels, whatever the answers said; `of` is the submission of the label
+    that was shown.
+
+    Raises `Stale` if the labels say something else by now, else as `queue.label` does.
+    """
+    with transactions.transact():
+        said = replace(said, answers=_check_unchanged(member, shown, of))
+        return queue.store_label(member, shown, said, stage=Stage.VERIFY, now=now)
+
+
+def contest(
+    member: Membership,
+    shown: ShownItem,
+    said: SubmittedAnswers,
+    *,
+    of: str,
+    now: datetime,
+) -> Label:
+    """Say something else than the labels, and why; somebody then decides.
+
+    Raises `Refused` without a comment and for answers that say the same, else as `confirm` does.
+    """
+    if not said.comment.strip():
+        raise Refused("Say in the comment why the label is wrong, then contest it.")
+    task = tasktypes.load_task_type(member.project)
+    cleaned = task.clean(said.answers)
+    with transactions.transact():
+        decided = _check_unchanged(member, shown, of)
+        if verification.is_confirmation(task, cleaned, decided):
+            raise Refused("This says the same as the label. Confirm it, or choose otherwise.")
+        return queue.store_label(member, shown, said, stage=Stage.VERIFY, now=now)
+
+
+def _decided_label(item: Item) -> tuple[Label | None, dict[str, Any] | None]:
+    """The first counted label that says what was decided, with all its answers; and that."""
+    decided = resolution.aggregate_labels(item)
+    if decided is None:
+        return None, None
+    task = tasktypes.load_task_type(item.project)
+    labels = Label.objects.counted().of_item(item).at_stage(Stage.WORK)
+    found = list(labels.of_revision(item.revision()).for_page())
+    same = [label for label in found if verification.is_confirmation(task, label.answers, decided)]
+    first = (same or found or [None])[0]
+    return first, (first.answers if same else decided)
+
+
+def _check_unchanged(member: Membership, shown: ShownItem, of: str) -> dict[str, Any]:
+    """What the labels come to, if they are those that the page showed; the item locked."""
+    cursor.lock_member(member)
+    items = Item.objects.locked().in_project(member.project).select_related("project__task_type")
+    item = items.filter(key=shown.item_key).first()
+    if item is None:
+        raise Refused("This is not the item that the page showed. Load the page again.")
+    first, decided = _decided_label(item)
+    if first is None or decided is None or first.submission != of:
+        raise Stale("The label changed meanwhile. Look at the new one, then confirm or contest it.")
+    return decided

@@ -1,0 +1,144 @@
+"""Who gets which items, and which come first; for leads."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from annotation import tasktypes
+from annotation.items import taxonomy
+from annotation.labelling import assignment
+from annotation.models import Item, Membership, Project
+from annotation.projects import access
+from annotation.querysets import ItemQuerySet
+
+MAX_SHOWN = 20
+ACTIONS = ("show", "each", "share", *assignment.PRIORITIES)
+
+
+class ChoiceForm(forms.Form):
+    """Which items, for whom, and what about them."""
+
+    keys = forms.CharField(
+        required=False,
+        max_length=1_000_000,
+        label="Keys",
+        help_text="One a line. Empty: all items that fit.",
+        widget=forms.Textarea({"rows": 4, "spellcheck": "false"}),
+    )
+    category = forms.ChoiceField(required=False, label="Category")
+    unlabelled = forms.BooleanField(required=False, label="Only items that nobody has labelled")
+    limit = forms.IntegerField(
+        required=False, min_value=1, max_value=1_000_000, label="At most so many, in their order"
+    )
+    people = forms.MultipleChoiceField(
+        required=False, label="For whom", widget=forms.CheckboxSelectMultiple
+    )
+
+    def __init__(self, data: Any, project: Project, people: list[Membership]) -> None:
+        super().__init__(data)
+        self.project = project
+        named = [(category.slug, category.name) for category in taxonomy.load()]
+        category: Any = self.fields["category"]
+        category.choices = [("", "Any"), *named]
+        if not tasktypes.load_task_type(project).categories:
+            del self.fields["category"]
+        who: Any = self.fields["people"]
+        who.choices = [(member.alias, member.alias) for member in people]
+
+    def clean_keys(self) -> list[str]:
+        lines = self.cleaned_data["keys"].splitlines()
+        return list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+
+    def items(self) -> ItemQuerySet:
+        data = self.cleaned_data
+        return assignment.choose_items(
+            self.project,
+            category=data.get("category", ""),
+            keys=data["keys"],
+            unlabelled=data["unlabelled"],
+            limit=data["limit"],
+        )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def assign(request: HttpRequest, slug: str) -> HttpResponse:
+    """Keep items for people, or change what comes first; what is kept can be taken back."""
+    lead = access.member_for(request, slug, right="manage")
+    people = list(Membership.objects.in_project(lead.project).who_label())
+    if request.method != "POST":
+        return _render_page(request, lead, ChoiceForm(None, lead.project, people))
+    if "back" in request.POST:
+        return _take_back(request, access.ensure_membership(lead))
+    form = ChoiceForm(request.POST, lead.project, people)
+    action = request.POST.get("action", "")
+    if not form.is_valid() or action not in ACTIONS:
+        return _render_page(request, lead, form, status=422)
+    if action == "show":
+        return _render_page(request, lead, form, shown=True)
+    if action in ("each", "share") and not form.cleaned_data["people"]:
+        form.add_error("people", "Choose at least one person.")
+        return _render_page(request, lead, form, status=422)
+    chosen = [member for member in people if member.alias in form.cleaned_data["people"]]
+    messages.success(
+        request, _apply_action(access.ensure_membership(lead), action, form.items(), chosen)
+    )
+    return redirect("assign", slug)
+
+
+def _apply_action(
+    lead: Membership, action: str, items: ItemQuerySet, people: list[Membership]
+) -> str:
+    """Do what was asked, and say so."""
+    if action in assignment.PRIORITIES:
+        number = assignment.set_priority(lead, items, action)
+        when = {"urgent": "come first", "normal": "come in their order", "later": "come last"}
+        return f"{number} item{'s' * (number != 1)} now {when[action]}."
+    share_out = action == "share"
+    made = assignment.reserve_slots(lead, items, people, share_out=share_out, now=timezone.now())
+    said = f"{made.reserved} place{'s' * (made.reserved != 1)} kept."
+    return said + (f" {made.refused} not: worked on already." if made.refused else "")
+
+
+def _take_back(request: HttpRequest, lead: Membership) -> HttpResponse:
+    member = Membership.objects.in_project(lead.project).named(request.POST["back"])
+    if member is None:
+        raise Http404
+    number = assignment.release_reserved(lead, member)
+    places = f"{number} place{'s' * (number != 1)}"
+    messages.success(request, f"{places} of {member.alias} given to everybody.")
+    return redirect("assign", lead.project.slug)
+
+
+def _render_page(
+    request: HttpRequest,
+    lead: Membership,
+    form: ChoiceForm,
+    *,
+    shown: bool = False,
+    status: int = 200,
+) -> HttpResponse:
+    context: dict[str, Any] = {
+        "project": lead.project,
+        "member": lead,
+        "form": form,
+        "reserved": assignment.list_reserved(lead.project),
+    }
+    if shown:
+        found = list(form.items().values_list("key", flat=True))
+        unknown = set(form.cleaned_data["keys"]) - set(_existing_keys(lead.project, form))
+        context |= {"found": len(found), "first": found[:MAX_SHOWN], "unknown": sorted(unknown)}
+    return render(request, "annotation/assign.html", context, status=status)
+
+
+def _existing_keys(project: Project, form: ChoiceForm) -> list[str]:
+    named = Item.objects.in_project(project).with_keys(form.cleaned_data["keys"])
+    return list(named.values_list("key", flat=True))

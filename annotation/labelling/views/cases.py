@@ -1,0 +1,281 @@
+"""Cases: the list of what waits for a decision, and one of them with all that was said."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from annotation import tasktypes
+from annotation.errors import Refused, Stale
+from annotation.importing import flagging
+from annotation.items import taxonomy as categories
+from annotation.items.diffing import stored
+from annotation.labelling import (
+    adjudication,
+    cases,
+    comments,
+    correct_answers,
+    gold_correction,
+    verification,
+)
+from annotation.labelling.forms import LabelForm
+from annotation.models import Account, Item, Label, Membership, Revision
+from annotation.projects import access
+from annotation.tasktypes import fields
+
+PAGE_SIZE = 50
+# Asked below the task's own fields, in the same way and with the same keys.
+REASON_FIELD, COMMENT_FIELD = "why-they-disagreed", "comment"
+ACTIONS = ("decide", "ask", "withdraw", "leave", "mend")
+
+
+class CaseForm(forms.Form):
+    """What is done about a case."""
+
+    action = forms.ChoiceField(choices=[(action, action) for action in ACTIONS])
+
+
+class GoldCorrectionForm(forms.Form):
+    """A mended gold answer; those of one item are as many fields of one name."""
+
+    revision = forms.IntegerField(min_value=1, max_value=2_147_483_647)
+    note = forms.CharField(required=False, max_length=2_000)
+    carry = forms.BooleanField(required=False)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def case_list(request: HttpRequest, slug: str) -> HttpResponse:
+    """What waits for a decision, fifty a page, and what was decided last.
+
+    `?take=next` leads to the first case that the member can take up; a POST takes their last
+    decision back.
+    """
+    member = access.member_for(request, slug, right="adjudicate")
+    if request.method == "POST":
+        return _handle_undo(request, member)
+    if "take" in request.GET:
+        return _redirect_to_next(request, member)
+    counts = cases.count_waiting(member.project)
+    reason = request.GET.get("reason", "")
+    slots = cases.waiting_slots(member.project, reason if reason in counts else "")
+    page = Paginator(slots, PAGE_SIZE).get_page(request.GET.get("page"))
+    context = {
+        "project": member.project,
+        "member": member,
+        "task": tasktypes.load_task_type(member.project),
+        "counts": counts,
+        "total": sum(counts.values()),
+        "reason": reason if reason in counts else "",
+        "page": page,
+        "rows": cases.list_waiting(member, page.object_list),
+        "now": timezone.now(),
+        "decided": cases.decided_resolutions(member.project)[:PAGE_SIZE],
+        "last": cases.last_decision(member),
+        "rate": verification.measure_contest_rate(member.project)
+        if member.project.verify
+        else None,
+    }
+    return render(request, "annotation/adjudicate/list.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def case(request: HttpRequest, slug: str, key: str) -> HttpResponse:
+    """One item with all that was said of it, to be decided; a POST does something about it."""
+    member = access.member_for(request, slug, right="adjudicate")
+    item = Item.objects.in_project(member.project).for_page(key)
+    if item is None:
+        raise Http404
+    if request.method != "POST":
+        return _render_case(request, member, item)
+    form = CaseForm(request.POST)
+    if not form.is_valid():
+        return _render_case(request, member, item, problem=Refused("Load the page again."))
+    try:
+        return _HANDLERS[form.cleaned_data["action"]](request, member, item)
+    except Refused as problem:
+        return _render_case(request, member, item, problem=problem)
+
+
+def _handle_decide(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
+    task = tasktypes.load_task_type(member.project)
+    form = LabelForm(request.POST, task)
+    if not form.is_valid():
+        raise Refused("What the page sent cannot be used. Load it again.")
+    why = request.POST.get(REASON_FIELD, "")
+    label = cases.decide(member, form.shown(), form.said(), why=why, now=timezone.now())
+    messages.success(request, f"{item.key} is decided: {task.title_of(label.choice)}.")
+    return _redirect_to_next(request, member)
+
+
+def _handle_undo(request: HttpRequest, member: Membership) -> HttpResponse:
+    try:
+        item = cases.undo_decision(member, now=timezone.now())
+    except Refused as problem:
+        messages.error(request, str(problem))
+        return redirect("adjudicate", member.project.slug)
+    if item is None:
+        messages.info(request, "There is no decision of yours to take back.")
+        return redirect("adjudicate", member.project.slug)
+    messages.success(request, f"Your decision of {item.key} is taken back. Decide it anew.")
+    return redirect("case", member.project.slug, item.key)
+
+
+def _handle_ask(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
+    cases.request_decision(access.ensure_membership(member), item, now=timezone.now())
+    messages.success(request, f"{item.key} waits for a decision.")
+    page = "item" if request.POST.get("back") == "item" else "case"
+    return redirect(page, member.project.slug, item.key)
+
+
+def _handle_withdraw(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
+    if not cases.withdraw_request(access.ensure_membership(member), item):
+        raise Refused("Somebody has begun to decide this item. It stays with them.")
+    messages.success(request, f"No decision is asked for {item.key} any more.")
+    return redirect("item", member.project.slug, item.key)
+
+
+def _handle_leave(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
+    cases.release_case(member, item)
+    messages.success(request, f"{item.key} is left to others.")
+    return redirect("adjudicate", member.project.slug)
+
+
+def _handle_correct_gold(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
+    form = GoldCorrectionForm(request.POST)
+    gold = [text.replace("\r\n", "\n") for text in request.POST.getlist("gold")]
+    if not form.is_valid():
+        raise Refused("What the page sent cannot be used. Load it again.")
+    mended = gold_correction.correct_gold(
+        access.ensure_membership(member),
+        item_key=item.key,
+        gold=gold,
+        now=timezone.now(),
+        **form.cleaned_data,
+    )
+    number = len(mended.items)
+    carried = f" {mended.carried} labels were carried over." if form.cleaned_data["carry"] else ""
+    one = "is mended in this item" if number == 1 else f"is mended in {number} items"
+    messages.success(request, f"The gold answer {one}.{carried}")
+    return redirect("case", member.project.slug, item.key)
+
+
+_HANDLERS = {
+    "decide": _handle_decide,
+    "ask": _handle_ask,
+    "withdraw": _handle_withdraw,
+    "leave": _handle_leave,
+    "mend": _handle_correct_gold,
+}
+
+
+def _redirect_to_next(request: HttpRequest, member: Membership) -> HttpResponse:
+    key = cases.next_case_key(member, timezone.now())
+    if key is None:
+        messages.info(request, "There is no case for you to decide right now.")
+        return redirect("adjudicate", member.project.slug)
+    return redirect("case", member.project.slug, key)
+
+
+def _render_case(
+    request: HttpRequest, member: Membership, item: Item, problem: Refused | None = None
+) -> HttpResponse:
+    assert isinstance(request.user, Account)
+    item.project = member.project
+    now = timezone.now()
+    shown = cases.open_case(member, item, now=now)
+    task = tasktypes.load_task_type(member.project)
+    revision = item.revision()
+    gold = gold_correction.get_gold(revision)
+    context = {
+        "project": member.project,
+        "member": member,
+        "changed_keys": request.user.keys,
+        "task": task,
+        "case": shown,
+        "item": item,
+        "shown": revision,
+        "texts": revision.texts,
+        "category": categories.load().find(item.category),
+        "difference": stored.load_difference(revision) if task.diff else None,
+        "flags": _flags(task, item, revision) if member.is_lead else [],
+        "said": [_describe_opinion(task, said) for said in shown.said],
+        "asked": (*task.fields, _reason_field(required=shown.disagree), _comment()),
+        "answers": _initial_entries(request, task, shown),
+        "why": cases.DISAGREEMENT_REASONS.get(
+            shown.resolution.reason if shown.resolution else "", ""
+        ),
+        "gold": [gold] if isinstance(gold, str) else gold,
+        "sharing": gold_correction.items_sharing_gold(item, gold) if gold is not None else [],
+        "revisions": item.revisions.all(),
+        "labels": Label.objects.of_item(item).for_page(),
+        "comments": comments.load_comments(member, item, now=now),
+        "last": cases.last_decision(member),
+        "problem": problem,
+    }
+    status = 200 if problem is None else 409 if isinstance(problem, Stale) else 422
+    return render(request, "annotation/adjudicate/case.html", context, status=status)
+
+
+def _flags(task: tasktypes.TaskType, item: Item, shown: Revision) -> list[tuple[str, str]]:
+    return flagging.explain_flags(item.flags, shown.texts, task.diff, item.category)
+
+
+def _describe_opinion(task: tasktypes.TaskType, said: cases.Opinion) -> dict[str, Any]:
+    blind = task.blind.fields if task.blind and said.blind else ()
+    given = said.blind.answers if said.blind else {}
+    return {
+        "label": said.label,
+        "choice": task.title_of(said.label.choice),
+        "answers": [
+            *correct_answers.describe_answers(task, _other_answers(task, said.label.answers)),
+            *correct_answers.describe_missing(task, said.label.missing),
+        ],
+        "blind": [(f.title, f.shown(given[f.name])) for f in blind if f.name in given],
+    }
+
+
+def _other_answers(task: tasktypes.TaskType, said: dict[str, Any]) -> dict[str, Any]:
+    """The answers but one that the choice says already."""
+    says_all = task.deciding.kind in {"choice", "yesno"}
+    return {n: a for n, a in said.items() if not (says_all and n == task.deciding.name)}
+
+
+def _reason_field(*, required: bool) -> fields.Field:
+    options = tuple(
+        fields.Option(value, title, key=str(number))
+        for number, (value, title) in enumerate(cases.DISAGREEMENT_REASONS.items(), start=1)
+    )
+    title = "Why did people disagree?" if required else "Why was it not clear?"
+    return fields.Choice(name=REASON_FIELD, title=title, required=required, options=options)
+
+
+def _comment() -> fields.Field:
+    title = "Comment, for those who labelled it"
+    return fields.Text(name=COMMENT_FIELD, title=title, required=False, limit=10_000)
+
+
+def _initial_entries(
+    request: HttpRequest, task: tasktypes.TaskType, shown: cases.Case
+) -> dict[str, Any]:
+    """What stands in the form: what was sent and refused, else what the member decided last."""
+    if request.method == "POST":
+        sent = LabelForm(request.POST, task).answers
+        return sent | {name: request.POST.get(name, "") for name in (REASON_FIELD, COMMENT_FIELD)}
+    previous = shown.offer.previous if shown.offer else None
+    if previous is None:
+        return {}
+    return previous.answers | {
+        REASON_FIELD: adjudication.disagreement_reason(previous),
+        COMMENT_FIELD: previous.comment,
+    }

@@ -1,0 +1,219 @@
+"""Items with known answers, and what came of the silent checks among them; for leads."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation import tasktypes
+from annotation.errors import Refused
+from annotation.labelling import answer_key as labelling_answer_key
+from annotation.labelling import control_items, correct_answers, visibility
+from annotation.labelling.correct_answers import PRACTICE, PROBE, PURPOSES
+from annotation.models import Item, Label, Membership, Resolution, Stage
+from annotation.projects import access
+
+
+class AnswerKeyForm(forms.Form):
+    """An item, what it is for, and why its answer is right; the answer itself is the task's."""
+
+    # A field of the task may have any of these names, so they are set apart by a prefix.
+    prefix = "known"
+    item = forms.CharField(
+        max_length=200, strip=True, label="Key of the item", help_text="As the items page shows it."
+    )
+    purpose = forms.ChoiceField(
+        choices=[(PRACTICE, "Practice: explained after each answer"), (PROBE, "A silent check")],
+        label="What it is for",
+    )
+    explanation = forms.CharField(
+        required=False,
+        max_length=correct_answers.MAX_EXPLANATION_LENGTH,
+        widget=forms.Textarea({"rows": 3}),
+        label="Why this is right",
+        help_text="Practice shows it after each answer. Nobody sees that of a silent check.",
+    )
+
+
+@dataclass(frozen=True)
+class AnswerKeyEntry:
+    """An item with what is known of it, and how often it was answered."""
+
+    item: Item
+    resolution: Resolution
+    said: list[tuple[str, str]]
+    answered: int
+    gives_away: bool
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def answer_key(request: HttpRequest, slug: str) -> HttpResponse:
+    """What is known of which items. A POST sets an answer, or with `known-release` ends one."""
+    lead = access.member_for(request, slug, right="manage")
+    if request.method != "POST":
+        key = request.GET.get("item", "")
+        return _page(request, lead, _filled_form(lead, key), chosen=_known_values(lead, key))
+    if "known-release" in request.POST:
+        return _release_item(request, lead)
+    task = tasktypes.load_task_type(lead.project)
+    form = AnswerKeyForm(request.POST)
+    said = {field.name: field.from_post(request.POST) for field in task.resolved}
+    if form.is_valid() and _set_answer(lead, form, said):
+        key = form.cleaned_data["item"]
+        messages.success(request, f"What is right of {key} is known now.")
+        return redirect("known", slug=slug)
+    return _page(request, lead, form, chosen=said, status=422)
+
+
+@require_safe
+@login_required
+def control_results(request: HttpRequest, slug: str) -> HttpResponse:
+    """How each person did on silent checks."""
+    lead = access.member_for(request, slug, right="manage")
+    task = tasktypes.load_task_type(lead.project)
+    found = control_items.load_results(lead.project)
+    wrong_ones = {wrong.item.pk for result in found for wrong in result.wrong}
+    visibility.record_all_seen(lead, wrong_ones, now=timezone.now())
+    results = [
+        (result, [(wrong, *_compare_answers(task, wrong)) for wrong in result.wrong])
+        for result in found
+    ]
+    context = {
+        "project": lead.project,
+        "member": lead,
+        "results": results,
+        "items": len(labelling_answer_key.items_with_answer(lead.project, PROBE)),
+    }
+    return render(request, "annotation/practice/probes.html", context)
+
+
+def _set_answer(lead: Membership, form: AnswerKeyForm, said: dict[str, object]) -> bool:
+    """Whether the answer was set; if not, the form says why."""
+    data = form.cleaned_data
+    item = Item.objects.in_project(lead.project).for_page(data["item"])
+    if item is None:
+        form.add_error("item", "There is no item of this key. Copy one from the items page.")
+        return False
+    right = {name: answer for name, answer in said.items() if answer is not None}
+    try:
+        labelling_answer_key.set_answer(
+            lead.project,
+            item,
+            data["purpose"],
+            right,
+            data["explanation"],
+            access.ensure_membership(lead),
+        )
+    except Refused as problem:
+        form.add_error(None, str(problem))
+        return False
+    return True
+
+
+def _release_item(request: HttpRequest, lead: Membership) -> HttpResponse:
+    key = request.POST["known-release"]
+    item = Item.objects.in_project(lead.project).for_page(key)
+    try:
+        if item is None:
+            raise Refused("There is no item of this key any more.")
+        labelling_answer_key.release_item(item, access.ensure_membership(lead))
+    except Refused as problem:
+        messages.error(request, str(problem))
+        return _page(request, lead, AnswerKeyForm(), status=422)
+    messages.success(request, f"{item.key} is an item to work on again.")
+    return redirect("known", slug=lead.project.slug)
+
+
+def _page(
+    request: HttpRequest,
+    lead: Membership,
+    form: AnswerKeyForm,
+    *,
+    chosen: dict[str, Any] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    task = tasktypes.load_task_type(lead.project)
+    groups = [(purpose, _entries(lead, task, purpose)) for purpose in PURPOSES]
+    shown = [entry.item.pk for _, entries in groups for entry in entries]
+    visibility.record_all_seen(lead, shown, now=timezone.now())
+    context = {
+        "project": lead.project,
+        "member": lead,
+        "form": form,
+        "asked": [
+            (
+                field,
+                frozenset() if field.name not in (chosen or {}) else _chosen_values(field, chosen),
+            )
+            for field in task.resolved
+        ],
+        "groups": groups,
+        "unknown": labelling_answer_key.items_without_answer(lead.project),
+    }
+    return render(request, "annotation/practice/known.html", context, status=status)
+
+
+def _chosen_values(field: Any, chosen: dict[str, Any] | None) -> frozenset[str]:
+    """The values that are chosen in the form, as words."""
+    answer = (chosen or {}).get(field.name)
+    if answer in (None, ""):
+        return frozenset()
+    return frozenset(map(str, answer)) if isinstance(answer, list) else field.said(answer)
+
+
+def _entries(lead: Membership, task: tasktypes.TaskType, purpose: str) -> list[AnswerKeyEntry]:
+    found = labelling_answer_key.items_with_answer(lead.project, purpose)
+    stage = Stage.PRACTICE if purpose == PRACTICE else Stage.PROBE
+    labels = Label.objects.in_project(lead.project).current().at_stage(stage)
+    answered = Counter(labels.values_list("item", flat=True))
+    right = {r.item_id: r for r in Resolution.objects.current().known().of_items(found)}
+    return [
+        AnswerKeyEntry(
+            item,
+            right[item.pk],
+            correct_answers.describe_answers(task, right[item.pk].values),
+            answered[item.pk],
+            purpose == PROBE and labelling_answer_key.key_reveals_purpose(item),
+        )
+        for item in found
+    ]
+
+
+def _filled_form(lead: Membership, key: str) -> AnswerKeyForm:
+    """The form with what is known of an item already."""
+    if not key:
+        return AnswerKeyForm()
+    resolution = _resolution(lead, key)
+    purpose = resolution.item.purpose if resolution else PRACTICE
+    explanation = resolution.comment if resolution else ""
+    return AnswerKeyForm(initial={"item": key, "purpose": purpose, "explanation": explanation})
+
+
+def _known_values(lead: Membership, key: str) -> dict[str, Any]:
+    resolution = _resolution(lead, key) if key else None
+    return resolution.values if resolution else {}
+
+
+def _resolution(lead: Membership, key: str) -> Resolution | None:
+    found = Item.objects.in_project(lead.project).for_page(key)
+    if found is None:
+        return None
+    resolutions = Resolution.objects.current().known().of_items([found])
+    return resolutions.select_related("item").first()
+
+
+def _compare_answers(
+    task: tasktypes.TaskType, wrong: control_items.WrongAnswer
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    said = {name: wrong.said[name] for name in wrong.known if name in wrong.said}
+    return correct_answers.describe_answers(task, said), correct_answers.describe_answers(
+        task, wrong.known
+    )

@@ -1,0 +1,102 @@
+"""The human baseline: make a sample, see how far it is, and how often people agree; for leads."""
+
+import io
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.labelling import human_baseline
+from annotation.leads import grouping
+from annotation.models import Membership, Project
+from annotation.projects import access
+from formats.writers import write_csv
+
+
+class SampleForm(forms.Form):
+    """How large a sample is, of what groups, and how many people label it."""
+
+    size = forms.IntegerField(
+        min_value=1, max_value=100_000, initial=35, label="Items of each group"
+    )
+    group = forms.ChoiceField(label="Groups by")
+    raters = forms.IntegerField(min_value=1, max_value=50, initial=3, label="People for each item")
+    seed = forms.IntegerField(
+        min_value=0,
+        max_value=2**31 - 1,
+        initial=1,
+        label="Seed",
+        help_text="The same seed draws the same items; with more items those stay among them.",
+    )
+
+    def __init__(self, data: object, project: Project) -> None:
+        super().__init__(data)  # type: ignore[arg-type]
+        names = [(one.name, one.title) for one in grouping.list_groupings(project)]
+        self.fields["group"] = forms.ChoiceField(choices=names, label="Groups by")
+        self.order_fields(["size", "group", "raters", "seed"])
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@login_required
+def baseline(request: HttpRequest, slug: str) -> HttpResponse:
+    """The sample; a POST makes one, adds to it or, with `end`, closes what nobody has yet."""
+    lead = access.member_for(request, slug, right="manage")
+    if request.method != "POST":
+        return _render_page(request, lead, SampleForm(None, lead.project))
+    if "end" in request.POST:
+        number = human_baseline.end_sample(access.ensure_membership(lead))
+        closed = "1 open place is" if number == 1 else f"{number} open places are"
+        messages.success(request, f"{closed} closed. Labels that are in stay.")
+        return redirect("baseline", slug)
+    form = SampleForm(request.POST, lead.project)
+    if not form.is_valid():
+        return _render_page(request, lead, form, status=422)
+    made = human_baseline.draw_sample(
+        access.ensure_membership(lead), **form.cleaned_data, now=timezone.now()
+    )
+    messages.success(request, _describe_sample(made))
+    if made.short:
+        messages.warning(
+            request,
+            f"{made.short} of these items are new to fewer people than that: their places stay "
+            "open until somebody joins who has not seen them.",
+        )
+    return redirect("baseline", slug)
+
+
+@require_safe
+@login_required
+def download(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every label of the sample beside what is held true, as CSV."""
+    lead = access.member_for(request, slug, right="manage")
+    stream = io.StringIO(newline="")
+    write_csv(human_baseline.label_rows(lead.project), human_baseline.COLUMNS, stream)
+    response = HttpResponse(stream.getvalue(), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{slug}-baseline.csv"'
+    return response
+
+
+def _describe_sample(made: human_baseline.SampleResult) -> str:
+    groups = ", ".join(f"{one.name} {one.drawn} of {one.available}" for one in made.groups)
+    if not groups:
+        return "No item is resolved yet, so there is nothing to compare people with."
+    return f"{made.items} items are in the sample ({groups}); {made.new_slots} places are new."
+
+
+def _render_page(
+    request: HttpRequest, lead: Membership, form: SampleForm, status: int = 200
+) -> HttpResponse:
+    context = {
+        "project": lead.project,
+        "member": lead,
+        "form": form,
+        "progress": human_baseline.load_progress(lead.project),
+        "people": human_baseline.agreement_by_person(lead.project),
+    }
+    return render(request, "annotation/baseline.html", context, status=status)

@@ -1,0 +1,139 @@
+"""What the label screen does beside labelling: hold, draft, flag, look at siblings, guidelines."""
+
+import json
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotation.errors import Refused
+from annotation.labelling import blind_names, drafts, queue, siblings
+from annotation.labelling.queue import offers
+from annotation.labelling.submissions import ShownItem
+from annotation.labelling.views.label_page import HtmxRequest
+from annotation.labelling.views.label_screen import submission_view
+from annotation.models import Item, Membership
+from annotation.projects import access, guidelines
+
+
+@require_POST
+@login_required
+def renew_holds(request: HttpRequest, slug: str) -> JsonResponse:
+    """Hold on to the items of an open page; the keys of those that are still the person's."""
+    member = access.member_for(request, slug, right="label")
+    return JsonResponse({"held": sorted(queue.renew_holds(member))})
+
+
+@require_POST
+@login_required
+def save_draft(request: HttpRequest, slug: str) -> JsonResponse:
+    """Keep what the person has begun: a JSON object of key, item, revision and data."""
+    member = access.member_for(request, slug, right="label")
+    try:
+        kept = drafts.save_draft(member, *_parse_draft(request.body))
+    except Refused as problem:
+        return JsonResponse({"problem": str(problem)}, status=422)
+    return JsonResponse({"kept": kept is not None})
+
+
+@submission_view
+def delete_draft(request: HtmxRequest, member: Membership) -> HttpResponse:
+    """Throw a draft away, as the person asked on the pile of drafts."""
+    item = _known_item(member, request.POST.get("item", ""))
+    if item:
+        drafts.delete_draft(member, item)
+        name = blind_names.display_names(member, [item])[item.pk]
+        messages.success(request, f"The draft on {name} is thrown away.")
+    return redirect("piles", slug=member.project.slug)
+
+
+@submission_view
+def toggle_flag(request: HtmxRequest, member: Membership) -> HttpResponse:
+    """Ask a lead to look at the item, or take that back."""
+    key = request.POST.get("item", "").replace("\0", "")  # which PostgreSQL refuses to look for
+    try:
+        stands = queue.toggle_flag(member, key, note=request.POST.get("note", "")[:2000])
+    except Refused as problem:
+        said, status = {"problem": str(problem)}, 422
+    else:
+        said, status = (
+            {"said": _describe_flag(key, stands), "flagged": "yes" if stands else ""},
+            200,
+        )
+    if request.htmx:
+        return JsonResponse(said, status=status)
+    messages.info(request, said.get("said") or said["problem"])
+    return redirect("vet", slug=member.project.slug)
+
+
+@require_GET
+@never_cache
+@login_required
+def sibling_list(request: HttpRequest, slug: str) -> HttpResponse:
+    """Other items of the same question, with what the person said of them; not while blind."""
+    member = access.member_for(request, slug, right="label")
+    item = _known_item(member, request.GET.get("item", ""))
+    found = siblings.list_siblings(member, item) if item else []
+    context = {"project": member.project, "item": item, "siblings": found}
+    refused = found is None or item is None
+    template = "annotation/vetting/_siblings.html"
+    return render(request, template, context, status=409 if refused else 200)
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@login_required
+def guidelines_panel(request: HtmxRequest, slug: str) -> HttpResponse:
+    """The guidelines as they hold of an item; posted, that the person has read them."""
+    member = access.member_for(request, slug, right="label")
+    if request.method == "POST":
+        number = request.POST.get("number", "")
+        guidelines.acknowledge(member, int(number[:6]) if number.isdecimal() else 0)
+        return HttpResponse(status=204) if request.htmx else redirect("vet", slug=slug)
+    version = guidelines.current_version(member.project)
+    context = {
+        "project": member.project,
+        "version": version,
+        **_panel_context(member, request, version),
+    }
+    return render(request, "annotation/vetting/_guidelines.html", context)
+
+
+def _panel_context(member: Membership, request: HttpRequest, version: Any) -> dict[str, Any]:
+    """The guidelines of every item and, of an item that the address names, of its kind.
+
+    The kind may be its category, so it is not told before a first look.
+    """
+    item = _known_item(member, request.GET.get("item", ""))
+    if version is None or item is None or blind_names.is_blind(member, item):
+        return {"text": version.text if version else ""}
+    found = guidelines.for_item(version, member.project, item)
+    return {
+        "text": found.text,
+        "kind": found.kind if found.variant else "",
+        "variant": found.variant,
+    }
+
+
+def _parse_draft(body: bytes) -> tuple[ShownItem, Any]:
+    """What the page showed and what was begun on it. Raises `Refused` for anything else."""
+    try:
+        sent = json.loads(body[: drafts.MAX_LENGTH * 6])
+        shown = ShownItem(str(sent["key"]), str(sent["item"]), int(sent["revision"]))
+        return shown, sent["data"]
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise Refused("What the page sent cannot be read. Load it again.") from error
+
+
+def _known_item(member: Membership, key: str) -> Item | None:
+    """An item that the member was shown; any other is as good as none."""
+    item = blind_names.find_item(member, key)
+    return item if item and offers.has_met_item(member, item) else None
+
+
+def _describe_flag(key: str, stands: bool) -> str:
+    return f"{key} is flagged for a lead." if stands else f"{key} is no longer flagged."

@@ -1,0 +1,136 @@
+"""The verify page: a second person sees what the labels say, and confirms or contests it."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods
+
+from annotation import tasktypes
+from annotation.errors import Refused, Stale
+from annotation.items import taxonomy as categories
+from annotation.items.diffing import stored
+from annotation.labelling import correct_answers, queue, second_person
+from annotation.labelling.forms import LabelForm
+from annotation.labelling.queue import Waiting
+from annotation.models import Account, Label, Membership, Stage
+from annotation.projects import access
+from annotation.tasktypes import fields
+
+# Asked below the task's own fields, in the same way and with the same keys.
+_COMMENT_FIELD = fields.Text(name="comment", title="Why the label is wrong", limit=10_000)
+
+
+class VerdictForm(forms.Form):
+    """Which label the page showed, and whether it is confirmed."""
+
+    of = forms.CharField(max_length=64)
+    confirm = forms.BooleanField(required=False)
+
+
+@require_GET
+@never_cache
+@login_required
+def verify(request: HttpRequest, slug: str) -> HttpResponse:
+    """The item that the member verifies now."""
+    member = access.member_for(request, slug, right="label")
+    return _render_page(request, member)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def submit_verdict(request: HttpRequest, slug: str) -> HttpResponse:
+    """Confirm or contest, then on to the next item. GET changes nothing and leads to the item."""
+    member = access.member_for(request, slug, right="label")
+    if request.method == "GET":
+        return redirect("verify", slug)
+    try:
+        messages.success(request, _store_verdict(request, member))
+    except Refused as problem:
+        return _render_page(request, member, problem)
+    return redirect("verify", slug)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def undo_verdict(request: HttpRequest, slug: str) -> HttpResponse:
+    """Take the member's last answer back and show its item again."""
+    member = access.member_for(request, slug, right="label")
+    if request.method == "POST":
+        offer = queue.undo_label(member, stage=Stage.VERIFY)
+        said = (
+            f"{offer.item.key} waits for your answer again." if offer else "Nothing to take back."
+        )
+        messages.success(request, said)
+    return redirect("verify", slug)
+
+
+def _store_verdict(request: HttpRequest, member: Membership) -> str:
+    """Store what was answered, and say so."""
+    shown, form = VerdictForm(request.POST), LabelForm(request.POST, _task(member))
+    if not (shown.is_valid() and form.is_valid()):
+        raise Refused("What the page sent cannot be used. Load it again.")
+    confirming = shown.cleaned_data["confirm"]
+    answer = second_person.confirm if confirming else second_person.contest
+    of = shown.cleaned_data["of"]
+    label = answer(member, form.shown(), form.said(), of=of, now=timezone.now())
+    if confirming:
+        return f"{label.item.key}: you confirmed “{_task(member).title_of(label.choice)}”."
+    return f"{label.item.key}: you contested the label; somebody will decide."
+
+
+def _render_page(
+    request: HttpRequest, member: Membership, problem: Refused | None = None
+) -> HttpResponse:
+    assert isinstance(request.user, Account)
+    found = second_person.take_next(member, now=timezone.now())
+    context = {
+        "project": member.project,
+        "member": member,
+        "changed_keys": request.user.keys,
+        "task": _task(member),
+        "problem": problem,
+        "done": Label.objects.current().by_member(member.pk, Stage.VERIFY).count(),
+        **({"waiting": found} if isinstance(found, Waiting) else _case(request, member, found)),
+    }
+    status = 200 if problem is None else 409 if isinstance(problem, Stale) else 422
+    return render(request, "annotation/verify.html", context, status=status)
+
+
+def _case(
+    request: HttpRequest, member: Membership, case: second_person.Verification
+) -> dict[str, Any]:
+    task, revision = _task(member), case.offer.revision
+    again = request.method == "POST" and request.POST.get("item") == case.offer.item.key
+    return {
+        "case": case,
+        "offer": case.offer,
+        "said": correct_answers.describe_answers(task, case.first.answers),
+        "category": categories.load().find(case.offer.item.category),
+        "texts": revision.texts,
+        "difference": stored.load_difference(revision) if task.diff else None,
+        "asked": (*task.fields, _COMMENT_FIELD),
+        **(_sent_entries(request, task) if again else _initial_entries(case.offer.previous)),
+    }
+
+
+def _sent_entries(request: HttpRequest, task: tasktypes.TaskType) -> dict[str, Any]:
+    """What was sent and refused, so that it is not lost."""
+    said = LabelForm(request.POST, task).answers | {"comment": request.POST.get("comment", "")}
+    return {"answers": said, "contesting": not request.POST.get("confirm")}
+
+
+def _initial_entries(taken_back: Label | None) -> dict[str, Any]:
+    """The words of a contest that the member took back; only a contest has a comment."""
+    if taken_back is None or not taken_back.comment:
+        return {"answers": {}, "contesting": False}
+    return {"answers": taken_back.answers | {"comment": taken_back.comment}, "contesting": True}
+
+
+def _task(member: Membership) -> tasktypes.TaskType:
+    return tasktypes.load_task_type(member.project)

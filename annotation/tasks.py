@@ -3,7 +3,7 @@
 from celery import shared_task
 from kombu.exceptions import OperationalError
 
-from annotation import settings
+from annotation.settings import project_settings
 
 
 @shared_task(name="annotation.places", ignore_result=True)
@@ -12,7 +12,7 @@ def bring_in_line(job_id: int) -> None:
 
     For a slice of time: what is left, every worker finds by itself.
     """
-    settings.run_job(job_id)
+    project_settings.run_job(job_id)
 
 
 def send_resize(job_id: int) -> None:

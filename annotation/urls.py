@@ -15,7 +15,8 @@ from annotation.labelling.views import (
     verification,
 )
 from annotation.projects.views import audit, guidelines, home, invitations, members
-from annotation.views import agreement, imports, leads, personal, perturbing, settings, task
+from annotation.settings.views import project_settings, task_type
+from annotation.views import agreement, imports, leads, personal, perturbing
 
 urlpatterns = [
     path("", home.home, name="home"),
@@ -48,8 +49,8 @@ urlpatterns = [
     path("projects/<slug:slug>/pace/", leads.progress, name="pace"),
     path("projects/<slug:slug>/board/", leads.category_board, name="board"),
     path("projects/<slug:slug>/agreement/", agreement.agreement_page, name="agreement"),
-    path("projects/<slug:slug>/task/", task.edit_task_type, name="task"),
-    path("projects/<slug:slug>/task/preview/", task.preview_task_type, name="task-preview"),
+    path("projects/<slug:slug>/task/", task_type.edit_task_type, name="task"),
+    path("projects/<slug:slug>/task/preview/", task_type.preview_task_type, name="task-preview"),
     path("projects/<slug:slug>/items/", items.items, name="items"),
     path("projects/<slug:slug>/items/<path:key>/", items.item, name="item"),
     path("projects/<slug:slug>/practice/", qualification.own_rounds, name="practice"),
@@ -60,7 +61,7 @@ urlpatterns = [
     path(
         "projects/<slug:slug>/guidelines/edit/", guidelines.edit_guidelines, name="guidelines-edit"
     ),
-    path("projects/<slug:slug>/settings/", settings.edit_settings, name="settings"),
+    path("projects/<slug:slug>/settings/", project_settings.edit_settings, name="settings"),
     path("projects/<slug:slug>/verify/", verification.verify, name="verify"),
     path("projects/<slug:slug>/verify/answer/", verification.submit_verdict, name="verify-answer"),
     path("projects/<slug:slug>/verify/undo/", verification.undo_verdict, name="verify-undo"),

@@ -12,7 +12,7 @@ urlpatterns = [
     path("", include("annotation.api.leads")),
     path("", include("annotation.api.imports")),
     path("", include("annotation.labelling.api.qualification")),
-    path("", include("annotation.api.settings")),
+    path("", include("annotation.settings.api")),
     path("", include("annotation.projects.api.guidelines")),
     path("", include("annotation.projects.api.members")),
     path("", include("annotation.labelling.api.resolutions")),

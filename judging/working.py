@@ -14,11 +14,11 @@ from django.db.models import Q, QuerySet, Value
 from django.utils import timezone
 
 from annotation import generations
-from annotation import settings as places
 from annotation.db import transactions
 from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import job_queue
 from annotation.models import Event, Job, Membership
+from annotation.settings import project_settings as places
 from annotation.uploads import jobs as imports
 from annotation.uploads import places as uploads
 from judging import exporting

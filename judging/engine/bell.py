@@ -13,8 +13,9 @@ from typing import Any
 from celery import bootsteps
 from django.db import close_old_connections, connections
 
-from annotation import generations, settings
+from annotation import generations
 from annotation.items.snapshots import jobs as snapshots
+from annotation.settings import project_settings
 from annotation.uploads import jobs as imports
 from judging import clock, exporting
 from judging.engine import asking, leasing, living
@@ -53,8 +54,8 @@ KINDS = (
     ),
     WorkKind(
         "job of settings",
-        lambda now: settings.due_job_ids(now),
-        lambda pk: settings.run_job(pk, stopped=asking.STOP.is_set),
+        lambda now: project_settings.due_job_ids(now),
+        lambda pk: project_settings.run_job(pk, stopped=asking.STOP.is_set),
     ),
     WorkKind("table of figures", lambda now: figures.list_due(now), lambda pk: figures.run_job(pk)),
     WorkKind(

@@ -6,10 +6,10 @@ import pytest
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
-from annotation import settings
 from annotation.models import Event, Slot
 from annotation.projects import guidelines
-from annotation.views.settings import SettingsForm
+from annotation.settings import project_settings
+from annotation.settings.views.project_settings import SettingsForm
 from tests.builders import Cast, cast, make_guidelines, make_item
 from tests.judging.builders_judging import api_client
 
@@ -46,7 +46,9 @@ def test_all_settings_are_read_and_what_is_named_is_changed_on_record(
     people: Cast, client: Client
 ) -> None:
     item = make_item(people.project)
-    assert set(client.get(address(people, "settings")).json()) == set(settings.SETTING_NAMES)
+    assert set(client.get(address(people, "settings")).json()) == set(
+        project_settings.SETTING_NAMES
+    )
     said = patch(client, people, overlap=3, rules={"choice": "unanimous"}).json()
     assert (said["overlap"], said["rules"], said["verify"]) == (3, {"choice": "unanimous"}, False)
     assert Slot.objects.filter(item=item).count() == 3
@@ -100,9 +102,9 @@ def test_nothing_is_changed_that_its_sender_has_not_seen(people: Cast, client: C
 
 
 def test_what_changes_while_a_change_is_made_is_not_written_over(people: Cast) -> None:
-    settings.apply_change(people.project, people.lead, {"overlap": 2})
-    with pytest.raises(settings.Stale):
-        settings.apply_change(people.project, people.lead, {"overlap": 3}, seen=0)
+    project_settings.apply_change(people.project, people.lead, {"overlap": 2})
+    with pytest.raises(project_settings.Stale):
+        project_settings.apply_change(people.project, people.lead, {"overlap": 3}, seen=0)
     make_guidelines(people.project)
     with pytest.raises(guidelines.Stale):
         guidelines.publish(people.project, "Other.", {}, "", people.lead, base=0)

@@ -11,11 +11,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import importing, settings
+from annotation import importing
 from annotation.jobs import job_queue
 from annotation.labelling import answer_key, assignment
 from annotation.models import Event, Item, Job, Label, Membership, Project, Slot
-from annotation.views.settings import SettingsForm
+from annotation.settings import project_settings
+from annotation.settings.views.project_settings import SettingsForm
 from tests.builders import (
     make_item,
     make_known,
@@ -42,7 +43,7 @@ def sent(lead: Membership, **values: Any) -> dict[str, Any]:
     kept = {
         name: value for name, value in shown.items() if value is not None and value is not False
     }
-    return kept | {"seen": str(settings.list_changes(lead.project).count())}
+    return kept | {"seen": str(project_settings.list_changes(lead.project).count())}
 
 
 def post(lead: Membership, data: dict[str, Any]) -> tuple[int, str]:
@@ -55,7 +56,7 @@ def post(lead: Membership, data: dict[str, Any]) -> tuple[int, str]:
 
 def test_every_switch_of_a_project_is_on_the_page_with_a_sentence(lead: Membership) -> None:
     form = SettingsForm(lead.project)
-    assert set(settings.SETTING_NAMES) - {"rules"} <= set(form.fields)
+    assert set(project_settings.SETTING_NAMES) - {"rules"} <= set(form.fields)
     on_page = [field.name for _, bound in form.groups() for field in bound]
     assert sorted(on_page) == sorted(form.fields)
     explained = [name for name, field in form.fields.items() if field.help_text]
@@ -100,27 +101,27 @@ def test_items_with_known_answers_get_no_place_by_more_overlap(lead: Membership)
 def test_a_large_project_is_brought_in_line_by_a_worker(
     lead: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settings, "MAX_IMMEDIATE_ITEMS", 0)
+    monkeypatch.setattr(project_settings, "MAX_IMMEDIATE_ITEMS", 0)
     make_item(lead.project)
-    applied = settings.apply_change(lead.project, lead, {"overlap": 2})
+    applied = project_settings.apply_change(lead.project, lead, {"overlap": 2})
     assert applied.job
-    assert settings.unfinished_job(lead.project) == applied.job
+    assert project_settings.unfinished_job(lead.project) == applied.job
     assert Slot.objects.count() == 1
-    assert settings.due_job_ids(timezone.now()) == [applied.job.pk]
-    assert settings.run_job(applied.job.pk)
+    assert project_settings.due_job_ids(timezone.now()) == [applied.job.pk]
+    assert project_settings.run_job(applied.job.pk)
     assert Slot.objects.count() == 2
-    assert settings.unfinished_job(lead.project) is None
-    assert settings.due_job_ids(timezone.now()) == []
+    assert project_settings.unfinished_job(lead.project) is None
+    assert project_settings.due_job_ids(timezone.now()) == []
 
 
 @pytest.fixture
 def job(lead: Membership, monkeypatch: pytest.MonkeyPatch) -> Job:
     """Three items that are to get a second place by a worker, item by item."""
-    monkeypatch.setattr(settings, "MAX_IMMEDIATE_ITEMS", 0)
+    monkeypatch.setattr(project_settings, "MAX_IMMEDIATE_ITEMS", 0)
     monkeypatch.setattr(assignment, "BATCH", 1)
     for key in "abc":
         make_item(lead.project, key)
-    made = settings.apply_change(lead.project, lead, {"overlap": 2}).job
+    made = project_settings.apply_change(lead.project, lead, {"overlap": 2}).job
     assert made
     return made
 
@@ -130,11 +131,11 @@ def places() -> dict[str, int]:
 
 
 def test_a_worker_that_must_stop_leaves_the_rest_to_the_next(job: Job) -> None:
-    assert not settings.run_job(job.pk, stopped=lambda: True)
+    assert not project_settings.run_job(job.pk, stopped=lambda: True)
     assert places() == {"a": 2, "b": 1, "c": 1}
-    assert not settings.run_job(job.pk, seconds=0)
+    assert not project_settings.run_job(job.pk, seconds=0)
     assert places() == {"a": 2, "b": 2, "c": 1}
-    assert settings.run_job(job.pk)
+    assert project_settings.run_job(job.pk)
     job.refresh_from_db()
     assert (job.done, job.state, places()) == (3, "finished", {"a": 2, "b": 2, "c": 2})
 
@@ -143,18 +144,18 @@ def test_one_worker_at_a_time_is_at_it_until_it_is_gone(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def killed(project: Project, **asked: Any) -> Any:
-        assert not settings.run_job(job.pk)
-        assert settings.due_job_ids(timezone.now()) == []
+        assert not project_settings.run_job(job.pk)
+        assert project_settings.due_job_ids(timezone.now()) == []
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr(assignment, "resize_items", killed)
         with pytest.raises(KeyboardInterrupt):
-            settings.run_job(job.pk)
-    assert settings.due_job_ids(timezone.now()) == []
+            project_settings.run_job(job.pk)
+    assert project_settings.due_job_ids(timezone.now()) == []
     later = timezone.now() + job_queue.LEASE_TIME
-    assert settings.due_job_ids(later) == [job.pk]
-    assert settings.run_job(job.pk, now=later)
+    assert project_settings.due_job_ids(later) == [job.pk]
+    assert project_settings.run_job(job.pk, now=later)
 
 
 def test_settings_that_change_while_a_worker_is_at_it_are_not_lost(
@@ -164,22 +165,22 @@ def test_settings_that_change_while_a_worker_is_at_it_are_not_lost(
 
     def meanwhile(project: Project, **asked: Any) -> Any:
         yield from in_line(project, **asked)
-        assert settings.apply_change(lead.project, lead, {"overlap": 3}).job == job
+        assert project_settings.apply_change(lead.project, lead, {"overlap": 3}).job == job
 
     with monkeypatch.context() as patched:
         patched.setattr(assignment, "resize_items", meanwhile)
-        assert not settings.run_job(job.pk)
-    assert settings.due_job_ids(timezone.now()) == [job.pk]
-    assert settings.run_job(job.pk)
+        assert not project_settings.run_job(job.pk)
+    assert project_settings.due_job_ids(timezone.now()) == [job.pk]
+    assert project_settings.run_job(job.pk)
     assert places() == {"a": 3, "b": 3, "c": 3}
 
 
 def test_settings_that_change_between_two_workers_begin_with_the_first_item(
     lead: Membership, job: Job
 ) -> None:
-    settings.run_job(job.pk, seconds=0)
-    settings.apply_change(lead.project, lead, {"overlap": 3})
-    assert settings.run_job(job.pk)
+    project_settings.run_job(job.pk, seconds=0)
+    project_settings.apply_change(lead.project, lead, {"overlap": 3})
+    assert project_settings.run_job(job.pk)
     assert places() == {"a": 3, "b": 3, "c": 3}
 
 
@@ -272,7 +273,7 @@ def test_what_a_change_is_said_to_touch_is_what_it_touches(
         "known",
     )
     assert sum(counts[state] for state in states) == counts["items"] == lead.project.items.count()
-    settings.apply_change(lead.project, lead, values)
+    project_settings.apply_change(lead.project, lead, values)
     assert assignment.apply_overlap(lead.project, now=timezone.now()) == 0
     changed = Job.objects.filter(kind="places").values_list("done", flat=True)
     assert sum(changed) == counts["more"] + counts["fewer"]
@@ -361,15 +362,15 @@ def test_a_count_that_takes_too_long_is_given_up_and_the_preview_says_so(
 def test_a_preview_asks_the_same_of_the_database_for_one_item_and_for_many(
     lead: Membership, django_assert_num_queries: Any
 ) -> None:
-    settings.preview_change(
+    project_settings.preview_change(
         lead.project, {"overlap": 2}
     )  # which looks the project's size up, for a minute
     with django_assert_num_queries(6, exact=False) as few:
-        settings.preview_change(lead.project, {"overlap": 2, "verify": True})
+        project_settings.preview_change(lead.project, {"overlap": 2, "verify": True})
     for _ in range(20):
         make_item(lead.project)
     with django_assert_num_queries(len(few)):
-        settings.preview_change(lead.project, {"overlap": 2, "verify": True})
+        project_settings.preview_change(lead.project, {"overlap": 2, "verify": True})
 
 
 def test_no_lead_undoes_anothers_change_unawares(lead: Membership) -> None:

@@ -8,7 +8,7 @@ from celery import current_app
 from django.db import OperationalError
 from django.utils import timezone
 
-from annotation import settings
+from annotation.settings import project_settings
 from judging import tasks
 from judging.engine import asking, embedded, leasing, living
 from judging.engine.bell import WorkKind, WorkLoop
@@ -29,7 +29,7 @@ def _nothing_left_over() -> Iterator[None]:
 @pytest.fixture
 def due(monkeypatch: pytest.MonkeyPatch) -> Due:
     """Replace the question what is due, so that the bell is tested without a database."""
-    monkeypatch.setattr(settings, "due_job_ids", lambda now: [])
+    monkeypatch.setattr(project_settings, "due_job_ids", lambda now: [])
     monkeypatch.setattr(figures, "list_due", lambda now: [])
     monkeypatch.setattr(living, "record", lambda worker, now: None)
     monkeypatch.setattr(living, "record_stop", lambda worker: None)
@@ -131,8 +131,8 @@ def test_what_a_change_of_settings_asks_for_is_done_though_its_message_was_lost(
 
     due(lambda: [7])  # an endpoint of the same number is something else
     monkeypatch.setattr(asking, "run_overlapping_slice", lambda pk: None)
-    monkeypatch.setattr(settings, "run_job", work)
-    monkeypatch.setattr(settings, "due_job_ids", lambda now: [] if begun else [7])
+    monkeypatch.setattr(project_settings, "run_job", work)
+    monkeypatch.setattr(project_settings, "due_job_ids", lambda now: [] if begun else [7])
     assert wait_for(lambda: begun == [7])
     assert stops == [False]
 
@@ -189,7 +189,7 @@ def test_a_bell_says_that_its_worker_is_alive_and_when_it_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(leasing, "find_due_endpoints", lambda now: [])
-    monkeypatch.setattr(settings, "due_job_ids", lambda now: [])
+    monkeypatch.setattr(project_settings, "due_job_ids", lambda now: [])
     monkeypatch.setattr(figures, "list_due", lambda now: [])
     bell = WorkLoop(every=0.02)
     bell.start()

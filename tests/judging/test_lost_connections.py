@@ -8,12 +8,13 @@ import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from annotation import generations, settings
+from annotation import generations
 from annotation.db import transactions
 from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import job_queue
 from annotation.labelling import assignment
 from annotation.models import Job, Project
+from annotation.settings import project_settings
 from annotation.uploads import jobs as imports
 from judging import clock, exporting
 from judging.engine import asking, leasing
@@ -85,9 +86,9 @@ def test_a_change_of_settings_is_given_back_at_once_where_it_was(
         yield assignment.ResizeStep(Project.objects.count(), 1)
 
     monkeypatch.setattr(assignment, "resize_items", in_line)
-    job = Job.objects.create(project=project, kind=settings.RESIZE_JOB, result={"after": 7})
+    job = Job.objects.create(project=project, kind=project_settings.RESIZE_JOB, result={"after": 7})
     with pytest.raises(OperationalError):
-        settings.run_job(job.pk)
+        project_settings.run_job(job.pk)
     assert waits(job)
     assert Job.objects.get().result["after"] == 7
 

@@ -10,11 +10,12 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from annotation import settings, tasks, tasktypes
+from annotation import tasks, tasktypes
 from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Membership, Project, TextFormat
 from annotation.projects import access, audit
 from annotation.projects.audit import AuditChange, AuditEntry
+from annotation.settings import project_settings
 from annotation.tasktypes.outcome_rules import RULE_TITLES
 
 MAX_LABELS = 100
@@ -112,7 +113,7 @@ class SettingsForm(forms.Form):
     )
 
     def __init__(self, project: Project, data: Any = None) -> None:
-        initial = {name: getattr(project, name) for name in settings.SETTING_NAMES}
+        initial = {name: getattr(project, name) for name in project_settings.SETTING_NAMES}
         super().__init__(data, initial=initial)
         self.project = project
         task = tasktypes.load_version(project.task_type)
@@ -127,7 +128,10 @@ class SettingsForm(forms.Form):
 
     def _add_rule(self, field: Any) -> None:
         own = RULE_TITLES[field.rule or "majority"]
-        choices = [("", f"as the task type says: {own}"), *settings.allowed_rules(field).items()]
+        choices = [
+            ("", f"as the task type says: {own}"),
+            *project_settings.allowed_rules(field).items(),
+        ]
         self.fields[f"{RULE_PREFIX}{field.name}"] = forms.ChoiceField(
             choices=choices,
             required=False,
@@ -143,7 +147,7 @@ class SettingsForm(forms.Form):
             # top.
             self.add_error(None, "Somebody changed the settings meanwhile; see what, save again.")
         if not self.errors:
-            for problem in settings.find_problems(self.project, self.values()):
+            for problem in project_settings.find_problems(self.project, self.values()):
                 self.add_error(problem.name, problem.text)
         return cleaned
 
@@ -151,7 +155,7 @@ class SettingsForm(forms.Form):
         """The settings by name, the rules as one of them."""
         said = self.cleaned_data
         rules = {field.name: said.get(f"{RULE_PREFIX}{field.name}") for field in self.resolved}
-        plain = {name: said[name] for name in settings.SETTING_NAMES if name in said}
+        plain = {name: said[name] for name in project_settings.SETTING_NAMES if name in said}
         return plain | {"rules": {name: rule for name, rule in rules.items() if rule}}
 
     def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
@@ -181,13 +185,15 @@ def edit_settings(request: HtmxRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         # Saved once more, it may undo what somebody else changed meanwhile.
         is_late = form.errors.keys() == {NON_FIELD_ERRORS}
-        reach = settings.preview_change(lead.project, form.values()) if is_late else []
+        reach = project_settings.preview_change(lead.project, form.values()) if is_late else []
         return _page(request, lead, form, status=422, reach=reach)
     if "look" in request.POST:
         return _page(
-            request, lead, form, reach=settings.preview_change(lead.project, form.values())
+            request, lead, form, reach=project_settings.preview_change(lead.project, form.values())
         )
-    applied = settings.apply_change(lead.project, access.ensure_membership(lead), form.values())
+    applied = project_settings.apply_change(
+        lead.project, access.ensure_membership(lead), form.values()
+    )
     if applied.job:
         tasks.send_resize(applied.job.pk)
     messages.success(request, _describe_result(applied))
@@ -205,7 +211,7 @@ def _page(
         "project": lead.project,
         "member": lead,
         "form": form,
-        "job": settings.unfinished_job(lead.project),
+        "job": project_settings.unfinished_job(lead.project),
         "changes": _changes(lead.project, form),
         "seen": _count_changes(lead.project),
         **said,
@@ -215,7 +221,7 @@ def _page(
 
 def _count_changes(project: Project) -> str:
     """How many times the settings were changed: what a page was loaded after."""
-    return str(settings.list_changes(project).count())
+    return str(project_settings.list_changes(project).count())
 
 
 def _changes(project: Project, form: SettingsForm) -> list[AuditEntry]:
@@ -235,7 +241,7 @@ def _changes(project: Project, form: SettingsForm) -> list[AuditEntry]:
                 for name, value in event.new.items()
             ),
         )
-        for event in settings.list_changes(project)[:MAX_SHOWN]
+        for event in project_settings.list_changes(project)[:MAX_SHOWN]
     ]
 
 
@@ -248,7 +254,7 @@ def _describe_value(value: Any) -> str:
     return "nothing" if value in ("", None) else str(value)
 
 
-def _describe_result(applied: settings.SettingsChange) -> str:
+def _describe_result(applied: project_settings.SettingsChange) -> str:
     if not applied.changed:
         return "Nothing was changed."
     count = len(applied.changed)

@@ -9,7 +9,7 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import settings, tasks
+from annotation import tasks
 from annotation.api.answering import (
     IF_MATCH_PARAMETER,
     PROBLEM_RESPONSES,
@@ -22,7 +22,8 @@ from annotation.api.formed import FormSerializer, check_form, form_error
 from annotation.errors import Stale
 from annotation.models import Membership, Project
 from annotation.projects import access
-from annotation.views.settings import RULE_PREFIX, SettingsForm
+from annotation.settings import project_settings as settings_project_settings
+from annotation.settings.views.project_settings import RULE_PREFIX, SettingsForm
 
 
 class SettingsSerializer(FormSerializer):
@@ -67,20 +68,22 @@ def settings_preview(request: Request, slug: str) -> Response:
     and so asks for no `If-Match`."""
     project = access.member_for(request, slug, right="manage").project
     asked = validate_body(SettingsSerializer(data=request.data, partial=True))
-    values = _clean_values(project, asked, settings.list_changes(project).count())
-    return Response({"reach": settings.preview_change(project, values)})
+    values = _clean_values(project, asked, settings_project_settings.list_changes(project).count())
+    return Response({"reach": settings_project_settings.preview_change(project, values)})
 
 
 def _apply_change(request: Request, lead: Membership) -> None:
     project = lead.project
     # Counted before they are read, so that a change in between is noticed.
-    seen = settings.list_changes(project).count()
+    seen = settings_project_settings.list_changes(project).count()
     project.refresh_from_db()
     check_if_match(request, SettingsSerializer(project).data)
     asked = validate_body(SettingsSerializer(data=request.data, partial=True))
     values = _clean_values(project, asked, seen)
     try:
-        applied = settings.apply_change(project, access.ensure_membership(lead), values, seen=seen)
+        applied = settings_project_settings.apply_change(
+            project, access.ensure_membership(lead), values, seen=seen
+        )
     except Stale as stale:
         raise PreconditionFailed from stale
     if applied.job:
@@ -90,7 +93,7 @@ def _apply_change(request: Request, lead: Membership) -> None:
 def _clean_values(project: Project, asked: dict[str, Any], seen: int) -> dict[str, Any]:
     """The settings that are asked for, by name, held against the form of the page."""
     rules = asked.pop("rules", project.rules)
-    now = {name: getattr(project, name) for name in settings.SETTING_NAMES}
+    now = {name: getattr(project, name) for name in settings_project_settings.SETTING_NAMES}
     named = {f"{RULE_PREFIX}{name}": rule for name, rule in rules.items()}
     form = SettingsForm(project, {**now, **asked, **named, "seen": str(seen)})
     unknown = [name for name in (*asked, *named) if name not in form.fields]

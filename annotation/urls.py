@@ -1,6 +1,7 @@
 from django.urls import path
 
 from annotation.accounts.views import keymap, sessions, tokens
+from annotation.generation import views
 from annotation.items.views import ability_sorting, items, snapshots
 from annotation.labelling.views import (
     assignment,
@@ -16,7 +17,7 @@ from annotation.labelling.views import (
 )
 from annotation.projects.views import audit, guidelines, home, invitations, members
 from annotation.settings.views import project_settings, task_type
-from annotation.views import agreement, imports, leads, personal, perturbing
+from annotation.views import agreement, imports, leads, personal
 
 urlpatterns = [
     path("", home.home, name="home"),
@@ -71,8 +72,8 @@ urlpatterns = [
     path("projects/<slug:slug>/assign/", assignment.assign, name="assign"),
     path("projects/<slug:slug>/baseline/", human_baseline.baseline, name="baseline"),
     path("projects/<slug:slug>/baseline/rows.csv", human_baseline.download, name="baseline-rows"),
-    path("projects/<slug:slug>/perturb/", perturbing.perturb, name="perturb"),
-    path("projects/<slug:slug>/perturb/<int:number>/", perturbing.generation, name="generation"),
+    path("projects/<slug:slug>/perturb/", views.perturb, name="perturb"),
+    path("projects/<slug:slug>/perturb/<int:number>/", views.generation, name="generation"),
     path("projects/<slug:slug>/import/", imports.imports, name="imports"),
     path("projects/<slug:slug>/import/<int:number>/", imports.import_detail, name="import"),
     path(

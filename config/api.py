@@ -18,7 +18,7 @@ urlpatterns = [
     path("", include("annotation.labelling.api.resolutions")),
     path("", include("annotation.labelling.api.assignment")),
     path("", include("annotation.items.api.snapshots")),
-    path("", include("annotation.api.generations")),
+    path("", include("annotation.generation.api")),
     path("", include("annotation.items.api.ability_sorting")),
     path("", include("judging.api.making")),
     path("", include("judging.api.bringing")),

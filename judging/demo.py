@@ -13,13 +13,14 @@ from pathlib import Path
 
 from django.contrib.auth.hashers import make_password
 
-from annotation import importing, perturbing, tasktypes
+from annotation import importing, tasktypes
+from annotation.generation import perturbers
+from annotation.generation.perturbers import PerturbRequest
+from annotation.generation.release import ReleasePolicy
 from annotation.labelling import queue
 from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Account, Event, Membership, Project, Role
-from annotation.perturbing import PerturbRequest
 from annotation.projects import guidelines
-from annotation.vetting import ReleasePolicy
 from formats.readers import READERS
 from formats.rows import DEFAULT_LIMITS, BadRow
 from judging.engine import asking
@@ -162,7 +163,7 @@ def _answers(number: int, category: str) -> dict[str, str]:
 def make_perturbed_items(project: Project) -> int:
     """Have perturbers put 1, 2 and 4 errors into the gold answers; how many items that makes. Most
     of them are accepted unseen, so that there is something to ask about every dose."""
-    return perturbing.make_items(project, PERTURBATION_OPTIONS, VETTING_OPTIONS).report.new
+    return perturbers.make_items(project, PERTURBATION_OPTIONS, VETTING_OPTIONS).report.new
 
 
 def run_baselines(project: Project) -> list[Run]:

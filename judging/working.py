@@ -13,8 +13,8 @@ from django.db import models
 from django.db.models import Q, QuerySet, Value
 from django.utils import timezone
 
-from annotation import generations
 from annotation.db import transactions
+from annotation.generation import perturber_jobs
 from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import job_queue
 from annotation.models import Event, Job, Membership
@@ -78,7 +78,7 @@ JOB_KINDS: dict[str, JobKind] = {
         sees=lambda member: Q(result__table__in=exporting.list_tables(member)),
     ),
     archives.KIND: JobKind("Archive of results", "archives"),
-    generations.JOB_KIND: JobKind(
+    perturber_jobs.JOB_KIND: JobKind(
         "Items made here",
         "generation",
         numbered=True,

@@ -13,11 +13,11 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import RoutePattern
 from django.utils import timezone
 
-from annotation import generations
+from annotation.generation import perturber_jobs
+from annotation.generation.perturbers import PerturbRequest
 from annotation.items.snapshots import create
 from annotation.items.snapshots import jobs as snapshots
 from annotation.models import Account, ApiToken
-from annotation.perturbing import PerturbRequest
 from annotation.projects import invitations
 from annotation.uploads import jobs as imports
 from config.environment import OpenID
@@ -367,7 +367,7 @@ def make_world() -> World:
     exporting.enqueue(people.project, people.lead, exporting.ExportRequest("calls", "csv"))
     archives.enqueue(people.project, people.lead, archives.ArchiveRequest([1]))
     make_import(people)
-    generations.enqueue(people.project, PerturbRequest(perturbers=("spelling",), seed="s"))
+    perturber_jobs.enqueue(people.project, PerturbRequest(perturbers=("spelling",), seed="s"))
     signed_in = {person: sign_in(people.account(person)) for person in PEOPLE}
     return World(people, names_in(people, "a/b"), signed_in)
 

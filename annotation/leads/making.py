@@ -14,7 +14,8 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 
-from annotation import making, tasktypes
+from annotation import tasktypes
+from annotation.generation import generated_items as generation_generated_items
 from annotation.importing import flagging
 from annotation.items import taxonomy
 from annotation.leads import board
@@ -151,7 +152,7 @@ def _add_resolved(project: Project, groups: dict[tuple[str, str], _GenerationSum
     for row in rows:
         # Between two statements one can come in.
         sums = groups.setdefault((row["category"], key_as_text(row["maker"])), _GenerationSums())
-        if row["rule"] == making.ACCEPTED_UNREVIEWED:
+        if row["rule"] == generation_generated_items.ACCEPTED_UNREVIEWED:
             sums.unseen += row["n"]
         else:
             is_meant = key_as_text(row["held"]) == wanted.get(row["category"])

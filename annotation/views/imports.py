@@ -12,8 +12,9 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation import perturbing, tasktypes
+from annotation import tasktypes
 from annotation.errors import FieldError, Stale
+from annotation.generation import perturbers
 from annotation.importing.drafts import required_columns
 from annotation.items import taxonomy as categories
 from annotation.models import Job, Membership
@@ -156,7 +157,7 @@ def _list(
         "member": member,
         "form": form,
         "task": task,
-        "perturbs": perturbing.is_suitable(member.project),
+        "perturbs": perturbers.is_suitable(member.project),
         "needed": [(name, dict(ColumnsForm.titles(task))[name]) for name in required_columns(task)],
         "jobs": found,
         "busy": any(_busy(job) for job in found),

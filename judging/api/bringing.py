@@ -19,9 +19,9 @@ from annotation.api.answering import (
 from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.errors import FieldError
+from annotation.generation.release import ReleasePolicy
 from annotation.models import Job, Membership
 from annotation.projects import access
-from annotation.vetting import ReleasePolicy
 from judging.api.answering import IDEMPOTENT_RESPONSES, RUN_PATH, call_or_422, get_run_or_404
 from judging.making import bringing, choosing
 from judging.models import Run

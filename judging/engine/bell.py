@@ -13,7 +13,7 @@ from typing import Any
 from celery import bootsteps
 from django.db import close_old_connections, connections
 
-from annotation import generations
+from annotation.generation import perturber_jobs
 from annotation.items.snapshots import jobs as snapshots
 from annotation.settings import project_settings
 from annotation.uploads import jobs as imports
@@ -75,8 +75,8 @@ KINDS = (
     ),
     WorkKind(
         "generation",
-        lambda now: generations.due_job_ids(now),
-        lambda pk: generations.run_job(pk, stopped=asking.STOP.is_set),
+        lambda now: perturber_jobs.due_job_ids(now),
+        lambda pk: perturber_jobs.run_job(pk, stopped=asking.STOP.is_set),
     ),
     WorkKind(
         "items of a run",

@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from annotation.vetting import ReleasePolicy
+from annotation.generation.release import ReleasePolicy
 
 WAIT, ACCEPT = "wait", "accept"
 REMAINDER_CHOICES = {

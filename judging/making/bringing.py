@@ -6,13 +6,13 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from annotation import making
 from annotation.errors import FieldError
+from annotation.generation import generated_items
+from annotation.generation.generated_items import GenerationResult
+from annotation.generation.release import ReleasePolicy
 from annotation.jobs import job_queue
-from annotation.making import GenerationResult
 from annotation.models import Job, Membership, Project
 from annotation.projects import encrypted_archives
-from annotation.vetting import ReleasePolicy
 from judging.errors import Refused
 from judging.making import rows
 from judging.models import Run
@@ -91,10 +91,10 @@ def bring_in_replies(wish: BringInRequest, by: Membership | None) -> GenerationR
     if wish.run.project.sealed and not wish.target.sealed:
         encrypted_archives.seal_project(wish.target, member.pk if member else None)
     if rows.fills_own_items(wish.run, wish.target):
-        return making.store_texts(
+        return generated_items.store_texts(
             wish.target, rows.build_answers(wish.run), wish.vetting, member=member
         )
-    return making.store_items(
+    return generated_items.store_items(
         wish.target, rows.build_rows(wish.run, wish.target), wish.vetting, member=member
     )
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from annotation import tasktypes
 from annotation.errors import FieldError
+from annotation.generation.generated_items import GeneratedText
+from annotation.generation.release import ReleasePolicy
 from annotation.importing import flagging
 from annotation.items.diffing import difference
 from annotation.items.diffing.difference import Difference
-from annotation.making import GeneratedText
 from annotation.models import Account, Item, Job, Project
-from annotation.vetting import ReleasePolicy
 from judging.errors import Refused
 from judging.making import bringing, rows
 from judging.making.bringing import BringInRequest

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from annotation import tasktypes
+from annotation.generation.generated_items import GeneratedText
 from annotation.importing.returned import DerivedRow
 from annotation.items import taxonomy
-from annotation.making import GeneratedText
 from annotation.models import Project
 from annotation.tasktypes import TaskType
 from judging.errors import Refused

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation import making, perturbing
+from annotation.generation import generated_items, perturbers
 from annotation.items import taxonomy
 from annotation.models import Membership
 from annotation.projects import access
@@ -36,7 +36,7 @@ def board(request: HttpRequest, slug: str) -> HttpResponse:
         "member": member,
         "lines": standing.load_board(member.project),
         "parts": standing.PART_TITLES,
-        "perturbs": perturbing.is_suitable(member.project),
+        "perturbs": perturbers.is_suitable(member.project),
     }
     return render(request, "judging/making.html", context)
 
@@ -52,7 +52,9 @@ def release_items(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("making", slug)
     flagged = request.POST.get("flagged") == "yes"
     by = access.ensure_membership(member)
-    n = making.release_waiting(member.project, category=category, flagged=flagged, member=by)
+    n = generated_items.release_waiting(
+        member.project, category=category, flagged=flagged, member=by
+    )
     if n:
         messages.success(request, f"People get {n:,} item{'s' * (n != 1)} more.")
     else:

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from annotation import generations, perturbing
 from annotation.errors import FieldError, Refused
+from annotation.generation import perturber_jobs, perturbers
+from annotation.generation.perturbers import PerturbRequest
+from annotation.generation.release import ReleasePolicy
 from annotation.jobs import job_queue
 from annotation.models import Event, Item, Job, Slot
-from annotation.perturbing import PerturbRequest
-from annotation.vetting import ReleasePolicy
 from tests.annotation.test_perturbing import FACTS, STORY, bring, row
 from tests.builders import Cast, cast, make_project
 
@@ -33,13 +33,13 @@ def made() -> list[Item]:
 
 @pytest.mark.django_db
 def test_a_job_makes_what_it_asks_for_and_says_what_came_of_it(people: Cast) -> None:
-    job = generations.enqueue(people.project, WISH, member=people.lead)
-    said = generations.summarise_result(generations.make_job_items(job))
+    job = perturber_jobs.enqueue(people.project, WISH, member=people.lead)
+    said = perturber_jobs.summarise_result(perturber_jobs.make_job_items(job))
     assert said["made"] == {"numbers": 2, "spelling": 2}
     assert (said["new"], said["opened"], said["waiting"], said["problems"]) == (4, 4, 0, [])
     job.refresh_from_db()
     assert (job.done, job.total) == (2, 2)
-    again = generations.summarise_result(generations.make_job_items(job))
+    again = perturber_jobs.summarise_result(perturber_jobs.make_job_items(job))
     assert (again["new"], again["unchanged"], again["opened"]) == (0, 4, 0)
     [first, _] = Event.objects.filter(kind="generation").order_by("pk")
     assert (first.member, first.data["seed"], first.data["new"]) == (people.lead, "s", 4)
@@ -49,8 +49,10 @@ def test_a_job_makes_what_it_asks_for_and_says_what_came_of_it(people: Cast) -> 
 def test_what_is_flagged_is_counted_and_can_be_kept_aside(people: Cast, monkeypatch: Any) -> None:
     monkeypatch.setattr("perturbers.flags.RULES", {"spelling": lambda made: "Odd."})
     vetting = ReleasePolicy(share=100, aside=frozenset({"claim"}))
-    said = generations.summarise_result(
-        generations.make_job_items(generations.enqueue(people.project, WISH, vetting, people.lead))
+    said = perturber_jobs.summarise_result(
+        perturber_jobs.make_job_items(
+            perturber_jobs.enqueue(people.project, WISH, vetting, people.lead)
+        )
     )
     assert said["flagged"] == {"claim": 2}
     assert (said["opened"], said["waiting"]) == (2, 2)
@@ -74,7 +76,7 @@ def test_what_is_flagged_is_counted_and_can_be_kept_aside(people: Cast, monkeypa
 def test_what_is_out_of_bounds_is_no_job(people: Cast, changed: Any, field: str) -> None:
     wish = PerturbRequest(**{"perturbers": ("numbers",), "seed": "s", **changed})
     with pytest.raises(FieldError) as refused:
-        generations.enqueue(people.project, wish)
+        perturber_jobs.enqueue(people.project, wish)
     assert refused.value.field == field
     assert not Job.objects.exists()
 
@@ -82,37 +84,37 @@ def test_what_is_out_of_bounds_is_no_job(people: Cast, changed: Any, field: str)
 @pytest.mark.django_db
 def test_a_project_of_another_task_and_a_share_that_is_none_are_no_job(people: Cast) -> None:
     with pytest.raises(Refused, match="has no gold answers with perturbed ones"):
-        generations.enqueue(make_project(task_type="error-detection"), WISH)
+        perturber_jobs.enqueue(make_project(task_type="error-detection"), WISH)
     with pytest.raises(FieldError, match="between 0 and 100"):
-        generations.enqueue(people.project, WISH, ReleasePolicy(share=101))
+        perturber_jobs.enqueue(people.project, WISH, ReleasePolicy(share=101))
 
 
 @pytest.mark.django_db
 def test_examples_store_nothing_and_begin_with_one_of_each(people: Cast) -> None:
-    found = perturbing.make_examples(people.project, WISH, 3)
+    found = perturbers.make_examples(people.project, WISH, 3)
     assert [one.values["perturber"] for one in found] == ["numbers", "spelling", "numbers"]
     assert made() == []
 
 
 @pytest.mark.django_db
 def test_how_many_gold_answers_each_perturber_is_for(people: Cast) -> None:
-    found = perturbing.count_golds(people.project)
+    found = perturbers.count_golds(people.project)
     assert (found["numbers"], found["spelling"], found["layout"], found["results"]) == (1, 1, 2, 0)
 
 
 @pytest.mark.django_db
 def test_a_worker_makes_what_was_asked_for(people: Cast, in_this_program: None) -> None:
-    job = generations.enqueue(people.project, WISH, member=people.lead)
-    assert generations.run_job(job.pk)
+    job = perturber_jobs.enqueue(people.project, WISH, member=people.lead)
+    assert perturber_jobs.run_job(job.pk)
     job.refresh_from_db()
     assert (job.state, job.message, job.done) == (Job.State.FINISHED, "", 2)
     assert job.result["made"]["new"] == len(made()) == 4
-    assert generations.due_job_ids(job.created_at) == []
+    assert perturber_jobs.due_job_ids(job.created_at) == []
 
 
 @pytest.mark.django_db
 def test_one_that_was_cancelled_is_not_begun(people: Cast) -> None:
-    job = generations.enqueue(people.project, WISH, member=people.lead)
+    job = perturber_jobs.enqueue(people.project, WISH, member=people.lead)
     assert job_queue.cancel_job(job, people.lead)
-    assert not generations.run_job(job.pk)
+    assert not perturber_jobs.run_job(job.pk)
     assert made() == []

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation import generations
+from annotation.generation import perturber_jobs
 from annotation.models import Item, Job
 from tests.annotation.test_perturbing import FACTS, STORY, bring, row
 from tests.builders import Cast, cast
@@ -39,7 +39,7 @@ def test_items_are_asked_for_made_and_told(
     assert (asked.json()["state"], asked.json()["made"], asked.json()["by"]) == (
         "waiting", None, "perturbers",
     )  # fmt: skip
-    assert generations.run_job(Job.objects.get().pk)
+    assert perturber_jobs.run_job(Job.objects.get().pk)
     address = f"/api/v1/projects/{people.project.slug}/generations/"
     said = client.get(f"{address}1/").json()
     assert (said["state"], said["done"], said["total"], said["doses"]) == ("finished", 2, 2, [1, 2])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from annotation import making
+from annotation.generation import generated_items
 from annotation.leads import making as board
 from annotation.leads.making import GenerationCounts, GenerationRow
 from annotation.models import Item, Project
@@ -50,11 +50,11 @@ def test_every_made_item_waits_is_with_people_or_is_resolved(project: Project) -
         make_slot(item)
     make_resolution(held, "valid", source="labels")
     make_resolution(down, "invalid", source="labels")
-    make_resolution(unseen, "valid", rule=making.ACCEPTED_UNREVIEWED)
+    make_resolution(unseen, "valid", rule=generated_items.ACCEPTED_UNREVIEWED)
     row = only(project)
     assert counts(row.whole) == (5, 1, 1, 1, 1, 1)
     assert (row.category, row.title, row.meant) == ("number-errors", "Number errors", "Valid")
-    assert list(making.waiting_items(project)) == [waiting]
+    assert list(generated_items.waiting_items(project)) == [waiting]
 
 
 def test_the_share_is_of_those_that_people_looked_at(project: Project) -> None:
@@ -63,7 +63,7 @@ def test_the_share_is_of_those_that_people_looked_at(project: Project) -> None:
         make_resolution(item, "valid", source="labels")
     make_resolution(items[2], "invalid", source="labels")
     for item in items[3:]:
-        make_resolution(item, "valid", rule=making.ACCEPTED_UNREVIEWED)
+        make_resolution(item, "valid", rule=generated_items.ACCEPTED_UNREVIEWED)
     share = only(project).whole.share
     assert (share.value, share.n) == (2 / 3, 3)
     assert share.low is not None
@@ -116,7 +116,7 @@ def test_reasons_against_are_those_of_made_items_alone(project: Project) -> None
     make_item(project, "imported")
     say(member, take(member), "not-sure")
     generated(project, 1)
-    making.release_waiting(project)
+    generated_items.release_waiting(project)
     say(member, take(member), "invalid")
     assert only(project).reasons == (("Invalid", 1),)
 

@@ -6,7 +6,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation import generations, tasktypes
+from annotation import tasktypes
+from annotation.generation import perturber_jobs
 from annotation.models import Item, Job, Project
 from tests.annotation.test_perturbing import FACTS, STORY, bring, row
 from tests.builders import Cast, cast
@@ -65,7 +66,7 @@ def test_what_was_asked_for_is_made_and_told(
     job = Job.objects.get()
     assert sent["Location"] == reverse("generation", args=[people.project.slug, 1])
     assert "Waits for a worker" in client.get(sent["Location"]).text
-    assert generations.run_job(job.pk)
+    assert perturber_jobs.run_job(job.pk)
     page = client.get(sent["Location"]).text
     assert "What was made" in page
     assert "?search=.s." in page

@@ -8,8 +8,8 @@ import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from annotation import generations
 from annotation.db import transactions
+from annotation.generation import perturber_jobs
 from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import job_queue
 from annotation.labelling import assignment
@@ -36,7 +36,7 @@ KINDS: dict[str, tuple[Callable[..., bool], dict[str, Any]]] = {
     archives.KIND: (archives.run_job, {"runs": [], "texts": False, "replies": False}),
     snapshots.JOB_KIND: (snapshots.run_job, {}),
     imports.JOB_KIND: (imports.run_job, {"step": "store", "expires": 1e12}),
-    generations.JOB_KIND: (generations.run_job, {}),
+    perturber_jobs.JOB_KIND: (perturber_jobs.run_job, {}),
     bringing.KIND: (bringing.run_job, {}),
 }
 

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation import making
+from annotation.generation import generated_items
+from annotation.generation.generated_items import GenerationResult
+from annotation.generation.release import ReleasePolicy
 from annotation.importing.returned import DerivedRow
 from annotation.jobs import subprocesses
 from annotation.labelling import queue
-from annotation.making import GenerationResult
 from annotation.models import Event, Item, Project, Resolution, Slot
-from annotation.vetting import ReleasePolicy
 from formats.rows import BadRow
 from judging.errors import Refused
 from judging.making import bringing
@@ -100,8 +100,8 @@ def test_what_is_kept_back_is_nobodys_work_and_the_pages_say_so(prompts: Project
     progress = queue.load_progress(member)
     assert (progress.at_work, progress.awaiting) == (3, 7)
     assert progress.awaited == "7 items wait until a lead gives them to people."
-    assert making.release_waiting(prompts) == 7
-    assert making.release_waiting(prompts) == 0
+    assert generated_items.release_waiting(prompts) == 7
+    assert generated_items.release_waiting(prompts) == 0
     assert [one.data for one in Event.objects.filter(kind="places given")] == [{"items": 7}]
     assert queue.load_progress(member).awaited == ""
 
@@ -214,7 +214,7 @@ def test_a_small_share_is_drawn_in_each_category(project: Project) -> None:
         for slug in ("number-errors", "entity")
         for number in range(3)
     ]
-    assert making.store_items(project, rows, ReleasePolicy(share=1)).opened == 2
+    assert generated_items.store_items(project, rows, ReleasePolicy(share=1)).opened == 2
     given = Slot.objects.values_list("item__category", flat=True)
     assert set(given) == {"number-errors", "entity"}
 
@@ -243,7 +243,7 @@ def test_what_people_have_to_see_is_accepted_by_no_command(
             call_command("bring_in", project=run.project.slug, run=run.number, accept=True)
         with pytest.raises(CommandError, match="--share: must lie between 0 and 100"):
             call_command("bring_in", project=run.project.slug, run=run.number, share=101)
-    assert not Resolution.objects.filter(rule=making.ACCEPTED_UNREVIEWED)
+    assert not Resolution.objects.filter(rule=generated_items.ACCEPTED_UNREVIEWED)
 
 
 def test_a_job_brings_in_as_it_was_asked_to(project: Project) -> None:

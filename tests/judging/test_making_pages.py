@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from annotation.generation.release import ReleasePolicy
 from annotation.models import Event, Item, Membership, Project, Slot
-from annotation.vetting import ReleasePolicy
 from judging.making import again, bringing, standing
 from judging.making.bringing import BringInRequest
 from judging.models import Run

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from annotation import generations, making, perturbing
+from annotation.generation import generated_items, perturber_jobs, perturbers
+from annotation.generation.perturbers import PerturbRequest
+from annotation.generation.release import ReleasePolicy
 from annotation.items.snapshots import create as snapshot_freezing
 from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import subprocesses
 from annotation.models import Project
-from annotation.perturbing import PerturbRequest
-from annotation.vetting import ReleasePolicy
 from formats.writers import ZIP_FORMATS, write_file
 from judging import exported, exporting
 from judging.making import bringing
@@ -69,10 +69,10 @@ def test_items_that_perturbers_make_tell_as_they_are_made_and_as_people_get_them
         row("facts", "number-errors", FACTS, "What is a spider?"),
         row("story", "spelling", STORY, "Tell a story."),
     )
-    monkeypatch.setattr(perturbing, "BATCH_SIZE", 1)
-    monkeypatch.setattr(making, "BATCH", 1)
+    monkeypatch.setattr(perturbers, "BATCH_SIZE", 1)
+    monkeypatch.setattr(generated_items, "BATCH", 1)
     wish = PerturbRequest(perturbers=("numbers", "spelling"), seed="s", doses=(1, 2))
-    generations.make_job_items(generations.enqueue(project, wish))
+    perturber_jobs.make_job_items(perturber_jobs.enqueue(project, wish))
     # Of two gold answers none, one and two are done; four items are stored, found, given to people
     # one by one, counted and looked at for flags.
     assert len(told) == 3 + 4 + 1 + 4 + 1 + 1
@@ -84,7 +84,7 @@ def test_items_of_a_run_tell_as_they_come_in_and_as_people_get_them(
     for key in "abc":
         make_item(project, key)
     run = perturbed(project)
-    monkeypatch.setattr(making, "BATCH", 1)
+    monkeypatch.setattr(generated_items, "BATCH", 1)
     bringing.bring_in_replies(bringing.BringInRequest(run, project, ReleasePolicy()), None)
     # Three are stored, found, given to people one by one, and counted.
     assert len(told) == 3 + 1 + 3 + 1
@@ -95,7 +95,7 @@ def test_gold_answers_tell_as_they_come_in(
 ) -> None:
     make_prompts(prompts, 3)
     run = answered(prompts)
-    monkeypatch.setattr(making, "BATCH", 1)
+    monkeypatch.setattr(generated_items, "BATCH", 1)
     bringing.bring_in_replies(bringing.BringInRequest(run, prompts, ReleasePolicy()), None)
     assert len(told) == 3 + 1 + 3 + 1
 
@@ -104,8 +104,8 @@ def test_what_is_accepted_unseen_tells_as_it_is(
     project: Project, told: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     items = [make_item(project, key, slots=0) for key in "abc"]
-    monkeypatch.setattr(making, "BATCH", 1)
-    assert making._accept_unreviewed(project, [one.pk for one in items]) == 3
+    monkeypatch.setattr(generated_items, "BATCH", 1)
+    assert generated_items._accept_unreviewed(project, [one.pk for one in items]) == 3
     assert len(told) == 3
 
 

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from annotation.generation.release import ReleasePolicy
 from annotation.models import Item, Project, Slot
-from annotation.vetting import ReleasePolicy
 from judging.making import bringing
 from judging.making.bringing import BringInRequest
 from judging.models import Run

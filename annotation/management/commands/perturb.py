@@ -4,13 +4,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotation import generations, perturbing
 from annotation.errors import FieldError
+from annotation.generation import perturber_jobs, perturbers
+from annotation.generation.perturbers import PerturbRequest, PerturbResult, UnsuitableProject
+from annotation.generation.release import ReleasePolicy
 from annotation.labelling import correct_answers
-from annotation.management import vetting
+from annotation.management import release_options
 from annotation.models import Job, Project
-from annotation.perturbing import PerturbRequest, PerturbResult, UnsuitableProject
-from annotation.vetting import ReleasePolicy
 from perturbers.registry import PERTURBERS
 
 
@@ -47,17 +47,17 @@ class Command(BaseCommand):
         parser.add_argument("--seed", metavar="WORD", help="the same word makes the same errors")
         parser.add_argument(
             "--purpose",
-            choices=[perturbing.TEST_PURPOSE, *correct_answers.PURPOSES],
-            default=perturbing.TEST_PURPOSE,
+            choices=[perturbers.TEST_PURPOSE, *correct_answers.PURPOSES],
+            default=perturbers.TEST_PURPOSE,
             help="items to vet; or for practice or probes, with the answer known beforehand",
         )
-        vetting.add_arguments(parser, accept="take the rest for what it was made for")
+        release_options.add_arguments(parser, accept="take the rest for what it was made for")
         parser.add_argument("--dry-run", action="store_true", help="say what it would make")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["job"] is not None:
-            made = generations.make_job_items(_job(options["job"]))
-            self.stdout.write(json.dumps(generations.summarise_result(made)))
+            made = perturber_jobs.make_job_items(_job(options["job"]))
+            self.stdout.write(json.dumps(perturber_jobs.summarise_result(made)))
             return
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
@@ -66,7 +66,7 @@ class Command(BaseCommand):
         wanted = ReleasePolicy.of(options)
         try:
             wanted.check()
-            done = perturbing.make_items(project, wish, wanted, dry_run=dry_run)
+            done = perturbers.make_items(project, wish, wanted, dry_run=dry_run)
         except FieldError as error:
             raise CommandError(f"--{error.field} {error}", returncode=2) from error
         except UnsuitableProject as error:
@@ -99,7 +99,7 @@ class Command(BaseCommand):
 def _wish(options: dict[str, Any]) -> PerturbRequest:
     return PerturbRequest(
         perturbers=tuple(dict.fromkeys(options["perturbers"])),
-        seed=options["seed"] or perturbing.new_seed(),
+        seed=options["seed"] or perturbers.new_seed(),
         number=options["number"],
         doses=tuple(dict.fromkeys(options["errors"])),
         limit=options["limit"],
@@ -108,7 +108,7 @@ def _wish(options: dict[str, Any]) -> PerturbRequest:
 
 
 def _job(pk: int) -> Job:
-    found = Job.objects.filter(pk=pk, kind=generations.JOB_KIND, finished_at=None)
+    found = Job.objects.filter(pk=pk, kind=perturber_jobs.JOB_KIND, finished_at=None)
     job = found.select_related("project__task_type", "member").first()
     if job is None:
         raise CommandError(f"No job {pk} waits.", returncode=2)

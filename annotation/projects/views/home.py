@@ -5,7 +5,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from annotation import perturbing, tasktypes
+from annotation import tasktypes
+from annotation.generation import perturbers
 from annotation.items import taxonomy
 from annotation.labelling import queue
 from annotation.models import RIGHTS, Account, Membership, Role
@@ -48,7 +49,7 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
         "abilities": overview.count_by_ability(member.project, role=member.role),
         "people": people if member.is_lead else None,
         "guidelines": member.project.guidelines.last(),
-        "perturbs": perturbing.is_suitable(member.project),
+        "perturbs": perturbers.is_suitable(member.project),
         "sorts": bool(tasktypes.load_version(member.project.task_type).awaits),
     }
     return render(request, "annotation/project.html", context)

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotation.management import vetting
+from annotation.generation.release import ReleasePolicy
+from annotation.management import release_options
 from annotation.models import Job
-from annotation.vetting import ReleasePolicy
 from judging.making import bringing
 from judging.making.bringing import BringInRequest
 from judging.management import told
@@ -22,7 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--project", metavar="SLUG")
         parser.add_argument("--run", type=int, metavar="NUMBER")
         parser.add_argument("--into", metavar="SLUG", help="items of this project; else of its own")
-        vetting.add_arguments(
+        release_options.add_arguments(
             parser, accept="take the rest for what it was made for, where that should cost nothing"
         )
 

@@ -12,7 +12,6 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import generations, perturbing
 from annotation.api.answering import (
     PROBLEM_RESPONSES,
     BroughtSerializer,
@@ -24,17 +23,19 @@ from annotation.api.answering import (
 from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.errors import FieldError, Refused
+from annotation.generation import perturber_jobs
+from annotation.generation import perturbers as generation_perturbers
+from annotation.generation.perturbers import PerturbRequest
+from annotation.generation.release import ReleasePolicy
 from annotation.importing import flagging
 from annotation.labelling import correct_answers
 from annotation.models import Job
-from annotation.perturbing import PerturbRequest
 from annotation.projects import access
-from annotation.vetting import ReleasePolicy
 from perturbers.registry import PERTURBERS
 
 GENERATIONS_PATH = "projects/<slug:slug>/generations/"
 PERTURBER_CHOICES = [(slug, one.does) for slug, one in PERTURBERS.items()]
-PURPOSE_CHOICES = [perturbing.TEST_PURPOSE, *correct_answers.PURPOSES]
+PURPOSE_CHOICES = [generation_perturbers.TEST_PURPOSE, *correct_answers.PURPOSES]
 FLAG_CHOICES = [*flagging.FLAG_TITLES.items()]
 # As a service calls what the body calls otherwise.
 BODY_NAMES = {"number": "each", "errors": "doses"}
@@ -53,20 +54,27 @@ class GenerationBody(serializers.Serializer[Any]):
         min_length=1,
         max_length=len(PERTURBER_CHOICES),
     )
-    each = serializers.IntegerField(default=1, min_value=1, max_value=perturbing.MAX_PER_GOLD)
+    each = serializers.IntegerField(
+        default=1, min_value=1, max_value=generation_perturbers.MAX_PER_GOLD
+    )
     doses = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=perturbing.MAX_ERRORS),
+        child=serializers.IntegerField(min_value=1, max_value=generation_perturbers.MAX_ERRORS),
         default=[1],
         min_length=1,
-        max_length=perturbing.MAX_ERRORS,
+        max_length=generation_perturbers.MAX_ERRORS,
     )
     limit = serializers.IntegerField(
         default=None, allow_null=True, min_value=1, max_value=1_000_000_000
     )
     seed = serializers.RegexField(
-        rf"^{perturbing.SEED_PATTERN.pattern}\Z", default="", allow_blank=True, max_length=20
+        rf"^{generation_perturbers.SEED_PATTERN.pattern}\Z",
+        default="",
+        allow_blank=True,
+        max_length=20,
     )
-    purpose = serializers.ChoiceField(choices=PURPOSE_CHOICES, default=perturbing.TEST_PURPOSE)
+    purpose = serializers.ChoiceField(
+        choices=PURPOSE_CHOICES, default=generation_perturbers.TEST_PURPOSE
+    )
     share = serializers.IntegerField(default=100, min_value=0, max_value=100)
     accept = serializers.BooleanField(default=False)
     aside = serializers.ListField(
@@ -112,7 +120,7 @@ class GenerationList(ListAPIView[Job]):
         if getattr(self, "swagger_fake_view", False):
             return Job.objects.none()
         member = access.member_for(self.request, self.kwargs["slug"], right="manage")
-        return generations.list_jobs(member.project).order_by("-pk")
+        return perturber_jobs.list_jobs(member.project).order_by("-pk")
 
     @extend_schema(
         parameters=[KEY_PARAMETER],
@@ -130,7 +138,7 @@ class GenerationList(ListAPIView[Job]):
         member = access.member_for(request, slug, right="manage")
         said = validate_body(GenerationBody(data=request.data))
         try:
-            job = generations.enqueue(
+            job = perturber_jobs.enqueue(
                 member.project,
                 _parse_request(said),
                 ReleasePolicy.of(said),
@@ -148,7 +156,7 @@ class GenerationList(ListAPIView[Job]):
 def generation(request: Request, slug: str, number: int) -> Response:
     """What was asked for under a number, how far it is, and what came of it."""
     member = access.member_for(request, slug, right="manage")
-    job = generations.find_job(member.project, number)
+    job = perturber_jobs.find_job(member.project, number)
     if job is None:
         raise Http404
     return Response(GenerationSerializer(job).data)
@@ -157,7 +165,7 @@ def generation(request: Request, slug: str, number: int) -> Response:
 def _parse_request(said: dict[str, Any]) -> PerturbRequest:
     return PerturbRequest(
         perturbers=tuple(dict.fromkeys(said["perturbers"])),
-        seed=said["seed"] or perturbing.new_seed(),
+        seed=said["seed"] or generation_perturbers.new_seed(),
         number=said["each"],
         doses=tuple(dict.fromkeys(said["doses"])),
         limit=said["limit"],

@@ -13,17 +13,18 @@ from typing import Any
 
 from django.db.models import Count, F, Q
 
-from annotation import importing, making, tasktypes
+from annotation import importing, tasktypes
 from annotation.db.batches import id_batches, make_batches
 from annotation.errors import FieldError, Refused
+from annotation.generation import generated_items
+from annotation.generation.generated_items import GenerationResult
+from annotation.generation.release import RELEASE_ALL, ReleasePolicy
 from annotation.importing.returned import DerivedRow
 from annotation.items import taxonomy
 from annotation.jobs import subprocesses
 from annotation.labelling import correct_answers
-from annotation.making import GenerationResult
 from annotation.models import Event, Item, Membership, Project, Revision
 from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
-from annotation.vetting import RELEASE_ALL, ReleasePolicy
 from perturbers.registry import PERTURBERS, Perturber, perturb
 from stats.lots import draw_number
 
@@ -160,7 +161,7 @@ def make_items(
             keys.append(row.values["key"])
             yield row
 
-    done.brought = making.store_items(project, noted(), vetting, member=member)
+    done.brought = generated_items.store_items(project, noted(), vetting, member=member)
     for part in make_batches(keys, 500):
         subprocesses.send_heartbeat()
         found = Item.objects.in_project(project).with_keys(part)

@@ -11,24 +11,25 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation import generations, perturbing
 from annotation.errors import FieldError, Refused
+from annotation.generation import perturber_jobs
+from annotation.generation import perturbers as generation_perturbers
+from annotation.generation.perturbers import PerturbRequest
+from annotation.generation.release import ReleasePolicy
 from annotation.importing import flagging
 from annotation.importing.returned import DerivedRow
 from annotation.items.diffing import difference as diffing_difference
 from annotation.labelling import correct_answers
 from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Job, Membership
-from annotation.perturbing import PerturbRequest
 from annotation.projects import access
-from annotation.vetting import ReleasePolicy
 from perturbers.registry import PERTURBERS, Perturber
 
 ERROR_CHOICES = [(str(number), str(number)) for number in (1, 2, 4, 8)]
 WAIT, ACCEPT = "wait", "accept"
 REST_CHOICES = [(WAIT, "Waits until you give it to people"), (ACCEPT, "Is accepted unseen")]
 PURPOSE_CHOICES = [
-    (perturbing.TEST_PURPOSE, "For people to vet"),
+    (generation_perturbers.TEST_PURPOSE, "For people to vet"),
     (correct_answers.PROBE, "As silent checks, whose answer is known"),
     (correct_answers.PRACTICE, "For practice, with the claim as the explanation"),
 ]
@@ -53,7 +54,10 @@ class PerturbForm(forms.Form):
         error_messages={"required": "Choose one number at least."},
     )
     number = forms.IntegerField(
-        label="Answers of each", initial=1, min_value=1, max_value=perturbing.MAX_PER_GOLD
+        label="Answers of each",
+        initial=1,
+        min_value=1,
+        max_value=generation_perturbers.MAX_PER_GOLD,
     )
     limit = forms.IntegerField(
         label="Only the first gold answers",
@@ -63,13 +67,16 @@ class PerturbForm(forms.Form):
         help_text="So many. Empty: all.",
     )
     seed = forms.RegexField(
-        perturbing.SEED_PATTERN.pattern + r"\Z",
+        generation_perturbers.SEED_PATTERN.pattern + r"\Z",
         required=False,
         help_text="The same word makes the same errors. Empty: a new one.",
         error_messages={"invalid": "1 to 20 letters, digits or hyphens."},
     )
     purpose = forms.ChoiceField(
-        label="What for", choices=PURPOSE_CHOICES, initial=perturbing.TEST_PURPOSE, required=False
+        label="What for",
+        choices=PURPOSE_CHOICES,
+        initial=generation_perturbers.TEST_PURPOSE,
+        required=False,
     )
     share = forms.IntegerField(
         label="People see at once, in %",
@@ -93,11 +100,11 @@ class PerturbForm(forms.Form):
         said = self.cleaned_data
         return PerturbRequest(
             perturbers=tuple(slug for slug in PERTURBERS if slug in said["perturbers"]),
-            seed=said["seed"] or perturbing.new_seed(),
+            seed=said["seed"] or generation_perturbers.new_seed(),
             number=said["number"],
             doses=tuple(map(int, said["errors_each"])),
             limit=said["limit"],
-            purpose=said["purpose"] or perturbing.TEST_PURPOSE,
+            purpose=said["purpose"] or generation_perturbers.TEST_PURPOSE,
         )
 
     def vetting(self) -> ReleasePolicy:
@@ -140,9 +147,9 @@ def perturb(request: HtmxRequest, slug: str) -> HttpResponse:
         return _page(request, member, form, status=422)
     try:
         if "preview" in request.POST:
-            rows = perturbing.make_examples(member.project, form.wish(), MAX_EXAMPLES)
+            rows = generation_perturbers.make_examples(member.project, form.wish(), MAX_EXAMPLES)
             return _page(request, member, form, shown=[_example(row) for row in rows])
-        job = generations.enqueue(
+        job = perturber_jobs.enqueue(
             member.project, form.wish(), form.vetting(), access.ensure_membership(member)
         )
     except Refused as problem:
@@ -158,7 +165,7 @@ def perturb(request: HtmxRequest, slug: str) -> HttpResponse:
 def generation(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
     """What was asked for, how far it is, and what came of it."""
     member = access.member_for(request, slug, right="manage")
-    job = generations.find_job(member.project, number)
+    job = perturber_jobs.find_job(member.project, number)
     if job is None:
         messages.error(request, f"There is nothing that was made under the number {number}.")
         return redirect("perturb", slug)
@@ -178,7 +185,7 @@ def _with_seed(sent: QueryDict) -> QueryDict:
     """With a seed, so that what is stored is what was shown."""
     data = sent.copy()
     if not data.get("seed", "").strip():
-        data["seed"] = perturbing.new_seed()
+        data["seed"] = generation_perturbers.new_seed()
     return data
 
 
@@ -190,16 +197,20 @@ def _page(
     shown: list[PerturbExample] | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    fits = perturbing.is_suitable(member.project)
+    fits = generation_perturbers.is_suitable(member.project)
     context: dict[str, Any] = {"project": member.project, "member": member, "form": form}
-    context |= {"fits": fits, "shown": shown, "jobs": list(generations.list_jobs(member.project))}
+    context |= {
+        "fits": fits,
+        "shown": shown,
+        "jobs": list(perturber_jobs.list_jobs(member.project)),
+    }
     context |= {"offered": _perturber_options(member, form) if fits else []}
     return render(request, "annotation/perturb.html", context, status=status)
 
 
 def _perturber_options(member: Membership, form: PerturbForm) -> list[PerturberOption]:
     """All perturbers; those that some gold answer is for are chosen unless a person says else."""
-    reach = perturbing.count_golds(member.project)
+    reach = generation_perturbers.count_golds(member.project)
     sent = form["perturbers"].value() if form.is_bound else None
     return [
         PerturberOption(one, reach[slug], reach[slug] > 0 if sent is None else slug in sent)

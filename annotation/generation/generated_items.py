@@ -13,6 +13,7 @@ from typing import Any
 from annotation import importing, tasktypes
 from annotation.db import transactions
 from annotation.db.batches import make_batches
+from annotation.generation.release import RELEASE_ALL, ReleasePolicy
 from annotation.importing.returned import DerivedRow
 from annotation.items import taxonomy
 from annotation.jobs import subprocesses
@@ -28,7 +29,6 @@ from annotation.models import (
     digest_texts,
 )
 from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
-from annotation.vetting import RELEASE_ALL, ReleasePolicy
 from formats.rows import BadRow
 from stats.lots import draw_number
 

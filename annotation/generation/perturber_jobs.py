@@ -10,11 +10,11 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from annotation import perturbing
+from annotation.generation import perturbers
+from annotation.generation.perturbers import PerturbRequest, PerturbResult
+from annotation.generation.release import RELEASE_ALL, ReleasePolicy
 from annotation.jobs import job_queue, subprocesses
 from annotation.models import Job, Membership, Project
-from annotation.perturbing import PerturbRequest, PerturbResult
-from annotation.vetting import RELEASE_ALL, ReleasePolicy
 
 JOB_KIND = "generation"
 BY_PERTURBERS = "perturbers"
@@ -28,7 +28,7 @@ def enqueue(
 ) -> Job:
     """Have perturbers make items by the next worker. Raises as `perturbing.check_request` does, and
     `FieldError` for a share that is none."""
-    perturbing.check_request(project, wish)
+    perturbers.check_request(project, wish)
     vetting.check()
     return job_queue.enqueue(
         project,
@@ -81,7 +81,7 @@ def make_job_items(job: Job) -> PerturbResult:
         job_queue.store_values(job, done=done, total=total)
         subprocesses.send_heartbeat()
 
-    return perturbing.make_items(
+    return perturbers.make_items(
         job.project, wish, ReleasePolicy.of(said), member=job.member, told=told
     )
 

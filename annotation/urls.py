@@ -2,6 +2,7 @@ from django.urls import path
 
 from annotation.accounts.views import keymap, sessions, tokens
 from annotation.generation import views
+from annotation.importing import views as importing_views
 from annotation.items.views import ability_sorting, items, snapshots
 from annotation.labelling.views import (
     assignment,
@@ -17,7 +18,7 @@ from annotation.labelling.views import (
 )
 from annotation.projects.views import audit, guidelines, home, invitations, members
 from annotation.settings.views import project_settings, task_type
-from annotation.views import agreement, imports, leads, personal
+from annotation.views import agreement, leads, personal
 
 urlpatterns = [
     path("", home.home, name="home"),
@@ -74,19 +75,21 @@ urlpatterns = [
     path("projects/<slug:slug>/baseline/rows.csv", human_baseline.download, name="baseline-rows"),
     path("projects/<slug:slug>/perturb/", views.perturb, name="perturb"),
     path("projects/<slug:slug>/perturb/<int:number>/", views.generation, name="generation"),
-    path("projects/<slug:slug>/import/", imports.imports, name="imports"),
-    path("projects/<slug:slug>/import/<int:number>/", imports.import_detail, name="import"),
+    path("projects/<slug:slug>/import/", importing_views.imports, name="imports"),
+    path("projects/<slug:slug>/import/<int:number>/", importing_views.import_detail, name="import"),
     path(
         "projects/<slug:slug>/import/<int:number>/cancel/",
-        imports.cancel_import,
+        importing_views.cancel_import,
         name="import-cancel",
     ),
     path(
-        "projects/<slug:slug>/import/<int:number>/rows/", imports.rejected_rows, name="import-rows"
+        "projects/<slug:slug>/import/<int:number>/rows/",
+        importing_views.rejected_rows,
+        name="import-rows",
     ),
     path(
         "projects/<slug:slug>/import/<int:number>/problems.csv",
-        imports.rejected_problems,
+        importing_views.rejected_problems,
         name="import-problems",
     ),
     path("projects/<slug:slug>/members/", members.people, name="members"),

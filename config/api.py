@@ -10,7 +10,7 @@ urlpatterns = [
     path("", include("annotation.labelling.api.decisions")),
     path("", include("annotation.labelling.api.comments")),
     path("", include("annotation.api.leads")),
-    path("", include("annotation.api.imports")),
+    path("", include("annotation.importing.api")),
     path("", include("annotation.labelling.api.qualification")),
     path("", include("annotation.settings.api")),
     path("", include("annotation.projects.api.guidelines")),

@@ -273,7 +273,7 @@ IMPORT_ROWS: int = _count("IMPORT_ROWS", 200_000)
 # Where there is room for them, which a container's /tmp may not have.
 FILE_UPLOAD_TEMP_DIR = VAR_DIR
 FILE_UPLOAD_HANDLERS = [
-    "annotation.uploads.bounded.BoundedUploadHandler",
+    "annotation.importing.upload_limits.BoundedUploadHandler",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]

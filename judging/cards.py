@@ -12,7 +12,7 @@ from typing import Any
 from django.template.loader import render_to_string
 
 from annotation import tasktypes
-from annotation.importing import flagging
+from annotation.importing import flags
 from annotation.items import taxonomy
 from annotation.leads import agreeing, agreement
 from annotation.models import Project, Resolution, Snapshot
@@ -83,7 +83,7 @@ def _card_context(project: Project, wish: ExportRequest, held: FolderCounts) -> 
         "written": sum(n for source, n in held.sources.items() if source.is_written),
         "others": [(escape_markdown(kind), n) for kind, n in sorted(held.others.items())],
         "flagged": [
-            (escape_markdown(flagging.FLAG_TITLES.get(flag, flag)), escape_markdown(flag), n)
+            (escape_markdown(flags.FLAG_TITLES.get(flag, flag)), escape_markdown(flag), n)
             for flag, n in sorted(held.flagged.items())
         ],
         "resolved": held.decided.total(),

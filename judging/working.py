@@ -15,12 +15,12 @@ from django.utils import timezone
 
 from annotation.db import transactions
 from annotation.generation import perturber_jobs
+from annotation.importing import jobs as imports
+from annotation.importing import upload_files as uploads
 from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import job_queue
 from annotation.models import Event, Job, Membership
 from annotation.settings import project_settings as places
-from annotation.uploads import jobs as imports
-from annotation.uploads import places as uploads
 from judging import exporting
 from judging.making import bringing
 from judging.models import Run

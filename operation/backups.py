@@ -24,8 +24,8 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
+from annotation.importing.upload_files import PASSWORD_SUFFIX
 from annotation.models import Account, Project
-from annotation.uploads.places import PASSWORD_SUFFIX
 from formats.archives import DAMAGED_ERRORS
 from judging import clock
 from judging.models import Worker

@@ -15,8 +15,8 @@ from django.core import mail
 from django.db import connection
 from django.utils import timezone
 
+from annotation.importing.jobs import WAITS_FOR_PERSON
 from annotation.models import Job
-from annotation.uploads.jobs import WAITS_FOR_PERSON
 from judging import clock
 from judging.models import Endpoint
 from judging.providers import keys

@@ -15,8 +15,8 @@ from django.db.models import Count, Min, Q, Sum
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
 from prometheus_client.core import GaugeMetricFamily
 
+from annotation.importing.jobs import WAITS_FOR_PERSON
 from annotation.models import Job
-from annotation.uploads.jobs import WAITS_FOR_PERSON
 from judging import clock
 from judging.models import Outcome, Request, Run, Worker
 from operation.broker import connect

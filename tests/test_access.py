@@ -15,11 +15,11 @@ from django.utils import timezone
 
 from annotation.generation import perturber_jobs
 from annotation.generation.perturbers import PerturbRequest
+from annotation.importing import jobs as imports
 from annotation.items.snapshots import create
 from annotation.items.snapshots import jobs as snapshots
 from annotation.models import Account, ApiToken
 from annotation.projects import invitations
-from annotation.uploads import jobs as imports
 from config.environment import OpenID
 from judging import exporting
 from judging.paper import jobs as archives

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from annotation import tasktypes
-from annotation.importing import drafts as drafts_of
+from annotation.importing import item_rows as drafts_of
 from annotation.items import taxonomy
 from formats.rows import BadRow, Row
 

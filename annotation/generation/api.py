@@ -27,7 +27,7 @@ from annotation.generation import perturber_jobs
 from annotation.generation import perturbers as generation_perturbers
 from annotation.generation.perturbers import PerturbRequest
 from annotation.generation.release import ReleasePolicy
-from annotation.importing import flagging
+from annotation.importing import flags
 from annotation.labelling import correct_answers
 from annotation.models import Job
 from annotation.projects import access
@@ -36,7 +36,7 @@ from perturbers.registry import PERTURBERS
 GENERATIONS_PATH = "projects/<slug:slug>/generations/"
 PERTURBER_CHOICES = [(slug, one.does) for slug, one in PERTURBERS.items()]
 PURPOSE_CHOICES = [generation_perturbers.TEST_PURPOSE, *correct_answers.PURPOSES]
-FLAG_CHOICES = [*flagging.FLAG_TITLES.items()]
+FLAG_CHOICES = [*flags.FLAG_TITLES.items()]
 # As a service calls what the body calls otherwise.
 BODY_NAMES = {"number": "each", "errors": "doses"}
 

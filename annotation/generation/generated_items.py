@@ -14,7 +14,7 @@ from annotation import importing, tasktypes
 from annotation.db import transactions
 from annotation.db.batches import make_batches
 from annotation.generation.release import RELEASE_ALL, ReleasePolicy
-from annotation.importing.returned import DerivedRow
+from annotation.importing.exported_rows import DerivedRow
 from annotation.items import taxonomy
 from annotation.jobs import subprocesses
 from annotation.labelling import assignment

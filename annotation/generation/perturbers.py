@@ -19,7 +19,7 @@ from annotation.errors import FieldError, Refused
 from annotation.generation import generated_items
 from annotation.generation.generated_items import GenerationResult
 from annotation.generation.release import RELEASE_ALL, ReleasePolicy
-from annotation.importing.returned import DerivedRow
+from annotation.importing.exported_rows import DerivedRow
 from annotation.items import taxonomy
 from annotation.jobs import subprocesses
 from annotation.labelling import correct_answers

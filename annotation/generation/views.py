@@ -16,8 +16,8 @@ from annotation.generation import perturber_jobs
 from annotation.generation import perturbers as generation_perturbers
 from annotation.generation.perturbers import PerturbRequest
 from annotation.generation.release import ReleasePolicy
-from annotation.importing import flagging
-from annotation.importing.returned import DerivedRow
+from annotation.importing import flags
+from annotation.importing.exported_rows import DerivedRow
 from annotation.items.diffing import difference as diffing_difference
 from annotation.labelling import correct_answers
 from annotation.labelling.views.label_page import HtmxRequest
@@ -91,7 +91,7 @@ class PerturbForm(forms.Form):
     aside = forms.MultipleChoiceField(
         label="Keep aside, whatever the rest does",
         required=False,
-        choices=[*flagging.FLAG_TITLES.items()],
+        choices=[*flags.FLAG_TITLES.items()],
         initial=DEFAULT_FLAGS,
         widget=forms.CheckboxSelectMultiple,
     )
@@ -220,13 +220,13 @@ def _perturber_options(member: Membership, form: PerturbForm) -> list[PerturberO
 
 def _example(row: DerivedRow) -> PerturbExample:
     values = row.values
-    names = flagging.flag_generated(values, COMPARED_TEXTS, values["category"])
+    names = flags.flag_generated(values, COMPARED_TEXTS, values["category"])
     return PerturbExample(
         category=values["category"],
         dose=row.dose,
         claim=values["claim"],
         difference=diffing_difference.compare(values["gold"], values["perturbed"]),
-        flags=flagging.explain_flags(names, values, COMPARED_TEXTS, values["category"]),
+        flags=flags.explain_flags(names, values, COMPARED_TEXTS, values["category"]),
     )
 
 
@@ -240,4 +240,4 @@ def _rows(job: Job) -> list[tuple[Perturber, int, int]]:
 def _flag_rows(job: Job) -> list[tuple[str, str, int]]:
     """Each rule that flagged some, by its slug and in words."""
     found = (job.result.get("made") or {}).get("flagged", {})
-    return [(slug, flagging.FLAG_TITLES.get(slug, slug), n) for slug, n in sorted(found.items())]
+    return [(slug, flags.FLAG_TITLES.get(slug, slug), n) for slug, n in sorted(found.items())]

@@ -1,9 +1,9 @@
 """What comes in: items with the projects that they need, and labels that were given elsewhere."""
 
-from annotation.importing.ahead import read_in_subprocess
-from annotation.importing.comparing import ItemImportReport
-from annotation.importing.drafts import ParsedItem, parse_items
+from annotation.importing.comparison import ItemImportReport
+from annotation.importing.item_rows import ParsedItem, parse_items
 from annotation.importing.items import store_items
+from annotation.importing.read_ahead import read_in_subprocess
 from annotation.projects.creation import (
     create_audited_project,
     create_project,

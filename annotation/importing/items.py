@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from annotation import tasktypes
 from annotation.db import bulk, transactions
-from annotation.importing.comparing import (
+from annotation.importing.comparison import (
     ComparedItem,
     DryRunItem,
     ItemImportReport,
@@ -25,7 +25,7 @@ from annotation.importing.comparing import (
     load_known,
     select_new,
 )
-from annotation.importing.drafts import ParsedItem, cluster_by_text
+from annotation.importing.item_rows import ParsedItem, cluster_by_text
 from annotation.labelling import answer_key as known_answers
 from annotation.labelling import assignment, correct_answers
 from annotation.models import (

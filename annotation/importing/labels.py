@@ -19,9 +19,9 @@ from django.db.models import F
 
 from annotation import tasktypes
 from annotation.db import transactions
-from annotation.importing import background as backgrounds
-from annotation.importing.background import LabelContext
-from annotation.importing.statements import ParsedLabel
+from annotation.importing import label_context as backgrounds
+from annotation.importing.label_context import LabelContext
+from annotation.importing.label_rows import ParsedLabel
 from annotation.labelling import resolution, routing
 from annotation.models import Event, Item, Label, Membership, Project, Slot, Stage
 from formats.rows import BadRow

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from annotation.importing.mapping import rename_columns
+from annotation.importing.column_mapping import rename_columns
 from formats import realmistake
 from formats.readers import READERS, preview_rows, with_password
 from formats.rows import DEFAULT_LIMITS, BadRow, Limits, Row

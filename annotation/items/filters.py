@@ -9,7 +9,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from annotation import tasktypes
-from annotation.importing import flagging
+from annotation.importing import flags
 from annotation.items import taxonomy
 from annotation.leads import behind
 from annotation.models import Item, Label, Project, Resolution
@@ -60,7 +60,7 @@ class ItemFilter(filters.FilterSet):
     ability = filters.ChoiceFilter(choices=_abilities, empty_label="Any", label="Ability")
     resolution = filters.CharFilter(method="resolved_as", label="Resolution", max_length=40)
     flag = filters.ChoiceFilter(
-        choices=[*flagging.FLAG_TITLES.items()], method="flagged", empty_label="Any", label="Flag"
+        choices=[*flags.FLAG_TITLES.items()], method="flagged", empty_label="Any", label="Flag"
     )
     annotator = filters.CharFilter(method="said_to_be", label="Labelled by", max_length=80)
     choice = filters.CharFilter(method="said_to_be", label="Labelled as", max_length=40)

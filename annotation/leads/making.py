@@ -16,7 +16,7 @@ from django.db.models.functions import Coalesce
 
 from annotation import tasktypes
 from annotation.generation import generated_items as generation_generated_items
-from annotation.importing import flagging
+from annotation.importing import flags as importing_flags
 from annotation.items import taxonomy
 from annotation.leads import board
 from annotation.leads.grouping import CATEGORY, Grouping
@@ -191,7 +191,7 @@ def _flags(project: Project) -> dict[str, Counter[str]]:
 
 def _titled_flags(flags: Counter[str]) -> Iterator[tuple[str, str, int]]:
     for flag, n in flags.most_common():
-        yield flag, flagging.FLAG_TITLES.get(flag, flag), n
+        yield flag, importing_flags.FLAG_TITLES.get(flag, flag), n
 
 
 def _intended_answer(project: Project, category: str) -> str:

@@ -2,8 +2,8 @@
 
 from django import template
 
+from annotation.importing import jobs
 from annotation.models import Project
-from annotation.uploads import jobs
 
 register = template.Library()
 

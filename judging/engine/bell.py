@@ -14,9 +14,9 @@ from celery import bootsteps
 from django.db import close_old_connections, connections
 
 from annotation.generation import perturber_jobs
+from annotation.importing import jobs as imports
 from annotation.items.snapshots import jobs as snapshots
 from annotation.settings import project_settings
-from annotation.uploads import jobs as imports
 from judging import clock, exporting
 from judging.engine import asking, leasing, living
 from judging.making import bringing

@@ -10,7 +10,7 @@ from annotation import tasktypes
 from annotation.errors import FieldError
 from annotation.generation.generated_items import GeneratedText
 from annotation.generation.release import ReleasePolicy
-from annotation.importing import flagging
+from annotation.importing import flags
 from annotation.items.diffing import difference
 from annotation.items.diffing.difference import Difference
 from annotation.models import Account, Item, Job, Project
@@ -21,7 +21,7 @@ from judging.models import Outcome, Run
 
 # So many people see at once, in percent: of gold answers a sample, as study 000 had verified.
 GOLD_SHARE, DEFAULT_SHARE = 25, 100
-FLAGS = flagging.FLAG_TITLES
+FLAGS = flags.FLAG_TITLES
 # The first three leave nothing to vet; of the others a lead should see some before people do.
 DEFAULT_FLAGS = ("identical", "white-space-only", "empty", "claim", "bound")
 PREVIEW_ROWS = 3

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from annotation import tasktypes
 from annotation.generation.generated_items import GeneratedText
-from annotation.importing.returned import DerivedRow
+from annotation.importing.exported_rows import DerivedRow
 from annotation.items import taxonomy
 from annotation.models import Project
 from annotation.tasktypes import TaskType

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from annotation import importing, tables, tasktypes
 from annotation.importing import ItemImportReport
-from annotation.importing.returned import MAX_FLAGS, DerivedRow
+from annotation.importing.exported_rows import MAX_FLAGS, DerivedRow
 from annotation.models import Item, Project, Slot
 from formats.rows import Row
 from tests.builders import Cast, cast, make_item, make_project

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from annotation import importing, tasktypes
-from annotation.importing.drafts import ParsedItem
+from annotation.importing.item_rows import ParsedItem
 from formats.rows import BadRow, FormatError, Row
 from tests.builders import TEXTS
 

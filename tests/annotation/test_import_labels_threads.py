@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from annotation import tasktypes
-from annotation.importing import labels, statements
+from annotation.importing import label_rows, labels
 from annotation.importing.labels import LabelImportReport
 from annotation.models import Label, Membership, Project, Slot
 from formats.rows import Row
@@ -29,7 +29,7 @@ def bring_in(project: Project, raters: list[str]) -> LabelImportReport:
         for number, key in enumerate(project.items.values_list("key", flat=True), start=1)
     ]
     task = tasktypes.load_task_type(project)
-    return labels.store_labels(project, statements.parse_labels(rows, task, now=NOW), now=NOW)
+    return labels.store_labels(project, label_rows.parse_labels(rows, task, now=NOW), now=NOW)
 
 
 def test_nothing_is_doubled_or_lost_while_people_label_and_two_files_come_in() -> None:

@@ -16,10 +16,10 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation import importing
+from annotation.importing import jobs, program, receive, upload_files
 from annotation.jobs import subprocesses
 from annotation.jobs.job_queue import LEASE_TIME
 from annotation.models import Event, Item, Job, Project
-from annotation.uploads import jobs, places, reading, receiving
 from formats.writers import write_file
 from judging.engine import bell
 from tests.builders import TEXTS, Cast, cast, make_item, make_resolution
@@ -67,7 +67,7 @@ def send(client: Client, content: bytes, name: str = "items.csv", **said: str) -
 def refused(client: Client, content: bytes, name: str = "items.csv", **said: str) -> str:
     answer = client.post(PAGE, {"file": SimpleUploadedFile(name, content), **said})
     assert (answer.status_code, Job.objects.count()) == (422, 0)
-    assert list(places.uploads_folder().iterdir()) == []
+    assert list(upload_files.uploads_folder().iterdir()) == []
     return answer.content.decode()
 
 
@@ -197,7 +197,7 @@ def test_a_key_that_stands_twice_in_a_file_is_told_so(lead: Client) -> None:
 def test_columns_that_cannot_be_guessed_are_asked_for_and_remembered(lead: Client) -> None:
     header = ["nr", "Fehler", "Frage", "Gut", "Schlecht", "weight"]
     job = send(lead, table(["a", *CELLS], header=header))
-    assert job.result["step"] == places.CHOOSE
+    assert job.result["step"] == upload_files.CHOOSE
     assert "Choose a column for what is still" in page(lead, job)
     assert lead.post(f"{PAGE}1/", {"columns-of-key": "nr"}).status_code == 422
     names = ("key", "category", "prompt", "gold", "perturbed")
@@ -302,7 +302,7 @@ def test_a_file_that_is_too_large_is_not_even_taken(
     lead: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.IMPORT_BYTES = 3_000_000
-    monkeypatch.setattr(receiving, "receive_file", None)
+    monkeypatch.setattr(receive, "receive_file", None)
     assert "holds more than 3 MB" in refused(lead, b"a" * 3_000_001)
 
 
@@ -494,7 +494,7 @@ def test_a_program_that_did_not_end_well_is_told_or_begun_anew(
 
 def test_a_file_that_is_gone_is_to_be_sent_again(lead: Client) -> None:
     job = send(lead, keyed("a"))
-    places.uploaded_path(job).unlink()
+    upload_files.uploaded_path(job).unlink()
     names = ("key", "category", "prompt", "gold", "perturbed")
     chosen = {f"columns-of-{name}": column for name, column in zip(names, HEADER, strict=False)}
     said = lead.post(f"{PAGE}1/", chosen, follow=True).content.decode()
@@ -526,7 +526,7 @@ def test_an_import_tells_the_worker_at_each_part_of_the_file_that_it_gets_on(
     lead: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, told = send(lead, keyed("a", "b", "")), list[str]()
-    monkeypatch.setattr(reading, "PROGRESS_EVERY", 1)
+    monkeypatch.setattr(program, "PROGRESS_EVERY", 1)
     monkeypatch.setattr(subprocesses, "send_heartbeat", lambda: told.append("alive"))
     imported(lead, job)
     # At each of three rows, and before the table of problems and the rows to mend are written.
@@ -543,7 +543,7 @@ def test_files_are_deleted_when_their_time_is_over(
     assert sorted(jobs.due_job_ids(later)) == [job.pk, done.pk]
     assert jobs.run_job(job.pk)
     assert jobs.run_job(done.pk)
-    assert list(places.uploads_folder().iterdir()) == []
+    assert list(upload_files.uploads_folder().iterdir()) == []
     assert jobs.due_job_ids(later) == []
     assert "Nobody went on with it for 7 days" in page(lead, job)
     assert lead.get(f"{PAGE}2/rows/").status_code == 302
@@ -551,7 +551,7 @@ def test_files_are_deleted_when_their_time_is_over(
 
 def test_the_archive_of_study_000_is_told_by_what_is_in_it(lead: Client, shared_data: Path) -> None:
     job = send(lead, (shared_data / "fbi" / "data.zip").read_bytes(), "data.zip")
-    assert (job.result["form"], job.result["step"]) == ("fbi", places.CHECK)
+    assert (job.result["form"], job.result["step"]) == ("fbi", upload_files.CHECK)
     assert jobs.run_job(job.pk)
     assert "Import 2,492 items" in page(lead, job)
     assert "The layout of the study says what its columns mean" in page(lead, job)
@@ -566,7 +566,7 @@ def test_the_archive_of_study_001_comes_in_by_its_password_and_leaves_no_open_ro
     assert "is encrypted. Give its password" in refused(lead, archive, "data.zip")
     assert "the password does not open it" in refused(lead, archive, "data.zip", password="no")
     job = send(lead, archive, "data.zip", password="open-realmistake")
-    assert oct(places.password_path(job).stat().st_mode)[-3:] == "600"
+    assert oct(upload_files.password_path(job).stat().st_mode)[-3:] == "600"
     assert "open-realmistake" not in page(lead, job)
     assert jobs.run_job(job.pk)
     assert imported(lead, job)["new"] == 900

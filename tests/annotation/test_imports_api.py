@@ -8,8 +8,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from annotation.importing import jobs
 from annotation.models import ApiToken, Item, Project
-from annotation.uploads import jobs
 from tests.builders import TEXTS, Cast, cast
 
 pytestmark = pytest.mark.django_db

@@ -11,8 +11,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from annotation.importing import jobs, upload_files
 from annotation.models import Job
-from annotation.uploads import jobs, places
 from tests.builders import TEXTS, Cast, cast
 
 pytestmark = pytest.mark.django_db
@@ -47,7 +47,7 @@ def test_a_parquet_file_is_told_by_its_content_shown_and_checked(people: Cast, n
     assert (job.result["name"], job.result["step"], job.result["form"]) == (name, "ready", "jsonl")
     assert (job.result["report"]["new"], job.result["columns"]["key"]) == (2, "id")
     assert "<ins" in answer.content.decode()
-    kept = {path.name for path in places.uploads_folder().iterdir()}
+    kept = {path.name for path in upload_files.uploads_folder().iterdir()}
     assert kept == {f"import-{job.pk}.jsonl", f"import-{job.pk}.problems.csv"}
 
 
@@ -57,7 +57,7 @@ def test_a_value_that_cannot_be_stored_is_a_bad_row_that_comes_back_to_mend(peop
     [problem] = job.result["report"]["problems"]
     assert (problem["file"], problem["line"]) == ("items.parquet", 2)
     assert "NaN" in problem["reason"]
-    assert json.loads(places.rejected_rows_path(job).read_text())["id"] == "b"
+    assert json.loads(upload_files.rejected_rows_path(job).read_text())["id"] == "b"
 
 
 def bomb() -> bytes:
@@ -91,4 +91,4 @@ def test_what_is_made_to_do_harm_is_refused_in_words(
     answer = sent(people, content)
     assert (answer.status_code, Job.objects.count()) == (422, 0)
     assert told in answer.content.decode()
-    assert list(places.uploads_folder().iterdir()) == []
+    assert list(upload_files.uploads_folder().iterdir()) == []

@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation import tasktypes
-from annotation.importing import mapping
+from annotation.importing import column_mapping
 from annotation.items.taxonomy import load
 from annotation.models import Item, Slot
 
@@ -47,7 +47,9 @@ def bring(path: Path, *more: str) -> str:
 
 @pytest.mark.parametrize("found", [["id", "question"], ["ID", "Prompt"], ["nr", "instruction"]])
 def test_what_a_table_of_prompts_calls_its_columns_is_guessed(found: list[str]) -> None:
-    assert mapping.guess_columns(TASK, found) == dict(zip(["key", "prompt"], found, strict=True))
+    assert column_mapping.guess_columns(TASK, found) == dict(
+        zip(["key", "prompt"], found, strict=True)
+    )
 
 
 def test_ten_prompts_come_in_and_wait_for_their_gold_answer(tmp_path: Path) -> None:

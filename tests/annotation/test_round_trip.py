@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation import importing, tables, tasktypes
-from annotation.importing.comparing import ItemImportReport
+from annotation.importing.comparison import ItemImportReport
 from annotation.models import Item, Project, Slot
 from formats.readers import READERS
 from formats.rows import Row

@@ -13,8 +13,8 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
+from annotation.importing import jobs, upload_files
 from annotation.models import Item, Job, Membership, Role
-from annotation.uploads import jobs, places
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import TEXTS, make_item, make_member, make_project
@@ -143,7 +143,7 @@ def test_who_waits_for_an_import_reads_how_far_it_is(
         state=Job.State.RUNNING,
         done=3_000,
         total=14_000,
-        result={"number": 1, "step": places.STORE},
+        result={"number": 1, "step": upload_files.STORE},
     )
     viewport = {"width": size[0], "height": size[1]}
     address = reverse("vet", args=[member.project.slug])

@@ -5,8 +5,8 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
+from annotation.importing import upload_files
 from annotation.models import Job, Membership
-from annotation.uploads import places
 from judging import exporting
 from judging.exporting import ExportRequest
 from judging.providers.errors import Rejected
@@ -25,7 +25,7 @@ def lead() -> Membership:
 
 
 def make_import(lead: Membership, **values: object) -> Job:
-    told = {"number": 1, "name": "items.csv", "step": places.STORE, "deleted": False}
+    told = {"number": 1, "name": "items.csv", "step": upload_files.STORE, "deleted": False}
     return Job.objects.create(
         project=lead.project, kind="import", member=lead, result=told, **values
     )

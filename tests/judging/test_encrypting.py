@@ -13,9 +13,9 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
+from annotation.importing import program, receive, upload_files
 from annotation.models import Event, Job, Membership, Project
 from annotation.projects import encrypted_archives
-from annotation.uploads import places, reading, receiving
 from formats.writers import FILE_FORMATS
 from judging import exporting, passwords
 from judging.exported import ExportRequest
@@ -245,12 +245,12 @@ def test_what_is_sent_encrypted_in_the_browser_seals_its_project(
 ) -> None:
     file = SimpleUploadedFile("a.zip", locked(tmp_path / "a.zip").read_bytes())
     now = timezone.now()
-    job = receiving.receive_file(people.lead, receiving.ItemUpload(file, password="open"), now=now)
+    job = receive.receive_file(people.lead, receive.ItemUpload(file, password="open"), now=now)
     job.refresh_from_db()
-    for step in (places.CHECK, places.STORE):
+    for step in (upload_files.CHECK, upload_files.STORE):
         Job.objects.filter(pk=job.pk).update(result={**job.result, "step": step})
-        reading.run_import(Job.objects.select_related("project__task_type").get(pk=job.pk))
-        assert Project.objects.get().sealed == (step == places.STORE)
+        program.run_import(Job.objects.select_related("project__task_type").get(pk=job.pk))
+        assert Project.objects.get().sealed == (step == upload_files.STORE)
     assert Event.objects.filter(kind="settings").get().member == people.lead
 
 

@@ -8,8 +8,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from annotation.importing import upload_files
 from annotation.models import Event, Job
-from annotation.uploads import places
 from judging import exporting, working
 from judging.exporting import ExportRequest
 from judging.models import Run
@@ -56,7 +56,7 @@ def entries(people: Cast, name: str) -> list[working.JobListEntry]:
 
 
 def test_jobs_and_runs_stand_in_one_list_the_last_first(people: Cast) -> None:
-    first = make_import(people, places.STORE)
+    first = make_import(people, upload_files.STORE)
     run = make_run(people.project)
     last = exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
     now = timezone.now()
@@ -67,7 +67,7 @@ def test_jobs_and_runs_stand_in_one_list_the_last_first(people: Cast) -> None:
 
 
 def test_a_line_says_what_how_far_by_whom_and_how_it_ended(people: Cast) -> None:
-    make_import(people, places.STORE, state="running", done=1200, total=5000)
+    make_import(people, upload_files.STORE, state="running", done=1200, total=5000)
     make_job(people, "freeze-results", state="failed", message="The disk is full.")
     page = browser(people, "lead").get(address(people)).content.decode()
     assert "items.csv" in page
@@ -77,7 +77,7 @@ def test_a_line_says_what_how_far_by_whom_and_how_it_ended(people: Cast) -> None
 
 
 def test_a_researcher_sees_runs_and_exports_of_results_alone(people: Cast) -> None:
-    make_import(people, places.STORE)
+    make_import(people, upload_files.STORE)
     make_job(people, "freeze-results")
     make_job(people, "something-new")
     exporting.enqueue(people.project, people.lead, ExportRequest("labels", "csv"))
@@ -140,21 +140,21 @@ def test_what_did_not_fail_is_not_done_again(people: Cast, state: str) -> None:
 
 
 def test_an_import_whose_file_is_gone_cannot_be_done_again(people: Cast) -> None:
-    there = make_import(people, places.STORE, state="failed")
-    gone = make_import(people, places.STORE, state="failed", result={"deleted": True})
+    there = make_import(people, upload_files.STORE, state="failed")
+    gone = make_import(people, upload_files.STORE, state="failed", result={"deleted": True})
     assert not working.rerun_job(gone, people.lead)
     assert working.rerun_job(there, people.lead)
 
 
 def test_an_import_that_waits_for_a_person_says_so_and_keeps_no_page_busy(people: Cast) -> None:
-    make_import(people, places.READY)
+    make_import(people, upload_files.READY)
     page = browser(people, "lead").get(address(people)).content.decode()
     assert "waits for a person" in page
     assert "every 2s" not in page
 
 
 def test_a_page_with_something_under_way_asks_for_its_table_alone(people: Cast) -> None:
-    make_import(people, places.STORE, state="running")
+    make_import(people, upload_files.STORE, state="running")
     client = browser(people, "lead")
     assert "every 2s" in client.get(address(people)).content.decode()
     part = client.get(address(people), headers={"hx-request": "true"}).content.decode()
@@ -230,13 +230,13 @@ def test_a_page_costs_the_same_queries_however_much_it_lists(
     people: Cast, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     for _ in range(20):
-        make_import(people, places.STORE)
+        make_import(people, upload_files.STORE)
         make_run(people.project)
     with django_assert_max_num_queries(9):
         assert len(entries(people, "lead")) == 40
 
 
 def test_what_a_file_is_called_stands_there_as_text(people: Cast) -> None:
-    make_import(people, places.STORE, result={"name": "<script>alert(1)</script>\u202e.csv"})
+    make_import(people, upload_files.STORE, result={"name": "<script>alert(1)</script>\u202e.csv"})
     page = browser(people, "lead").get(address(people)).content.decode()
     assert "<script>alert(1)" not in page

@@ -10,12 +10,12 @@ from django.utils import timezone
 
 from annotation.db import transactions
 from annotation.generation import perturber_jobs
+from annotation.importing import jobs as imports
 from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import job_queue
 from annotation.labelling import assignment
 from annotation.models import Job, Project
 from annotation.settings import project_settings
-from annotation.uploads import jobs as imports
 from judging import clock, exporting
 from judging.engine import asking, leasing
 from judging.making import bringing

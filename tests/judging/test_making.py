@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from annotation.generation import generated_items
 from annotation.generation.generated_items import GenerationResult
 from annotation.generation.release import ReleasePolicy
-from annotation.importing.returned import DerivedRow
+from annotation.importing.exported_rows import DerivedRow
 from annotation.jobs import subprocesses
 from annotation.labelling import queue
 from annotation.models import Event, Item, Project, Resolution, Slot

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from annotation import tasktypes
-from annotation.importing import flagging
+from annotation.importing import flags
 from annotation.items.diffing import stored
 from annotation.items.filters import ItemPageFilter
 from annotation.labelling import comments, correct_answers, visibility
@@ -98,7 +98,7 @@ def _facts(member: Membership, task: TaskType, item: Item) -> dict[str, Any]:
 
 
 def _flags(task: TaskType, item: Item, shown: Revision) -> list[tuple[str, str]]:
-    return flagging.explain_flags(item.flags, shown.texts, task.diff, item.category)
+    return flags.explain_flags(item.flags, shown.texts, task.diff, item.category)
 
 
 def _find_revision(item: Item, number: str) -> Revision:

@@ -32,12 +32,12 @@ from annotation.api.serializers import (
     ShownSerializer,
     SubmissionSerializer,
 )
+from annotation.importing import jobs
 from annotation.items.filters import LabelFilter
 from annotation.labelling import queue, visibility
 from annotation.labelling.api.qualification_serializers import StoredSerializer
 from annotation.models import Account, Label, Project
 from annotation.projects import access
-from annotation.uploads import jobs
 
 NEXT_RESPONSE = PolymorphicProxySerializer(
     component_name="Next",

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation import tasktypes
 from annotation.errors import Refused, Stale
-from annotation.importing import flagging
+from annotation.importing import flags
 from annotation.items import taxonomy as categories
 from annotation.items.diffing import stored
 from annotation.labelling import (
@@ -228,7 +228,7 @@ def _render_case(
 
 
 def _flags(task: tasktypes.TaskType, item: Item, shown: Revision) -> list[tuple[str, str]]:
-    return flagging.explain_flags(item.flags, shown.texts, task.diff, item.category)
+    return flags.explain_flags(item.flags, shown.texts, task.diff, item.category)
 
 
 def _describe_opinion(task: tasktypes.TaskType, said: cases.Opinion) -> dict[str, Any]:

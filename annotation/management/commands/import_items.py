@@ -12,8 +12,8 @@ from django.core.validators import validate_slug
 
 from annotation import importing, tasktypes
 from annotation.importing import sources
-from annotation.importing.drafts import ParsedItem
-from annotation.importing.mapping import guess_columns, needed_columns
+from annotation.importing.column_mapping import guess_columns, needed_columns
+from annotation.importing.item_rows import ParsedItem
 from annotation.importing.sources import Source
 from annotation.management import files
 from annotation.models import Project

@@ -7,8 +7,8 @@ from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from annotation import tasktypes
-from annotation.importing import labels, statements
-from annotation.importing.statements import ParsedLabel
+from annotation.importing import label_rows, labels
+from annotation.importing.label_rows import ParsedLabel
 from annotation.management import files
 from annotation.models import Project
 from formats.readers import READERS
@@ -22,7 +22,7 @@ class Command(BaseCommand):
         "Import labels that people made elsewhere; raters become members without an account. "
         "Needed columns: item (its key), rater, time (ISO 8601, without a zone it is UTC), and "
         "one for each field of the task type that is asked for; optional: "
-        f"{', '.join(statements.OPTIONAL_COLUMNS)}. Rows that cannot be used are reported and the "
+        f"{', '.join(label_rows.OPTIONAL_COLUMNS)}. Rows that cannot be used are reported and the "
         "others "
         "imported; of a row with a number off its scale that answer alone is missing. Again is "
         "nothing new."
@@ -85,10 +85,10 @@ def _statements(
     path, ignored = options["path"], [name.strip() for name in options["ignore"].split(",")]
     try:
         rows = READERS[files.detect_format(path, options["format"])](path, DEFAULT_LIMITS)
-        rows = files.require_columns(rows, lambda found: statements.REQUIRED_COLUMNS)
+        rows = files.require_columns(rows, lambda found: label_rows.REQUIRED_COLUMNS)
     except FormatError as error:
         raise files.command_error(str(error)) from error
-    return statements.parse_labels(rows, task, now=now, ignored=ignored)
+    return label_rows.parse_labels(rows, task, now=now, ignored=ignored)
 
 
 def _summary(report: labels.LabelImportReport, slug: str, dry_run: bool) -> Iterator[str]:

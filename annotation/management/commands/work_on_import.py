@@ -3,8 +3,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from annotation.importing import jobs, program
 from annotation.models import Job
-from annotation.uploads import jobs, reading
 
 
 class Command(BaseCommand):
@@ -20,6 +20,6 @@ class Command(BaseCommand):
         if waits is None:
             raise CommandError(f"No import {options['job']} is under way.", returncode=2)
         try:
-            reading.run_import(waits)
+            program.run_import(waits)
         except OSError as error:
             raise CommandError(f"The file cannot be read or written: {error.strerror}.") from error

@@ -16,14 +16,14 @@ from django.utils import timezone
 
 from annotation.db import transactions
 from annotation.errors import Stale
+from annotation.importing import program, upload_files
 from annotation.jobs import job_queue
 from annotation.jobs.subprocesses import ProgramResult
 from annotation.models import Event, Job, Membership, Project
-from annotation.uploads import places, reading
 
 JOB_KIND = "import"
 # Imports that wait until a person goes on with them, and so for no worker.
-WAITS_FOR_PERSON = Q(kind=JOB_KIND, result__step__in=[places.CHOOSE, places.READY])
+WAITS_FOR_PERSON = Q(kind=JOB_KIND, result__step__in=[upload_files.CHOOSE, upload_files.READY])
 # So long the files of an import are kept; then they are deleted.
 FILE_RETENTION = timedelta(days=7)
 # A file that takes longer is given up.
@@ -45,12 +45,12 @@ def describe_progress(project: Project) -> str:
     """How far the first of the imports is that workers are at or will take next; "" if there are
     none. One that waits for a person is not under way."""
     asked = list_imports(project).filter(finished_at=None)
-    job = asked.filter(result__step__in=[places.CHECK, places.STORE]).last()
+    job = asked.filter(result__step__in=[upload_files.CHECK, upload_files.STORE]).last()
     if job is None:
         return ""
     if job.state == Job.State.WAITING:
         return "It waits for a worker and then begins by itself."
-    if job.result["step"] == places.CHECK:
+    if job.result["step"] == upload_files.CHECK:
         return f"Its file is being checked: {job.done:,} rows so far."
     return f"{job.done:,} of {job.total:,} rows are read."
 
@@ -69,18 +69,18 @@ def choose_columns(job: Job, columns: dict[str, str], *, accept: bool) -> None:
     that was brought back comes without the files that were on their way."""
     with transactions.transact():
         stored = _locked(job)
-        if stored.state != Job.State.WAITING or stored.result["step"] == places.STORE:
+        if stored.state != Job.State.WAITING or stored.result["step"] == upload_files.STORE:
             raise Stale("This import is under way or over. Send the file again.")
-        if not places.uploaded_path(stored).exists():
+        if not upload_files.uploaded_path(stored).exists():
             raise Stale("The file is not here any more. Send it again.")
-        asked = {"columns": columns, "accept": accept, "step": places.CHECK, "report": None}
+        asked = {"columns": columns, "accept": accept, "step": upload_files.CHECK, "report": None}
         stored.result, stored.done = {**stored.result, **asked}, 0
         stored.save(update_fields=["result", "done"])
     if _is_small(stored):
         # A person waits: a database that is away is not waited for.
         with _hold_lease(job.pk, lambda: True) as held:
             if held:
-                reading.run_import(held)
+                program.run_import(held)
                 _store_outcome(held, ProgramResult(0, ""))
 
 
@@ -88,9 +88,9 @@ def start_import(job: Job, member: Membership) -> None:
     """Have what was checked imported. Raises `Stale` if there is nothing to import."""
     with transactions.transact():
         stored = _locked(job)
-        if stored.state != Job.State.WAITING or stored.result["step"] != places.READY:
+        if stored.state != Job.State.WAITING or stored.result["step"] != upload_files.READY:
             raise Stale("This import is under way or over. Look at what became of it.")
-        stored.result["step"], stored.total = places.STORE, stored.result["report"]["rows"]
+        stored.result["step"], stored.total = upload_files.STORE, stored.result["report"]["rows"]
         stored.member, stored.done = member, 0
         stored.save(update_fields=["result", "total", "done", "member"])
 
@@ -101,19 +101,21 @@ def cancel_import(job: Job, member: Membership, now: datetime) -> bool:
         stored = _locked(job)
         if stored.finished_at:
             return False
-        begun = stored.result["step"] == places.STORE and stored.done
+        begun = stored.result["step"] == upload_files.STORE and stored.done
         rest = f" About {stored.done:,} rows had been read; what was in stays." if begun else ""
         stored.state, stored.finished_at = Job.State.CANCELLED, now
         stored.message = f"Cancelled by {member.alias}.{rest}"
         stored.save(update_fields=["state", "finished_at", "message"])
-        if stored.result["step"] == places.STORE:
+        if stored.result["step"] == upload_files.STORE:
             _record_end(stored, member)
     return True
 
 
 def due_job_ids(now: datetime) -> list[int]:
     """The ids of imports that wait for a worker, whose worker is gone, or whose time is over."""
-    asked = job_queue.free_jobs_filter(now) & Q(result__step__in=[places.CHECK, places.STORE])
+    asked = job_queue.free_jobs_filter(now) & Q(
+        result__step__in=[upload_files.CHECK, upload_files.STORE]
+    )
     over = Q(result__deleted=False, result__expires__lte=now.timestamp())
     found = Job.objects.filter(asked | over & ~Q(state=Job.State.RUNNING), kind=JOB_KIND)
     return list(found.values_list("pk", flat=True))
@@ -139,7 +141,7 @@ def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool
 def _is_small(job: Job) -> bool:
     # What is packed may be two hundred times as large.
     return (
-        places.uploaded_path(job).stat().st_size <= MAX_IMMEDIATE_BYTES
+        upload_files.uploaded_path(job).stat().st_size <= MAX_IMMEDIATE_BYTES
         and job.result["ending"] != ".zip"
     )
 
@@ -151,14 +153,14 @@ def _locked(job: Job) -> Job:
 def _hold_lease(job_id: int, stopped: Callable[[], bool]) -> AbstractContextManager[Job | None]:
     """Have the job for a while, as it is asked for now; None if it is not free."""
     return job_queue.hold_lease(
-        job_id, JOB_KIND, stopped, result__step__in=[places.CHECK, places.STORE]
+        job_id, JOB_KIND, stopped, result__step__in=[upload_files.CHECK, upload_files.STORE]
     )
 
 
 def _store_outcome(job: Job, ended: ProgramResult) -> bool:
     """Note how the work ended, unless the import was cancelled; whether it came to its end."""
     well = ended.code == 0
-    made = _outcome_values(job, places.pop_outcome(job), timezone.now()) if well else {}
+    made = _outcome_values(job, upload_files.pop_outcome(job), timezone.now()) if well else {}
     return job_queue.end_job(job, ended, made) and well
 
 
@@ -166,8 +168,8 @@ def _outcome_values(job: Job, noted: dict[str, Any], now: datetime) -> dict[str,
     if noted["refused"]:
         return {"state": Job.State.FAILED, "finished_at": now, "message": noted["refused"]}
     report = noted["report"]
-    if job.result["step"] == places.CHECK:
-        result = {**job.result, "report": report, "step": places.READY}
+    if job.result["step"] == upload_files.CHECK:
+        result = {**job.result, "report": report, "step": upload_files.READY}
         return {"state": Job.State.WAITING, "done": 0, "result": result}
     result = {**job.result, "report": report, "expires": (now + FILE_RETENTION).timestamp()}
     values = {"state": Job.State.FINISHED, "finished_at": now, "done": report["rows"]}
@@ -187,7 +189,7 @@ def _expire_import(job_id: int, now: datetime) -> bool:
             )
         job.result["deleted"] = True
         job.save(update_fields=["state", "finished_at", "message", "result"])
-    places.delete_files(job)
+    upload_files.delete_files(job)
     return True
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from annotation import tasktypes
 from annotation.errors import FieldError
-from annotation.importing import returned
+from annotation.importing import exported_rows
 from annotation.items import taxonomy, text_digest
 from annotation.labelling import correct_answers
 from formats.rows import BadRow, Row
@@ -49,7 +49,7 @@ class ParsedItem:
     flags: tuple[str, ...] = ()
     known: correct_answers.CorrectAnswer | None = None
     decided: correct_answers.CorrectAnswer | None = None
-    was: returned.ExportedRow | None = None
+    was: exported_rows.ExportedRow | None = None
     parent: str = ""
     dose: int | None = None
     is_alone: bool = False
@@ -70,7 +70,7 @@ class ParsedItem:
 
     @property
     def is_made_here(self) -> bool:
-        return isinstance(self.row, returned.DerivedRow) and self.was is None
+        return isinstance(self.row, exported_rows.DerivedRow) and self.was is None
 
     def bad(self, field: str, reason: str) -> BadRow:
         """The row of this draft, turned down after all."""
@@ -96,7 +96,7 @@ def parse_items(
     With `accept`, where no category decides, a row also says what was decided of it, in columns
     named as the task's fields.
     """
-    for row in returned.restore_rows(rows, task):
+    for row in exported_rows.restore_rows(rows, task):
         if isinstance(row, BadRow):
             yield row
             continue
@@ -126,8 +126,8 @@ def _parse_item(row: Row, task: tasktypes.TaskType, *, accept: bool) -> ParsedIt
     kind = _taxonomy_fields(words) if task.categories else _free_fields(words, task)
     purpose = _short_value("purpose", words["purpose"]) or "test"
     known = _parse_correct_answer(task, purpose, values, words["repeats"])
-    was = row if isinstance(row, returned.ExportedRow) else None
-    made = row if isinstance(row, returned.DerivedRow) else None
+    was = row if isinstance(row, exported_rows.ExportedRow) else None
+    made = row if isinstance(row, exported_rows.DerivedRow) else None
     decided = (
         _parse_decided(task, values)
         if accept and not task.categories and not (known or was)
@@ -151,7 +151,7 @@ def _parse_item(row: Row, task: tasktypes.TaskType, *, accept: bool) -> ParsedIt
         repeats=words["repeats"],
         texts=texts,
         fields={name: value for name, value in values.items() if name not in apart},
-        flags=returned.row_flags(row, texts, task, kind["category"]),
+        flags=exported_rows.row_flags(row, texts, task, kind["category"]),
         known=known,
         decided=decided,
         was=was,

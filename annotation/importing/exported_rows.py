@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation import tasktypes
-from annotation.importing import flagging
+from annotation.importing import flags
 from annotation.labelling import correct_answers
 from formats.rows import BadRow, Row
 from formats.writers import undo_formula_escape
@@ -77,8 +77,8 @@ def row_flags(
     if row.values.get("repeats"):
         return ()
     if isinstance(row, DerivedRow):
-        return flagging.flag_generated(texts, task.diff, category)
-    return flagging.flag_texts(texts, task.diff)
+        return flags.flag_generated(texts, task.diff, category)
+    return flags.flag_texts(texts, task.diff)
 
 
 class _ExportFault(ValueError):

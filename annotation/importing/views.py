@@ -15,20 +15,20 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotation import tasktypes
 from annotation.errors import FieldError, Stale
 from annotation.generation import perturbers
-from annotation.importing.drafts import required_columns
+from annotation.importing import jobs, preview, receive, upload_files
+from annotation.importing.columns_form import ColumnsForm
+from annotation.importing.item_rows import required_columns
+from annotation.importing.receive import ItemUpload
+from annotation.importing.upload_limits import TOO_LARGE_KEY
 from annotation.items import taxonomy as categories
 from annotation.models import Job, Membership
 from annotation.projects import access
-from annotation.uploads import jobs, looking, places, receiving
-from annotation.uploads.bounded import TOO_LARGE_KEY
-from annotation.uploads.choosing import ColumnsForm
-from annotation.uploads.receiving import ItemUpload
 
 
 class UploadForm(forms.Form):
     file = forms.FileField(
         label="File",
-        widget=forms.FileInput({"accept": ",".join(places.UPLOAD_SUFFIXES)}),
+        widget=forms.FileInput({"accept": ",".join(upload_files.UPLOAD_SUFFIXES)}),
         help_text="CSV, TSV, JSON Lines or Parquet, or a zip of such. Choose one, or drop it here.",
         error_messages={"required": "Choose a file.", "empty": "The file is empty."},
     )
@@ -61,11 +61,11 @@ def imports(request: HttpRequest, slug: str) -> HttpResponse:
         return _list(request, member, UploadForm())
     form = UploadForm(request.POST, request.FILES)
     if request.META.get(TOO_LARGE_KEY):
-        form.errors["file"] = form.error_class([str(receiving.too_large_error())])
+        form.errors["file"] = form.error_class([str(receive.too_large_error())])
     elif form.is_valid():
         try:
             sent, now = ItemUpload(**form.cleaned_data), timezone.now()
-            job = receiving.receive_file(access.ensure_membership(member), sent, now)
+            job = receive.receive_file(access.ensure_membership(member), sent, now)
         except FieldError as error:
             form.add_error("file", str(error))
         else:
@@ -85,7 +85,7 @@ def import_detail(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     if request.method != "POST":
         return _page(request, member, job)
     task = tasktypes.load_version(member.project.task_type)
-    fixed = job.result["form"] in looking.FIXED_FORMATS
+    fixed = job.result["form"] in preview.FIXED_FORMATS
     form = ColumnsForm(request.POST, task, [] if fixed else job.result["found"])
     try:
         if "import" in request.POST:
@@ -121,7 +121,7 @@ def rejected_rows(request: HttpRequest, slug: str, number: int) -> HttpResponseB
         return _render_gone(request, slug, number)
     stem = Path(job.result["name"]).stem
     name = f"{stem}-to-mend{job.result['ending']}"
-    return _file(request, job, places.rejected_rows_path(job), name)
+    return _file(request, job, upload_files.rejected_rows_path(job), name)
 
 
 @require_GET
@@ -132,7 +132,9 @@ def rejected_problems(request: HttpRequest, slug: str, number: int) -> HttpRespo
     job = jobs.find_import(member.project, number)
     if job is None:
         return _render_gone(request, slug, number)
-    return _file(request, job, places.problems_path(job), f"{slug}-import-{number}-problems.csv")
+    return _file(
+        request, job, upload_files.problems_path(job), f"{slug}-import-{number}-problems.csv"
+    )
 
 
 def _render_gone(request: HttpRequest, slug: str, number: int) -> HttpResponse:
@@ -185,12 +187,12 @@ def _page(
     if request.headers.get("HX-Request"):
         return render(request, "annotation/import.html#state", context)
     task = tasktypes.load_version(member.project.task_type)
-    chosen, fixed = job.result["columns"], job.result["form"] in looking.FIXED_FORMATS
+    chosen, fixed = job.result["columns"], job.result["form"] in preview.FIXED_FORMATS
     context |= {
         "task": task,
         "form": form or ColumnsForm.of(task, [] if fixed else job.result["found"], chosen),
-        "open": not job.finished_at and job.result["step"] != places.STORE,
-        "missing": looking.missing_columns(task, places.build_source(job), chosen),
+        "open": not job.finished_at and job.result["step"] != upload_files.STORE,
+        "missing": preview.missing_columns(task, upload_files.build_source(job), chosen),
         "shown": _preview_items(job, task),
         "rest": _unused_columns(job),
         "kinds": {one.slug: one.name for one in categories.load()},
@@ -200,7 +202,7 @@ def _page(
 
 def _busy(job: Job) -> bool:
     """Whether a worker is at it, or is to be."""
-    return not job.finished_at and job.result["step"] in {places.CHECK, places.STORE}
+    return not job.finished_at and job.result["step"] in {upload_files.CHECK, upload_files.STORE}
 
 
 def _is_unchanged(job: Job) -> bool:
@@ -209,13 +211,13 @@ def _is_unchanged(job: Job) -> bool:
     return bool(report and report["rows"] and report["unchanged"] == report["rows"])
 
 
-def _preview_items(job: Job, task: tasktypes.TaskType) -> list[looking.PreviewItem]:
-    there = not job.finished_at and places.uploaded_path(job).exists()
-    return looking.preview_items(task, places.build_source(job)) if there else []
+def _preview_items(job: Job, task: tasktypes.TaskType) -> list[preview.PreviewItem]:
+    there = not job.finished_at and upload_files.uploaded_path(job).exists()
+    return preview.preview_items(task, upload_files.build_source(job)) if there else []
 
 
 def _unused_columns(job: Job) -> list[str]:
     """The columns that no name stands for, which are kept with each item."""
     chosen = set(job.result["columns"].values())
-    fixed = job.result["form"] in looking.FIXED_FORMATS
+    fixed = job.result["form"] in preview.FIXED_FORMATS
     return [] if fixed else [n for n in job.result["found"] if n not in chosen and "." not in n]

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db.models import Count, F
 
-from annotation.importing.statements import ParsedLabel
+from annotation.importing.label_rows import ParsedLabel
 from annotation.models import Item, Label, Membership, Project, Revision, Role, Slot, Stage
 
 

@@ -9,8 +9,8 @@ from django.db.models import F
 from django.db.models.fields.json import KT
 
 from annotation import tasktypes
-from annotation.importing.drafts import ParsedItem
-from annotation.importing.flagging import DUPLICATE
+from annotation.importing.flags import DUPLICATE
+from annotation.importing.item_rows import ParsedItem
 from annotation.items import text_digest
 from annotation.items.abilities import SUGGESTION
 from annotation.models import Item, Project, Resolution, Revision

@@ -15,9 +15,9 @@ from django.core.files.uploadedfile import UploadedFile
 from annotation import tasktypes
 from annotation.db import transactions
 from annotation.errors import FieldError
+from annotation.importing import jobs, preview, unpack, upload_files
 from annotation.importing.sources import Source
 from annotation.models import Job, Membership
-from annotation.uploads import jobs, looking, places, unpacking
 from formats import bundles
 from formats.rows import DEFAULT_LIMITS, FormatError
 
@@ -46,11 +46,11 @@ def receive_file(member: Membership, sent: ItemUpload, now: datetime) -> Job:
     ending = _ending(name)
     with _temporary_file(sent.file, ending) as path:
         try:
-            if ending == places.PARQUET_SUFFIX or unpacking.is_parquet(path):
-                path, ending = unpacking.unpack_rows(path), unpacking.ENDING
+            if ending == upload_files.PARQUET_SUFFIX or unpack.is_parquet(path):
+                path, ending = unpack.unpack_rows(path), unpack.ENDING
             form = _detect_format(path, sent)
             source = Source(path, form, password=sent.password)
-            found = looking.detect_columns(source)
+            found = preview.detect_columns(source)
         except FormatError as error:
             message = str(error).replace(str(path), name).replace(path.name, name)
             raise FieldError(message, "file") from error
@@ -63,7 +63,7 @@ def receive_file(member: Membership, sent: ItemUpload, now: datetime) -> Job:
         }
         begun = _initial_columns(member, task, source, found)
         job = _move_into_place(member, path, {**told, "found": found, **begun}, sent.password, now)
-    if not looking.missing_columns(task, source, begun["columns"]):
+    if not preview.missing_columns(task, source, begun["columns"]):
         jobs.choose_columns(job, begun["columns"], accept=begun["accept"])
     return job
 
@@ -88,12 +88,12 @@ def _display_name(file: UploadedFile) -> str:
 
 def _ending(name: str) -> str:
     ending = PurePath(name).suffix.lower()
-    if ending not in places.UPLOAD_SUFFIXES:
+    if ending not in upload_files.UPLOAD_SUFFIXES:
         sheet = (
             " From a spreadsheet, save it as CSV." if ending in {".xlsx", ".xls", ".ods"} else ""
         )
         raise FieldError(
-            f"{name} is none of {', '.join(places.UPLOAD_SUFFIXES)}, by the ending of its "
+            f"{name} is none of {', '.join(upload_files.UPLOAD_SUFFIXES)}, by the ending of its "
             f"name.{sheet}",
             "file",
         )
@@ -105,7 +105,7 @@ def _temporary_file(file: UploadedFile, ending: str) -> Iterator[Path]:
     """The file while it is looked at; deleted unless it was moved away."""
     if file.size and file.size > settings.IMPORT_BYTES:
         raise too_large_error()
-    path = places.uploads_folder() / f"coming-{uuid.uuid4()}{ending}"
+    path = upload_files.uploads_folder() / f"coming-{uuid.uuid4()}{ending}"
     try:
         with path.open("wb") as stream:
             stream.writelines(file.chunks())
@@ -114,7 +114,7 @@ def _temporary_file(file: UploadedFile, ending: str) -> Iterator[Path]:
         raise FieldError(f"The file cannot be kept: {error.strerror}.", "file") from error
     finally:
         path.unlink(missing_ok=True)
-        unpacking.rows_path(path).unlink(missing_ok=True)
+        unpack.rows_path(path).unlink(missing_ok=True)
 
 
 def _detect_format(path: Path, sent: ItemUpload) -> str:
@@ -133,15 +133,15 @@ def _initial_columns(
     member: Membership, task: tasktypes.TaskType, source: Source, found: list[str]
 ) -> dict[str, Any]:
     """The columns to begin with: as they were chosen for a file with the same ones, or guessed."""
-    if source.form in looking.FIXED_FORMATS:
-        return {"columns": {}, "accept": False, "step": places.CHOOSE}
-    guessed = looking.suggest_columns(task, found)
+    if source.form in preview.FIXED_FORMATS:
+        return {"columns": {}, "accept": False, "step": upload_files.CHOOSE}
+    guessed = preview.suggest_columns(task, found)
     for job in jobs.list_imports(member.project)[:MAX_EARLIER]:
         earlier = job.result
         if earlier["found"] == found and earlier["columns"].keys() == guessed.keys():
             kept = {name: earlier[name] for name in ("columns", "accept")}
-            return {**kept, "step": places.CHOOSE}
-    return {"columns": guessed, "accept": False, "step": places.CHOOSE}
+            return {**kept, "step": upload_files.CHOOSE}
+    return {"columns": guessed, "accept": False, "step": upload_files.CHOOSE}
 
 
 def _move_into_place(
@@ -149,7 +149,7 @@ def _move_into_place(
 ) -> Job:
     with transactions.transact():
         job = jobs.create_import(member, told, now)
-        path.rename(places.uploaded_path(job))
+        path.rename(upload_files.uploaded_path(job))
         if password:
-            places.save_password(job, password)
+            upload_files.save_password(job, password)
     return job

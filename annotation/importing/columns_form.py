@@ -4,8 +4,8 @@ from typing import Any
 
 from django import forms
 
-from annotation.importing.drafts import required_columns
-from annotation.importing.mapping import item_columns
+from annotation.importing.column_mapping import item_columns
+from annotation.importing.item_rows import required_columns
 from annotation.tasktypes import TaskType
 
 # What an item has beside its texts, in words.

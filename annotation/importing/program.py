@@ -10,11 +10,10 @@ from django.conf import settings
 
 from annotation import importing, tasktypes
 from annotation.db import transactions
-from annotation.importing import sources
+from annotation.importing import sources, upload_files
 from annotation.jobs import subprocesses
 from annotation.models import Job
 from annotation.projects import encrypted_archives
-from annotation.uploads import places
 from formats import bundles
 from formats.readers import pick_rows
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError
@@ -32,8 +31,8 @@ def run_import(job: Job) -> None:
 
     A file that cannot be read at all is refused before anything is stored.
     """
-    source = places.build_source(job)
-    if source.password and job.result["step"] == places.STORE:
+    source = upload_files.build_source(job)
+    if source.password and job.result["step"] == upload_files.STORE:
         encrypted_archives.seal_project(job.project, job.member_id)
     task = tasktypes.load_version(job.project.task_type)
     try:
@@ -42,18 +41,18 @@ def run_import(job: Job) -> None:
             job.project,
             _count_rows(job, importing.read_in_subprocess(drafts)),
             accept=source.accept,
-            dry_run=job.result["step"] == places.CHECK,
+            dry_run=job.result["step"] == upload_files.CHECK,
             member=job.member,
         )
     except FormatError as error:
-        places.write_outcome(job, {"refused": restore_file_name(job, str(error))})
+        upload_files.write_outcome(job, {"refused": restore_file_name(job, str(error))})
         return
-    places.write_outcome(job, {"refused": "", "report": _summarise(job, report)})
+    upload_files.write_outcome(job, {"refused": "", "report": _summarise(job, report)})
 
 
 def restore_file_name(job: Job, told: str) -> str:
     """A message with the name that the person gave to the file."""
-    path = places.uploaded_path(job)
+    path = upload_files.uploaded_path(job)
     return told.replace(str(path), job.result["name"]).replace(path.name, job.result["name"])
 
 
@@ -78,7 +77,7 @@ def _summarise(job: Job, report: importing.ItemImportReport) -> dict[str, Any]:
     and all as files."""
     told = [*islice(_problems(job, report), MAX_SHOWN)]
     subprocesses.send_heartbeat()
-    with places.problems_path(job).open("w", encoding="utf-8", newline="") as stream:
+    with upload_files.problems_path(job).open("w", encoding="utf-8", newline="") as stream:
         write_csv(chain(_problems(job, report), _missing(job, report)), PROBLEM_COLUMNS, stream)
     return {
         "rows": report.rows,
@@ -112,7 +111,7 @@ def _missing(job: Job, report: importing.ItemImportReport) -> Iterator[dict[str,
 
 def _named(job: Job, place: int | None, kind: str, row: BadRow) -> dict[str, Any]:
     """A row with the names that the person gave to the file and to its columns."""
-    file = job.result["name"] if row.file == places.uploaded_path(job).name else row.file
+    file = job.result["name"] if row.file == upload_files.uploaded_path(job).name else row.file
     field = job.result["columns"].get(row.field) or row.field
     return dict(zip(PROBLEM_COLUMNS, (place, kind, file, row.line, field, row.reason), strict=True))
 
@@ -120,25 +119,29 @@ def _named(job: Job, place: int | None, kind: str, row: BadRow) -> dict[str, Any
 def _write_rows(job: Job, rows: list[BadRow]) -> bool:
     """Write the rows to mend, as they stand; False where they may not lie open, since what they
     come from has a password."""
-    if places.password_path(job).exists():
+    if upload_files.password_path(job).exists():
         return False
     starts: dict[str, set[int]] = defaultdict(set)
     for row in rows:
         starts[row.file].add(row.line)
     subprocesses.send_heartbeat()
-    path, form = places.uploaded_path(job), job.result["form"]
-    if places.rejected_rows_path(job).suffix == ".zip":
+    path, form = upload_files.uploaded_path(job), job.result["form"]
+    if upload_files.rejected_rows_path(job).suffix == ".zip":
         _write_archive(job, starts)
         return True
-    with places.rejected_rows_path(job).open("w", encoding="utf-8", newline="") as stream:
+    with upload_files.rejected_rows_path(job).open("w", encoding="utf-8", newline="") as stream:
         form = "jsonl" if form == "realmistake" else form
         stream.writelines(pick_rows(form, path, starts[path.name]))
     return True
 
 
 def _write_archive(job: Job, starts: dict[str, set[int]]) -> None:
-    with zipfile.ZipFile(places.rejected_rows_path(job), "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, lines in bundles.pick_rows(places.uploaded_path(job), DEFAULT_LIMITS, starts):
+    with zipfile.ZipFile(
+        upload_files.rejected_rows_path(job), "w", zipfile.ZIP_DEFLATED
+    ) as archive:
+        for name, lines in bundles.pick_rows(
+            upload_files.uploaded_path(job), DEFAULT_LIMITS, starts
+        ):
             subprocesses.send_heartbeat()
             with archive.open(name, "w", force_zip64=True) as stream:
                 for line in lines:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from annotation import tasktypes
-from annotation.importing.drafts import COLUMNS, required_columns
+from annotation.importing.item_rows import COLUMNS, required_columns
 from formats.rows import BadRow, Row
 
 # What published data and spreadsheets often call them, the likeliest first.

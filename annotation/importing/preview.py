@@ -6,8 +6,8 @@ from itertools import islice
 from typing import Any
 
 from annotation import importing, tasktypes
-from annotation.importing import mapping, sources
-from annotation.importing.drafts import ParsedItem, required_columns
+from annotation.importing import column_mapping, sources
+from annotation.importing.item_rows import ParsedItem, required_columns
 from annotation.importing.sources import Source
 from annotation.items.diffing import difference as diffing_difference
 from formats.rows import FormatError, Row
@@ -42,10 +42,10 @@ def detect_columns(source: Source) -> list[str]:
 
 def suggest_columns(task: tasktypes.TaskType, found: list[str]) -> dict[str, str]:
     """By the name that an item has: the column that bears it, or is probably meant, or ""."""
-    guessed = mapping.guess_columns(task, found)
+    guessed = column_mapping.guess_columns(task, found)
     return {
         name: name if name in found else guessed.get(name, "")
-        for name in mapping.item_columns(task)
+        for name in column_mapping.item_columns(task)
     }
 
 

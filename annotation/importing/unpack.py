@@ -22,6 +22,6 @@ def rows_path(path: Path) -> Path:
 
 def unpack_rows(path: Path) -> Path:
     """Write the rows to a file beside it. Raises FormatError as
-    `annotation.uploads.unpacking:unpack_rows`."""
+    `annotation.importing.unpack:unpack_rows`."""
     unpacking.unpack(path, rows_path(path), DEFAULT_LIMITS)
     return rows_path(path)

@@ -13,7 +13,7 @@ from itertools import cycle
 from multiprocessing.connection import Connection
 from typing import Any
 
-from annotation.importing.drafts import ParsedItem
+from annotation.importing.item_rows import ParsedItem
 from formats.rows import BadRow, Row
 
 # So much goes to the other process at a time: enough to cost little, and no burden to memory.

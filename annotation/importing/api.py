@@ -28,12 +28,12 @@ from annotation.api.answering import (
 )
 from annotation.api.paging import CursorPages
 from annotation.api.repeating import KEY_PARAMETER, make_idempotent
-from annotation.importing.mapping import item_columns
+from annotation.importing import jobs, preview, receive, upload_files
+from annotation.importing.column_mapping import item_columns
+from annotation.importing.receive import ItemUpload
+from annotation.importing.upload_limits import TOO_LARGE_KEY
 from annotation.models import Job, Membership
 from annotation.projects import access
-from annotation.uploads import jobs, looking, places, receiving
-from annotation.uploads.bounded import TOO_LARGE_KEY
-from annotation.uploads.receiving import ItemUpload
 
 UNUSABLE_RESPONSES = PROBLEM_RESPONSES | {
     422: OpenApiResponse(ProblemSerializer, "This cannot be used; it says why.")
@@ -48,7 +48,7 @@ class FileSerializer(serializers.Serializer[Any]):
     """A file of items; `layout` if its name does not tell it, `password` of an archive."""
 
     file = serializers.FileField()
-    layout = serializers.ChoiceField(choices=[*receiving.LAYOUTS], default="", allow_blank=True)
+    layout = serializers.ChoiceField(choices=[*receive.LAYOUTS], default="", allow_blank=True)
     password = serializers.CharField(
         max_length=200, default="", allow_blank=True, trim_whitespace=False, write_only=True
     )
@@ -110,7 +110,8 @@ class ImportSerializer(JobFields):
     columns = serializers.DictField(source="result.columns", child=serializers.CharField())
     accept = serializers.BooleanField(source="result.accept")
     step = serializers.ChoiceField(
-        source="result.step", choices=[places.CHOOSE, places.CHECK, places.READY, places.STORE]
+        source="result.step",
+        choices=[upload_files.CHOOSE, upload_files.CHECK, upload_files.READY, upload_files.STORE],
     )
     report = ReportSerializer(source="result.report", default=None, allow_null=True)
     done = serializers.IntegerField()
@@ -144,9 +145,9 @@ class ImportList(ListAPIView[Job]):
         member = access.member_for(request, slug, right="manage")
         data = request.data
         if request.META.get(TOO_LARGE_KEY):
-            raise receiving.too_large_error()
+            raise receive.too_large_error()
         sent = ItemUpload(**validate_body(FileSerializer(data=data)))
-        job = receiving.receive_file(access.ensure_membership(member), sent, timezone.now())
+        job = receive.receive_file(access.ensure_membership(member), sent, timezone.now())
         return Response(ImportSerializer(_reload_job(job)).data, status=201)
 
 
@@ -198,7 +199,8 @@ def rejected_rows(request: Request, slug: str, number: int) -> FileResponse:
     """The rows that are not taken, as they stood, to mend and send again."""
     _, job = _find_import(request, slug, number)
     return _file(
-        places.rejected_rows_path(job), f"{slug}-import-{number}-to-mend{job.result['ending']}"
+        upload_files.rejected_rows_path(job),
+        f"{slug}-import-{number}-to-mend{job.result['ending']}",
     )
 
 
@@ -209,7 +211,7 @@ def rejected_rows(request: Request, slug: str, number: int) -> FileResponse:
 def rejected_problems(request: Request, slug: str, number: int) -> FileResponse:
     """Every row that is not taken, with its line, its field and why, as CSV."""
     _, job = _find_import(request, slug, number)
-    return _file(places.problems_path(job), f"{slug}-import-{number}-problems.csv")
+    return _file(upload_files.problems_path(job), f"{slug}-import-{number}-problems.csv")
 
 
 def _find_import(request: Request, slug: str, number: int) -> tuple[Membership, Job]:
@@ -227,7 +229,7 @@ def _reload_job(job: Job) -> Job:
 def _chosen_columns(member: Membership, job: Job, said: dict[str, str]) -> dict[str, str]:
     """The columns by every name that an item may have; those that are not named stand for none."""
     task = tasktypes.load_version(member.project.task_type)
-    if job.result["form"] in looking.FIXED_FORMATS:
+    if job.result["form"] in preview.FIXED_FORMATS:
         return {}
     names, found = item_columns(task), job.result["found"]
     if unknown := sorted(set(said) - set(names)):
@@ -235,7 +237,7 @@ def _chosen_columns(member: Membership, job: Job, said: dict[str, str]) -> dict[
     if unknown := sorted({column for column in said.values() if column} - set(found)):
         _refuse(f"The file has no {', '.join(unknown)}. It has {', '.join(found)}.")
     chosen = {name: said.get(name, "") for name in names}
-    if missing := looking.missing_columns(task, places.build_source(job), chosen):
+    if missing := preview.missing_columns(task, upload_files.build_source(job), chosen):
         _refuse(f"Every item needs {', '.join(missing)}. Name a column for each.")
     return chosen
 

@@ -17,8 +17,8 @@ from annotation.labelling.views import (
     verification,
 )
 from annotation.projects.views import audit, guidelines, home, invitations, members
+from annotation.reports.views import agreement, boards, personal_data
 from annotation.settings.views import project_settings, task_type
-from annotation.views import agreement, leads, personal
 
 urlpatterns = [
     path("", home.home, name="home"),
@@ -27,8 +27,8 @@ urlpatterns = [
     path("tokens/", tokens.tokens, name="tokens"),
     path("keys/", keymap.keys, name="keys"),
     path("sessions/", sessions.sessions, name="sessions"),
-    path("my-data/", personal.my_data, name="my-data"),
-    path("my-data/file/", personal.my_data_file, name="my-data-file"),
+    path("my-data/", personal_data.my_data, name="my-data"),
+    path("my-data/file/", personal_data.my_data_file, name="my-data-file"),
     path("audit/", audit.audit_of_site, name="audit-site"),
     path("invitations/<str:invitation>/", invitations.invitation, name="invitation"),
     path("projects/<slug:slug>/", home.project, name="project"),
@@ -48,8 +48,8 @@ urlpatterns = [
         "projects/<slug:slug>/vet/guidelines/", side_panel.guidelines_panel, name="vet-guidelines"
     ),
     path("projects/<slug:slug>/vet/piles/", my_items.my_items, name="piles"),
-    path("projects/<slug:slug>/pace/", leads.progress, name="pace"),
-    path("projects/<slug:slug>/board/", leads.category_board, name="board"),
+    path("projects/<slug:slug>/pace/", boards.progress, name="pace"),
+    path("projects/<slug:slug>/board/", boards.category_board, name="board"),
     path("projects/<slug:slug>/agreement/", agreement.agreement_page, name="agreement"),
     path("projects/<slug:slug>/task/", task_type.edit_task_type, name="task"),
     path("projects/<slug:slug>/task/preview/", task_type.preview_task_type, name="task-preview"),
@@ -93,7 +93,7 @@ urlpatterns = [
         name="import-problems",
     ),
     path("projects/<slug:slug>/members/", members.people, name="members"),
-    path("projects/<slug:slug>/members/anonymise/", personal.anonymise, name="anonymise"),
+    path("projects/<slug:slug>/members/anonymise/", personal_data.anonymise, name="anonymise"),
     path("projects/<slug:slug>/members/invite/", members.invite, name="members-invite"),
     path("projects/<slug:slug>/audit/", audit.audit, name="audit"),
     path("projects/<slug:slug>/snapshots/", snapshots.snapshots, name="snapshots"),

@@ -9,7 +9,7 @@ urlpatterns = [
     path("", include("annotation.items.api.items")),
     path("", include("annotation.labelling.api.decisions")),
     path("", include("annotation.labelling.api.comments")),
-    path("", include("annotation.api.leads")),
+    path("", include("annotation.reports.api")),
     path("", include("annotation.importing.api")),
     path("", include("annotation.labelling.api.qualification")),
     path("", include("annotation.settings.api")),

@@ -14,9 +14,9 @@ from django.template.loader import render_to_string
 from annotation import tasktypes
 from annotation.importing import flags
 from annotation.items import taxonomy
-from annotation.leads import agreeing, agreement
 from annotation.models import Project, Resolution, Snapshot
 from annotation.projects import guidelines
+from annotation.reports import agreement, agreement_answers
 from annotation.templatetags import figures as written
 from formats.held import CardBuilder, FolderCounts
 from formats.typeset import escape_markdown, escape_markdown_prose, write_markdown
@@ -170,7 +170,7 @@ def _agreement_rows(project: Project) -> list[Row]:
                 strict=True,
             )
         )
-        for question in agreeing.list_questions(project)
+        for question in agreement_answers.list_questions(project)
         for row in agreement.measure_agreement(project, question).of(*agreement.MEASURES, people=0)
     ]
 

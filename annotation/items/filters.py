@@ -11,9 +11,9 @@ from django.core.exceptions import ValidationError
 from annotation import tasktypes
 from annotation.importing import flags
 from annotation.items import taxonomy
-from annotation.leads import behind
 from annotation.models import Item, Label, Project, Resolution
 from annotation.querysets import ItemQuerySet, LabelQuerySet
+from annotation.reports import agreement_items
 from annotation.tasktypes import TaskType
 
 UNRESOLVED = "none"
@@ -136,7 +136,7 @@ class ItemFilter(filters.FilterSet):
         project = Project.objects.filter(pk__in=first).first()
         if row is None or project is None:
             return items.none()
-        return items.at_positions(behind.item_positions(project, row))
+        return items.at_positions(agreement_items.item_positions(project, row))
 
     def search_key(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         return items.with_key_like(value)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from annotation.leads import making as board
-from annotation.leads.making import GenerationCounts, GenerationRow
 from annotation.models import Project
+from annotation.reports import generation_board as board
+from annotation.reports.generation_board import GenerationCounts, GenerationRow
 from judging.making import again
 from judging.preparing import catalogue, offering, selecting
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from annotation import trails
+from annotation.exporting import history_tables
 from annotation.models import Project
 from judging.models import Run
 from stats.rouge import unicode_words
@@ -28,7 +28,7 @@ class ArchiveScope:
     @cached_property
     def written(self) -> frozenset[str]:
         """The fields of the project's task type that people answer in their own words."""
-        tasks = trails.label_task_types(self.project)
+        tasks = history_tables.label_task_types(self.project)
         named = [field for task in tasks for field in task.fields]
         blind = [field for task in tasks if task.blind for field in task.blind.fields]
         return frozenset(one.name for one in (*named, *blind) if one.kind in FREE_TEXT)

@@ -13,8 +13,8 @@ from typing import Any
 
 from django.db.models import Count, Max, Min
 
-from annotation.leads import agreeing, agreement
 from annotation.models import Item, Label, Project, Resolution, Stage
+from annotation.reports import agreement, agreement_answers
 from formats.typeset import escape_latex
 from judging.models import Outcome, Reply, Run
 from judging.models.evaluators import JSON_CHOICES, PROVIDER_CHOICES
@@ -138,7 +138,7 @@ def _people_sentences(project: Project) -> Sentences:
 
 def _agreement_sentence(project: Project) -> str:
     """Krippendorff's alpha of the deciding question, at its level."""
-    question = agreeing.list_questions(project)[0]
+    question = agreement_answers.list_questions(project)[0]
     level = {"ordinal": "alpha-ordinal", "interval": "alpha-interval"}.get(
         question.level, "alpha-nominal"
     )

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from annotation import tasktypes
-from annotation.leads import agreeing
 from annotation.models import Item, Project
+from annotation.reports import agreement_answers
 from judging.models import Run
 from judging.querysets import OutcomeQuerySet
 from judging.results import aligning, aligning_metrics, detecting, gathering
@@ -63,7 +63,7 @@ class RaterTable:
 def load_raters(project: Project) -> RaterTable:
     """Each person's last counted label that was given before they could see what others say."""
     said: dict[int, dict[str, Mapping[str, Any]]] = defaultdict(dict)
-    for one in agreeing.load_label_answers(project):
+    for one in agreement_answers.load_label_answers(project):
         said[one.position][one.person] = one.answers
     return RaterTable(tuple(sorted({person for given in said.values() for person in given})), said)
 

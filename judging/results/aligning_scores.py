@@ -19,8 +19,8 @@ from django.db.models.functions import Cast
 from numpy.typing import NDArray
 
 from annotation import tasktypes
-from annotation.leads.grouping import Grouping
 from annotation.models import Item, Project, Resolution, Revision
+from annotation.reports.grouping import Grouping
 from judging.models import Outcome, Run
 from judging.replies import deciding
 from judging.results import aligning_metrics, counting, detecting, progress

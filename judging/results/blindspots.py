@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from django.db.models import Exists, OuterRef
 
-from annotation.leads.grouping import Grouping
 from annotation.models import Item, Project, Revision
+from annotation.reports.grouping import Grouping
 from judging.models import Outcome, Run
 from judging.results import counting, detecting, gathering, measured, progress
 from judging.results.gathering import Bools, Ints, RunArrays

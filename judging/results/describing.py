@@ -7,8 +7,8 @@ from typing import Any
 from django.db.models import Count, F
 
 from annotation import tasktypes
-from annotation.leads.grouping import MAX_GROUPS, Grouping
 from annotation.models import Item, Project, Resolution, Revision
+from annotation.reports.grouping import MAX_GROUPS, Grouping
 from judging.results import detecting
 from judging.results.detecting import GroupKey
 from stats.rouge import unicode_words

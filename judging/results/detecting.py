@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import Count
 
-from annotation.leads.grouping import GROUPING_COLUMNS, Grouping
 from annotation.models import Item, Project
+from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
 from judging.models import Outcome, Run
 from judging.querysets import OutcomeQuerySet
 from judging.results import detecting_people, progress

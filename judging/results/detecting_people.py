@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from django.db.models import F
 
-from annotation.leads.grouping import Grouping
 from annotation.models import Label, Project, Stage
+from annotation.reports.grouping import Grouping
 
 ERROR, NO_ERROR = "error", "no_error"
 VERDICT_BY_ANSWER = {ERROR: True, NO_ERROR: False}

@@ -13,8 +13,8 @@ from typing import Any
 from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 
-from annotation.leads import grouping
 from annotation.models import Item, Project
+from annotation.reports import grouping
 from judging.models import Outcome, Run, StoredFigure
 from judging.results import (
     aligning_scores,

@@ -8,7 +8,7 @@ import numpy as np
 from django.db.models import Case, F, Field, Value, When
 from numpy.typing import NDArray
 
-from annotation.leads.grouping import Grouping
+from annotation.reports.grouping import Grouping
 from judging.models import Outcome, Run
 from judging.querysets import OutcomeQuerySet
 from judging.results import counting, progress

@@ -19,8 +19,8 @@ from django.db.models import (
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce
 
-from annotation.leads.grouping import Grouping
 from annotation.models import Project
+from annotation.reports.grouping import Grouping
 from judging.models import Outcome, Run
 from judging.querysets import NUL, OutcomeQuerySet
 from judging.results import expecting, measured

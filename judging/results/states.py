@@ -24,7 +24,7 @@ from judging.strategies import compute_digest
 # The code that computes figures: when a line of it changes, all figures are computed anew.
 CODE = (
     *("stats", "judging.results", "judging.replies", "judging.querysets"),
-    *("annotation.leads", "annotation.items.taxonomy"),
+    *("annotation.reports", "annotation.items.taxonomy"),
 )
 
 

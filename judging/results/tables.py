@@ -8,10 +8,10 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
-from annotation import tables as annotation_tables
 from annotation.db.batches import id_batches
+from annotation.exporting import tables as annotation_tables
+from annotation.exporting.tables import Table
 from annotation.models import Project
-from annotation.tables import Table
 from judging.models import Call, Outcome, Request, Run
 from judging.results import (
     absent,

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from annotation import ledger
-from annotation.leads import agreement, making
-from annotation.leads.grouping import Grouping
 from annotation.models import Project
+from annotation.reports import agreement, generation_board, tables
+from annotation.reports.grouping import Grouping
 from judging.models import Run
 from judging.results.kinds import Rows, RowsFunction, TableKind, from_project
 
@@ -14,7 +13,7 @@ def from_report(rows: Callable[[Project, Grouping], Rows]) -> RowsFunction:
     """A report of leads as a table; runs are nothing to it, and `by` names a group of items."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
-        return rows(project, ledger.find_grouping(project, list(by)))
+        return rows(project, tables.find_grouping(project, list(by)))
 
     return made
 
@@ -26,16 +25,18 @@ LEAD_TABLES: dict[str, TableKind] = {
     "confusion": TableKind(
         agreement.CONFUSION_COLUMNS, False, from_project(agreement.confusion_rows), at_once=None
     ),
-    "pace": TableKind(ledger.PACE_COLUMNS, False, from_report(ledger.pace_table), at_once=None),
+    "pace": TableKind(tables.PACE_COLUMNS, False, from_report(tables.pace_table), at_once=None),
     "forecast": TableKind(
-        ledger.FORECAST_COLUMNS, False, from_report(ledger.forecast_table), at_once=None
+        tables.FORECAST_COLUMNS, False, from_report(tables.forecast_table), at_once=None
     ),
     "choices": TableKind(
-        ledger.CHOICES_COLUMNS, False, from_report(ledger.choices_table), at_once=None
+        tables.CHOICES_COLUMNS, False, from_report(tables.choices_table), at_once=None
     ),
     "dropped": TableKind(
-        ledger.DROPPED_COLUMNS, False, from_report(ledger.dropped_table), at_once=None
+        tables.DROPPED_COLUMNS, False, from_report(tables.dropped_table), at_once=None
     ),
-    "making": TableKind(making.COLUMNS, False, from_project(making.table_rows), at_once=None),
-    "board": TableKind(ledger.BOARD_COLUMNS, False, from_report(ledger.board_table), at_once=None),
+    "making": TableKind(
+        generation_board.COLUMNS, False, from_project(generation_board.table_rows), at_once=None
+    ),
+    "board": TableKind(tables.BOARD_COLUMNS, False, from_report(tables.board_table), at_once=None),
 }

@@ -18,9 +18,9 @@ from django.utils import timezone
 
 from annotation.db.cache import process_cache
 from annotation.labelling import answer_key, control_items
-from annotation.leads import agreeing, agreement
-from annotation.leads.agreement import Agreement, AgreementRow
 from annotation.models import ApiToken, Item, Label, Mark, Membership, Project, Slot, Stage
+from annotation.reports import agreement, agreement_answers
+from annotation.reports.agreement import Agreement, AgreementRow
 from stats import bootstrap
 from tests.builders import (
     Cast,
@@ -94,7 +94,7 @@ def give(
 
 
 def measured(project: Project, field: str = "choice", category: str = "") -> Agreement:
-    question = next(one for one in agreeing.list_questions(project) if one.name == field)
+    question = next(one for one in agreement_answers.list_questions(project) if one.name == field)
     return agreement.measure_agreement(project, question, category)
 
 
@@ -210,15 +210,15 @@ def test_not_sure_is_a_class_without_order_and_missing_with_it() -> None:
 
 
 def test_an_ordinal_choice_is_measured_by_the_order_of_its_options() -> None:
-    question = agreeing.Question(
+    question = agreement_answers.Question(
         "effect", "Effect", "ordinal", (("none", "None"), ("little", "A little"), ("lot", "A lot"))
     )
     said = [
-        agreeing.PersonAnswers(1, "a", "ann", {"effect": "none"}),
-        agreeing.PersonAnswers(1, "a", "ben", {"effect": "lot"}),
-        agreeing.PersonAnswers(2, "b", "ann", {"effect": "not-sure"}),
+        agreement_answers.PersonAnswers(1, "a", "ann", {"effect": "none"}),
+        agreement_answers.PersonAnswers(1, "a", "ben", {"effect": "lot"}),
+        agreement_answers.PersonAnswers(2, "b", "ann", {"effect": "not-sure"}),
     ]
-    found = agreeing.build_matrix(question, said)
+    found = agreement_answers.build_matrix(question, said)
     assert found.ordered is not None
     assert found.ordered.codes.tolist() == [[0, 2], [-1, -1]]
     assert not found.has_numbers
@@ -238,10 +238,10 @@ def test_points_have_a_total_where_every_metric_has_its_points() -> None:
 
 
 def test_several_choices_at_once_agree_only_as_a_whole() -> None:
-    question = agreeing.Question("types", "Types", "nominal", (("a", "A"), ("b", "B")))
-    said = [agreeing.PersonAnswers(1, "x", "ann", {"types": ["a", "b"]})]
-    said.append(agreeing.PersonAnswers(1, "x", "ben", {"types": ["a"]}))
-    assert agreeing.build_matrix(question, said).names == ("a", "b", "a + b")
+    question = agreement_answers.Question("types", "Types", "nominal", (("a", "A"), ("b", "B")))
+    said = [agreement_answers.PersonAnswers(1, "x", "ann", {"types": ["a", "b"]})]
+    said.append(agreement_answers.PersonAnswers(1, "x", "ben", {"types": ["a"]}))
+    assert agreement_answers.build_matrix(question, said).names == ("a", "b", "a + b")
 
 
 # Whose labels
@@ -500,7 +500,7 @@ def test_the_command_prints_the_table_without_silent_checks(people: Cast, capsys
 
 def test_a_number_of_the_matrix_leads_to_its_items_and_that_is_noted(people: Cast) -> None:
     first, second = "ann", "<b>ben</b>"
-    [question] = agreeing.list_questions(people.project)[:1]
+    [question] = agreement_answers.list_questions(people.project)[:1]
     cells = agreement.measure_agreement(people.project, question).cells
     cell = next(one for one in cells if one.said == ("valid", "invalid"))
     a, b = cell.people

@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from annotation.labelling import human_baseline, queue, visibility
-from annotation.leads import grouping
 from annotation.models import Item, Label, Membership, Slot, Stage
+from annotation.reports import grouping
 from tests.builders import make_item, make_member, make_project, make_resolution, say, take
 
 pytestmark = pytest.mark.django_db

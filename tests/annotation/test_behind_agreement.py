@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.db.cache import process_cache
-from annotation.leads import agreement, behind
 from annotation.models import Mark, Membership, Project
+from annotation.reports import agreement, agreement_items
 from tests.annotation.test_agreement import make_label, people_of
 from tests.builders import make_item, make_member, make_project
 
@@ -54,7 +54,7 @@ def test_every_figure_leads_to_as_many_items_as_it_rests_on(project: Project) ->
     rows = list(agreement.agreement_rows(project))
     assert {row["measure"] for row in rows} == {*agreement.MEASURES, agreement.AGAINST_REST}
     for row in rows:
-        found = behind.item_positions(project, told(row, "field", "measure", "people"))
+        found = agreement_items.item_positions(project, told(row, "field", "measure", "people"))
         assert len(found) == row["n_items"], row
 
 
@@ -75,7 +75,7 @@ def test_a_figure_leads_to_the_items_it_counts(
     project: Project, measure: str, people: str, places: list[int]
 ) -> None:
     row = {"field": "naturalness", "measure": measure, "people": people}
-    assert behind.item_positions(project, row) == places
+    assert agreement_items.item_positions(project, row) == places
 
 
 def test_a_cell_of_two_people_leads_to_its_items(project: Project) -> None:
@@ -83,10 +83,10 @@ def test_a_cell_of_two_people_leads_to_its_items(project: Project) -> None:
     # Each two share four items.
     assert sum(row["n"] for row in rows) == 3 * 4
     for row in rows:
-        assert len(behind.item_positions(project, row)) == row["n"]
+        assert len(agreement_items.item_positions(project, row)) == row["n"]
     row = {"field": "naturalness", "choice_a": "1", "choice_b": "2"}
-    assert behind.item_positions(project, row | {"a": "ann", "b": "bob"}) == [2, 5]
-    assert behind.item_positions(project, row | {"a": "bob", "b": "ann"}) == []
+    assert agreement_items.item_positions(project, row | {"a": "ann", "b": "bob"}) == [2, 5]
+    assert agreement_items.item_positions(project, row | {"a": "bob", "b": "ann"}) == []
 
 
 def test_several_pairs_meet_either_way_round(project: Project) -> None:
@@ -96,10 +96,10 @@ def test_several_pairs_meet_either_way_round(project: Project) -> None:
     for one, other, _ in met:
         row = {"field": "naturalness", "choice_a": one, "choice_b": other}
         places = sorted(place for x, y, place in met if (x, y) == (one, other))
-        assert behind.item_positions(project, row) == places
+        assert agreement_items.item_positions(project, row) == places
     # Of pairs that begin with bob, as the table has them: bob and cleo.
     row = {"field": "naturalness", "choice_a": "2", "a": "bob"}
-    assert behind.item_positions(project, row) == [1, 2]
+    assert agreement_items.item_positions(project, row) == [1, 2]
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from annotation.leads import agreeing, board, grouping
-from annotation.leads.board import BoardRow
 from annotation.models import Item, Membership, Project
+from annotation.reports import agreement_answers, category_board, grouping
+from annotation.reports.category_board import BoardRow
 from stats import agreement
 from tests.annotation.test_pace import NOW, give
 from tests.builders import make_item, make_member, make_project, make_resolution, make_revision
@@ -25,7 +25,7 @@ def project() -> Project:
 
 def rows(project: Project, by: str = "category", **asked: Any) -> list[BoardRow]:
     [chosen] = [one for one in grouping.list_groupings(project) if one.name == by]
-    return board.measure_board(project, by=chosen, **asked)
+    return category_board.measure_board(project, by=chosen, **asked)
 
 
 def resolved(project: Project, value: str = "valid", **values: Any) -> Item:
@@ -82,7 +82,7 @@ def test_in_a_category_that_should_change_no_score_the_share_is_of_score_invaria
     assert (factual.answer, factual.share.value) == ("valid", 0.5)
     assert (unchanged.answer, unchanged.share.value) == ("score-invariant", pytest.approx(2 / 3))
     [mixed] = rows(project, "source_ability")
-    assert (mixed.answer, mixed.share.value) == (board.AS_INTENDED, 0.6)
+    assert (mixed.answer, mixed.share.value) == (category_board.AS_INTENDED, 0.6)
     assert [row.share.value for row in rows(project, value="valid")] == [
         0.5,
         pytest.approx(1 / 3),
@@ -141,8 +141,8 @@ def test_alpha_is_that_of_the_page_of_agreement(project: Project) -> None:
         give(ada, one, item=item), give(ben, other, item=item)
     informed = make_item(project, slots=0)
     give(ada, "valid", item=informed), give(ben, "invalid", item=informed, informed=True)
-    [question, *_] = agreeing.list_questions(project)
-    said = agreeing.build_matrix(question, agreeing.load_label_answers(project))
+    [question, *_] = agreement_answers.list_questions(project)
+    said = agreement_answers.build_matrix(question, agreement_answers.load_label_answers(project))
     expected = agreement.krippendorff_alpha(said.nominal).point()
     found = rows(project)[0].alpha
     # Values: 3 valid, 3 invalid. Do = 2/6, De = 2 x 3 x 3 / (6 x 5): 1 - 0.3333 / 0.6 = 0.4444.
@@ -158,8 +158,10 @@ def test_alpha_of_a_scale_knows_its_order() -> None:
         for member, number in ((ada, one), (ben, other)):
             answers = {"naturalness": 1, "relatedness": 1, "correctness": number}
             give(member, f"1/1/{number}", item=item, answers=answers)
-    [question] = [one for one in agreeing.list_questions(project) if one.name == "correctness"]
-    said = agreeing.build_matrix(question, agreeing.load_label_answers(project))
+    [question] = [
+        one for one in agreement_answers.list_questions(project) if one.name == "correctness"
+    ]
+    said = agreement_answers.build_matrix(question, agreement_answers.load_label_answers(project))
     assert said.ordered is not None
     expected = agreement.krippendorff_alpha(said.ordered, "ordinal").point()
     [row] = rows(project, "task")
@@ -221,7 +223,7 @@ def test_the_board_costs_the_same_statements_for_many_items(
         make_resolution(give(member).item)
     by = grouping.list_groupings(project)[0]
     with django_assert_num_queries(9):
-        board.measure_board(project, by=by)
+        category_board.measure_board(project, by=by)
 
 
 # --------------------------------------------------------------- page, API, command line

@@ -8,7 +8,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation import importing, tables, tasktypes
+from annotation import importing, tasktypes
+from annotation.exporting import tables
 from annotation.importing import ItemImportReport
 from annotation.importing.exported_rows import MAX_FLAGS, DerivedRow
 from annotation.models import Item, Project, Slot

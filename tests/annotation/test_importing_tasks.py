@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from annotation import tables
+from annotation.exporting import tables
 from annotation.models import ApiToken, Item, Project, Resolution, Slot
 from annotation.projects import overview
 from tests.builders import make_member

@@ -3,8 +3,8 @@
 import pytest
 from django.db import Error
 
-from annotation import tables
 from annotation.db import snapshot_reads
+from annotation.exporting import tables
 from annotation.models import Item, Project
 from tests.annotation.test_queue_threads import at_once
 from tests.builders import make_item, make_project

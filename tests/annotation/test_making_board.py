@@ -6,9 +6,9 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.generation import generated_items
-from annotation.leads import making as board
-from annotation.leads.making import GenerationCounts, GenerationRow
 from annotation.models import Item, Project
+from annotation.reports import generation_board as board
+from annotation.reports.generation_board import GenerationCounts, GenerationRow
 from tests.builders import (
     make_item,
     make_member,

@@ -12,13 +12,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import personal
 from annotation.accounts.sessions import SessionStore
 from annotation.errors import Refused
 from annotation.labelling import assignment, comments
 from annotation.models import Account, ApiToken, Event, Label, Membership, Role, Slot
 from annotation.projects import invitations, members
 from annotation.projects.invitations import InvitationRequest
+from annotation.reports import personal_data
 from tests.builders import Cast, cast, make_account, make_item, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -87,7 +87,7 @@ def test_of_somebody_anonymised_no_name_and_no_address_is_left(people: Cast) -> 
     account, _ = arrived(people)
     member = worked(people, account)
     assert all(name in all_tables() for name in NAMES)
-    personal.anonymise(account, people.admin, now=timezone.now())
+    personal_data.anonymise(account, people.admin, now=timezone.now())
     assert [name for name in NAMES if name in all_tables()] == []
     member.refresh_from_db()
     assert (member.alias, member.active, member.account_id) == ("g", False, account.pk)
@@ -98,7 +98,7 @@ def test_of_somebody_anonymised_no_name_and_no_address_is_left(people: Cast) -> 
 def test_who_is_anonymised_is_out_at_once_and_stays_out(people: Cast) -> None:
     account, client = arrived(people)
     assert client.get("/").status_code == 200
-    personal.anonymise(account, people.admin, now=timezone.now())
+    personal_data.anonymise(account, people.admin, now=timezone.now())
     assert client.get("/").status_code == 302
     assert Client().login(username=f"nobody-{account.pk}", password="quite-a-word-1") is False
     again = Client().post("/accounts/password/reset/", {"email": "gh@lab.example"})
@@ -108,7 +108,7 @@ def test_who_is_anonymised_is_out_at_once_and_stays_out(people: Cast) -> None:
 def test_others_stay_signed_in_also_if_a_name_is_part_of_their_words(people: Cast) -> None:
     client, account = browser_of(people.lead.account), make_account("a")
     mine = browser_of(account)
-    personal.anonymise(account, people.admin, now=timezone.now())
+    personal_data.anonymise(account, people.admin, now=timezone.now())
     assert [one.get("/").status_code for one in (client, mine)] == [200, 302]
 
 
@@ -116,13 +116,13 @@ def test_links_of_who_is_anonymised_open_nothing(people: Cast) -> None:
     now = timezone.now()
     lead = make_member(people.project, role="lead")
     _, key = invitations.create_invitation(lead, InvitationRequest("friend", "annotator"), now=now)
-    personal.anonymise(lead.account, people.admin, now=now)
+    personal_data.anonymise(lead.account, people.admin, now=now)
     assert invitations.find_invitation(key, now=now) is None
 
 
 def test_that_somebody_was_anonymised_is_on_record(people: Cast) -> None:
     account, _ = arrived(people)
-    personal.anonymise(account, people.admin, now=timezone.now())
+    personal_data.anonymise(account, people.admin, now=timezone.now())
     event = Event.objects.filter(kind="account").latest("pk")
     assert (event.account, event.new) == (people.admin, {"account": "anonymised"})
     suspended = members.list_changes(people.project)[0]
@@ -132,15 +132,15 @@ def test_that_somebody_was_anonymised_is_on_record(people: Cast) -> None:
 def test_items_kept_for_somebody_anonymised_go_to_everybody(people: Cast) -> None:
     item = make_item(people.project)
     assignment.reserve_slots(people.lead, [item], [people.annotator], now=timezone.now())
-    personal.anonymise(people.annotator.account, people.admin, now=timezone.now())
+    personal_data.anonymise(people.annotator.account, people.admin, now=timezone.now())
     assert Slot.objects.get().reserved_for is None
 
 
 def test_nobody_leaves_a_project_or_the_site_without_a_lead(people: Cast) -> None:
     with pytest.raises(Refused, match="no lead left"):
-        personal.anonymise(people.lead.account, people.admin, now=timezone.now())
+        personal_data.anonymise(people.lead.account, people.admin, now=timezone.now())
     with pytest.raises(Refused, match="no site admin left"):
-        personal.anonymise(people.admin, None, now=timezone.now())
+        personal_data.anonymise(people.admin, None, now=timezone.now())
     people.lead.account.refresh_from_db()
     assert people.lead.account.is_active
 

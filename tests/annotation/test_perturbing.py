@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation import importing, tables, tasktypes
+from annotation import importing, tasktypes
+from annotation.exporting import tables
 from annotation.models import Item, Project, Resolution, Slot
 from formats.rows import Row
 from formats.writers import write_file

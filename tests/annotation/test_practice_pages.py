@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.exporting.tables import TABLES
 from annotation.labelling import answer_key, qualification
 from annotation.models import ApiToken, Item, Membership, Project, Resolution
-from annotation.tables import TABLES
 from tests.builders import make_item, make_known, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation import importing, tables, tasktypes
+from annotation import importing, tasktypes
+from annotation.exporting import tables
 from annotation.importing.comparison import ItemImportReport
 from annotation.models import Item, Project, Slot
 from formats.readers import READERS

@@ -7,8 +7,8 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from annotation import tables
 from annotation.errors import FieldError
+from annotation.exporting import tables
 from annotation.items.snapshots import comparison, create, facts, table
 from annotation.items.snapshots import jobs as snapshots_jobs
 from annotation.jobs import job_queue

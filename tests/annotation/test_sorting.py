@@ -6,8 +6,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation import importing, tables, tasktypes
+from annotation import importing, tasktypes
 from annotation.errors import FieldError, Refused
+from annotation.exporting import tables
 from annotation.items import ability_sorting
 from annotation.items.ability_sorting import AbilityChange, AbilitySuggestion
 from annotation.models import Event, Item, Membership, Project

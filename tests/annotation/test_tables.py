@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from annotation import importing, tables
+from annotation import importing
 from annotation.db.batches import id_batches
+from annotation.exporting import tables
+from annotation.exporting.tables import TABLES
 from annotation.labelling import queue
 from annotation.models import Account, Comment, Item, Mark, PracticeRound, Project
-from annotation.tables import TABLES
 from formats.writers import write_csv, write_file
 from tests.annotation.test_pace import NOW, give
 from tests.builders import (

@@ -18,10 +18,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import personal
 from annotation.models import Account, Event, Invitation
 from annotation.projects import invitations, members
 from annotation.projects.invitations import InvitationRequest
+from annotation.reports import personal_data
 from tests.builders import PASSWORD, Cast, cast, make_account
 from tests.config.scripted_identity import Service, made_key, running
 from tests.config.test_second_step import code_of, switched_on
@@ -260,8 +260,8 @@ def test_only_a_digest_of_who_somebody_is_there_is_kept(service: Service, people
 def test_who_is_anonymised_does_not_come_back_by_the_service(service: Service) -> None:
     account = make_account("ada")
     with_link(service, account)
-    assert len(personal.export_data(account)["sign_in_by_another_service"]) == 1
-    personal.anonymise(account, None, now=timezone.now())
+    assert len(personal_data.export_data(account)["sign_in_by_another_service"]) == 1
+    personal_data.anonymise(account, None, now=timezone.now())
     assert not SocialAccount.objects.exists()
     assert through(Client()).status_code == 403
 

@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
-from annotation.leads import grouping
 from annotation.models import Project
+from annotation.reports import grouping
 from judging.models import Run
 from judging.providers.errors import Rejected
 from judging.running import runs

@@ -11,8 +11,8 @@ import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
 
-from annotation import tables
 from annotation.db import snapshot_reads
+from annotation.exporting import tables
 from annotation.items.snapshots import create as snapshot_freezing
 from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import job_queue

@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 
 from annotation.db.cache import process_cache
-from annotation.leads import grouping
 from annotation.models import Item, Mark, Membership, Project
+from annotation.reports import grouping
 from judging.views.results.kinds import ResultPage
 from judging.views.results.offered import ANSWER_LENGTH_TITLE
 from judging.views.results.registry import PAGES

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from annotation import tables
 from annotation.db.batches import id_batches
+from annotation.exporting import tables
 from annotation.models import FrozenIn, Revision, Snapshot
 
 COLUMNS = tables.TABLES["items"].columns

@@ -12,9 +12,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.labelling import human_baseline
-from annotation.leads import grouping
 from annotation.models import Membership, Project
 from annotation.projects import access
+from annotation.reports import grouping
 from formats.writers import write_csv
 
 

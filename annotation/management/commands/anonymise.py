@@ -4,9 +4,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from annotation import personal
 from annotation.errors import Refused
 from annotation.models import Account, Membership
+from annotation.reports import personal_data
 
 
 class Command(BaseCommand):
@@ -25,10 +25,10 @@ class Command(BaseCommand):
         self.stdout.write(f"known as {known or 'nobody in any project'}, which stays")
         try:
             if not options["apply"]:
-                personal.check_can_anonymise(account)
+                personal_data.check_can_anonymise(account)
                 self.stdout.write("nothing is done yet: add --apply, and there is no way back")
                 return
-            personal.anonymise(account, None, now=timezone.now())
+            personal_data.anonymise(account, None, now=timezone.now())
         except Refused as refused:
             raise CommandError(str(refused)) from refused
         self.stdout.write("the account is anonymised, and nobody can sign in with it")

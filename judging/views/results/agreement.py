@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from annotation.leads import agreement
-from annotation.leads.agreement import MEASURES, PAIR_MEASURES
-from annotation.leads.timing import LONG_SECONDS
+from annotation.reports import agreement
+from annotation.reports.agreement import MEASURES, PAIR_MEASURES
+from annotation.reports.label_times import LONG_SECONDS
 from annotation.templatetags import figures as written
 from charts import axes
 from judging.views.results import cells, confusions, dots, grids

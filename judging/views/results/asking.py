@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 from django.http import Http404, QueryDict
 
-from annotation.leads.grouping import Grouping
 from annotation.models import Membership
+from annotation.reports.grouping import Grouping
 from judging.models import Run
 from judging.results import figures, reports, run_marks
 from judging.results.tables import list_columns

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from annotation.leads.grouping import Grouping
+from annotation.reports.grouping import Grouping
 from annotation.templatetags import figures as written
 from judging.models import Run
 from judging.results import narrowing

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from annotation.leads import agreeing
+from annotation.reports import agreement_answers
 from annotation.templatetags import figures as written
 from judging.views.results import cells, grids
 from judging.views.results.grids import Cell, Column, GridLine
@@ -62,7 +62,7 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 def question_titles(asked: PageQuery) -> dict[str, str]:
     """What people can agree on, by name, with its title."""
-    return {one.name: one.title for one in agreeing.list_questions(asked.project)}
+    return {one.name: one.title for one in agreement_answers.list_questions(asked.project)}
 
 
 def items_url(asked: PageQuery, row: Mapping[str, str]) -> str:
@@ -97,7 +97,7 @@ def _answer_titles(
     """The answers that were given, in the order in which they are offered, with their titles."""
     given = {one for said in counts for one in said}
     question = next(
-        (one for one in agreeing.list_questions(asked.project) if one.name == field), None
+        (one for one in agreement_answers.list_questions(asked.project) if one.name == field), None
     )
     declared = [name for name, _ in question.options] if question else []
     order = [*(name for name in declared if name in given), *sorted(given - set(declared))]

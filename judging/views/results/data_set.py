@@ -3,7 +3,7 @@ table 1; study 001, tables 2 and 3, figures 4 and 8)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from annotation.leads.grouping import Grouping
+from annotation.reports.grouping import Grouping
 from annotation.templatetags import figures as written
 from judging.results.describing import ANSWERS, CATEGORY, LABEL, WORDS
 from judging.views.results import cells, described, grids, offered, stacks

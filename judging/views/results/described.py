@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from annotation.leads.grouping import Grouping
+from annotation.reports.grouping import Grouping
 from annotation.tasktypes import main_field
 from judging.results import reports
 from judging.results.describing import ANSWERS, CATEGORY, FIELDS, LABEL, WORDS

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from annotation.leads.grouping import Grouping
+from annotation.reports.grouping import Grouping
 from judging.models import Run
 from judging.results.detecting import MEAN, PEOPLE, PROMPTS
 from judging.views.results import cells

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from annotation.leads.grouping import Grouping
 from annotation.querysets import SI_ITEM
+from annotation.reports.grouping import Grouping
 from judging.models import Run
 from judging.views.results import cells, grids
 from judging.views.results.cells import Row

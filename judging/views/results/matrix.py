@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from django.urls import reverse
 
-from annotation.leads.grouping import Grouping
 from annotation.querysets import SI_ITEM
+from annotation.reports.grouping import Grouping
 from judging.models import Run
 from judging.results import reports
 from judging.views.results import cells, dots, measures

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from annotation import tasktypes
-from annotation.leads import grouping
+from annotation.reports import grouping
 from annotation.templatetags import figures as written
 from judging.models import Run
 from judging.prompts import placeholders

@@ -1,7 +1,7 @@
 """What the tables of a page can be grouped by: columns of items, and fields of their own."""
 
-from annotation.leads import grouping
 from annotation.models import Project
+from annotation.reports import grouping
 from judging.results import aligning_scores
 
 MOST_FIELDS = 12

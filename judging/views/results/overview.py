@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from annotation.leads.grouping import Grouping
 from annotation.querysets import SI_ITEM
+from annotation.reports.grouping import Grouping
 from judging.models import Run
 from judging.results import reports
 from judging.views.results import beside, cells, dots, measures

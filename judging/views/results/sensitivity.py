@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from annotation.leads.grouping import Grouping
+from annotation.reports.grouping import Grouping
 from judging.models import Run
 from judging.views.results import cells, grids, measures, stacks
 from judging.views.results.cells import RateColumns, Row

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from annotation.leads.grouping import GROUPING_COLUMNS, Grouping
+from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
 from annotation.templatetags import figures as written
 from judging.models import Run
 from judging.results import blindspots, measured

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from annotation.leads import agreeing
-from annotation.leads.grouping import Grouping
-from annotation.leads.timing import key_as_text
 from annotation.models import Label, Project, Stage
+from annotation.reports import agreement_answers
+from annotation.reports.grouping import Grouping
+from annotation.reports.label_times import key_as_text
 from annotation.tasktypes import main_field
 from stats import agreement, ratings
 from stats.agreement import Level
@@ -72,7 +72,10 @@ def _as_numbers(names: Sequence[str], level: str, options: Sequence[str]) -> lis
     an ordinal choice. None if they have no order."""
     if level not in ("ordinal", "interval"):
         return None
-    if any(map(agreeing.NUMBER_PATTERN.fullmatch, names)):
-        return [float(one) if agreeing.NUMBER_PATTERN.fullmatch(one) else np.nan for one in names]
-    steps = [option for option in options if option != agreeing.NOT_SURE]
+    if any(map(agreement_answers.NUMBER_PATTERN.fullmatch, names)):
+        return [
+            float(one) if agreement_answers.NUMBER_PATTERN.fullmatch(one) else np.nan
+            for one in names
+        ]
+    steps = [option for option in options if option != agreement_answers.NOT_SURE]
     return [float(steps.index(one)) if one in steps else np.nan for one in names]

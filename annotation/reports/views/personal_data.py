@@ -9,10 +9,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation import personal
 from annotation.errors import Refused
 from annotation.models import Account, Membership
 from annotation.projects import access
+from annotation.reports import personal_data
 
 
 @require_safe
@@ -32,7 +32,8 @@ def my_data_file(request: HttpRequest) -> HttpResponse:
     """All of it, as a JSON file."""
     assert isinstance(request.user, Account)
     answer = JsonResponse(
-        personal.export_data(request.user), json_dumps_params={"indent": 1, "ensure_ascii": False}
+        personal_data.export_data(request.user),
+        json_dumps_params={"indent": 1, "ensure_ascii": False},
     )
     answer["Content-Disposition"] = 'attachment; filename="my-data.json"'
     return answer
@@ -49,7 +50,7 @@ def anonymise(request: HttpRequest, slug: str) -> HttpResponse:
     if member is None or member.account is None:
         messages.error(request, "Nobody here has this name, or they have no account.")
         return redirect("members", slug)
-    if not personal.may_anonymise(lead, member):
+    if not personal_data.may_anonymise(lead, member):
         raise PermissionDenied("This person works in other projects too: ask a site admin.")
     trouble = ""
     if request.method == "POST":
@@ -69,4 +70,4 @@ def _anonymise_member(lead: Membership, member: Membership, again: str) -> None:
     if again.strip() != member.alias:
         raise Refused(f"Type the name, {member.alias}, to say that you mean it.")
     assert member.account
-    personal.anonymise(member.account, lead.account, now=timezone.now())
+    personal_data.anonymise(member.account, lead.account, now=timezone.now())

@@ -16,11 +16,11 @@ from django.db.models.fields.json import KeyTextTransform
 from annotation import tasktypes
 from annotation.db.counting import count_by_keys
 from annotation.items import taxonomy
-from annotation.leads import concord, timing
-from annotation.leads.grouping import Grouping
-from annotation.leads.timing import key_as_text
 from annotation.models import Item, Label, Project, Resolution, Revision, Stage
 from annotation.querysets import ERROR_ITEM, SI_ITEM
+from annotation.reports import alpha_by_group, label_times
+from annotation.reports.grouping import Grouping
+from annotation.reports.label_times import key_as_text
 from annotation.tasktypes import main_field
 from annotation.tasktypes.main_field import MainField
 from stats import agreement
@@ -94,8 +94,8 @@ def measure_board(
     labels = Label.objects.in_project(project).of_tests().at_stage(Stage.WORK)
     sums = _sums(project, decides, by, value)
     surgical, blind = _surgicality(project, by), _detectability(project, by)
-    alphas = concord.compute_alphas(project, by)
-    seconds = timing.count_times(labels.current(), by.of("item__"))
+    alphas = alpha_by_group.compute_alphas(project, by)
+    seconds = label_times.count_times(labels.current(), by.of("item__"))
     against = count_reasons(project, decides, by)
 
     def row(name: str) -> BoardRow:
@@ -110,7 +110,7 @@ def measure_board(
             corrected=clustered_wilson(sum_clusters(sums[name].corrected)),
             surgicality=clustered_wilson(surgical[name]),
             alpha=alphas.get(name, Estimate(None, None, None, 0, agreement.NO_PAIR)),
-            seconds=timing.measure_spread(seconds.get(name, {})),
+            seconds=label_times.measure_spread(seconds.get(name, {})),
             detectability=clustered_wilson(blind[name]),
             more=items_to_overturn(shares, bar),
             reasons=tuple(against.get(name, {}).items()),

@@ -10,8 +10,8 @@ from django.db.models.fields.json import KeyTextTransform
 
 from annotation.db.counting import Day, count_by_keys
 from annotation.labelling import resolution
-from annotation.leads.timing import key_as_text
 from annotation.models import Label, Project, Resolution, Stage
+from annotation.reports.label_times import key_as_text
 from annotation.tasktypes import main_field
 from annotation.tasktypes.main_field import MainField
 from stats.estimates import Estimate

@@ -11,12 +11,12 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import ledger
 from annotation.api.answering import PROBLEM_RESPONSES, ProblemSerializer
-from annotation.leads import agreeing, agreement, board, grouping
-from annotation.leads.grouping import Grouping
 from annotation.models import Project
 from annotation.projects import access
+from annotation.reports import agreement, agreement_answers, grouping, tables
+from annotation.reports import category_board as reports_category_board
+from annotation.reports.grouping import Grouping
 
 GROUP_PARAMETER = OpenApiParameter(
     "by", description="By what items are grouped; without it the usual way."
@@ -30,7 +30,7 @@ THRESHOLD_PARAMETER = OpenApiParameter(
     "bar",
     float,
     description=f"The bar, from {MIN_THRESHOLD} to {MAX_THRESHOLD}.",
-    default=board.DEFAULT_THRESHOLD,
+    default=reports_category_board.DEFAULT_THRESHOLD,
 )
 ROWS_FIELD = serializers.ListField(child=serializers.DictField())
 
@@ -85,14 +85,14 @@ def pace(request: Request, slug: str) -> Response:
     """
     project = access.member_for(request, slug, right="manage").project
     by = _parse_grouping(project, request.query_params.get("by", ""))
-    shown = ledger.load_progress(project, by=by, now=timezone.now()).value
+    shown = tables.load_progress(project, by=by, now=timezone.now()).value
     groups = (shown.pace.whole, *shown.pace.groups)
     return Response(
         {
-            "people": [ledger.person_row(person) for person in shown.pace.people],
-            "groups": [ledger.group_row(group) for group in groups],
-            "choices": [ledger.choice_row(one) for one in shown.chosen],
-            "dropped": list(ledger.dropped_rows(shown.dropped)),
+            "people": [tables.person_row(person) for person in shown.pace.people],
+            "groups": [tables.group_row(group) for group in groups],
+            "choices": [tables.choice_row(one) for one in shown.chosen],
+            "dropped": list(tables.dropped_rows(shown.dropped)),
         }
     )
 
@@ -114,9 +114,9 @@ def category_board(request: Request, slug: str) -> Response:
         _parse_grouping(project, query.get("by", "")),
         _parse_value(project, query.get("value", "")),
     )
-    bar = _parse_threshold(query.get("bar", str(board.DEFAULT_THRESHOLD)))
-    rows = ledger.load_board(project, by=by, value=value, bar=bar, now=timezone.now()).value
-    return Response({"groups": [ledger.board_row(row) for row in rows]})
+    bar = _parse_threshold(query.get("bar", str(reports_category_board.DEFAULT_THRESHOLD)))
+    rows = tables.load_board(project, by=by, value=value, bar=bar, now=timezone.now()).value
+    return Response({"groups": [tables.board_row(row) for row in rows]})
 
 
 @extend_schema(
@@ -131,7 +131,7 @@ def agreements(request: Request, slug: str) -> Response:
     """How far people agree: figures with their intervals, and who said what where another did."""
     member = access.member_for(request, slug, right="manage")
     wanted, category = (request.query_params.get(name, "") for name in ("field", "category"))
-    asked = agreeing.list_questions(member.project)
+    asked = agreement_answers.list_questions(member.project)
     chosen = [one for one in asked if wanted in ("", one.name)]
     if wanted and not chosen:
         known = ", ".join(one.name for one in asked) or "nothing that people could agree on"
@@ -152,10 +152,10 @@ def _parse_grouping(project: Project, name: str) -> Grouping:
 
 
 def _parse_value(project: Project, value: str) -> str:
-    known = [one for one, _ in board.answer_choices(project)]
+    known = [one for one, _ in reports_category_board.answer_choices(project)]
     if value and value not in known:
         raise ParseError(f"No share of {value!r} can be shown. There are {', '.join(known)}.")
-    return value or board.default_answer(project)
+    return value or reports_category_board.default_answer(project)
 
 
 def _parse_threshold(text: str) -> float:

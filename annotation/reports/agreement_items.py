@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from annotation.leads import agreeing, agreement
-from annotation.leads.agreeing import AnswerMatrix, AnswerPair
-from annotation.leads.agreement import AGAINST_REST, MEASURES, AgreementRow
 from annotation.models import Project
+from annotation.reports import agreement, agreement_answers
+from annotation.reports.agreement import AGAINST_REST, MEASURES, AgreementRow
+from annotation.reports.agreement_answers import AnswerMatrix, AnswerPair
 from stats import agreement as measuring
 from stats.ratings import MISSING
 
@@ -21,18 +21,18 @@ def item_positions(project: Project, row: Mapping[str, Any]) -> list[int]:
     `confusion` by `field` and what there is of a `Meeting`. None of what is no such row, such as
     silent checks, which are for leads alone.
     """
-    asked = {one.name: one for one in agreeing.list_questions(project)}
+    asked = {one.name: one for one in agreement_answers.list_questions(project)}
     question = asked.get(str(row.get("field")))
     if question is None:
         return []
-    said = agreeing.load_label_answers(project)
+    said = agreement_answers.load_label_answers(project)
     if "measure" not in row:
         named = {one.name: str(row.get(one.name) or "") for one in fields(AnswerPair)}
-        return agreeing.find_positions(question, said, AnswerPair(**named))
+        return agreement_answers.find_positions(question, said, AnswerPair(**named))
     found = agreement.measure_agreement(project, question)
     for one in found.rows:
         if (one.measure, one.named) == (row["measure"], row.get("people", "")):
-            return _counted_items(agreeing.build_matrix(question, said), one, found.k)
+            return _counted_items(agreement_answers.build_matrix(question, said), one, found.k)
     return []
 
 

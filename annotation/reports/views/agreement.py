@@ -12,9 +12,10 @@ from django.views.decorators.http import require_safe
 
 from annotation.items import taxonomy
 from annotation.labelling import visibility
-from annotation.leads import agreeing, agreement
-from annotation.leads.agreeing import AnswerPair, Question
-from annotation.leads.agreement import (
+from annotation.models import Item, Membership, Project
+from annotation.projects import access
+from annotation.reports import agreement, agreement_answers
+from annotation.reports.agreement import (
     AGAINST_KNOWN,
     AGAINST_REST,
     MEASURES,
@@ -22,8 +23,7 @@ from annotation.leads.agreement import (
     Agreement,
     AgreementRow,
 )
-from annotation.models import Item, Membership, Project
-from annotation.projects import access
+from annotation.reports.agreement_answers import AnswerPair, Question
 
 SHADE_COUNT = 4
 # So many items of a cell are listed.
@@ -113,7 +113,7 @@ def agreement_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _context(member: Membership, query: QueryDict) -> dict[str, object]:
-    questions = agreeing.list_questions(member.project)
+    questions = agreement_answers.list_questions(member.project)
     context: dict[str, object] = {"project": member.project, "member": member}
     if not questions:
         return context
@@ -217,8 +217,10 @@ def _chosen_cell(
     row, column = query.get("row"), query.get("column")
     if not row or not column:
         return None
-    said = agreeing.load_label_answers(member.project, category, [matrix.a, matrix.b])
-    found = agreeing.find_positions(question, said, AnswerPair(matrix.a, matrix.b, row, column))
+    said = agreement_answers.load_label_answers(member.project, category, [matrix.a, matrix.b])
+    found = agreement_answers.find_positions(
+        question, said, AnswerPair(matrix.a, matrix.b, row, column)
+    )
     first = tuple(Item.objects.in_project(member.project).at_positions(found[:MAX_SHOWN]))
     visibility.record_all_seen(member, [item.pk for item in first], now=timezone.now())
     return CellItems((question.title_of(row), question.title_of(column)), len(found), first)

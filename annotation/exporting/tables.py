@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import tasktypes, trails
+from annotation import tasktypes
 from annotation.db.batches import id_batches, stream_rows
+from annotation.exporting import history_tables
 from annotation.items import taxonomy
 from annotation.labelling import control_items, human_baseline
 from annotation.models import (
@@ -111,7 +112,7 @@ def _item(row: tuple[Any, ...], names: tuple[str, ...]) -> dict[str, Any]:
 
 def _label_fields(project: Project) -> dict[str, Field]:
     """Every field that labels of the project may answer, the blind ones last."""
-    tasks = trails.label_task_types(project)
+    tasks = history_tables.label_task_types(project)
     named = {field.name: field for task in tasks for field in task.fields}
     blind = {field.name: field for task in tasks if task.blind for field in task.blind.fields}
     return named | {name: field for name, field in blind.items() if name not in named}
@@ -206,18 +207,26 @@ TABLES: dict[str, Table] = {
     "items": Table(_ITEMS, item_rows, count=lambda of: Item.objects.in_project(of).count()),
     "labels": Table(_LABELS, label_rows, _label_columns, lambda of: of.labels.count()),
     "revisions": Table(
-        trails.REVISION_COLUMNS, trails.revision_rows, count=trails.row_counter(Revision)
+        history_tables.REVISION_COLUMNS,
+        history_tables.revision_rows,
+        count=history_tables.row_counter(Revision),
     ),
     "resolutions": Table(
-        trails.RESOLUTION_COLUMNS,
-        trails.resolution_rows,
-        trails.resolution_columns,
-        trails.row_counter(Resolution),
+        history_tables.RESOLUTION_COLUMNS,
+        history_tables.resolution_rows,
+        history_tables.resolution_columns,
+        history_tables.row_counter(Resolution),
     ),
     "comments": Table(
-        trails.COMMENT_COLUMNS, trails.comment_rows, count=trails.row_counter(Comment)
+        history_tables.COMMENT_COLUMNS,
+        history_tables.comment_rows,
+        count=history_tables.row_counter(Comment),
     ),
-    "marks": Table(trails.MARK_COLUMNS, trails.mark_rows, count=trails.row_counter(Mark)),
+    "marks": Table(
+        history_tables.MARK_COLUMNS,
+        history_tables.mark_rows,
+        count=history_tables.row_counter(Mark),
+    ),
     "baseline": Table(human_baseline.COLUMNS, human_baseline.label_rows),
     "practice": Table(_PRACTICE, qualification_rows),
     "probes": Table(control_items.COLUMNS, control_items.result_rows),

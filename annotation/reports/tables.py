@@ -10,13 +10,13 @@ from typing import Any
 
 from django.utils import timezone
 
-from annotation.leads import board, choosing, grouping, keeping, pace
-from annotation.leads.board import DEFAULT_THRESHOLD, BoardRow
-from annotation.leads.choosing import ChoiceCount, DroppedItems
-from annotation.leads.grouping import Grouping
-from annotation.leads.keeping import CachedFigures
-from annotation.leads.pace import GroupPace, Pace, PersonPace
 from annotation.models import Project
+from annotation.reports import cache, category_board, choices_over_time, grouping, pace
+from annotation.reports.cache import CachedFigures
+from annotation.reports.category_board import DEFAULT_THRESHOLD, BoardRow
+from annotation.reports.choices_over_time import ChoiceCount, DroppedItems
+from annotation.reports.grouping import Grouping
+from annotation.reports.pace import GroupPace, Pace, PersonPace
 from stats.estimates import Estimate
 
 
@@ -37,19 +37,21 @@ def load_progress(
     def make() -> ProgressReport:
         measured = pace.measure_pace(project, by=by, now=now)
         return ProgressReport(
-            measured, choosing.count_choices(project), choosing.measure_dropped(project)
+            measured,
+            choices_over_time.count_choices(project),
+            choices_over_time.measure_dropped(project),
         )
 
-    return keeping.get_or_compute(f"pace:{project.pk}:{by.name}", make, now=now)
+    return cache.get_or_compute(f"pace:{project.pk}:{by.name}", make, now=now)
 
 
 def load_board(
     project: Project, *, by: Grouping, value: str, bar: float, now: datetime
 ) -> CachedFigures[list[BoardRow]]:
     """The category board."""
-    return keeping.get_or_compute(
+    return cache.get_or_compute(
         f"board:{project.pk}:{by.name}:{value}:{bar}",
-        lambda: board.measure_board(project, by=by, value=value, bar=bar),
+        lambda: category_board.measure_board(project, by=by, value=value, bar=bar),
         now=now,
     )
 

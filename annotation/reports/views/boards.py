@@ -13,15 +13,15 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from annotation import ledger
-from annotation.leads import board, grouping
-from annotation.leads.board import BoardRow
-from annotation.leads.grouping import Grouping
-from annotation.leads.pace import Pace
-from annotation.ledger import ProgressReport
 from annotation.models import Project
 from annotation.projects import access
 from annotation.querysets import ERROR_ITEM
+from annotation.reports import category_board as reports_category_board
+from annotation.reports import grouping, tables
+from annotation.reports.category_board import BoardRow
+from annotation.reports.grouping import Grouping
+from annotation.reports.pace import Pace
+from annotation.reports.tables import ProgressReport
 from annotation.tasktypes import main_field
 
 # What the board can be sorted by, and what of a row that is; None comes last both ways.
@@ -90,7 +90,7 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
     project, groupings = member.project, grouping.list_groupings(member.project)
     wanted = GroupingForm(request.GET, groupings).chosen("by")
     by = next((one for one in groupings if one.name == wanted), groupings[0])
-    kept = ledger.load_progress(project, by=by, now=timezone.now())
+    kept = tables.load_progress(project, by=by, now=timezone.now())
     context = {
         "project": project,
         "member": member,
@@ -109,15 +109,15 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
 def category_board(request: HttpRequest, slug: str) -> HttpResponse:
     """What is known of each category, and whether more items would change it."""
     member = access.member_for(request, slug, right="manage")
-    project, answers = member.project, board.answer_choices(member.project)
+    project, answers = member.project, reports_category_board.answer_choices(member.project)
     groupings = grouping.list_groupings(project)
     form = BoardForm(request.GET, groupings, answers)
     by = next((one for one in groupings if one.name == form.chosen("by")), groupings[0])
-    value = form.chosen("value") or board.default_answer(project)
+    value = form.chosen("value") or reports_category_board.default_answer(project)
     answer = dict(answers).get(value, "")
-    percent = form.chosen("bar") or round(100 * board.DEFAULT_THRESHOLD)
+    percent = form.chosen("bar") or round(100 * reports_category_board.DEFAULT_THRESHOLD)
     shown = {"by": by.name, "value": value, "bar": percent}
-    kept = ledger.load_board(project, by=by, value=value, bar=percent / 100, now=timezone.now())
+    kept = tables.load_board(project, by=by, value=value, bar=percent / 100, now=timezone.now())
     sort, order = _order(request.GET.get("sort", ""))
     context = {
         "project": project,
@@ -133,7 +133,9 @@ def category_board(request: HttpRequest, slug: str) -> HttpResponse:
         "columns": _shown_columns(kept.value),
         # A title of the axis does not break into lines.
         "chart": _share_chart(
-            kept.value, "As meant" if value == board.AS_INTENDED else answer, percent / 100
+            kept.value,
+            "As meant" if value == reports_category_board.AS_INTENDED else answer,
+            percent / 100,
         ),
     }
     return render(request, "annotation/leads/board.html", context)
@@ -160,7 +162,7 @@ def _line(
     if by.name not in grouping.TAXONOMY_COLUMNS or not row.name:
         return BoardLine(row, "", "", "")
     items = f"{reverse('items', args=[project.slug])}?{urlencode({by.name: row.name})}"
-    if row.answer == board.AS_INTENDED:
+    if row.answer == reports_category_board.AS_INTENDED:
         return BoardLine(row, items, "", "")
     counted = f"{items}&{urlencode({'resolution': row.answer})}"
     said = row.answer in (value, ERROR_ITEM)

@@ -18,11 +18,11 @@ from annotation import tasktypes
 from annotation.generation import generated_items as generation_generated_items
 from annotation.importing import flags as importing_flags
 from annotation.items import taxonomy
-from annotation.leads import board
-from annotation.leads.grouping import CATEGORY, Grouping
-from annotation.leads.timing import key_as_text
 from annotation.models import Item, Project, Resolution, Slot
 from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
+from annotation.reports import category_board
+from annotation.reports.grouping import CATEGORY, Grouping
+from annotation.reports.label_times import key_as_text
 from annotation.tasktypes import main_field
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson, sum_clusters
@@ -80,10 +80,10 @@ def measure_generation(project: Project) -> list[GenerationRow]:
     """The board, in the order of the taxonomy; nothing if nothing was made here."""
     groups = _groups(project)
     flags, decides = _flags(project), main_field.load_main_field(project)
-    against = board.count_reasons(
+    against = category_board.count_reasons(
         project, decides, Grouping(CATEGORY, ""), _generated_filter(project, "item__")
     )
-    answers = dict(board.answer_choices(project))
+    answers = dict(category_board.answer_choices(project))
     by = Grouping(CATEGORY, "")
 
     def row(category: str) -> GenerationRow:
@@ -196,8 +196,8 @@ def _titled_flags(flags: Counter[str]) -> Iterator[tuple[str, str, int]]:
 
 def _intended_answer(project: Project, category: str) -> str:
     """The answer that an item of a category is meant for."""
-    usual = board.default_answer(project)
-    if usual != board.AS_INTENDED:
+    usual = category_board.default_answer(project)
+    if usual != category_board.AS_INTENDED:
         return usual
     unchanging = {one.slug for one in taxonomy.load().score_invariant()}
     return SI_ITEM if category in unchanging else ERROR_ITEM

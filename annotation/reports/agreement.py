@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from annotation.db.cache import process_cache
-from annotation.leads import agreeing
-from annotation.leads.agreeing import AnswerMatrix, Question
 from annotation.models import Label, Project, Resolution, Stage
+from annotation.reports import agreement_answers
+from annotation.reports.agreement_answers import AnswerMatrix, Question
 from stats import agreement as measuring
 from stats import bootstrap
 from stats.bootstrap import Figure
@@ -148,7 +148,7 @@ def agreement_rows(project: Project) -> Iterator[dict[str, Any]]:
 
     Those are for leads alone, and results are for researchers too.
     """
-    for question in agreeing.list_questions(project):
+    for question in agreement_answers.list_questions(project):
         for row in measure_agreement(project, question).rows:
             if row.measure != AGAINST_KNOWN:
                 yield row_as_dict(row)
@@ -156,7 +156,7 @@ def agreement_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 def confusion_rows(project: Project) -> Iterator[dict[str, Any]]:
     """The table `confusion`: how often one person gave one answer and another person another."""
-    for question in agreeing.list_questions(project):
+    for question in agreement_answers.list_questions(project):
         for cell in measure_agreement(project, question).cells:
             yield cell_as_dict(question, cell)
 
@@ -178,8 +178,12 @@ CONFUSION_COLUMNS = ("field", "a", "b", "choice_a", "choice_b", "n")
 
 
 def _compute_agreement(project: Project, question: Question, category: str) -> Agreement:
-    said = agreeing.build_matrix(question, agreeing.load_label_answers(project, category))
-    checks = agreeing.build_matrix(question, agreeing.load_control_answers(project, category))
+    said = agreement_answers.build_matrix(
+        question, agreement_answers.load_label_answers(project, category)
+    )
+    checks = agreement_answers.build_matrix(
+        question, agreement_answers.load_control_answers(project, category)
+    )
     counted = (said.nominal.codes != MISSING).sum(axis=1)
     shared = counted[counted > 1]
     k = _fleiss_k(project, shared)

@@ -14,11 +14,11 @@ from typing import Any
 from django.db.models import F
 
 from annotation.db.counting import Day, count_by_keys
-from annotation.leads import timing
-from annotation.leads.grouping import Grouping
-from annotation.leads.timing import Times, key_as_text
 from annotation.models import Item, Label, Membership, Project, Slot, Stage
 from annotation.querysets import LabelQuerySet
+from annotation.reports import label_times
+from annotation.reports.grouping import Grouping
+from annotation.reports.label_times import Times, key_as_text
 from stats.estimates import Estimate
 from stats.forecast import days_left
 from stats.spread import Quartiles
@@ -92,7 +92,7 @@ def measure_pace(project: Project, *, by: Grouping, now: datetime) -> Pace:
     )
     done = _sums([row for row in rows if row["fills"]], "day")
     window = _window((date.fromisoformat(day) for day in done), today)
-    seconds = timing.count_times(labels, by.of("item__"))
+    seconds = label_times.count_times(labels, by.of("item__"))
     groups = _groups(
         project, by, _recent_labels(labels.counted(), by, window), seconds, window, today
     )
@@ -141,7 +141,7 @@ def _people(
     by_person: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in rows:
         by_person[row["alias"]][row["day"]] += row["n"]
-    seconds = timing.count_times(labels, F("member__alias"))
+    seconds = label_times.count_times(labels, F("member__alias"))
     members = Membership.objects.in_project(project).order_by("alias")
     shown = [one for one in members if one.alias in by_person or one.can("label")]
     recent = {day.isoformat() for day in window}
@@ -158,7 +158,7 @@ def _person(alias: str, days: Mapping[str, int], seconds: Times, recent: set[str
         recent=lately,
         a_day=lately / len(recent) if recent else None,
         last=date.fromisoformat(max(days)) if days else None,
-        seconds=timing.measure_spread(seconds),
+        seconds=label_times.measure_spread(seconds),
     )
 
 
@@ -186,7 +186,7 @@ def _groups(
             places=every.get(name, 0),
             filled=filled.get(name, 0),
             forecast=forecast_end(left, lately.get(name, {}), window, today),
-            seconds=timing.measure_spread(seconds.get(name, {})),
+            seconds=label_times.measure_spread(seconds.get(name, {})),
         )
 
     return tuple(group(name) for name in sorted(items, key=by.place_of))
@@ -207,7 +207,7 @@ def _total_pace(
         places=places,
         filled=filled,
         forecast=forecast_end(places - filled, done, window, today),
-        seconds=timing.measure_spread(timing.merge_times(seconds)),
+        seconds=label_times.measure_spread(label_times.merge_times(seconds)),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response, patch_cache_control
 
-from annotation.api.answering import make_etag
+from annotation.api.responses import make_etag
 
 TAGGED_METHODS = {"GET", "HEAD", "PUT", "PATCH"}
 

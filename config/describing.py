@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from annotation.api.answering import PROBLEM_CONTENT_TYPE
-from annotation.api.paging import ONLY
+from annotation.api.pagination import ONLY
+from annotation.api.responses import PROBLEM_CONTENT_TYPE
 from config import scopes
 
 PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}

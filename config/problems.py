@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.views import defaults
 
-from annotation.api.answering import PROBLEM_CONTENT_TYPE, build_problem
+from annotation.api.responses import PROBLEM_CONTENT_TYPE, build_problem
 from annotation.tasktypes.field_schema import RESERVED
 
 ERROR_MESSAGE = "Something went wrong here, which is not your fault. It is in the log."

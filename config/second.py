@@ -20,7 +20,7 @@ from django.shortcuts import redirect
 from django.urls import Resolver404, resolve
 
 from annotation.accounts import mfa_policy
-from annotation.api.answering import PROBLEM_CONTENT_TYPE, build_problem
+from annotation.api.responses import PROBLEM_CONTENT_TYPE, build_problem
 from annotation.models import Account
 
 logger = logging.getLogger(__name__)

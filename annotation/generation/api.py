@@ -12,7 +12,9 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import (
+from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
+from annotation.api.pagination import CursorPages
+from annotation.api.responses import (
     PROBLEM_RESPONSES,
     BroughtSerializer,
     ProblemSerializer,
@@ -20,8 +22,6 @@ from annotation.api.answering import (
     Unprocessable,
     validate_body,
 )
-from annotation.api.paging import CursorPages
-from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.errors import FieldError, Refused
 from annotation.generation import perturber_jobs
 from annotation.generation import perturbers as generation_perturbers

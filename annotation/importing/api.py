@@ -18,7 +18,9 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 
 from annotation import tasktypes
-from annotation.api.answering import (
+from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
+from annotation.api.pagination import CursorPages
+from annotation.api.responses import (
     PROBLEM_RESPONSES,
     Conflict,
     JobFields,
@@ -26,8 +28,6 @@ from annotation.api.answering import (
     Unprocessable,
     validate_body,
 )
-from annotation.api.paging import CursorPages
-from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.importing import jobs, preview, receive, upload_files
 from annotation.importing.column_mapping import item_columns
 from annotation.importing.receive import ItemUpload

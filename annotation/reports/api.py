@@ -11,7 +11,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import PROBLEM_RESPONSES, ProblemSerializer
+from annotation.api.responses import PROBLEM_RESPONSES, ProblemSerializer
 from annotation.models import Project
 from annotation.projects import access
 from annotation.reports import agreement, agreement_answers, grouping, tables

@@ -10,7 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import tasks
-from annotation.api.answering import (
+from annotation.api.form_bodies import FormSerializer, check_form, form_error
+from annotation.api.responses import (
     IF_MATCH_PARAMETER,
     PROBLEM_RESPONSES,
     REFUSED_RESPONSES,
@@ -18,7 +19,6 @@ from annotation.api.answering import (
     check_if_match,
     validate_body,
 )
-from annotation.api.formed import FormSerializer, check_form, form_error
 from annotation.errors import Stale
 from annotation.models import Membership, Project
 from annotation.projects import access

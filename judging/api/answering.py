@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiResponse
 
-from annotation.api.answering import (
+from annotation.api.responses import (
     PROBLEM_RESPONSES,
     ProblemSerializer,
     Unprocessable,

@@ -9,7 +9,7 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import (
+from annotation.api.responses import (
     IF_MATCH_PARAMETER,
     PROBLEM_RESPONSES,
     REFUSED_RESPONSES,

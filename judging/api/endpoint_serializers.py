@@ -5,7 +5,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from annotation.api.formed import FormSerializer
+from annotation.api.form_bodies import FormSerializer
 from judging.forms.endpoints import EndpointPageForm
 from judging.models import Endpoint
 from judging.preparing.trying import TrialResult

@@ -12,7 +12,9 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import (
+from annotation.api.form_bodies import check_form, form_error
+from annotation.api.pagination import CursorPages
+from annotation.api.responses import (
     IF_MATCH_PARAMETER,
     PROBLEM_RESPONSES,
     REFUSED_RESPONSES,
@@ -21,8 +23,6 @@ from annotation.api.answering import (
     respond_with_etag,
     validate_body,
 )
-from annotation.api.formed import check_form, form_error
-from annotation.api.paging import CursorPages
 from annotation.db import transactions
 from annotation.projects import access
 from judging.api.endpoint_serializers import (

@@ -11,8 +11,8 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import PROBLEM_RESPONSES, Conflict, ProblemSerializer
-from annotation.api.paging import CursorPages
+from annotation.api.pagination import CursorPages
+from annotation.api.responses import PROBLEM_RESPONSES, Conflict, ProblemSerializer
 from annotation.models import Job
 from annotation.projects import access
 from judging import working

@@ -14,7 +14,10 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import (
+from annotation.api.form_bodies import form_error
+from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
+from annotation.api.pagination import CursorPages
+from annotation.api.responses import (
     PROBLEM_RESPONSES,
     REFUSED_RESPONSES,
     Conflict,
@@ -22,9 +25,6 @@ from annotation.api.answering import (
     ProblemSerializer,
     validate_body,
 )
-from annotation.api.formed import form_error
-from annotation.api.paging import CursorPages
-from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.models import Job, Membership
 from annotation.projects import access
 from judging.api.results import RUN_PARAMETER

@@ -13,7 +13,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import PROBLEM_RESPONSES, ProblemSerializer
+from annotation.api.responses import PROBLEM_RESPONSES, ProblemSerializer
 from annotation.projects import access
 from judging import tasks
 from judging.results import figures, reports, tables

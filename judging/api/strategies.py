@@ -11,13 +11,13 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import (
+from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
+from annotation.api.responses import (
     PROBLEM_RESPONSES,
     ProblemSerializer,
     Unprocessable,
     validate_body,
 )
-from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.models import Membership
 from annotation.projects import access
 from judging import errors

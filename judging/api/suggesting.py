@@ -9,7 +9,7 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import REFUSED_RESPONSES
+from annotation.api.responses import REFUSED_RESPONSES
 from annotation.projects import access
 from judging.api.answering import RUN_PATH, call_or_422, get_run_or_404
 from judging.making import suggesting

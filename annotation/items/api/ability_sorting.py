@@ -9,7 +9,7 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import PROBLEM_RESPONSES, SUBMISSION_RESPONSES, validate_body
+from annotation.api.responses import PROBLEM_RESPONSES, SUBMISSION_RESPONSES, validate_body
 from annotation.items import ability_sorting, taxonomy
 from annotation.items.ability_sorting import AbilityChange, SortResult
 from annotation.projects import access

@@ -13,8 +13,8 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import PROBLEM_RESPONSES
-from annotation.api.paging import CursorPages
+from annotation.api.pagination import CursorPages
+from annotation.api.responses import PROBLEM_RESPONSES
 from annotation.api.serializers import ItemDetailSerializer, ItemSerializer
 from annotation.items.filters import ItemFilter
 from annotation.labelling import visibility

@@ -14,14 +14,14 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import (
+from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
+from annotation.api.pagination import CursorPages
+from annotation.api.responses import (
     PROBLEM_RESPONSES,
     ProblemSerializer,
     Unprocessable,
     validate_body,
 )
-from annotation.api.paging import CursorPages
-from annotation.api.repeating import KEY_PARAMETER, make_idempotent
 from annotation.errors import FieldError
 from annotation.items.snapshots import comparison, jobs
 from annotation.labelling import visibility

@@ -10,8 +10,8 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import PROBLEM_RESPONSES, REFUSED_RESPONSES, validate_body
-from annotation.api.formed import form_error
+from annotation.api.form_bodies import form_error
+from annotation.api.responses import PROBLEM_RESPONSES, REFUSED_RESPONSES, validate_body
 from annotation.items import taxonomy
 from annotation.labelling import assignment
 from annotation.labelling.assignment import AssignmentResult, ReservedCount

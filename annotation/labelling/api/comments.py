@@ -12,9 +12,9 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import PROBLEM_RESPONSES, SUBMISSION_RESPONSES, validate_body
-from annotation.api.paging import CursorPages
-from annotation.api.repeating import KEY_PARAMETER, make_idempotent
+from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
+from annotation.api.pagination import CursorPages
+from annotation.api.responses import PROBLEM_RESPONSES, SUBMISSION_RESPONSES, validate_body
 from annotation.labelling import comments
 from annotation.labelling.api.decisions import PROJECT_PATH, ItemBody, find_item
 from annotation.models import Comment

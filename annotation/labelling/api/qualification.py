@@ -8,7 +8,7 @@ from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import PROBLEM_RESPONSES
+from annotation.api.responses import PROBLEM_RESPONSES
 from annotation.labelling import control_items, qualification
 from annotation.labelling.api.qualification_serializers import PracticeSerializer, ProbeSerializer
 from annotation.models import Membership

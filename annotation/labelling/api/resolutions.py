@@ -13,8 +13,8 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import REFUSED_RESPONSES, Unprocessable, validate_body
-from annotation.api.paging import CursorPages
+from annotation.api.pagination import CursorPages
+from annotation.api.responses import REFUSED_RESPONSES, Unprocessable, validate_body
 from annotation.api.serializers import NamedField
 from annotation.errors import FieldError
 from annotation.items.filters import ResolutionFilter

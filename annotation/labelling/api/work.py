@@ -15,13 +15,13 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import (
+from annotation.api.pagination import CursorPages
+from annotation.api.responses import (
     PROBLEM_RESPONSES,
     SUBMISSION_RESPONSES,
     Conflict,
     validate_body,
 )
-from annotation.api.paging import CursorPages
 from annotation.api.serializers import (
     CorrectionSerializer,
     LabelSerializer,

@@ -12,7 +12,8 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import (
+from annotation.api.pagination import CursorPages
+from annotation.api.responses import (
     IF_MATCH_PARAMETER,
     PROBLEM_RESPONSES,
     REFUSED_RESPONSES,
@@ -20,7 +21,6 @@ from annotation.api.answering import (
     check_if_match,
     validate_body,
 )
-from annotation.api.paging import CursorPages
 from annotation.api.serializers import NamedField
 from annotation.errors import Stale
 from annotation.models import GuidelinesVersion, Membership

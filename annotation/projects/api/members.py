@@ -13,9 +13,9 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answering import REFUSED_RESPONSES, validate_body
-from annotation.api.formed import FormSerializer
-from annotation.api.paging import CursorPages
+from annotation.api.form_bodies import FormSerializer
+from annotation.api.pagination import CursorPages
+from annotation.api.responses import REFUSED_RESPONSES, validate_body
 from annotation.db import transactions
 from annotation.models import Invitation, Membership, Role
 from annotation.projects import access, invitations, mail, members

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from django import forms
 from rest_framework import serializers
 
-from annotation.api.answering import Unprocessable
+from annotation.api.responses import Unprocessable
 
 
 class FormSerializer(serializers.Serializer[Any]):

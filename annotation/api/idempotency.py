@@ -13,7 +13,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation import repeating
+from annotation.api import idempotency_keys
 from annotation.models import Account, Repeatable
 from annotation.projects import access
 
@@ -57,7 +57,7 @@ def _begin_request(request: Request) -> Repeatable:
     for part in _request_parts(request):
         asked.update(part)
     digests = (sha256(key).hexdigest(), asked.hexdigest())
-    return repeating.begin_request(account, *digests, now=timezone.now())
+    return idempotency_keys.begin_request(account, *digests, now=timezone.now())
 
 
 def _request_parts(request: Request) -> Iterator[bytes]:
@@ -77,7 +77,9 @@ def _run_request(begun: Repeatable, do: Callable[[], Response]) -> Response:
     try:
         answer = do()
     except Exception:
-        repeating.delete_request(begun)
+        idempotency_keys.delete_request(begun)
         raise
-    repeating.store_answer(begun, answer.status_code, JSONRenderer().render(answer.data).decode())
+    idempotency_keys.store_answer(
+        begun, answer.status_code, JSONRenderer().render(answer.data).decode()
+    )
     return answer

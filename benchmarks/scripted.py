@@ -19,8 +19,8 @@ from typing import Any
 
 import aiohttp
 
-from judging.providers import PROVIDERS, Target, connect
-from judging.providers.limits import Limiter, Limits, MemoryLedger
+from judging.evaluators.limits import Limiter, Limits, MemoryLedger
+from judging.evaluators.providers import PROVIDERS, Target, connect
 
 SERVER = Path(__file__).parents[1] / "tests" / "services" / "scripted_evaluator.py"
 

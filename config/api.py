@@ -26,7 +26,7 @@ urlpatterns = [
     path("", include("judging.api.runs")),
     path("", include("judging.api.results")),
     path("", include("judging.api.paper")),
-    path("", include("judging.api.endpoints")),
+    path("", include("judging.evaluators.api")),
     path("", include("judging.api.strategies")),
     path("", include("judging.api.budget")),
     path("", include("judging.api.exports")),

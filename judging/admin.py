@@ -9,7 +9,8 @@ from django.http import HttpRequest
 
 from annotation.accounts.admin import request_account
 from annotation.admin import ReadOnlyAdmin
-from judging.forms.endpoints import EndpointForm
+from judging.evaluators import endpoints
+from judging.evaluators.forms import EndpointForm
 from judging.models import (
     Budget,
     Call,
@@ -24,7 +25,6 @@ from judging.models import (
     Worker,
 )
 from judging.models.evaluators import REQUEST_FIELDS
-from judging.preparing import endpoints
 from judging.running import budgeting
 
 

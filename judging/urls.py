@@ -1,9 +1,9 @@
 from django.urls import path
 
+from judging.evaluators import views
 from judging.views import (
     authoring,
     budget,
-    endpoints,
     exports,
     jobs,
     made,
@@ -23,11 +23,11 @@ JOB = "projects/<slug:slug>/jobs/<slug:kind>/<int:number>/"
 STRATEGY = "projects/<slug:slug>/strategies/<slug:strategy>/"
 
 urlpatterns = [
-    path("endpoints/", endpoints.endpoint_list, name="endpoints"),
-    path("endpoints/new/", endpoints.new_endpoint, name="endpoint-new"),
-    path("endpoints/<str:name>/", endpoints.endpoint, name="endpoint"),
-    path("endpoints/<str:name>/edit/", endpoints.edit_endpoint, name="endpoint-edit"),
-    path("endpoints/<str:name>/test/", endpoints.try_endpoint, name="endpoint-test"),
+    path("endpoints/", views.endpoint_list, name="endpoints"),
+    path("endpoints/new/", views.new_endpoint, name="endpoint-new"),
+    path("endpoints/<str:name>/", views.endpoint, name="endpoint"),
+    path("endpoints/<str:name>/edit/", views.edit_endpoint, name="endpoint-edit"),
+    path("endpoints/<str:name>/test/", views.try_endpoint, name="endpoint-test"),
     path("projects/<slug:slug>/runs/", runs.run_list, name="runs"),
     path("projects/<slug:slug>/runs/new/", starting.new_run, name="run-new"),
     path("projects/<slug:slug>/runs/pilots/", starting.pilots, name="run-pilots"),

@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from annotation.models import Item, Revision
-from judging import pins, providers
+from judging import pins
 from judging.calling import planning
+from judging.evaluators import providers
 from judging.models import Call, Run
 from judging.prompts import criteria, frames
 from judging.prompts.frames import CallSpec

@@ -32,11 +32,12 @@ from judging.engine.leasing import LeasedRequest
 from judging.engine.slices import LOOK_EVERY, TimeSlice, database_thread
 from judging.engine.slices import STOP as STOP
 from judging.engine.storing import CallResult
+from judging.evaluators import shared_limits
+from judging.evaluators.keys import read_key
+from judging.evaluators.limits import CallSlot, Ledger, Limiter, Limits, get_ledger
+from judging.evaluators.providers import PROVIDERS, Target, connect
+from judging.evaluators.providers.errors import EvaluatorError, Halting, Rejected, Unauthorised
 from judging.models import Endpoint, Run
-from judging.providers import PROVIDERS, Target, connect, shared_limits
-from judging.providers.errors import EvaluatorError, Halting, Rejected, Unauthorised
-from judging.providers.keys import read_key
-from judging.providers.limits import CallSlot, Ledger, Limiter, Limits, get_ledger
 from judging.running import runs
 
 log = logging.getLogger(__name__)

@@ -17,9 +17,9 @@ from django.db.models import Q
 
 from annotation.db import bulk, transactions
 from judging.calling import rendering
+from judging.evaluators.prices import estimate_tokens
+from judging.evaluators.providers.parameters import find_refused
 from judging.models import Dispatcher, Endpoint, Request, Run
-from judging.providers.parameters import find_refused
-from judging.providers.prices import estimate_tokens
 from judging.querysets import lease_expired
 from judging.replies.outputs import strip_unstorable
 from judging.running import runs, spending

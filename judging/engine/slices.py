@@ -17,9 +17,9 @@ from django.db import connections
 from judging.engine import leasing
 from judging.engine.leasing import LeasedRequest
 from judging.engine.storing import CallResult
+from judging.evaluators.limits import Limiter
+from judging.evaluators.providers import Answer, Provider, Target
 from judging.models import Endpoint
-from judging.providers import Answer, Provider, Target
-from judging.providers.limits import Limiter
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

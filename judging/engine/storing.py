@@ -14,11 +14,17 @@ from judging import clock
 from judging.calling import calls, outcomes
 from judging.engine import leasing
 from judging.engine.leasing import LeasedRequest
+from judging.evaluators.prices import compute_cost
+from judging.evaluators.providers import Answer
+from judging.evaluators.providers.errors import (
+    EvaluatorError,
+    Halting,
+    Rejected,
+    TimedOut,
+    format_status,
+)
+from judging.evaluators.retries import compute_wait
 from judging.models import Call, Endpoint, Outcome, Reply, Request, Run
-from judging.providers import Answer
-from judging.providers.errors import EvaluatorError, Halting, Rejected, TimedOut, format_status
-from judging.providers.prices import compute_cost
-from judging.providers.retries import compute_wait
 from judging.querysets import RequestLease, RequestQuerySet
 from judging.replies.outputs import strip_unstorable
 from judging.running import runs, spending

@@ -16,9 +16,9 @@ from django.db.models import Count, Exists, Max, OuterRef, Q
 from django.utils import timezone
 
 from judging.engine import living
+from judging.evaluators.prices import TOKEN_LIMIT_NAMES
 from judging.models import Outcome, Reading, Reply, Request, Run
 from judging.prompts import frames
-from judging.providers.prices import TOKEN_LIMIT_NAMES
 from judging.running import runs, steering, tallies
 from judging.running.runs import MAX_MESSAGES
 

@@ -9,10 +9,10 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.utils import timezone
 
+from judging.evaluators.prices import Prices
+from judging.evaluators.providers import PROVIDERS, build_body
+from judging.evaluators.providers.parameters import merge_parameters
 from judging.prompts.declaring import SECRET_NAME
-from judging.providers import PROVIDERS, build_body
-from judging.providers.parameters import merge_parameters
-from judging.providers.prices import Prices
 from judging.querysets import EndpointQuerySet, StrategyVersionQuerySet
 from judging.strategies import Strategy, from_definition
 

@@ -5,7 +5,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from judging import pins
-from judging.providers import merge_defaults
+from judging.evaluators.providers import merge_defaults
 from judging.querysets import CallQuerySet, OutcomeQuerySet, RunQuerySet
 from judging.strategies import Strategy
 

@@ -5,11 +5,11 @@ from decimal import Decimal
 from typing import Any
 
 from annotation.models import Membership, Project, Slot, Stage
-from judging import providers
 from judging.errors import Refused
+from judging.evaluators import providers
+from judging.evaluators.providers.parameters import API_DEFAULT, find_family
 from judging.models import Budget, Endpoint, Run
 from judging.prompts import frames
-from judging.providers.parameters import API_DEFAULT, find_family
 from judging.strategies import Strategy
 
 # Providers that nobody calls, since their replies were made elsewhere or follow from others.

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from formats.rows import BadRow, Row
+from judging.evaluators.providers import openai_compatible
+from judging.evaluators.providers.errors import EvaluatorError, redact_message
 from judging.prompts import frames
 from judging.prompts.frames import CallSpec
-from judging.providers import openai_compatible
-from judging.providers.errors import EvaluatorError, redact_message
 from judging.recorded import given
 from judging.recorded.given import Numbers
 from judging.replies import outputs

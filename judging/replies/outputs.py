@@ -132,8 +132,8 @@ def parse_reply(
 ) -> ParsedReply:
     """The reading of one reply to `strategy`; never raises, whatever the text.
 
-    `finish` is the finish reason in the words of judging.providers. `spec` is the call that was
-    answered; only its step matters, and without it the last one is meant.
+    `finish` is the finish reason in the words of judging.evaluators.providers. `spec` is the call
+    that was answered; only its step matters, and without it the last one is meant.
     """
     if finish in FINISH_CAUSES:
         return ParsedReply(None, cause=FINISH_CAUSES[finish])

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
+from judging.evaluators.prices import compute_cost
 from judging.models import Endpoint, Reply, StrategyVersion
-from judging.providers.prices import compute_cost
 from stats.estimates import Estimate
 from stats.means import student_mean
 

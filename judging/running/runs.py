@@ -16,14 +16,14 @@ from annotation.models import Event, Membership, Project
 from judging import clock, pins
 from judging.calling import outcomes, rereading
 from judging.errors import Refused as Refused
+from judging.evaluators.providers.errors import Rejected
+from judging.evaluators.providers.parameters import find_refused, instead_of
 from judging.models import Call, Endpoint, Outcome, Request, Run, StrategyVersion
 from judging.pins import RunOverrides
 from judging.preparing import allowing, drawing, pinning
 from judging.preparing.drawing import DrawnItems
 from judging.prompts import frames
 from judging.prompts.declaring import MAX_SAMPLES
-from judging.providers.errors import Rejected
-from judging.providers.parameters import find_refused, instead_of
 from judging.querysets import PAUSED_BY_HAND
 from judging.running import budgeting, deriving
 from judging.running.moving import change_state, record_event

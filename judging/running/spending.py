@@ -15,8 +15,8 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Round
 
+from judging.evaluators.prices import estimate_cost
 from judging.models import Budget, Endpoint, Run
-from judging.providers.prices import estimate_cost
 from judging.querysets import RequestLease
 
 ZERO = Decimal(0)

@@ -13,8 +13,8 @@ from django.utils.safestring import SafeString
 from annotation.models import Item
 from annotation.templatetags.figures import DASH, duration, share
 from judging.engine.watching import RunStatus
+from judging.evaluators.trial_call import TrialResult
 from judging.models import Outcome, Reply, Run
-from judging.preparing.trying import TrialResult
 from judging.prompts import described, placeholders
 from judging.querysets import OutcomeQuerySet
 from judging.replies.folding import PARTS_KEY

@@ -8,8 +8,8 @@ from playwright.sync_api import expect
 from annotation.importing import upload_files
 from annotation.models import Job, Membership
 from judging import exporting
+from judging.evaluators.providers.errors import Rejected
 from judging.exporting import ExportRequest
-from judging.providers.errors import Rejected
 from judging.running import runs
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look

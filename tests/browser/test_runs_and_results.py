@@ -7,8 +7,8 @@ from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from annotation.models import Membership, Project
+from judging.evaluators.providers.errors import Rejected
 from judging.models import Run
-from judging.providers.errors import Rejected
 from judging.running import runs
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look

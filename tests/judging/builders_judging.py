@@ -21,10 +21,10 @@ from judging import strategies
 from judging.engine import asking, leasing, storing
 from judging.engine.leasing import LeasedRequest
 from judging.engine.storing import CallResult
+from judging.evaluators.providers import Answer, Finish
+from judging.evaluators.providers.errors import EvaluatorError
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
 from judging.preparing import selecting
-from judging.providers import Answer, Finish
-from judging.providers.errors import EvaluatorError
 from judging.running import runs
 from tests.services.scripted_evaluator import ScriptedEvaluator
 

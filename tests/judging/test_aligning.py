@@ -14,7 +14,7 @@ from pytest_django import DjangoAssertNumQueries
 from scipy import stats as scipy_stats
 
 from annotation.models import Project, Resolution
-from judging.providers import Target, baseline
+from judging.evaluators.providers import Target, baseline
 from judging.results import aligning, aligning_people, aligning_points, aligning_scores, tables
 from judging.results.reports import UnknownField
 from judging.running import runs as running

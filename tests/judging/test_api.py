@@ -9,8 +9,8 @@ from drf_spectacular.generators import SchemaGenerator
 
 from annotation.models import Project
 from annotation.reports import grouping
+from judging.evaluators.providers.errors import Rejected
 from judging.models import Run
-from judging.providers.errors import Rejected
 from judging.running import runs
 from tests.judging.builders_judging import (
     answer,

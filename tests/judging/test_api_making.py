@@ -8,8 +8,8 @@ from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
 from annotation.models import Project
+from judging.evaluators.providers.errors import Rejected
 from judging.models import Endpoint, Run
-from judging.providers.errors import Rejected
 from judging.running import canaries, runs
 from tests.builders import make_member, make_project, make_slot
 from tests.judging.builders_judging import (

@@ -18,9 +18,9 @@ from annotation.models import Item, Project
 from judging.engine import asking, leasing, watching
 from judging.engine.bell import WorkKind, WorkLoop
 from judging.engine.slices import TimeSlice
+from judging.evaluators.limits import MemoryLedger
+from judging.evaluators.retries import POLICIES
 from judging.models import Endpoint, Outcome, Reply, Request, Run
-from judging.providers.limits import MemoryLedger
-from judging.providers.retries import POLICIES
 from judging.running import runs
 from tests.builders import make_project
 from tests.judging.builders_judging import (
@@ -503,7 +503,7 @@ def test_an_item_that_cannot_be_sent_is_missing_and_the_others_go_on(
 def test_a_mistake_of_ours_in_one_call_costs_no_other_reply(
     evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from judging.providers import openai_compatible
+    from judging.evaluators.providers import openai_compatible
 
     ask, calls = openai_compatible.ask, iter(range(100))
 

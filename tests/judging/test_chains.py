@@ -10,8 +10,8 @@ from annotation.models import Project
 from judging.calling import outcomes, rendering
 from judging.engine import storing, watching
 from judging.engine.storing import CallResult
+from judging.evaluators.providers.errors import Rejected
 from judging.models import Call, Outcome, Request, Run
-from judging.providers.errors import Rejected
 from judging.running import runs
 from tests.builders import make_project
 from tests.judging.builders_judging import (

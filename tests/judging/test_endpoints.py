@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 
 from annotation.models import ApiToken, Event
+from judging.evaluators.providers import transport
 from judging.models import Endpoint, Reply
-from judging.providers import transport
 from tests.builders import Cast, cast, make_account
 from tests.judging.builders_judging import make_endpoint, make_items, make_run
 from tests.services.scripted_evaluator import Script, ScriptedEvaluator

@@ -11,9 +11,9 @@ from judging import clock
 from judging.engine import leasing, storing
 from judging.engine.storing import FUTILE_AFTER, CallResult
 from judging.errors import Refused
+from judging.evaluators.providers.errors import EvaluatorError, Rejected, ServerError, TimedOut
 from judging.models import Call, Endpoint, Outcome, Request, Run
 from judging.preparing import pinning
-from judging.providers.errors import EvaluatorError, Rejected, ServerError, TimedOut
 from judging.running import canaries, runs
 from tests.judging.builders_judging import (
     answer,

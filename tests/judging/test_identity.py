@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from annotation.models import Project
-from judging import providers
 from judging.calling import rendering
+from judging.evaluators import providers
 from judging.models import Call, Request, Run
 from judging.prompts.frames import RenderedPrompt
 from judging.running import canaries, runs

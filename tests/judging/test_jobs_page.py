@@ -11,9 +11,9 @@ from pytest_django import DjangoAssertNumQueries
 from annotation.importing import upload_files
 from annotation.models import Event, Job
 from judging import exporting, working
+from judging.evaluators.providers.errors import Rejected
 from judging.exporting import ExportRequest
 from judging.models import Run
-from judging.providers.errors import Rejected
 from judging.running import runs
 from tests.builders import Cast, cast, make_item, make_member, make_project, make_resolution
 from tests.judging.builders_judging import answer, api_client, fail, make_endpoint, make_run

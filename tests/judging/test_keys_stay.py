@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from formats.writers import WRITERS
+from judging.evaluators.providers import addresses
 from judging.models import Endpoint, Run
-from judging.providers import addresses
 from judging.results import tables
 from tests.builders import Cast, cast
 from tests.judging.builders_judging import make_endpoint, make_items, make_run, work

@@ -14,8 +14,8 @@ from judging.calling import rendering
 from judging.engine import leasing, storing
 from judging.engine.leasing import LEASE_DURATION
 from judging.engine.storing import CallResult
+from judging.evaluators.providers.errors import Rejected, ServerError, Unauthorised
 from judging.models import Endpoint, Outcome, Reply, Request, Run
-from judging.providers.errors import Rejected, ServerError, Unauthorised
 from judging.running import runs
 from tests.builders import make_project
 from tests.judging.builders_judging import (

@@ -4,8 +4,8 @@ import pytest
 
 from annotation.models import Project
 from judging.calling import outcomes
+from judging.evaluators.providers.errors import TimedOut
 from judging.models import Outcome, Reading, Reply, Run
-from judging.providers.errors import TimedOut
 from judging.running import runs
 from tests.builders import make_project
 from tests.judging.builders_judging import (

@@ -5,8 +5,8 @@ from django.test import Client
 from django.utils.html import escape
 
 from annotation.models import Membership, Project, digest_texts
+from judging.evaluators.providers.errors import Rejected
 from judging.models import Reading, Reply, Request, Run
-from judging.providers.errors import Rejected
 from judging.running import deriving, runs
 from tests.builders import make_member, make_project, make_revision
 from tests.judging.builders_judging import (

@@ -9,10 +9,10 @@ from django.test import Client
 from annotation.models import Event, Membership, Project
 from judging.engine import leasing, storing
 from judging.errors import Refused
+from judging.evaluators import trial_call
+from judging.evaluators.providers.errors import Rejected
 from judging.models import Request, Run
 from judging.pins import RunOverrides
-from judging.preparing import trying
-from judging.providers.errors import Rejected
 from judging.running import runs, steering
 from tests.builders import make_project
 from tests.judging.builders_judging import (
@@ -272,7 +272,7 @@ def test_self_consistency_says_that_such_a_model_cannot_be_asked_so() -> None:
 def test_a_test_call_says_how_to_ask_without(evaluator: ScriptedEvaluator) -> None:
     evaluator.script = Script(faults={"no_temperature": ""})
     endpoint = make_endpoint(evaluator)
-    problem = trying.run_trial(endpoint, endpoint.created_at).problem
+    problem = trial_call.run_trial(endpoint, endpoint.created_at).problem
     assert problem.endswith('Set the parameters {"temperature": null} to ask without it.')
     endpoint.parameters = {"temperature": None}
-    assert trying.run_trial(endpoint, endpoint.created_at).problem == ""
+    assert trial_call.run_trial(endpoint, endpoint.created_at).problem == ""

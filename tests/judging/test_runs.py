@@ -9,9 +9,9 @@ from annotation.models import Event, Item, Project
 from judging.calling import outcomes
 from judging.engine import storing, watching
 from judging.engine.storing import CallResult
+from judging.evaluators.providers import Finish
+from judging.evaluators.providers.errors import Rejected
 from judging.models import Budget, Call, Outcome, Request, Run
-from judging.providers import Finish
-from judging.providers.errors import Rejected
 from judging.running import runs
 from tests.builders import make_item, make_member, make_project, make_resolution, make_revision
 from tests.judging.builders_judging import (

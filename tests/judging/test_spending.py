@@ -13,8 +13,8 @@ from annotation.models import Event, Project
 from judging.engine import storing
 from judging.engine.leasing import LEASE_DURATION
 from judging.engine.storing import CallResult
+from judging.evaluators.providers.errors import Rejected, ServerError
 from judging.models import Budget, Endpoint, Reply, Request, Run
-from judging.providers.errors import Rejected, ServerError
 from judging.running import runs, spending
 from tests.builders import make_member, make_project
 from tests.judging.builders_judging import (

@@ -11,8 +11,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project, Resolution
 from formats.writers import write_file
+from judging.evaluators.providers.errors import Rejected
 from judging.models import Run
-from judging.providers.errors import Rejected
 from judging.results import tables
 from judging.running import runs
 from tests.builders import make_project

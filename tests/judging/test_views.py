@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from annotation.models import Membership, Project
 from judging.engine import leasing, living, watching
+from judging.evaluators.providers.errors import Rejected
 from judging.models import Reply, Run
-from judging.providers.errors import Rejected
 from judging.running import runs
 from tests.judging.builders_judging import (
     answer,

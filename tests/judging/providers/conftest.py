@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from judging.providers import PROVIDERS, Answer, Target, connect
+from judging.evaluators.providers import PROVIDERS, Answer, Target, connect
 from tests.services.scripted_evaluator import Script, ScriptedEvaluator, running
 
 PROMPT = "[BEGIN RESPONSE]\nSeven.\n[END RESPONSE]\n\nA whole number from 1 (bad) to 10: {}"

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from judging.providers import PROVIDERS, Answer, Target, connect
+from judging.evaluators.providers import PROVIDERS, Answer, Target, connect
 from tests.judging.providers.conftest import KEY, WAYS, Text
 
 # Or the next request might be sent on a connection that is going.

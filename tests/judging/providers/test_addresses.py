@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from judging.providers.addresses import GuardedResolver, check_address
-from judging.providers.errors import ForbiddenAddress
+from judging.evaluators.providers.addresses import GuardedResolver, check_address
+from judging.evaluators.providers.errors import ForbiddenAddress
 from tests.judging.providers.conftest import Names
 
 

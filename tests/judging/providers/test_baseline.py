@@ -5,7 +5,7 @@ import threading
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
-from judging.providers import Target, baseline, errors
+from judging.evaluators.providers import Target, baseline, errors
 from tests.judging.providers.conftest import Text
 
 GOLD = "The cat sat on the mat, and it was 7 o'clock."

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from judging.providers import PROVIDERS, build_body, merge_defaults
+from judging.evaluators.providers import PROVIDERS, build_body, merge_defaults
 from tests.judging.providers.conftest import TEMPLATE, WAYS, Text
 
 SCHEMA = {

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from judging.providers import PROVIDERS, Target, errors
+from judging.evaluators.providers import PROVIDERS, Target, errors
 from tests.judging.providers.conftest import Text
 
 UNASKED = {"recorded", "derived"}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from judging.providers import Answer, errors
+from judging.evaluators.providers import Answer, errors
 from tests.judging.providers.conftest import KEY
 from tests.judging.providers.raw import ask, ask_all, response, said
 

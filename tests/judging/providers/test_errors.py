@@ -3,9 +3,9 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from judging.providers import errors
-from judging.providers.errors import MAX_MESSAGE_LENGTH, redact_bytes, redact_message
-from judging.providers.transport import ReceivedReply, build_refusal, parse_error_body
+from judging.evaluators.providers import errors
+from judging.evaluators.providers.errors import MAX_MESSAGE_LENGTH, redact_bytes, redact_message
+from judging.evaluators.providers.transport import ReceivedReply, build_refusal, parse_error_body
 
 KEY = "sk-ab/cd+ef0123456789"
 

@@ -1,7 +1,7 @@
 import pytest
 
-from judging.providers.errors import MissingKey
-from judging.providers.keys import read_key
+from judging.evaluators.keys import read_key
+from judging.evaluators.providers.errors import MissingKey
 
 HELD = {
     "OPENAI_API_KEY": " sk-1 \n",

@@ -3,8 +3,8 @@ from contextlib import suppress
 
 import pytest
 
-from judging.providers import errors
-from judging.providers.limits import RETRY_SECONDS, Limiter, Limits, MemoryLedger, get_ledger
+from judging.evaluators.limits import RETRY_SECONDS, Limiter, Limits, MemoryLedger, get_ledger
+from judging.evaluators.providers import errors
 
 
 class Clock:

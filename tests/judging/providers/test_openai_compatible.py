@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from judging.providers import Target, addresses, connect, errors, openai_compatible
-from judging.providers.transport import MAX_REPLY_BYTES, ReceivedReply
+from judging.evaluators.providers import Target, addresses, connect, errors, openai_compatible
+from judging.evaluators.providers.transport import MAX_REPLY_BYTES, ReceivedReply
 from tests.judging.providers.conftest import Names, Text
 from tests.services.scripted_evaluator import running
 

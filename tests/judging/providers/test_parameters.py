@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from judging.providers import PROVIDERS
-from judging.providers.parameters import (
+from judging.evaluators.providers import PROVIDERS
+from judging.evaluators.providers.parameters import (
     UNKNOWN_FAMILY,
     _load_families,
     find_family,
@@ -14,7 +14,7 @@ from judging.providers.parameters import (
     merge_parameters,
     with_token_limit,
 )
-from judging.providers.transport import parse_error_body
+from judging.evaluators.providers.transport import parse_error_body
 
 OPENAI, ANTHROPIC, GEMINI = "openai_compatible", "anthropic", "gemini"
 

@@ -1,6 +1,6 @@
 from decimal import Decimal
 
-from judging.providers.prices import Prices, compute_cost, estimate_cost
+from judging.evaluators.prices import Prices, compute_cost, estimate_cost
 
 PRICES = Prices(Decimal("2.50"), Decimal(10))
 

@@ -8,8 +8,8 @@ from email.utils import format_datetime
 
 import pytest
 
-from judging.providers import PROVIDERS, errors
-from judging.providers.transport import MAX_REPLY_BYTES
+from judging.evaluators.providers import PROVIDERS, errors
+from judging.evaluators.providers.transport import MAX_REPLY_BYTES
 from tests.judging.providers.conftest import KEY, Text
 from tests.services.scripted_evaluator import REFUSED
 

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from judging.providers.remaining import parse_headers
+from judging.evaluators.providers.remaining_limits import parse_headers
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from judging.providers import Answer, errors
-from judging.providers.transport import MAX_REPLY_BYTES
+from judging.evaluators.providers import Answer, errors
+from judging.evaluators.providers.transport import MAX_REPLY_BYTES
 from tests.judging.providers.conftest import KEY
 from tests.judging.providers.raw import ask, ask_all, chunked, response, said
 

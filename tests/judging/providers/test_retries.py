@@ -3,8 +3,8 @@ import time
 
 import pytest
 
-from judging.providers import errors, parse_retry_after
-from judging.providers.retries import POLICIES, RetryPolicy, compute_wait
+from judging.evaluators.providers import errors, parse_retry_after
+from judging.evaluators.retries import POLICIES, RetryPolicy, compute_wait
 
 NOON = 1445412480.0  # Wed, 21 Oct 2015 07:28:00 GMT
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from judging.providers import errors, shared_limits
-from judging.providers.limits import RETRY_SECONDS, Limiter, Limits, Turn
-from judging.providers.shared_limits import RedisLedger
+from judging.evaluators import shared_limits
+from judging.evaluators.limits import RETRY_SECONDS, Limiter, Limits, Turn
+from judging.evaluators.providers import errors
+from judging.evaluators.shared_limits import RedisLedger
 
 Two = tuple[RedisLedger, RedisLedger]
 

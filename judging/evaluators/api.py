@@ -25,16 +25,16 @@ from annotation.api.responses import (
 )
 from annotation.db import transactions
 from annotation.projects import access
-from judging.api.endpoint_serializers import (
+from judging.evaluators import endpoints, trial_call
+from judging.evaluators.forms import EndpointPageForm
+from judging.evaluators.serializers import (
     ChangedEndpointSerializer,
     EndpointSerializer,
     NewEndpointSerializer,
     TriedSerializer,
 )
-from judging.forms.endpoints import EndpointPageForm
 from judging.models import Endpoint
 from judging.models.evaluators import REQUEST_FIELDS
-from judging.preparing import endpoints, trying
 
 RUNS_DEPEND = "Runs rest on this. Make a new endpoint."
 
@@ -86,7 +86,7 @@ def endpoint(request: Request, name: str) -> Response:
 def try_endpoint(request: Request, name: str) -> Response:
     """Ask an endpoint once, outside of runs, which may cost money. No reply is stored."""
     found = endpoints.get_visible(request, name)
-    return Response(TriedSerializer(trying.run_trial(found, timezone.now())).data)
+    return Response(TriedSerializer(trial_call.run_trial(found, timezone.now())).data)
 
 
 def _update_endpoint(request: Request, found: Endpoint) -> None:

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 
-from judging.providers.errors import MissingKey
+from judging.evaluators.providers.errors import MissingKey
 
 # Narrow on purpose: whoever may edit an endpoint chooses both this name and the address the
 # value is sent to, so SECRET_KEY or DATABASE_URL must not be choosable.

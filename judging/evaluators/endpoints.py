@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest
 from annotation.db import transactions
 from annotation.models import Account, Event, Membership
 from annotation.models.people import RIGHTS
-from judging.forms.endpoints import EndpointForm
+from judging.evaluators.forms import EndpointForm
 from judging.models import Endpoint
 from judging.preparing import selecting
 from judging.querysets import EndpointQuerySet

@@ -6,11 +6,11 @@ from typing import Any
 from rest_framework import serializers
 
 from annotation.api.form_bodies import FormSerializer
-from judging.forms.endpoints import EndpointPageForm
+from judging.evaluators.forms import EndpointPageForm
+from judging.evaluators.keys import is_key_set
+from judging.evaluators.providers import merge_defaults
+from judging.evaluators.trial_call import TrialResult
 from judging.models import Endpoint
-from judging.preparing.trying import TrialResult
-from judging.providers import merge_defaults
-from judging.providers.keys import is_key_set
 
 
 class EndpointSerializer(serializers.ModelSerializer[Endpoint]):

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from judging.providers.errors import RateLimited, Transient
+from judging.evaluators.providers.errors import RateLimited, Transient
 
 # How far behind its pace an endpoint may catch up, in seconds: enough for late wake-ups.
 CATCH_UP_SECONDS = 0.05

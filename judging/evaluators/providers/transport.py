@@ -12,9 +12,9 @@ from typing import Any
 
 import aiohttp
 
-from judging.providers import addresses, remaining
-from judging.providers.answers import Answer, Finish, Target
-from judging.providers.errors import (
+from judging.evaluators.providers import addresses, remaining_limits
+from judging.evaluators.providers.answers import Answer, Finish, Target
+from judging.evaluators.providers.errors import (
     BrokenReply,
     EvaluatorError,
     ForbiddenAddress,
@@ -28,7 +28,7 @@ from judging.providers.errors import (
     redact_bytes,
     redact_message,
 )
-from judging.providers.retries import parse_retry_after
+from judging.evaluators.retries import parse_retry_after
 
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 _QUOTA_CODES = frozenset(
@@ -131,7 +131,7 @@ def build_answer(
         tokens_out=_parse_count(tokens_out),
         started=received.started,
         seconds=received.seconds,
-        remaining=remaining.parse_headers(received.headers, received.started),
+        remaining=remaining_limits.parse_headers(received.headers, received.started),
     )
 
 

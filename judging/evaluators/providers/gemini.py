@@ -8,10 +8,15 @@ from typing import Any
 
 import aiohttp
 
-from judging.providers import transport
-from judging.providers.answers import Answer, Finish, Prompt, Target
-from judging.providers.canonical import OrderedMapping, canonical_json, keep_order
-from judging.providers.errors import EvaluatorError, QuotaExhausted, RateLimited, Unauthorised
+from judging.evaluators.providers import transport
+from judging.evaluators.providers.answers import Answer, Finish, Prompt, Target
+from judging.evaluators.providers.canonical_json import OrderedMapping, canonical_json, keep_order
+from judging.evaluators.providers.errors import (
+    EvaluatorError,
+    QuotaExhausted,
+    RateLimited,
+    Unauthorised,
+)
 
 offline = False
 default_parameters: Mapping[str, Any] = MappingProxyType({"temperature": 0})

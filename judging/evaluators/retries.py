@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
-from judging.providers.errors import EvaluatorError, Transient
+from judging.evaluators.providers.errors import EvaluatorError, Transient
 
 MAX_RETRY_AFTER = 24 * 3600.0
 

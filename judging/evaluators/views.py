@@ -11,12 +11,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation.models import Account
-from judging.forms.endpoints import EndpointPageForm
+from judging.evaluators import endpoints, trial_call
+from judging.evaluators.forms import EndpointPageForm
+from judging.evaluators.keys import is_key_set
+from judging.evaluators.prices import TOKEN_LIMIT_NAMES
+from judging.evaluators.providers import merge_defaults
 from judging.models import Endpoint
-from judging.preparing import endpoints, trying
-from judging.providers import merge_defaults
-from judging.providers.keys import is_key_set
-from judging.providers.prices import TOKEN_LIMIT_NAMES
 
 
 @require_GET
@@ -57,7 +57,7 @@ def edit_endpoint(request: HttpRequest, name: str) -> HttpResponse:
 def try_endpoint(request: HttpRequest, name: str) -> HttpResponse:
     """Ask it once, outside of runs."""
     found = endpoints.get_visible(request, name)
-    return _render_endpoint(request, found, trying.run_trial(found, timezone.now()))
+    return _render_endpoint(request, found, trial_call.run_trial(found, timezone.now()))
 
 
 def _save_form(request: HttpRequest, form: EndpointPageForm) -> HttpResponse:
@@ -74,7 +74,7 @@ def _save_form(request: HttpRequest, form: EndpointPageForm) -> HttpResponse:
 
 
 def _render_endpoint(
-    request: HttpRequest, found: Endpoint, tried: trying.TrialResult | None = None
+    request: HttpRequest, found: Endpoint, tried: trial_call.TrialResult | None = None
 ) -> HttpResponse:
     now = timezone.now()
     context = _usage_context(found) | {

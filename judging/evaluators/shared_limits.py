@@ -23,8 +23,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from judging.providers.errors import RateLimited, Transient
-from judging.providers.limits import CATCH_UP_SECONDS, RETRY_SECONDS, Limits, Turn
+from judging.evaluators.limits import CATCH_UP_SECONDS, RETRY_SECONDS, Limits, Turn
+from judging.evaluators.providers.errors import RateLimited, Transient
 
 log = logging.getLogger(__name__)
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import aiohttp
 
-from judging.providers import transport
-from judging.providers.answers import Answer, Finish, Prompt, Target
-from judging.providers.canonical import canonical_json, keep_order
-from judging.providers.errors import redact_message
-from judging.providers.prices import DEFAULT_MAX_TOKENS
+from judging.evaluators.prices import DEFAULT_MAX_TOKENS
+from judging.evaluators.providers import transport
+from judging.evaluators.providers.answers import Answer, Finish, Prompt, Target
+from judging.evaluators.providers.canonical_json import canonical_json, keep_order
+from judging.evaluators.providers.errors import redact_message
 
 offline = False
 default_parameters: Mapping[str, Any] = MappingProxyType({"temperature": 0})

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from judging.providers.prices import DEFAULT_MAX_TOKENS, TOKEN_LIMIT_NAMES
+from judging.evaluators.prices import DEFAULT_MAX_TOKENS, TOKEN_LIMIT_NAMES
 
 FAMILIES_FILE = Path(__file__).with_name("families.toml")
 # What a model does by itself, and so takes although it refuses all other values.

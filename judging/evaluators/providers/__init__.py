@@ -9,10 +9,16 @@ from typing import Any, Protocol
 
 import aiohttp
 
-from judging.providers import anthropic, baseline, gemini, openai_compatible, unasked
-from judging.providers.answers import Answer, Finish, Prompt, Target
-from judging.providers.retries import parse_retry_after
-from judging.providers.transport import connect
+from judging.evaluators.providers import (
+    anthropic,
+    baseline,
+    gemini,
+    never_called,
+    openai_compatible,
+)
+from judging.evaluators.providers.answers import Answer, Finish, Prompt, Target
+from judging.evaluators.providers.transport import connect
+from judging.evaluators.retries import parse_retry_after
 
 __all__ = [
     "PROVIDERS",
@@ -66,8 +72,8 @@ PROVIDERS: dict[str, Provider] = {
     "anthropic": anthropic,
     "gemini": gemini,
     "baseline": baseline,
-    "recorded": unasked.RECORDED,
-    "derived": unasked.DERIVED,
+    "recorded": never_called.RECORDED,
+    "derived": never_called.DERIVED,
 }
 
 

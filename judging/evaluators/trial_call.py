@@ -11,12 +11,19 @@ from typing import Any
 
 from django.conf import settings
 
+from judging.evaluators.keys import read_key
+from judging.evaluators.prices import compute_cost
+from judging.evaluators.providers import (
+    PROVIDERS,
+    Answer,
+    Target,
+    build_body,
+    connect,
+    merge_defaults,
+)
+from judging.evaluators.providers.errors import EvaluatorError, Rejected, redact_message
+from judging.evaluators.providers.parameters import find_refused, instead_of
 from judging.models import Endpoint
-from judging.providers import PROVIDERS, Answer, Target, build_body, connect, merge_defaults
-from judging.providers.errors import EvaluatorError, Rejected, redact_message
-from judging.providers.keys import read_key
-from judging.providers.parameters import find_refused, instead_of
-from judging.providers.prices import compute_cost
 
 SCHEMA = {
     "type": "object",

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import DefaultResolver
 
-from judging.providers.errors import ForbiddenAddress
+from judging.evaluators.providers.errors import ForbiddenAddress
 
 _IP = IPv4Address | IPv6Address
 _METADATA_NAMES = frozenset(

@@ -15,9 +15,9 @@ from typing import Any
 
 import aiohttp
 
-from judging.providers.answers import Answer, Prompt, Target
-from judging.providers.canonical import canonical_json
-from judging.providers.errors import Rejected
+from judging.evaluators.providers.answers import Answer, Prompt, Target
+from judging.evaluators.providers.canonical_json import canonical_json
+from judging.evaluators.providers.errors import Rejected
 from stats import matching, rouge
 
 offline = True

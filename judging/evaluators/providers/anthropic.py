@@ -6,11 +6,11 @@ from typing import Any
 
 import aiohttp
 
-from judging.providers import transport
-from judging.providers.answers import Answer, Finish, Prompt, Target
-from judging.providers.canonical import canonical_json, keep_order
-from judging.providers.errors import EvaluatorError, QuotaExhausted
-from judging.providers.prices import DEFAULT_MAX_TOKENS
+from judging.evaluators.prices import DEFAULT_MAX_TOKENS
+from judging.evaluators.providers import transport
+from judging.evaluators.providers.answers import Answer, Finish, Prompt, Target
+from judging.evaluators.providers.canonical_json import canonical_json, keep_order
+from judging.evaluators.providers.errors import EvaluatorError, QuotaExhausted
 
 API_VERSION = "2023-06-01"
 offline = False

@@ -6,8 +6,8 @@ from typing import Any
 
 import aiohttp
 
-from judging.providers.answers import Answer, Prompt, Target
-from judging.providers.errors import Rejected
+from judging.evaluators.providers.answers import Answer, Prompt, Target
+from judging.evaluators.providers.errors import Rejected
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ urlpatterns = [
     path("", include("judging.api.results")),
     path("", include("judging.api.paper")),
     path("", include("judging.evaluators.api")),
-    path("", include("judging.api.strategies")),
+    path("", include("judging.strategies.api")),
     path("", include("judging.api.budget")),
     path("", include("judging.api.exports")),
     path("", include("judging.api.jobs")),

@@ -1,8 +1,8 @@
 from django.urls import path
 
 from judging.evaluators import views
+from judging.strategies.views import editor, strategies
 from judging.views import (
-    authoring,
     budget,
     exports,
     jobs,
@@ -13,7 +13,6 @@ from judging.views import (
     replies,
     runs,
     starting,
-    strategies,
     suggesting,
 )
 from judging.views.results import downloads, pictures, saved, showing
@@ -57,11 +56,11 @@ urlpatterns = [
         STRATEGY + "delete/", strategies.change_strategy, {"step": "delete"}, name="strategy-delete"
     ),
     path(STRATEGY + "back/", strategies.change_strategy, {"step": "back"}, name="strategy-back"),
-    path(STRATEGY + "copy/", authoring.copy_strategy, name="strategy-copy"),
-    path(STRATEGY + "edit/", authoring.edit_strategy, name="strategy-edit"),
-    path(STRATEGY + "preview/", authoring.preview_strategy, name="strategy-preview"),
-    path(STRATEGY + "parse/", authoring.parse_reply, name="strategy-parse"),
-    path("projects/<slug:slug>/item-keys/", authoring.suggest_items, name="item-keys"),
+    path(STRATEGY + "copy/", editor.copy_strategy, name="strategy-copy"),
+    path(STRATEGY + "edit/", editor.edit_strategy, name="strategy-edit"),
+    path(STRATEGY + "preview/", editor.preview_strategy, name="strategy-preview"),
+    path(STRATEGY + "parse/", editor.parse_reply, name="strategy-parse"),
+    path("projects/<slug:slug>/item-keys/", editor.suggest_items, name="item-keys"),
     path("projects/<slug:slug>/making/", made.board, name="making"),
     path("projects/<slug:slug>/making/open/", made.release_items, name="making-open"),
     path(

@@ -8,8 +8,8 @@ from judging import strategies
 from judging.engine.watching import Progress, RunPace, RunStatus
 from judging.forms.starting import MOST_KEYS
 from judging.models import Outcome, Run
-from judging.prompts.declaring import MAX_EXAMPLES, MAX_SAMPLES
 from judging.running.tallies import PaidReplies
+from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
 
 
 class _NameField(serializers.CharField):

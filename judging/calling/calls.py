@@ -12,9 +12,8 @@ from annotation.models import Item
 from judging import clock
 from judging.calling import planning, rendering
 from judging.models import Call, Outcome, Reading, Request, Run
-from judging.prompts import frames
-from judging.prompts.frames import CallSpec
-from judging.strategies import Strategy
+from judging.strategies import Strategy, frames
+from judging.strategies.frames import CallSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from judging.calling import calls, rendering
 from judging.calling.calls import PlannedCall
 from judging.models import Outcome
-from judging.prompts.frames import CallSpec
-from judging.replies.outputs import ParsedReply
 from judging.strategies import Strategy
+from judging.strategies.frames import CallSpec
+from judging.strategies.replies.outputs import ParsedReply
 
 
 class CallRow(NamedTuple):

@@ -16,8 +16,8 @@ from judging.calling.calls import PlannedCall
 from judging.calling.chains import CallRow, ChainState
 from judging.models import Call, Outcome, Reading, Run
 from judging.querysets import OutcomeQuerySet
-from judging.replies import decisions, outputs
 from judging.strategies import Strategy
+from judging.strategies.replies import decisions, outputs
 
 _OUTCOME_COLUMNS = {
     "result": "text",

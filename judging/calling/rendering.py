@@ -12,9 +12,8 @@ from judging import pins
 from judging.calling import planning
 from judging.evaluators import providers
 from judging.models import Call, Run
-from judging.prompts import criteria, frames
-from judging.prompts.frames import CallSpec
-from judging.strategies import Scale, Strategy
+from judging.strategies import Scale, Strategy, criteria, frames
+from judging.strategies.frames import CallSpec
 
 NO_EXTRA_TEXTS: Mapping[str, str] = {}
 

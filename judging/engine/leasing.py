@@ -21,9 +21,9 @@ from judging.evaluators.prices import estimate_tokens
 from judging.evaluators.providers.parameters import find_refused
 from judging.models import Dispatcher, Endpoint, Request, Run
 from judging.querysets import lease_expired
-from judging.replies.outputs import strip_unstorable
 from judging.running import runs, spending
 from judging.running.moving import list_pause_reasons
+from judging.strategies.replies.outputs import strip_unstorable
 
 # A worker that was killed is noticed after this long, so it is also how long its requests rest.
 LEASE_DURATION = timedelta(seconds=12)

@@ -26,9 +26,9 @@ from judging.evaluators.providers.errors import (
 from judging.evaluators.retries import compute_wait
 from judging.models import Call, Endpoint, Outcome, Reply, Request, Run
 from judging.querysets import RequestLease, RequestQuerySet
-from judging.replies.outputs import strip_unstorable
 from judging.running import runs, spending
 from judging.running.moving import list_pause_reasons
+from judging.strategies.replies.outputs import strip_unstorable
 
 # Results, and outcomes, that are decided at a time: many at once cost less each, and replies wait
 # for the write lock some 40 ms.

@@ -18,9 +18,9 @@ from django.utils import timezone
 from judging.engine import living
 from judging.evaluators.prices import TOKEN_LIMIT_NAMES
 from judging.models import Outcome, Reading, Reply, Request, Run
-from judging.prompts import frames
 from judging.running import runs, steering, tallies
 from judging.running.runs import MAX_MESSAGES
+from judging.strategies import frames
 
 # Seconds between two counts of a worker, or so many times what counting took if that is more. What
 # it counted is shown until well after it should have counted again.

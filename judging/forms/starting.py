@@ -12,9 +12,9 @@ from django.db.models import QuerySet
 from annotation.items import taxonomy
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.pins import MAIN_AXIS, RunOverrides
-from judging.prompts.declaring import MAX_EXAMPLES, MAX_SAMPLES
-from judging.prompts.described import FRAME_DESCRIPTIONS
 from judging.strategies import Strategy
+from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
+from judging.strategies.descriptions import FRAME_DESCRIPTIONS
 
 OFFLINE_GROUP = "Baselines"
 VOTE_CHOICES = {"": "As the strategy says", "repeats": "Repeats", "votes": "Votes"}

@@ -12,10 +12,10 @@ from judging import pins
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.pins import RunOverrides
-from judging.preparing import catalogue
-from judging.replies.judged import MISSING
 from judging.running import runs
 from judging.running.runs import RunOptions
+from judging.strategies import catalogue
+from judging.strategies.replies.causes import MISSING
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from annotation.models import Project
 from annotation.tasktypes import TaskType
 from judging.errors import Refused
 from judging.models import Outcome, Reading, Run
-from judging.replies import unfit
+from judging.strategies.replies import unusable_texts
 
 ORIGIN = "generated"
 # What one task calls its prompt another calls its input.
@@ -154,7 +154,7 @@ def iterate_replies(run: Run) -> Iterator[GeneratedReply]:
     strategy = run.asked()
     for said in map(GeneratedReply._make, ordered.values_list(*columns).iterator(chunk_size=200)):
         # Of several samples some may be of use where others are not.
-        if not unfit.find_cause(strategy, said.value, said.texts):
+        if not unusable_texts.find_cause(strategy, said.value, said.texts):
             yield said
 
 

@@ -7,7 +7,8 @@ from annotation.models import Project
 from annotation.reports import generation_board as board
 from annotation.reports.generation_board import GenerationCounts, GenerationRow
 from judging.making import again
-from judging.preparing import catalogue, offering, selecting
+from judging.preparing import offering, selecting
+from judging.strategies import catalogue
 
 # The parts of a bar: what of the counts of made items each is, and in which words.
 PART_TITLES = {

@@ -10,7 +10,7 @@ from annotation.models import Membership
 from judging.errors import Refused
 from judging.making import rows
 from judging.models import Outcome, Run
-from judging.prompts.declared import ABILITY
+from judging.strategies.schema import ABILITY
 
 FRAME = "sorting"
 

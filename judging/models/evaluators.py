@@ -12,9 +12,9 @@ from django.utils import timezone
 from judging.evaluators.prices import Prices
 from judging.evaluators.providers import PROVIDERS, build_body
 from judging.evaluators.providers.parameters import merge_parameters
-from judging.prompts.declaring import SECRET_NAME
 from judging.querysets import EndpointQuerySet, StrategyVersionQuerySet
 from judging.strategies import Strategy, from_definition
+from judging.strategies.definitions import SECRET_NAME
 
 PROVIDER_CHOICES = {
     "openai_compatible": "OpenAI-compatible",

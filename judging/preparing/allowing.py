@@ -9,8 +9,7 @@ from judging.errors import Refused
 from judging.evaluators import providers
 from judging.evaluators.providers.parameters import API_DEFAULT, find_family
 from judging.models import Budget, Endpoint, Run
-from judging.prompts import frames
-from judging.strategies import Strategy
+from judging.strategies import Strategy, frames
 
 # Providers that nobody calls, since their replies were made elsewhere or follow from others.
 NEVER_CALLED_PROVIDERS = frozenset({"recorded", "derived"})

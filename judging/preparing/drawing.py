@@ -13,9 +13,8 @@ from judging.calling import planning
 from judging.errors import Refused
 from judging.models import Run
 from judging.preparing import selecting
-from judging.prompts import frames
 from judging.querysets import OutcomeQuerySet
-from judging.strategies import Strategy
+from judging.strategies import Strategy, frames
 
 # What an outcome copies of its item, so that headline tables need no other table.
 COPIED_COLUMNS = (

@@ -6,9 +6,8 @@ from typing import Any
 
 from judging.errors import Refused
 from judging.pins import MAIN_AXIS, RunOverrides
-from judging.prompts import placeholders
-from judging.prompts.declaring import MAX_EXAMPLES, SECRET_NAME
-from judging.strategies import Strategy
+from judging.strategies import Strategy, placeholders
+from judging.strategies.definitions import MAX_EXAMPLES, SECRET_NAME
 
 
 def check_overrides(strategy: Strategy, own: RunOverrides, samples: int) -> None:

@@ -8,9 +8,10 @@ from django.db.models import Count, Q, QuerySet
 from annotation.models import Item, Project
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
-from judging.preparing import catalogue, selecting
+from judging.preparing import selecting
 from judging.preparing.allowing import NEVER_CALLED_PROVIDERS
 from judging.querysets import EndpointQuerySet
+from judging.strategies import catalogue
 
 # Of many keys that are not there, so many are named.
 MAX_NAMED_KEYS = 5

@@ -14,9 +14,8 @@ from judging.models import Endpoint, Outcome, Run, StrategyVersion
 from judging.pins import RunOverrides
 from judging.preparing import fitting
 from judging.preparing.drawing import COPIED_COLUMNS, DrawnItems
-from judging.prompts import criteria, frames
-from judging.replies import outputs
-from judging.strategies import Strategy, StrategyError
+from judging.strategies import Strategy, StrategyError, criteria, frames
+from judging.strategies.replies import outputs
 
 NO_OVERRIDES = RunOverrides()
 # What is noted among the pins while work goes on, and is no part of what a run rests on.

@@ -18,9 +18,9 @@ from judging.preparing.drawing import DrawnItems
 from judging.recorded import verdicts
 from judging.recorded.transcripts import STORED, Transcript
 from judging.recorded.verdicts import JudgedPlace, PlaceKey
-from judging.replies import outputs
 from judging.running import moving
 from judging.strategies import Strategy, compute_digest
+from judging.strategies.replies import outputs
 
 PROVIDER = "recorded"
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile.

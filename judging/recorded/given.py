@@ -8,10 +8,9 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from judging.prompts import frames
-from judging.replies import objects, outputs, scores
-from judging.replies.outputs import ParsedReply
-from judging.strategies import Strategy
+from judging.strategies import Strategy, frames
+from judging.strategies.replies import json_objects, metric_scores, outputs
+from judging.strategies.replies.outputs import ParsedReply
 
 # One number, or some by metric.
 Numbers = float | dict[str, float]
@@ -57,8 +56,8 @@ def describe_values(strategy: Strategy) -> str:
 def _extract_numbers(said: Any, strategy: Strategy) -> Numbers | None:
     if not isinstance(said, dict):
         return float(said) if _is_number(said) else None
-    known = scores.list_answer_keys(strategy)
-    named = {name: one for name, one in said.items() if objects.normalize_key(name) in known}
+    known = metric_scores.list_answer_keys(strategy)
+    named = {name: one for name, one in said.items() if json_objects.normalize_key(name) in known}
     return {name: float(one) for name, one in named.items() if _is_number(one)}
 
 

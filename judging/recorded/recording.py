@@ -16,12 +16,11 @@ from formats.rows import BadRow
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.preparing import allowing, drawing, pinning, selecting
 from judging.preparing.drawing import DrawnItems
-from judging.prompts import frames
 from judging.recorded import filing, verdicts
 from judging.recorded.filing import PROVIDER, CheckedPart, RecordedPart
 from judging.recorded.transcripts import STORED, Transcript
 from judging.recorded.verdicts import JudgedPlace, PlaceKey
-from judging.strategies import Strategy
+from judging.strategies import Strategy, frames
 
 # Who recorded replies left out some that failed: a run over so many of the items is no part.
 NEARLY_ALL_SHARE = 0.9

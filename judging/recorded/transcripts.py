@@ -12,13 +12,12 @@ from typing import Any
 from formats.rows import BadRow, Row
 from judging.evaluators.providers import openai_compatible
 from judging.evaluators.providers.errors import EvaluatorError, redact_message
-from judging.prompts import frames
-from judging.prompts.frames import CallSpec
 from judging.recorded import given
 from judging.recorded.given import Numbers
-from judging.replies import outputs
-from judging.replies.outputs import ParsedReply
-from judging.strategies import Strategy
+from judging.strategies import Strategy, frames
+from judging.strategies.frames import CallSpec
+from judging.strategies.replies import outputs
+from judging.strategies.replies.outputs import ParsedReply
 
 # A row that says which detector and prompt it is from, where the published folders tell it.
 PUBLISHED_STRATEGIES = {

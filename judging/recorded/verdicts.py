@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from formats.rows import BadRow
-from judging.prompts import frames
-from judging.prompts.frames import CallSpec
 from judging.recorded.given import OFF_SCALE
 from judging.recorded.transcripts import STORED, Transcript
-from judging.replies import decisions, outputs
-from judging.replies.decisions import Decision
-from judging.replies.outputs import ParsedReply
-from judging.strategies import Strategy
+from judging.strategies import Strategy, frames
+from judging.strategies.frames import CallSpec
+from judging.strategies.replies import decisions, outputs
+from judging.strategies.replies.decisions import Decision
+from judging.strategies.replies.outputs import ParsedReply
 
 PARSED = "parsed"
 DIFFERS_KEY = "differs"

@@ -8,8 +8,8 @@ from typing import Any
 
 from annotation.tasktypes import TaskType
 from annotation.tasktypes.fields import Field
-from judging.replies import objects
 from judging.strategies import TOTAL, Scale, Strategy
+from judging.strategies.replies import json_objects
 
 # Frames whose outcomes are numbers of one response.
 SCORING_FRAMES = ("rating", "rubric", "matching")
@@ -53,11 +53,11 @@ class ScoredMetric:
         total is the sum."""
         if not isinstance(said, Mapping):
             return _number_or_nan(said)
-        named = {objects.normalize_key(name): number for name, number in said.items()}
+        named = {json_objects.normalize_key(name): number for name, number in said.items()}
         pairs = zip(self.parts, self.titles, strict=True)
         return _sum_or_nan(
             [
-                named.get(objects.normalize_key(p), named.get(objects.normalize_key(t)))
+                named.get(json_objects.normalize_key(p), named.get(json_objects.normalize_key(t)))
                 for p, t in pairs
             ]
         )

@@ -22,11 +22,11 @@ from annotation import tasktypes
 from annotation.models import Item, Project, Resolution, Revision
 from annotation.reports.grouping import Grouping
 from judging.models import Outcome, Run
-from judging.replies import deciding
 from judging.results import aligning_metrics, counting, detecting, progress
 from judging.results.aligning_metrics import SCORING_FRAMES, ScoredMetric
 from judging.results.detecting import GroupKey
 from judging.results.gathering import AT_A_TIME, READING_STEP, Bools, Floats, Ints
+from judging.strategies.replies import item_decisions
 from stats.rouge import unicode_words
 
 # A group that every item has: whether the answer that is expected is a short one.
@@ -297,5 +297,5 @@ def _off_scale_number(metric: ScoredMetric, values: Mapping[str, Any]) -> float:
 def _cause(metric: ScoredMetric, values: Mapping[str, Any]) -> str:
     """Why there is no number, where not all parts have the same cause; a total says so of the
     first of its parts."""
-    causes = values.get(deciding.MISSING_KEY, {})
+    causes = values.get(item_decisions.MISSING_KEY, {})
     return next((causes[part] for part in metric.parts if part in causes), "")

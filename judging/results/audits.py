@@ -27,14 +27,13 @@ from annotation.models import Item, Label, Membership, Project, Resolution
 from annotation.projects import encrypted_archives
 from formats.rows import BadRow, Row
 from judging.models import Call, Outcome, Reading, Run
-from judging.prompts import frames, placeholders
-from judging.prompts.frames import CallSpec
 from judging.querysets import CallQuerySet, OutcomeQuerySet
-from judging.replies import objects, outputs
-from judging.replies.folding import PARTS_KEY
 from judging.results import aligning_metrics
 from judging.results.aligning_metrics import ScoredMetric
-from judging.strategies import TOTAL, Strategy
+from judging.strategies import TOTAL, Strategy, frames, placeholders
+from judging.strategies.frames import CallSpec
+from judging.strategies.replies import json_objects, outputs
+from judging.strategies.replies.combination import PARTS_KEY
 from stats.lots import draw_number
 
 TASK = "explanation-audit"
@@ -308,7 +307,7 @@ def _explanation(run: Run, call: Call) -> str:
 def _is_bare(strategy: Strategy, text: str) -> bool:
     """Whether a reply is one JSON object, in a code block or not, without words beside the answer:
     models also call their explanation otherwise."""
-    fields = objects.parse_whole(_FENCES.sub("", text))
+    fields = json_objects.parse_whole(_FENCES.sub("", text))
     output = outputs.OUTPUTS.get(strategy.step(strategy.last_step).output)
     answers_in = output.keys(strategy) if output else frozenset()
     beside = [

@@ -7,8 +7,8 @@ noticed a share of anything. Their figures are the tables `detector` and `alignm
 from collections.abc import Iterable
 
 from judging.models import Run
-from judging.prompts import frames
 from judging.results import counting
+from judging.strategies import frames
 
 NEEDS_WITHOUT_RATE = ("detection", "values")
 

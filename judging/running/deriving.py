@@ -20,9 +20,9 @@ from judging.errors import Refused
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
 from judging.preparing import drawing, pinning
 from judging.preparing.drawing import DrawnItems
-from judging.replies import decisions
 from judging.running.moving import record_event
 from judging.strategies import Strategy
+from judging.strategies.replies import decisions
 
 PANEL = "panel"
 BATCH = 200

@@ -9,11 +9,10 @@ from annotation.models import Project, Revision
 from judging.calling import calls
 from judging.models import Endpoint, Request, Run, StrategyVersion
 from judging.preparing import allowing, pinning
-from judging.prompts import frames
 from judging.running import piloting, runs, spending
 from judging.running.piloting import CallEstimate, CostEstimate
 from judging.running.runs import RunOptions
-from judging.strategies import Strategy
+from judging.strategies import Strategy, frames
 
 BATCH = 200
 

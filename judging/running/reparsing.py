@@ -15,9 +15,9 @@ from judging.calling import outcomes, rereading
 from judging.errors import Refused
 from judging.models import Outcome, Run
 from judging.preparing import pinning
-from judging.replies import outputs
 from judging.running import runs
 from judging.running.moving import change_state
+from judging.strategies.replies import outputs
 
 # Items that a preview names; all are counted.
 MAX_LISTED = 200

@@ -22,12 +22,11 @@ from judging.models import Call, Endpoint, Outcome, Request, Run, StrategyVersio
 from judging.pins import RunOverrides
 from judging.preparing import allowing, drawing, pinning
 from judging.preparing.drawing import DrawnItems
-from judging.prompts import frames
-from judging.prompts.declaring import MAX_SAMPLES
 from judging.querysets import PAUSED_BY_HAND
 from judging.running import budgeting, deriving
 from judging.running.moving import change_state, record_event
-from judging.strategies import Strategy
+from judging.strategies import Strategy, frames
+from judging.strategies.definitions import MAX_SAMPLES
 
 PILOT = "pilot"
 # In these states requests of a run may have failed for good.

@@ -15,19 +15,18 @@ from annotation.templatetags.figures import DASH, duration, share
 from judging.engine.watching import RunStatus
 from judging.evaluators.trial_call import TrialResult
 from judging.models import Outcome, Reply, Run
-from judging.prompts import described, placeholders
 from judging.querysets import OutcomeQuerySet
-from judging.replies.folding import PARTS_KEY
-from judging.replies.phrases import NO_ERROR
 from judging.running import budgeting, spending
 from judging.running.tallies import PaidReplies
-from judging.strategies import Strategy
+from judging.strategies import Strategy, descriptions, placeholders
+from judging.strategies.replies.combination import PARTS_KEY
+from judging.strategies.replies.phrases import NO_ERROR
 
 register = template.Library()
 
 register.filter("percent", share)
-register.filter("between", described.describe_scale)
-register.filter("offers", described.describe_answers)
+register.filter("between", descriptions.describe_scale)
+register.filter("offers", descriptions.describe_answers)
 
 
 @register.filter
@@ -128,7 +127,7 @@ def parts(value: Any) -> list[tuple[str, str]]:
 @register.filter
 def why(cause: str) -> str:
     """What a cause means; "" for that of a request that failed, which has a message."""
-    return described.CAUSE_DESCRIPTIONS.get(cause, "")
+    return descriptions.CAUSE_DESCRIPTIONS.get(cause, "")
 
 
 @register.filter

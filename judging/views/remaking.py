@@ -16,10 +16,11 @@ from judging import tasks
 from judging.errors import Refused
 from judging.forms.remaking import CloneForm, DeriveForm, MoveForm, ReparseForm, RepeatRunForm
 from judging.models import Run
-from judging.preparing import catalogue, offering
+from judging.preparing import offering
 from judging.results import figures
 from judging.running import canaries, deriving, reparsing, runs
 from judging.running.reparsing import ReparsePreview
+from judging.strategies import catalogue
 from judging.views.runs import get_run_or_404, render_run
 
 

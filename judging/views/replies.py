@@ -14,10 +14,9 @@ from annotation.items.diffing import stored
 from annotation.projects import access
 from judging.calling import rendering
 from judging.models import Call, Outcome, Reading, Reply, Request, Run
-from judging.prompts import described, frames, injection
-from judging.prompts.frames import CallSpec, RenderedPrompt
-from judging.replies.folding import PARTS_KEY
-from judging.strategies import TOTAL, Strategy
+from judging.strategies import TOTAL, Strategy, descriptions, frames, injection
+from judging.strategies.frames import CallSpec, RenderedPrompt
+from judging.strategies.replies.combination import PARTS_KEY
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def _title(run: Run, strategy: Strategy, call: Call) -> str:
     """What was shown, and which of several calls about it this is, as far as there are several."""
     spec = CallSpec(call.role, call.order, call.axis, call.step)
     sample = f", sample {call.sample + 1}" if run.samples > 1 else ""
-    return f"{described.format_call_title(strategy, spec)}{sample}"
+    return f"{descriptions.format_call_title(strategy, spec)}{sample}"
 
 
 def _earlier_reply(strategy: Strategy, call: Call) -> str:

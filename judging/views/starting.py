@@ -18,10 +18,11 @@ from judging.engine import watching
 from judging.errors import Refused
 from judging.forms.starting import StartForm
 from judging.models import Run
-from judging.preparing import catalogue, offering, selecting
+from judging.preparing import offering, selecting
 from judging.preparing.offering import ItemSelection
 from judging.running import starting
 from judging.running.starting import NewRuns, PlannedRun
+from judging.strategies import catalogue
 
 # A page follows so many pilots at once; nobody has more on their way.
 MOST_PILOTS = 40

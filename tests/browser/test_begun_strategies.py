@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from annotation.models import Membership, Project
 from judging.models import StrategyVersion
-from judging.preparing import authoring, catalogue
+from judging.strategies import catalogue, editing
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_member, make_project
@@ -29,7 +29,7 @@ def member(project: Project) -> Membership:
     member = make_member(project, role="researcher")
     parent = catalogue.find_version(project, "vanilla")
     assert parent
-    authoring.copy_strategy(project, parent, slug="ours", member=member)
+    editing.copy_strategy(project, parent, slug="ours", member=member)
     return member
 
 
@@ -98,7 +98,7 @@ def test_a_text_made_from_an_earlier_version_is_held_against_what_came_since(
     write(page)
     newest = StrategyVersion.objects.get(project=project)
     source = catalogue.get_source(newest).replace("useless", "worthless")
-    authoring.save_version(project, authoring.parse_source(source, "ours"), shown=1, member=member)
+    editing.save_version(project, editing.parse_source(source, "ours"), shown=1, member=member)
     page.goto(EDIT)
     expect(notice(page)).to_be_visible()
     page.get_by_role("button", name="Store as a version").click()

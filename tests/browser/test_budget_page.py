@@ -7,8 +7,8 @@ from playwright.sync_api import expect
 
 from annotation.models import Project
 from judging.models import Budget
-from judging.preparing import authoring, catalogue
 from judging.running import runs
+from judging.strategies import catalogue, editing
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_member, make_project
@@ -51,7 +51,7 @@ def test_own_strategies_are_retired_deleted_and_taken_back(
     member = make_member(make_project("fbi"), role="researcher")
     parent = catalogue.find_version(member.project, "vanilla")
     assert parent
-    authoring.copy_strategy(member.project, parent, slug="ours", member=member)
+    editing.copy_strategy(member.project, parent, slug="ours", member=member)
     path = "/projects/fbi/strategies/ours/"
     page = open_page(member.account, path, **look(width, scheme))
     checked(page)

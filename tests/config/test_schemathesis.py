@@ -26,7 +26,8 @@ from annotation.labelling import comments
 from annotation.models import ApiToken, Project
 from config.wsgi import application
 from judging import exporting
-from judging.preparing import authoring, selecting
+from judging.preparing import selecting
+from judging.strategies import editing
 from tests.builders import Cast, cast, make_guidelines, make_item, make_known, say, take
 from tests.judging.builders_judging import make_items, make_judged
 
@@ -128,7 +129,7 @@ def _judged(people: Cast) -> None:
         make_judged(people.project, zip(items, ("detected", "missing"), strict=True))
     vanilla = selecting.get_strategy_version("vanilla")
     exporting.enqueue(people.project, people.lead, exporting.ExportRequest("calls", "csv"))
-    authoring.copy_strategy(people.project, vanilla, slug="ours", member=people.lead)
+    editing.copy_strategy(people.project, vanilla, slug="ours", member=people.lead)
 
 
 def _labelled(people: Cast) -> str:

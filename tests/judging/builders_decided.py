@@ -11,11 +11,10 @@ from judging.calling import outcomes
 from judging.models import Endpoint, Outcome, Run
 from judging.pins import RunOverrides
 from judging.preparing import pinning
-from judging.prompts import frames
-from judging.replies import decisions, outputs
-from judging.replies.decisions import Decision
 from judging.results import audits
-from judging.strategies import Strategy
+from judging.strategies import Strategy, frames
+from judging.strategies.replies import decisions, outputs
+from judging.strategies.replies.decisions import Decision
 from tests.builders import make_project
 from tests.judging.builders_judging import make_items, make_strategy
 

@@ -1,8 +1,7 @@
 """Strategies for tests, complete with the metrics of a task type."""
 
 from annotation import tasktypes
-from judging.prompts import criteria
-from judging.strategies import Strategy, with_metrics
+from judging.strategies import Strategy, criteria, with_metrics
 
 # frame -> a shipped task type whose metrics fit it
 TASKS = {"rating": "rating", "rubric": "rubric-scoring"}

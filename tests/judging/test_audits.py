@@ -12,9 +12,9 @@ from annotation.projects import encrypted_archives
 from judging.engine import storing
 from judging.engine.storing import CallResult
 from judging.models import Request, Run
-from judging.prompts import frames
 from judging.results import audits
 from judging.running import runs
+from judging.strategies import frames
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     answer,

@@ -15,8 +15,8 @@ from annotation.models import Event, Membership
 from annotation.tasktypes import toml_text
 from judging import strategies
 from judging.models import StrategyVersion
-from judging.preparing import authoring, catalogue
-from judging.prompts.declaring import _KEYS
+from judging.strategies import catalogue, editing
+from judging.strategies.definitions import _KEYS
 from tests.builders import make_member, make_project
 from tests.judging.builders_judging import make_items, make_run
 
@@ -33,19 +33,19 @@ def member() -> Membership:
 def copied(member: Membership, of: str = "vanilla", **values: Any) -> StrategyVersion:
     parent = catalogue.find_version(member.project, of)
     assert parent is not None
-    return authoring.copy_strategy(
+    return editing.copy_strategy(
         member.project, parent, **{"slug": "ours", "member": member, **values}
     )
 
 
 def saved(member: Membership, source: str, shown: int = 1, note: str = "") -> Any:
-    draft = authoring.parse_source(source, "ours")
-    return authoring.save_version(member.project, draft, shown=shown, note=note, member=member)
+    draft = editing.parse_source(source, "ours")
+    return editing.save_version(member.project, draft, shown=shown, note=note, member=member)
 
 
 @pytest.mark.parametrize("slug", strategies.load_all())
 def test_every_shipped_strategy_reads_from_its_text_as_it_is(slug: str) -> None:
-    draft = authoring.parse_source(strategies.read_source(slug), slug)
+    draft = editing.parse_source(strategies.read_source(slug), slug)
     assert draft.problems == ()
     assert draft.strategy == strategies.load_all()[slug]
 
@@ -130,9 +130,9 @@ def test_of_many_who_save_at_once_one_is_first_and_the_others_are_told(member: M
 
 
 def test_what_is_shipped_is_not_saved_over(member: Membership) -> None:
-    draft = authoring.parse_source(VANILLA + "# more\n", "vanilla")
+    draft = editing.parse_source(VANILLA + "# more\n", "vanilla")
     with pytest.raises(Refused, match="Copy it first"):
-        authoring.save_version(member.project, draft, shown=1, member=member)
+        editing.save_version(member.project, draft, shown=1, member=member)
 
 
 def test_a_text_with_problems_is_not_saved(member: Membership) -> None:
@@ -159,7 +159,7 @@ def test_a_problem_names_its_line_and_the_remedy(line: str, words: str) -> None:
     at = toml_text.find_line(source, (key,))
     assert at is not None
     lines[at - 1] = line
-    [problem] = authoring.parse_source("\n".join(lines), "vanilla").problems
+    [problem] = editing.parse_source("\n".join(lines), "vanilla").problems
     assert problem.line == at
     assert words in problem.text
 
@@ -167,10 +167,10 @@ def test_a_problem_names_its_line_and_the_remedy(line: str, words: str) -> None:
 def test_a_problem_inside_a_step_a_metric_or_an_axis_has_its_line() -> None:
     chain = strategies.read_source("score-chain")
     broken = chain.replace("{{extract}}", "{{extrakt}}")
-    [problem] = authoring.parse_source(broken, "x").problems
+    [problem] = editing.parse_source(broken, "x").problems
     assert problem.line == broken.split("\n").index("{{extrakt}}") + 1
     assert problem.text.startswith("steps.1.prompt: unknown placeholder {{extrakt}}")
-    [problem] = authoring.parse_source(
+    [problem] = editing.parse_source(
         chain.replace('0 = "No family is named."', "0 = 5"), "x"
     ).problems
     assert chain.split("\n")[(problem.line or 0) - 1] == '0 = "No family is named."'
@@ -188,7 +188,7 @@ def test_a_problem_inside_a_step_a_metric_or_an_axis_has_its_line() -> None:
     ],
 )
 def test_what_cannot_be_read_says_why(source: str, words: str) -> None:
-    draft = authoring.parse_source(source, "x")
+    draft = editing.parse_source(source, "x")
     assert draft.strategy is None
     assert words in draft.problems[0].text
 
@@ -222,5 +222,5 @@ def test_no_value_of_any_key_makes_reading_fail(slug: str, data: st.DataObject) 
         tomllib.loads(source)
     except (tomllib.TOMLDecodeError, TypeError):
         return  # what the writer cannot say, such as an infinity
-    draft = authoring.parse_source(source, "x")
+    draft = editing.parse_source(source, "x")
     assert (draft.strategy is None) is bool(draft.problems)

@@ -5,7 +5,7 @@ import pytest
 from annotation.models import Project
 from judging import strategies
 from judging.models import StrategyVersion
-from judging.preparing import catalogue
+from judging.strategies import catalogue
 from tests.builders import make_project
 from tests.judging.builders_judging import make_items, make_run, make_strategy
 

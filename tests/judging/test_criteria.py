@@ -1,7 +1,6 @@
 import pytest
 
-from judging.prompts import criteria, frames
-from judging.strategies import Axis, Metric, Scale, from_definition, load_all
+from judging.strategies import Axis, Metric, Scale, criteria, frames, from_definition, load_all
 from tests.judging.builders_strategies import task_type
 
 DETECTION = {"input": "Write a sum whose result is 12.", "response": "5 + 8 = 12"}

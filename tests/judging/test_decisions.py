@@ -3,11 +3,11 @@ from dataclasses import replace
 
 import pytest
 
-from judging.prompts.frames import CallSpec, list_calls
-from judging.replies import decisions
-from judging.replies.decisions import CAUSES, Decision
-from judging.replies.outputs import ParsedReply
 from judging.strategies import Axis, from_definition, load_all
+from judging.strategies.frames import CallSpec, list_calls
+from judging.strategies.replies import decisions
+from judging.strategies.replies.decisions import CAUSES, Decision
+from judging.strategies.replies.outputs import ParsedReply
 
 GOLD, PERTURBED = list_calls(load_all()["vanilla"])
 FIRST, SECOND = list_calls(load_all()["pairwise"])

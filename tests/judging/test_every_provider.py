@@ -8,8 +8,7 @@ from django.utils import timezone
 
 from judging.models import Endpoint
 from judging.models.evaluators import REMAINING_EVERY
-from judging.prompts import frames
-from judging.strategies import load_all
+from judging.strategies import frames, load_all
 from tests.builders import make_project
 from tests.judging.builders_cases import CASES, run_case
 from tests.judging.builders_judging import (

@@ -2,8 +2,7 @@
 
 import pytest
 
-from judging.prompts import frames
-from judging.strategies import load_all
+from judging.strategies import frames, load_all
 from tests.judging.builders_cases import CASES, ITEMS, run_case
 from tests.judging.builders_judging import make_endpoint, results
 from tests.services.scripted_evaluator import Script, ScriptedEvaluator

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.replies import folding
-from judging.replies.decisions import Decision, combine
-from judging.replies.folding import combine_panel, combine_repeats, combine_votes
 from judging.strategies import load_all
+from judging.strategies.replies import combination
+from judging.strategies.replies.combination import combine_panel, combine_repeats, combine_votes
+from judging.strategies.replies.decisions import Decision, combine
 
 ERROR = Decision("detected", "error", values={"said": "error"})
 NONE = Decision("undetected", "no_error", values={"said": "no_error"})
@@ -204,6 +204,6 @@ def test_a_vote_detects_less_often_than_repeats_and_the_same_if_none_is_missing(
 
 def test_one_member_alone_keeps_what_it_said():
     for part in (ERROR, NONE, single(9, 8)):
-        for folded in (folding.combine_repeats, folding.combine_votes):
+        for folded in (combination.combine_repeats, combination.combine_votes):
             assert folded([part]).result == part.result
             assert folded([part]).detail == part.detail

@@ -11,15 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from judging.prompts import criteria, frames
-from judging.prompts.frames import (
+from judging.strategies import Strategy, criteria, frames, load_all
+from judging.strategies.frames import (
     CallSpec,
     RenderedPrompt,
     list_all_calls,
     list_calls,
     render_prompt,
 )
-from judging.strategies import Strategy, load_all
 from tests.judging.builders_strategies import complete, task_type
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"

@@ -8,9 +8,10 @@ from django.test import Client
 from annotation.models import Item, Project
 from judging.errors import Refused
 from judging.models import Reading, Run
-from judging.preparing import previewing, selecting
+from judging.preparing import selecting
 from judging.results import figures
 from judging.running import runs
+from judging.strategies import preview
 from tests.builders import make_member, make_slot
 from tests.judging.builders_judging import (
     answer,
@@ -163,7 +164,7 @@ def test_an_input_of_study_001_is_answered_as_it_is(project: Project) -> None:
     other.revisions.update(texts={"response": "No."})
     run = make_run(project, make_endpoint(NOBODY), "generate-response")
     assert [outcome.item for outcome in run.outcomes.all()] == [one]
-    shown = previewing.build_preview(project, make_strategy("generate-response"), item=one)
+    shown = preview.build_preview(project, make_strategy("generate-response"), item=one)
     assert shown.prompt
     assert (shown.prompt.system, shown.prompt.user) == ("", "Is this so?\n\nIt is.")
 
@@ -185,7 +186,7 @@ def test_figures_are_never_made_of_generators(project: Project, browser: Client)
 @pytest.mark.django_db
 def test_what_a_generator_is_sent_can_be_read_before(project: Project, browser: Client) -> None:
     [item] = make_items(project, 1)
-    shown = previewing.build_preview(project, make_strategy("generate-entity"), item=item)
+    shown = preview.build_preview(project, make_strategy("generate-entity"), item=item)
     assert (shown.problem, shown.notes) == ("", ())
     assert shown.prompt
     assert "1 spiders have 8 legs." in shown.prompt.user

@@ -14,8 +14,8 @@ from annotation.models import Project
 from judging.calling import rendering
 from judging.evaluators import providers
 from judging.models import Call, Request, Run
-from judging.prompts.frames import RenderedPrompt
 from judging.running import canaries, runs
+from judging.strategies.frames import RenderedPrompt
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     ONE_CALL,

@@ -3,8 +3,8 @@ import time
 
 import pytest
 
-from judging.prompts.injection import MAX_FLAGS, find_delimiters, find_flags
 from judging.strategies import from_definition, load_all
+from judging.strategies.injection import MAX_FLAGS, find_delimiters, find_flags
 
 MARKER = re.compile(r"\[(?:BEGIN|END) [^\]]+\]")
 

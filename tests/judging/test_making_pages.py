@@ -11,8 +11,8 @@ from annotation.models import Event, Item, Membership, Project, Slot
 from judging.making import again, bringing, standing
 from judging.making.bringing import BringInRequest
 from judging.models import Run
-from judging.preparing import authoring, catalogue
 from judging.running import runs
+from judging.strategies import catalogue, editing
 from judging.views import made
 from tests.builders import make_item, make_member, make_resolution, say, take
 from tests.hostile import ALL, MARK, taken_for_markup
@@ -118,7 +118,7 @@ def test_the_instruction_of_ones_own_is_edited_before_a_shipped_one(
     assert [line.strategy for line in standing.load_board(project)] == ["generate-number-errors"]
     shipped = catalogue.find_version(project, "generate-number-errors")
     assert shipped
-    authoring.copy_strategy(project, shipped, slug="our-numbers", member=lead)
+    editing.copy_strategy(project, shipped, slug="our-numbers", member=lead)
     assert [line.strategy for line in standing.load_board(project)] == ["our-numbers"]
 
 

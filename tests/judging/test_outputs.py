@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.replies import outputs
-from judging.replies.outputs import ParsedReply, get_parser_version, parse_reply
 from judging.strategies import from_definition, load_all
+from judging.strategies.replies import outputs
+from judging.strategies.replies.outputs import ParsedReply, get_parser_version, parse_reply
 
 VANILLA, SCORE_ONLY, PAIRWISE, ROUGE, LENGTH = (
     load_all()[slug] for slug in ("vanilla", "vanilla-score", "pairwise", "rouge-l", "length")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.prompts.frames import CallSpec
-from judging.replies.outputs import PARSERS, ParsedReply, get_parser_version, parse_reply
 from judging.strategies import Metric, Scale, Step, load_all
+from judging.strategies.frames import CallSpec
+from judging.strategies.replies.outputs import PARSERS, ParsedReply, get_parser_version, parse_reply
 
 VANILLA = load_all()["vanilla"]
 DETECTION = replace(VANILLA, frame="detection", output="detection", scale=None)

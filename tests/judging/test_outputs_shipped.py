@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from judging.prompts import criteria, frames
-from judging.replies.outputs import parse_reply
-from judging.strategies import Metric, Scale, load_all, with_metrics
+from judging.strategies import Metric, Scale, criteria, frames, load_all, with_metrics
+from judging.strategies.replies.outputs import parse_reply
 
 TASK = (
     Metric("clear", "Clearness", "?", Scale(1, 3, 1)),

@@ -10,8 +10,8 @@ from django.urls import reverse
 from annotation.models import Mark, Membership, Project, digest_texts
 from judging import strategies
 from judging.models import Run, StrategyVersion
-from judging.preparing import catalogue
 from judging.running import runs
+from judging.strategies import catalogue
 from tests.builders import make_account
 from tests.judging.builders_judging import (
     make_endpoint,

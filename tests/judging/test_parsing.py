@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from judging.replies import outputs
-from judging.replies.parsing import (
+from judging.strategies.replies import outputs
+from judging.strategies.replies.parsing import (
     AnswerPatterns,
     FoundAnswer,
     MarkedPhrase,

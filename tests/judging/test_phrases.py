@@ -1,6 +1,6 @@
 import pytest
 
-from judging.replies.phrases import find_last_statement, find_published_verdict
+from judging.strategies.replies.phrases import find_last_statement, find_published_verdict
 
 
 def said(text):

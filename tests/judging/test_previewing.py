@@ -6,11 +6,11 @@ from annotation.models import Item, Project, digest_texts
 from judging.calling import rendering
 from judging.errors import Refused
 from judging.models import Endpoint, Request, Run, StrategyVersion
-from judging.preparing import previewing
-from judging.preparing.previewing import CallPreview
-from judging.prompts.frames import RenderedPrompt
-from judging.replies.outputs import ParsedReply
 from judging.running import runs
+from judging.strategies import preview as strategies_preview
+from judging.strategies.frames import RenderedPrompt
+from judging.strategies.preview import CallPreview
+from judging.strategies.replies.outputs import ParsedReply
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     answer,
@@ -38,8 +38,8 @@ def judge() -> Endpoint:
 
 def shown(project: Project, slug: str, call: str = "", **values: object) -> CallPreview:
     version = make_strategy(slug)
-    item = previewing.find_item(project, "", version)
-    return previewing.build_preview(project, version, item=item, call=call, **values)
+    item = strategies_preview.find_item(project, "", version)
+    return strategies_preview.build_preview(project, version, item=item, call=call, **values)
 
 
 def told(preview: CallPreview) -> str:
@@ -133,7 +133,7 @@ def test_examples_are_those_of_other_clusters(project: Project) -> None:
         prompt="{{examples}}\n[BEGIN INPUT]\n{{question}}\n{{response}}",
     )
     item = project.items.get(key="item-2")
-    preview = previewing.build_preview(project, version, item=item)
+    preview = strategies_preview.build_preview(project, version, item=item)
     assert told(preview).count("[BEGIN EXAMPLE") == 2
     others = {item.key for item in project.items.filter(pk__in=preview.examples)}
     assert others == {"item-1", "item-3"}
@@ -142,7 +142,7 @@ def test_examples_are_those_of_other_clusters(project: Project) -> None:
     short = StrategyVersion(
         slug="s", digest="", number=1, definition={**version.definition, "examples": 9}
     )
-    lacking = previewing.build_preview(project, short, item=item)
+    lacking = strategies_preview.build_preview(project, short, item=item)
     assert "there are 2" in lacking.notes[0]
 
 
@@ -237,11 +237,14 @@ def test_nothing_is_stored(project: Project, judge: Endpoint) -> None:
 def test_a_reply_is_read_as_a_run_reads_it(
     project: Project, slug: str, text: str, finish: str, reading: ParsedReply
 ) -> None:
-    assert previewing.parse_reply(project, make_strategy(slug), text=text, finish=finish) == reading
+    assert (
+        strategies_preview.parse_reply(project, make_strategy(slug), text=text, finish=finish)
+        == reading
+    )
 
 
 def test_a_reply_to_an_earlier_step_is_read_as_that(project: Project) -> None:
-    read = previewing.parse_reply(
+    read = strategies_preview.parse_reply(
         project,
         make_strategy("score-chain"),
         text="<RESULT>ant</RESULT>",
@@ -254,12 +257,17 @@ def test_a_reply_to_an_earlier_step_is_read_as_that(project: Project) -> None:
 @pytest.mark.parametrize("slug", ["rouge-l", "majority"])
 def test_where_nobody_is_asked_there_is_nothing_to_read(project: Project, slug: str) -> None:
     with pytest.raises(Refused, match="asks nobody"):
-        previewing.parse_reply(project, make_strategy(slug), text="", finish="stop")
+        strategies_preview.parse_reply(project, make_strategy(slug), text="", finish="stop")
 
 
 def test_keys_are_suggested_by_a_part_of_them(project: Project) -> None:
     make_items(project, 12)
-    assert previewing.suggest_keys(project, "-1") == ["item-1", "item-10", "item-11", "item-12"]
-    assert previewing.suggest_keys(project, "\0") == []
-    assert previewing.find_item(project, "item-3\0", None) is None
-    assert previewing.find_item(make_project("other"), "item-3", None) is None
+    assert strategies_preview.suggest_keys(project, "-1") == [
+        "item-1",
+        "item-10",
+        "item-11",
+        "item-12",
+    ]
+    assert strategies_preview.suggest_keys(project, "\0") == []
+    assert strategies_preview.find_item(project, "item-3\0", None) is None
+    assert strategies_preview.find_item(make_project("other"), "item-3", None) is None

@@ -9,10 +9,10 @@ import pytest
 
 from formats import archives
 from formats.rows import Limits
-from judging.prompts.frames import CallSpec
-from judging.replies.decisions import Decision, combine, decide
-from judging.replies.outputs import parse_reply
 from judging.strategies import load_all
+from judging.strategies.frames import CallSpec
+from judging.strategies.replies.decisions import Decision, combine, decide
+from judging.strategies.replies.outputs import parse_reply
 from stats import detection
 from stats.detection import ConfusionCounts
 from tests.judging import published_tables

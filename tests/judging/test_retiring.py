@@ -9,8 +9,9 @@ from django.urls import reverse
 from annotation.models import Event, Membership, Project
 from judging.errors import Refused
 from judging.models import Run, StrategyVersion
-from judging.preparing import authoring, catalogue, offering, retiring
+from judging.preparing import offering
 from judging.running import runs
+from judging.strategies import catalogue, editing, retirement
 from tests.judging.builders_judging import make_endpoint, make_items
 
 pytestmark = pytest.mark.django_db
@@ -23,7 +24,7 @@ API = "/api/v1/projects/fbi/strategies/"
 def ours(member: Membership) -> StrategyVersion:
     parent = catalogue.find_version(member.project, "reference")
     assert parent
-    return authoring.copy_strategy(member.project, parent, slug="ours", member=member)
+    return editing.copy_strategy(member.project, parent, slug="ours", member=member)
 
 
 def used(project: Project, version: StrategyVersion) -> Run:
@@ -60,9 +61,9 @@ def test_what_is_deleted_is_gone_and_can_be_taken_back(
 def test_nobody_takes_the_name_of_what_was_deleted(
     member: Membership, ours: StrategyVersion
 ) -> None:
-    retiring.delete(member.project, "ours", member)
-    with pytest.raises(authoring.Refused, match="deleted a strategy ours"):
-        authoring.copy_strategy(member.project, ours, slug="ours", member=member)
+    retirement.delete(member.project, "ours", member)
+    with pytest.raises(editing.Refused, match="deleted a strategy ours"):
+        editing.copy_strategy(member.project, ours, slug="ours", member=member)
 
 
 def test_what_runs_rest_on_is_not_deleted(
@@ -95,14 +96,14 @@ def test_a_run_of_a_retired_strategy_can_be_cloned(
     project: Project, member: Membership, ours: StrategyVersion
 ) -> None:
     run = used(project, ours)
-    retiring.retire(project, "ours", member)
+    retirement.retire(project, "ours", member)
     assert runs.clone_run(run, member).strategy == ours
 
 
 def test_a_strategy_that_is_deleted_while_a_run_is_chosen_starts_none(
     project: Project, member: Membership, ours: StrategyVersion
 ) -> None:
-    retiring.delete(project, "ours", member)
+    retirement.delete(project, "ours", member)
     with pytest.raises(Refused, match="was deleted meanwhile"):
         used(project, ours)
 
@@ -110,7 +111,7 @@ def test_a_strategy_that_is_deleted_while_a_run_is_chosen_starts_none(
 def test_a_retired_text_is_not_changed(
     browser: Client, project: Project, member: Membership, ours: StrategyVersion
 ) -> None:
-    retiring.retire(project, "ours", member)
+    retirement.retire(project, "ours", member)
     address = reverse("strategy-edit", args=["fbi", "ours"])
     assert browser.get(address).status_code == 302
     source = catalogue.get_source(ours).replace("title = ", "# new\ntitle = ", 1)

@@ -11,8 +11,7 @@ from annotation.models import Project, TaskTypeVersion
 from judging.calling import rendering
 from judging.models import Endpoint, StrategyVersion
 from judging.preparing import pinning
-from judging.prompts import frames
-from judging.strategies import load_all
+from judging.strategies import frames, load_all
 
 TEXTS = {
     "prompt": "How many legs?",

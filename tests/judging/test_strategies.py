@@ -1,5 +1,6 @@
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -7,8 +8,6 @@ from hypothesis import strategies as st
 
 import judging.strategies
 from annotation.items import taxonomy
-from judging.prompts import frames
-from judging.prompts.placeholders import FRAME_PLACEHOLDERS
 from judging.strategies import (
     FOLDER,
     OUTPUT_OF_FRAME,
@@ -17,17 +16,19 @@ from judging.strategies import (
     StrategyError,
     compute_digest,
     fill_template,
+    frames,
     from_definition,
     list_item_axes,
     load,
     load_all,
     with_metrics,
 )
+from judging.strategies.placeholders import FRAME_PLACEHOLDERS
 
 
-def test_the_module_is_found_although_a_folder_has_its_name():
-    assert judging.strategies.__file__.endswith("strategies.py")
-    assert FOLDER.is_dir()
+def test_shipped_strategies_lie_beside_the_code_that_reads_them():
+    assert Path(judging.strategies.__file__).parent == FOLDER
+    assert list(FOLDER.glob("*.toml"))
 
 
 # What each study asks for, by the slugs of its strategies.

@@ -6,9 +6,9 @@ import re
 import pytest
 
 from annotation.items import taxonomy
-from judging.prompts.frames import CallSpec, list_all_calls
-from judging.replies.outputs import get_parser_version, parse_reply
 from judging.strategies import load_all
+from judging.strategies.frames import CallSpec, list_all_calls
+from judging.strategies.replies.outputs import get_parser_version, parse_reply
 from tests.judging.builders_strategies import complete
 
 DETECTORS = [slug for slug, one in load_all().items() if one.frame == "detection"]

@@ -6,10 +6,10 @@ import pytest
 
 from formats.rows import BadRow, Row
 from judging import strategies
-from judging.prompts.frames import CallSpec
 from judging.recorded import transcripts
 from judging.recorded.transcripts import Transcript
 from judging.strategies import Strategy
+from judging.strategies.frames import CallSpec
 
 ITEM = {"item": "k"}
 

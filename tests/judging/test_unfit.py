@@ -10,9 +10,9 @@ import pytest
 
 from formats import fbi
 from formats.rows import Limits, Row
-from judging.replies.outputs import ParsedReply
-from judging.replies.unfit import find_cause, mark_unusable
 from judging.strategies import load_all
+from judging.strategies.replies.outputs import ParsedReply
+from judging.strategies.replies.unusable_texts import find_cause, mark_unusable
 from tests.services.scripted_forms import GERMAN
 
 ENTITY, CLAIMS = load_all()["generate-entity"], load_all()["generate-claims"]

@@ -15,12 +15,13 @@ from formats.readers import REPLY_READERS, with_password
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
 from judging.errors import Refused
 from judging.models import StrategyVersion
-from judging.preparing import catalogue, selecting
+from judging.preparing import selecting
 from judging.recorded import recording, transcripts
 from judging.recorded.filing import RecordedPart
 from judging.recorded.recording import ImportReport
 from judging.recorded.transcripts import Transcript
 from judging.recorded.verdicts import VERDICT_CHOICES
+from judging.strategies import catalogue
 
 REASON = "Nothing was imported; mend these rows, or take them out."
 

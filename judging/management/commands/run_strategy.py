@@ -11,11 +11,12 @@ from judging.forms.starting import parse_parameters
 from judging.management import told
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.pins import RunOverrides
-from judging.preparing import catalogue, offering
+from judging.preparing import offering
 from judging.preparing.offering import ItemSelection
 from judging.running import deriving, runs, starting
 from judging.running.spending import format_estimate
 from judging.running.starting import NewRuns, PlannedRun
+from judging.strategies import catalogue
 
 
 class Command(BaseCommand):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judging.models import Run
-from judging.prompts.declared import Scale
+from judging.strategies.schema import Scale
 from judging.views.results import cells, flat, matrix, measures, rated, stacks
 from judging.views.results.cells import RateColumns, Row
 from judging.views.results.grids import Cell, Column

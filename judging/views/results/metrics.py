@@ -10,9 +10,8 @@ from annotation import tasktypes
 from annotation.reports import grouping
 from annotation.templatetags import figures as written
 from judging.models import Run
-from judging.prompts import placeholders
 from judging.results.aligning_scores import KEPT, LEFT_OUT
-from judging.strategies import TOTAL
+from judging.strategies import TOTAL, placeholders
 from judging.views.results import cells, grids, offered
 from judging.views.results.cells import Row
 from judging.views.results.flat import FigureColumn

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from judging.models import Run
-from judging.prompts import frames
 from judging.results import reports
+from judging.strategies import frames
 from judging.views.results import cells, dots, flat, rated, stacks
 from judging.views.results.cells import Row
 from judging.views.results.grids import Cell, Column

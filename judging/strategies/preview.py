@@ -12,11 +12,10 @@ from judging.calling import rendering
 from judging.errors import Refused
 from judging.models import Endpoint, Request, Run, StrategyVersion
 from judging.preparing import allowing, drawing, pinning, selecting
-from judging.prompts import described, frames, injection, placeholders
-from judging.prompts.frames import CallSpec, RenderedPrompt
-from judging.replies import outputs
-from judging.replies.outputs import ParsedReply
-from judging.strategies import Strategy
+from judging.strategies import Strategy, descriptions, frames, injection, placeholders
+from judging.strategies.frames import CallSpec, RenderedPrompt
+from judging.strategies.replies import outputs
+from judging.strategies.replies.outputs import ParsedReply
 
 # What stands for an evaluator while none is chosen.
 _DUMMY_ENDPOINT = {"name": "nobody", "provider": "openai_compatible", "model": "none"}
@@ -94,16 +93,16 @@ def build_preview(
         return CallPreview(
             problem="This strategy asks nobody: it makes its outcomes of other runs'."
         )
-    spec = (described.find_call(strategy, call) if call else None) or _choose_first_call(
+    spec = (descriptions.find_call(strategy, call) if call else None) or _choose_first_call(
         strategy, item
     )
     made = CallPreview(
         calls=tuple(
-            (described.format_call_name(one), described.format_call_title(strategy, one))
+            (descriptions.format_call_name(one), descriptions.format_call_title(strategy, one))
             for one in specs
         ),
-        call=described.format_call_name(spec),
-        title=described.format_call_title(strategy, spec),
+        call=descriptions.format_call_name(spec),
+        title=descriptions.format_call_title(strategy, spec),
     )
     if item is None:
         return replace(made, problem="Choose an item of the project to see its prompt.")
@@ -123,7 +122,7 @@ def parse_reply(
     strategy = build_project_strategy(project, version)
     if strategy.metric or not frames.list_all_calls(strategy):
         raise Refused("This strategy asks nobody, so there is no reply to read.")
-    spec = described.find_call(strategy, call) if call else None
+    spec = descriptions.find_call(strategy, call) if call else None
     return outputs.parse_reply(strategy, text, finish, spec=spec)
 
 

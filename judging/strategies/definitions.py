@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotation.items import taxonomy
-from judging.prompts import wording
-from judging.prompts.declared import TOTAL, VERDICTS, Scale, Strategy, StrategyError
-from judging.prompts.parts import (
+from judging.strategies import validation
+from judging.strategies.definition_tables import (
     format_names,
     format_type,
     is_of_type,
@@ -19,6 +18,7 @@ from judging.prompts.parts import (
     require,
     resolve_axes,
 )
+from judging.strategies.schema import TOTAL, VERDICTS, Scale, Strategy, StrategyError
 
 OUTPUT_OF_FRAME = {
     "single": "score",
@@ -105,7 +105,7 @@ def from_definition(definition: Mapping[str, Any], source: str = "definition") -
     scale = _scale(definition, source)
     definition = dict(definition)
     if "axes" in definition:
-        shown = scale if wording.shows_rubric(definition) else None
+        shown = scale if validation.shows_rubric(definition) else None
         definition["axes"] = resolve_axes(definition["axes"], shown, source)
     plain = {key: definition[key] for key in _PLAIN_KEYS if key in definition}
     system = definition.get("system", "").strip()
@@ -122,7 +122,7 @@ def from_definition(definition: Mapping[str, Any], source: str = "definition") -
         definition=definition,
     )
     _check_parts(strategy, source)
-    wording.check_prompts(strategy, source)
+    validation.check_prompts(strategy, source)
     return strategy
 
 

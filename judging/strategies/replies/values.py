@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from judging.prompts.declared import Scale
-from judging.replies import objects
+from judging.strategies.replies import json_objects
+from judging.strategies.schema import Scale
 
 NUMBER_PATTERN = r"[-+−]?[0-9]{1,15}(?:\.[0-9]{1,15})?"
 OUT_OF_PATTERN = r"\s{0,3}(?:/|out of)\s{0,3}"
@@ -92,7 +92,7 @@ def parse_detection(raw: Any) -> ParsedValue:
     said = _DETECTION.match(raw) if isinstance(raw, str) else None
     if not said:
         return UNPARSABLE
-    return ParsedValue("error" if objects.normalize_key(said[1]) == "error" else "no_error")
+    return ParsedValue("error" if json_objects.normalize_key(said[1]) == "error" else "no_error")
 
 
 def _parse_score_phrase(

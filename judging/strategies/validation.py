@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from judging.prompts import placeholders
-from judging.prompts.declared import Strategy
-from judging.prompts.parts import format_names, require
-from judging.prompts.placeholders import FRAME_PLACEHOLDERS
+from judging.strategies import placeholders
+from judging.strategies.definition_tables import format_names, require
+from judging.strategies.placeholders import FRAME_PLACEHOLDERS
+from judging.strategies.schema import Strategy
 
 
 def check_prompts(strategy: Strategy, source: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from django import forms
 from django.http import QueryDict
 
-from judging.preparing.authoring import MAX_NOTE_LENGTH, MAX_SLUG_LENGTH
+from judging.strategies.editing import MAX_NOTE_LENGTH, MAX_SLUG_LENGTH
 
 SAID_PREFIX = "said-"
 LONGEST_TITLE = 120

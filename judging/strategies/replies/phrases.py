@@ -7,7 +7,7 @@ out; `last_statement` is ours and stricter.
 import re
 from typing import NamedTuple
 
-from judging.replies.parsing import MarkedPhrase
+from judging.strategies.replies.parsing import MarkedPhrase
 
 ERROR, NO_ERROR = "error", "no_error"
 

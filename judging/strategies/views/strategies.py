@@ -14,8 +14,7 @@ from annotation.models import Membership, Project
 from annotation.projects import access
 from judging.errors import Refused
 from judging.models import StrategyVersion
-from judging.preparing import catalogue, previewing, retiring
-from judging.prompts import described
+from judging.strategies import catalogue, descriptions, preview, retirement
 
 STEP_MESSAGES = {
     "retire": "{strategy} is retired: new runs are not offered it. Its runs stay as they are.",
@@ -59,7 +58,7 @@ def strategy(request: HttpRequest, slug: str, strategy: str) -> HttpResponse:
         "origin": versions[-1].parent,
         "source": catalogue.get_source(shown),
         "runs": runs,
-        "open_steps": retiring.list_open_steps(newest, len(runs)),
+        "open_steps": retirement.list_open_steps(newest, len(runs)),
         **_version_context(member.project, shown),
         **_comparison_context(request, versions),
     }
@@ -72,7 +71,7 @@ def change_strategy(request: HttpRequest, slug: str, strategy: str, step: str) -
     """Retire or delete one of the project's own strategies, or take it back."""
     member = access.member_for(request, slug, right="run")
     try:
-        retiring.STEPS[step](member.project, strategy, access.ensure_membership(member))
+        retirement.STEPS[step](member.project, strategy, access.ensure_membership(member))
     except errors.Refused as problem:
         messages.error(request, str(problem))
     else:
@@ -94,17 +93,17 @@ def _version_context(project: Project, version: StrategyVersion) -> dict[str, An
     """A version as its page describes it, with the metrics of the task type if it takes those."""
     asked, misfit = version.strategy(), ""
     try:
-        metrics = previewing.build_project_strategy(project, version).metrics
+        metrics = preview.build_project_strategy(project, version).metrics
     except Refused as problem:
         metrics, misfit = asked.metrics, str(problem)
     return {
         "strategy": asked,
         "metrics": metrics,
         "misfit": misfit,
-        "frame": described.FRAME_DESCRIPTIONS[asked.frame],
-        "offers": described.describe_answers(asked),
-        "decides": described.describe_decision(asked),
-        "reads": described.describe_parsing(asked),
+        "frame": descriptions.FRAME_DESCRIPTIONS[asked.frame],
+        "offers": descriptions.describe_answers(asked),
+        "decides": descriptions.describe_decision(asked),
+        "reads": descriptions.describe_parsing(asked),
         "steps": [asked.step(number) for number in range(asked.last_step + 1)],
     }
 

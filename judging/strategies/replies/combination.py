@@ -11,9 +11,16 @@ from math import fsum
 from statistics import median
 from typing import Any, Protocol, TypeGuard
 
-from judging.replies import deciding
-from judging.replies.judged import DETECTED, MISSING, SCORED, UNDETECTED, Decision, first_cause
 from judging.strategies import TOTAL, Strategy
+from judging.strategies.replies import item_decisions
+from judging.strategies.replies.causes import (
+    DETECTED,
+    MISSING,
+    SCORED,
+    UNDETECTED,
+    Decision,
+    first_cause,
+)
 
 PARTS_KEY = "parts"
 # what is said where nobody says what was outvoted
@@ -75,9 +82,9 @@ def combine_panel(parts: Sequence[DecisionLike], source: Strategy | None = None)
     if not there:
         return _missing(parts)
     if values.keys() >= {"gold", "perturbed"}:
-        result, detail = deciding.compare_scores(values["gold"], values["perturbed"])
+        result, detail = item_decisions.compare_scores(values["gold"], values["perturbed"])
     elif "perturbed" in values and source:
-        result, detail = deciding.compare_with_top(source, values["perturbed"])
+        result, detail = item_decisions.compare_with_top(source, values["perturbed"])
     else:
         raise ValueError("there are no scores to average, or none with a top: take a majority")
     return Decision(result, detail, values=values | _parts(parts), share=_share(there))
@@ -113,18 +120,20 @@ def _combine_scores(parts: Sequence[DecisionLike], fold: Average) -> Decision:
         given = [number for part in parts if _is_number(number := part.values.get(name))]
         found[name] = fold(given) if given else _find_metric_cause(name, parts)
     total = any(TOTAL in part.values for part in parts)
-    decision = deciding.decide_scores(found, total=total)
+    decision = item_decisions.decide_scores(found, total=total)
     return replace(decision, values=decision.values | _parts(parts))
 
 
 def _metrics(part: DecisionLike) -> list[str]:
     """Those it has a number of, and those it says are missing."""
     there = [name for name, value in part.values.items() if _is_number(value) and name != TOTAL]
-    return [*there, *part.values.get(deciding.MISSING_KEY, ())] if _has_scores(part) else []
+    return [*there, *part.values.get(item_decisions.MISSING_KEY, ())] if _has_scores(part) else []
 
 
 def _find_metric_cause(name: str, parts: Sequence[DecisionLike]) -> str:
-    missing = (part.values.get(deciding.MISSING_KEY, {}) for part in parts if _has_scores(part))
+    missing = (
+        part.values.get(item_decisions.MISSING_KEY, {}) for part in parts if _has_scores(part)
+    )
     return first_cause({causes[name] for causes in missing if name in causes})
 
 

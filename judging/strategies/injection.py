@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from judging.prompts import placeholders
-from judging.prompts.declared import Strategy
+from judging.strategies import placeholders
+from judging.strategies.schema import Strategy
 
 # Flags of one text; whoever looks has seen enough by then.
 MAX_FLAGS = 20

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from judging.prompts import frames
-from judging.prompts.declared import TOTAL, Scale, Strategy
-from judging.prompts.frames import CallSpec
+from judging.strategies import frames
+from judging.strategies.frames import CallSpec
+from judging.strategies.schema import TOTAL, Scale, Strategy
 
 
 class FrameDescription(NamedTuple):

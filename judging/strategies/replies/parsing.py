@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from judging.replies import objects
-from judging.replies.objects import Fields, FoundObject, TooTangledError
+from judging.strategies.replies import json_objects
+from judging.strategies.replies.json_objects import Fields, FoundObject, TooTangledError
 
 PARSER = "parse-2"
 
@@ -122,7 +122,7 @@ def build_mark_pattern(label: str, phrase: str) -> re.Pattern[str]:
 
 def find_answer(text: str, keys: frozenset[str], patterns: AnswerPatterns) -> FoundAnswer | None:
     """The answer under one of `keys` in a reply, by the ways named above; None without any."""
-    fields = objects.parse_whole(text)
+    fields = json_objects.parse_whole(text)
     if keys & fields.keys():
         return FoundAnswer(fields, "strict", _explanation(fields))
     try:
@@ -139,7 +139,7 @@ def _find_in_objects(
     text: str, keys: frozenset[str], patterns: AnswerPatterns
 ) -> FoundAnswer | None:
     """The last object, or the last mark behind it."""
-    found = _get_last(one for one in objects.find_objects(text) if keys & one.fields.keys())
+    found = _get_last(one for one in json_objects.find_objects(text) if keys & one.fields.keys())
     if not found:
         return None
     mark = patterns.marked(text, found.end)
@@ -151,7 +151,7 @@ def _find_in_objects(
 def _find_in_repaired(
     text: str, keys: frozenset[str], patterns: AnswerPatterns
 ) -> FoundAnswer | None:
-    whole = objects.repair_objects(text)
+    whole = json_objects.repair_objects(text)
     answer = _find_in_objects(whole, keys, patterns) if whole != text else None
     if answer and isinstance(answer.raw, str):
         return answer
@@ -165,7 +165,7 @@ def _find_loose(text: str, patterns: AnswerPatterns) -> FoundAnswer | None:
 
 
 def _path(text: str, found: FoundObject) -> str:
-    if not objects.is_strict_json(text, found):
+    if not json_objects.is_strict_json(text, found):
         return "repaired"
     return "fenced" if _FENCE.search(text, max(0, found.start - 50), found.start) else "embedded"
 

@@ -19,13 +19,13 @@ from annotation.models import Membership
 from annotation.projects import access
 from judging import errors
 from judging.models import StrategyVersion
-from judging.preparing import authoring, catalogue, offering, previewing
-from judging.preparing.authoring import MAX_NOTE_LENGTH, StrategyDraft
-from judging.prompts import described
-from judging.prompts.placeholders import FRAME_PLACEHOLDERS
-from judging.replies import outputs
-from judging.views.desk import CopyForm, EditorInput, parse_editor_input
-from judging.views.strategies import get_strategy_or_404
+from judging.preparing import offering
+from judging.strategies import catalogue, descriptions, editing, preview
+from judging.strategies.editing import MAX_NOTE_LENGTH, StrategyDraft
+from judging.strategies.placeholders import FRAME_PLACEHOLDERS
+from judging.strategies.replies import outputs
+from judging.strategies.views.editor_forms import CopyForm, EditorInput, parse_editor_input
+from judging.strategies.views.strategies import get_strategy_or_404
 
 LONGEST_REPLY = 200_000
 
@@ -36,12 +36,12 @@ def copy_strategy(request: HttpRequest, slug: str, strategy: str) -> HttpRespons
     """Make a strategy the project's own, to change it there."""
     member = access.member_for(request, slug, right="run")
     parent = _get_version_or_404(member, strategy, request.GET.get("version", ""))
-    initial = {"slug": f"our-{parent.slug}"[: authoring.MAX_SLUG_LENGTH].rstrip("-")}
+    initial = {"slug": f"our-{parent.slug}"[: editing.MAX_SLUG_LENGTH].rstrip("-")}
     initial["title"] = f"{parent.strategy().title}, ours"
     form = CopyForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
         try:
-            version = authoring.copy_strategy(
+            version = editing.copy_strategy(
                 member.project, parent, **form.cleaned_data, member=access.ensure_membership(member)
             )
         except Refused as problem:
@@ -109,7 +109,7 @@ def parse_reply(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
 def suggest_items(request: HttpRequest, slug: str) -> HttpResponse:
     """Items to choose from, by a part of their keys."""
     member = access.member_for(request, slug, right="run")
-    found_keys = previewing.suggest_keys(member.project, request.GET.get("item", "").strip())
+    found_keys = preview.suggest_keys(member.project, request.GET.get("item", "").strip())
     return render(request, "judging/_item_keys.html", {"keys": found_keys})
 
 
@@ -121,10 +121,10 @@ def _save_version(
         return _render_editor(request, member, newest, wish, status=422, problem=problem)
     draft = _build_draft(newest, wish)
     if draft.strategy is None:
-        problem = " ".join(authoring.format_problem(one) for one in draft.problems)
+        problem = " ".join(editing.format_problem(one) for one in draft.problems)
         return _render_editor(request, member, newest, wish, status=422, problem=problem)
     try:
-        version = authoring.save_version(
+        version = editing.save_version(
             member.project,
             draft,
             shown=wish.shown,
@@ -192,31 +192,31 @@ def _editor_context(
         "shown": wish.shown or newest.number,
         "draft": draft,
         "endpoints": offering.list_endpoints(),
-        "finishes": described.FINISH_DESCRIPTIONS,
+        "finishes": descriptions.FINISH_DESCRIPTIONS,
         "placeholders": sorted(
             {name for one in FRAME_PLACEHOLDERS.values() for name in one.needed}
         ),
-        "keys": previewing.suggest_keys(member.project, ""),
+        "keys": preview.suggest_keys(member.project, ""),
     }
 
 
 def _build_draft(newest: StrategyVersion, wish: EditorInput) -> StrategyDraft:
     """The text in the editor; of what is shipped only its own text."""
     if wish.source is None or newest.project_id is None:
-        return authoring.parse_source(catalogue.get_source(newest), newest.slug)
-    return authoring.parse_source(wish.source, newest.slug)
+        return editing.parse_source(catalogue.get_source(newest), newest.slug)
+    return editing.parse_source(wish.source, newest.slug)
 
 
 def _preview_context(member: Membership, draft: StrategyDraft, wish: EditorInput) -> dict[str, Any]:
     if draft.strategy is None:
         return {"preview": None}
     version = draft.version()
-    item = previewing.find_item(member.project, wish.item, version)
+    item = preview.find_item(member.project, wish.item, version)
     endpoint = offering.list_endpoints().named(wish.endpoint) if wish.endpoint else None
-    made = previewing.build_preview(
+    made = preview.build_preview(
         member.project, version, item=item, call=wish.call, endpoint=endpoint, said=wish.said
     )
-    previewing.record_seen_answers(member, item, made, timezone.now())
+    preview.record_seen_answers(member, item, made, timezone.now())
     return {"preview": made, "item": item, "endpoint": endpoint}
 
 
@@ -227,7 +227,7 @@ def _parse_context(member: Membership, draft: StrategyDraft, wish: EditorInput) 
     if len(wish.reply) > LONGEST_REPLY:
         return {"reading": None, "unread": f"Shorten the reply to {LONGEST_REPLY:,} characters."}
     try:
-        reading = previewing.parse_reply(
+        reading = preview.parse_reply(
             member.project,
             draft.version(),
             text=wish.reply,
@@ -239,6 +239,6 @@ def _parse_context(member: Membership, draft: StrategyDraft, wish: EditorInput) 
     return {
         "reading": reading,
         "parser": outputs.get_parser_version(draft.strategy),
-        "way": described.PATH_DESCRIPTIONS.get(reading.path, ""),
-        "cause": described.CAUSE_DESCRIPTIONS.get(reading.cause, reading.cause),
+        "way": descriptions.PATH_DESCRIPTIONS.get(reading.path, ""),
+        "cause": descriptions.CAUSE_DESCRIPTIONS.get(reading.cause, reading.cause),
     }

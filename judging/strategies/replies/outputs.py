@@ -29,7 +29,17 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from annotation.items import taxonomy
-from judging.prompts.declared import (
+from judging.strategies.frames import CallSpec
+from judging.strategies.replies import json_objects, metric_scores, parsing, phrases, values
+from judging.strategies.replies.json_objects import Fields
+from judging.strategies.replies.parsing import (
+    AnswerPatterns,
+    build_bare_finder,
+    build_last_finder,
+    build_mark_pattern,
+)
+from judging.strategies.replies.values import ParsedValue
+from judging.strategies.schema import (
     ABILITY,
     CLAIM,
     CONTEXT,
@@ -40,16 +50,6 @@ from judging.prompts.declared import (
     Scale,
     Step,
     Strategy,
-)
-from judging.prompts.frames import CallSpec
-from judging.replies import grades, objects, parsing, phrases, scores
-from judging.replies.grades import ParsedValue
-from judging.replies.objects import Fields
-from judging.replies.parsing import (
-    AnswerPatterns,
-    build_bare_finder,
-    build_last_finder,
-    build_mark_pattern,
 )
 
 PARSER = parsing.PARSER
@@ -63,19 +63,19 @@ MAX_NAME_LENGTH = 80
 _UNMARKED = AnswerPatterns(lambda text, start: None)
 _SCORE_MARK = build_last_finder(build_mark_pattern("score", r"[-+−]?[0-9][^\n]{0,60}"))
 _SCORE_BARE = build_bare_finder(
-    re.compile(rf"[*_`\"']{{0,4}}({grades.NUMBER_PATTERN})[*_`\"'.]{{0,4}}")
+    re.compile(rf"[*_`\"']{{0,4}}({values.NUMBER_PATTERN})[*_`\"'.]{{0,4}}")
 )
 _VERDICT_PATTERNS = AnswerPatterns(
     marked=build_last_finder(
         build_mark_pattern(
             "verdict",
-            rf"(?:{grades.VERDICT_PATTERN}){grades.VERDICT_END}[^\n]{{0,40}}|[^\n]{{1,30}}(?:\n|\Z)",
+            rf"(?:{values.VERDICT_PATTERN}){values.VERDICT_END}[^\n]{{0,40}}|[^\n]{{1,30}}(?:\n|\Z)",
         )
     ),
     loose=(
         build_bare_finder(
             re.compile(
-                rf"[*_`\"'(]{{0,4}}({grades.VERDICT_PATTERN})[*_`\"').!]{{0,4}}", re.IGNORECASE
+                rf"[*_`\"'(]{{0,4}}({values.VERDICT_PATTERN})[*_`\"').!]{{0,4}}", re.IGNORECASE
             )
         ),
     ),
@@ -188,7 +188,7 @@ def _format_offered(strategy: Strategy) -> str:
 def _format_metric(metric: Metric) -> str:
     """The title too: a metric is known by it."""
     points = "/".join(f"{value:g}" for value in sorted(metric.points))
-    return f"{points or _range(metric.scale)}={objects.normalize_key(metric.title)}"
+    return f"{points or _range(metric.scale)}={json_objects.normalize_key(metric.title)}"
 
 
 def _range(scale: Scale) -> str:
@@ -259,7 +259,7 @@ def _score_patterns(strategy: Strategy) -> AnswerPatterns:
 
 @cache
 def _out_of(high: str) -> re.Pattern[str]:
-    score = rf"({grades.NUMBER_PATTERN}{grades.OUT_OF_PATTERN}{re.escape(high)}){grades.NUMBER_END}"
+    score = rf"({values.NUMBER_PATTERN}{values.OUT_OF_PATTERN}{re.escape(high)}){values.NUMBER_END}"
     return re.compile(rf"(?<![\w./+-]){score}", re.IGNORECASE)
 
 
@@ -278,22 +278,24 @@ def _build_output(
 
 OUTPUTS: dict[str, OutputKind] = {
     "score": _build_output(
-        "score", _score_patterns, lambda raw, how: grades.parse_score(raw, how.scale)
+        "score", _score_patterns, lambda raw, how: values.parse_score(raw, how.scale)
     ),
     "verdict": _build_output(
         "verdict",
         lambda _: _VERDICT_PATTERNS,
-        lambda raw, how: grades.parse_verdict(raw, how.verdicts),
+        lambda raw, how: values.parse_verdict(raw, how.verdicts),
     ),
     "detection": _build_output(
-        "detection", lambda _: _DETECTION_PATTERNS, lambda raw, _: grades.parse_detection(raw)
+        "detection", lambda _: _DETECTION_PATTERNS, lambda raw, _: values.parse_detection(raw)
     ),
-    "scores": OutputKind(scores.list_answer_keys, scores.build_patterns, scores.parse_scores),
+    "scores": OutputKind(
+        metric_scores.list_answer_keys, metric_scores.build_patterns, metric_scores.parse_scores
+    ),
     # Nothing but an object holds three texts, so no mark is looked for.
     "perturbation": OutputKind(
         lambda _: frozenset({PERTURBED}), lambda _: _UNMARKED, _parse_perturbation
     ),
     "input": OutputKind(lambda _: frozenset({INPUT}), lambda _: _UNMARKED, _parse_input),
     "ability": OutputKind(lambda _: frozenset({ABILITY}), lambda _: _UNMARKED, _parse_ability),
-    "flag": _build_output("flag", lambda _: _FLAG_PATTERNS, lambda raw, _: grades.parse_flag(raw)),
+    "flag": _build_output("flag", lambda _: _FLAG_PATTERNS, lambda raw, _: values.parse_flag(raw)),
 }

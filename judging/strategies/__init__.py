@@ -15,7 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from judging.prompts.declared import (
+from judging.strategies.definitions import (
+    FRAMES_OF_METRIC,
+    METRICS,
+    OUTPUT_OF_FRAME,
+    from_definition,
+)
+from judging.strategies.placeholders import NEEDED_PLACEHOLDERS, fill_template
+from judging.strategies.schema import (
     TOTAL,
     VERDICTS,
     Axis,
@@ -25,8 +32,6 @@ from judging.prompts.declared import (
     Strategy,
     StrategyError,
 )
-from judging.prompts.declaring import FRAMES_OF_METRIC, METRICS, OUTPUT_OF_FRAME, from_definition
-from judging.prompts.placeholders import NEEDED_PLACEHOLDERS, fill_template
 
 __all__ = [
     "FRAMES_OF_METRIC",
@@ -51,7 +56,7 @@ __all__ = [
     "with_metrics",
 ]
 
-FOLDER = Path(__file__).with_suffix("")
+FOLDER = Path(__file__).parent
 
 
 def load_all() -> dict[str, Strategy]:

@@ -9,10 +9,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from judging.prompts.declared import Axis, Metric, Scale, Step, StrategyError
-from judging.prompts.placeholders import RESERVED_NAMES
+from judging.strategies.placeholders import RESERVED_NAMES
+from judging.strategies.schema import Axis, Metric, Scale, Step, StrategyError
 
-AXES_FILE = Path(__file__).parent / "axes.toml"
+AXES_FILE = Path(__file__).parent / "shared" / "axes.toml"
 STEP_OUTPUTS = ("text", "scores", "score", "detection", "flag")
 
 _SLUG = re.compile(r"[a-z0-9]+([-_][a-z0-9]+)*")

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 from rapidfuzz.distance import LCSseq
 
 from annotation.items import taxonomy
-from judging.prompts.declared import CLAIM, INPUT, PERTURBED, RATIONALE, Strategy
-from judging.replies.outputs import ParsedReply
+from judging.strategies.replies.outputs import ParsedReply
+from judging.strategies.schema import CLAIM, INPUT, PERTURBED, RATIONALE, Strategy
 from perturbers import flags
 
 ECHOED, SWAPPED, LANGUAGE, UNRELATED = "echoed", "swapped", "language", "unrelated"

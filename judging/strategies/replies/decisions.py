@@ -6,10 +6,10 @@ What one sample says stands in deciding, how several are folded in folding.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judging.prompts.frames import CallSpec, list_calls
-from judging.replies import deciding, folding
-from judging.replies.folding import DecisionLike
-from judging.replies.judged import (
+from judging.strategies import Strategy
+from judging.strategies.frames import CallSpec, list_calls
+from judging.strategies.replies import combination, item_decisions
+from judging.strategies.replies.causes import (
     CAUSES,
     DETECTED,
     MADE,
@@ -19,8 +19,8 @@ from judging.replies.judged import (
     UNDETECTED,
     Decision,
 )
-from judging.replies.outputs import ParsedReply
-from judging.strategies import Strategy
+from judging.strategies.replies.combination import DecisionLike
+from judging.strategies.replies.outputs import ParsedReply
 
 __all__ = [
     "CAUSES",
@@ -55,16 +55,18 @@ def decide(
     if len(axes) > 1:
         raise ValueError(f"readings of {len(axes)} axes, and an outcome is of one")
     if strategy.generates:
-        return deciding.decide_generated(strategy, readings.values(), texts or {})
+        return item_decisions.decide_generated(strategy, readings.values(), texts or {})
     specs = list_calls(strategy, axis=next(iter(axes), ""), step=strategy.last_step)
     samples = sorted({sample for _, sample in readings}) or [0]
     parts = [
-        deciding.decide_sample(strategy, _select_sample(specs, readings, sample))
+        item_decisions.decide_sample(strategy, _select_sample(specs, readings, sample))
         for sample in samples
     ]
     if len(parts) == 1:
         return parts[0]
-    return folding.combine_votes(parts) if strategy.votes else folding.combine_repeats(parts)
+    return (
+        combination.combine_votes(parts) if strategy.votes else combination.combine_repeats(parts)
+    )
 
 
 def combine(
@@ -80,8 +82,8 @@ def combine(
     if not outcomes:
         raise ValueError("no outcome to fold")
     if strategy.fold == "majority":
-        return folding.combine_votes(outcomes)
-    return folding.combine_panel(outcomes, source)
+        return combination.combine_votes(outcomes)
+    return combination.combine_panel(outcomes, source)
 
 
 def _select_sample(

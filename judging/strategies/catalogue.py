@@ -11,8 +11,7 @@ from annotation.tasktypes import toml_text
 from judging import strategies
 from judging.models import Run, StrategyVersion
 from judging.preparing import selecting
-from judging.prompts import described
-from judging.strategies import Strategy
+from judging.strategies import Strategy, descriptions
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def group_by_frame(project: Project) -> list[FrameGroup]:
     )
     groups = (
         FrameGroup(frame, words.title, tuple(one for one in listed if one.strategy.frame == frame))
-        for frame, words in described.FRAME_DESCRIPTIONS.items()
+        for frame, words in descriptions.FRAME_DESCRIPTIONS.items()
     )
     return [group for group in groups if group.listed]
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from math import ceil
 from typing import Any
 
-from judging.prompts.frames import CallSpec
-from judging.replies import unfit
-from judging.replies.judged import (
+from judging.strategies import TOTAL, Strategy
+from judging.strategies.frames import CallSpec
+from judging.strategies.replies import unusable_texts
+from judging.strategies.replies.causes import (
     DETECTED,
     MADE,
     MISSING,
@@ -20,8 +21,7 @@ from judging.replies.judged import (
     Decision,
     first_cause,
 )
-from judging.replies.outputs import ParsedReply
-from judging.strategies import TOTAL, Strategy
+from judging.strategies.replies.outputs import ParsedReply
 
 Readings = Mapping[CallSpec, ParsedReply]
 
@@ -98,7 +98,7 @@ def decide_generated(
     `values`: how many did, as "made", and how many did not by cause, as "missing". The texts
     themselves stay with the readings.
     """
-    said = [unfit.mark_unusable(strategy, reading, texts) for reading in readings]
+    said = [unusable_texts.mark_unusable(strategy, reading, texts) for reading in readings]
     missing = Counter(reading.cause for reading in said if reading.value is None)
     values = {"made": len(said) - missing.total(), MISSING_KEY: dict(missing)}
     if missing.total() == len(said):

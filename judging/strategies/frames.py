@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from judging.prompts import criteria, placeholders
-from judging.prompts.declared import Strategy
-from judging.prompts.placeholders import fill_template
+from judging.strategies import criteria, placeholders
+from judging.strategies.placeholders import fill_template
+from judging.strategies.schema import Strategy
 
 RENDERER = "render-1"
 NO_EXAMPLES = "(none)"

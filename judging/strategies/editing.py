@@ -13,8 +13,7 @@ from annotation.tasktypes import toml_text
 from annotation.tasktypes.toml_text import Place, TomlProblem
 from judging import strategies
 from judging.models import StrategyVersion
-from judging.preparing import catalogue
-from judging.strategies import Strategy, StrategyError
+from judging.strategies import Strategy, StrategyError, catalogue
 
 MAX_SOURCE_LENGTH = 200_000
 MAX_SLUG_LENGTH = 80

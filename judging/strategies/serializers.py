@@ -5,11 +5,10 @@ from typing import Any
 from rest_framework import serializers
 
 from judging.models import StrategyVersion
-from judging.preparing import catalogue
-from judging.preparing.authoring import MAX_NOTE_LENGTH, MAX_SLUG_LENGTH, MAX_SOURCE_LENGTH
-from judging.preparing.previewing import CallPreview
-from judging.prompts import described, frames
-from judging.replies.outputs import ParsedReply
+from judging.strategies import catalogue, descriptions, frames
+from judging.strategies.editing import MAX_NOTE_LENGTH, MAX_SLUG_LENGTH, MAX_SOURCE_LENGTH
+from judging.strategies.preview import CallPreview
+from judging.strategies.replies.outputs import ParsedReply
 
 LONGEST_REPLY = 200_000
 LONGEST_TITLE = 120
@@ -80,17 +79,17 @@ class StrategySerializer(StrategyVersionSerializer):
         return catalogue.get_source(version)
 
     def get_offers(self, version: StrategyVersion) -> str:
-        return described.describe_answers(version.strategy())
+        return descriptions.describe_answers(version.strategy())
 
     def get_decides(self, version: StrategyVersion) -> list[str]:
-        return described.describe_decision(version.strategy())
+        return descriptions.describe_decision(version.strategy())
 
     def get_calls(self, version: StrategyVersion) -> list[dict[str, str]]:
         strategy = version.strategy()
         return [
             {
-                "name": described.format_call_name(spec),
-                "title": described.format_call_title(strategy, spec),
+                "name": descriptions.format_call_name(spec),
+                "title": descriptions.format_call_title(strategy, spec),
             }
             for spec in frames.list_all_calls(strategy)
         ]
@@ -167,7 +166,7 @@ class StrategyParseAskedSerializer(StrategyTriedSerializer):
     """A reply to be read as a run would read it, with how it ended."""
 
     text = serializers.CharField(allow_blank=True, max_length=LONGEST_REPLY, trim_whitespace=False)
-    finish = serializers.ChoiceField(choices=list(described.FINISH_DESCRIPTIONS), default="stop")
+    finish = serializers.ChoiceField(choices=list(descriptions.FINISH_DESCRIPTIONS), default="stop")
 
 
 class StrategyReadingSerializer(serializers.Serializer[ParsedReply]):

@@ -21,7 +21,11 @@ from annotation.api.responses import (
 from annotation.models import Membership
 from annotation.projects import access
 from judging import errors
-from judging.api.strategy_serializers import (
+from judging.models import StrategyVersion
+from judging.preparing import offering
+from judging.strategies import catalogue, descriptions, editing, preview, retirement
+from judging.strategies.editing import StrategyDraft
+from judging.strategies.serializers import (
     ListedStrategySerializer,
     StrategyCopySerializer,
     StrategyParseAskedSerializer,
@@ -32,10 +36,6 @@ from judging.api.strategy_serializers import (
     StrategyTextSerializer,
     StrategyVersionSerializer,
 )
-from judging.models import StrategyVersion
-from judging.preparing import authoring, catalogue, offering, previewing, retiring
-from judging.preparing.authoring import StrategyDraft
-from judging.prompts import described
 
 REFUSAL_RESPONSES = PROBLEM_RESPONSES | {
     422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")
@@ -127,14 +127,14 @@ def preview_strategy(request: Request, slug: str, strategy: str) -> Response:
     newest = _get_newest_or_404(member, strategy)
     body = validate_body(StrategyPreviewAskedSerializer(data=request.data))
     version = _get_tried_version(newest, body)
-    item = previewing.find_item(member.project, body["item"], version)
+    item = preview.find_item(member.project, body["item"], version)
     if item is None and body["item"]:
         raise _field_error("item", f"The project has no item {body['item']!r}.")
     try:
         endpoint = offering.get_endpoint(body["endpoint"]) if body["endpoint"] else None
     except errors.Refused as problem:
         raise _field_error("endpoint", str(problem)) from problem
-    made = previewing.build_preview(
+    made = preview.build_preview(
         member.project,
         version,
         item=item,
@@ -142,7 +142,7 @@ def preview_strategy(request: Request, slug: str, strategy: str) -> Response:
         endpoint=endpoint,
         said=body["said"],
     )
-    previewing.record_seen_answers(member, item, made, timezone.now())
+    preview.record_seen_answers(member, item, made, timezone.now())
     if made.problem:
         raise Unprocessable(made.problem)
     return Response(StrategyPreviewSerializer(made).data)
@@ -160,7 +160,7 @@ def parse_reply(request: Request, slug: str, strategy: str) -> Response:
     body = validate_body(StrategyParseAskedSerializer(data=request.data))
     version = _get_tried_version(newest, body)
     try:
-        reading = previewing.parse_reply(
+        reading = preview.parse_reply(
             member.project, version, text=body["text"], finish=body["finish"], call=body["call"]
         )
     except errors.Refused as problem:
@@ -174,7 +174,7 @@ def change_strategy(request: Request, slug: str, strategy: str, step: str) -> Re
     """Retire one of the project's own strategies, delete one that no run rests on, or take either
     back."""
     member = access.member_for(request, slug, right="run")
-    retiring.STEPS[step](member.project, strategy, access.ensure_membership(member))
+    retirement.STEPS[step](member.project, strategy, access.ensure_membership(member))
     return Response(status=204)
 
 
@@ -188,7 +188,7 @@ def _copy_strategy(request: Request, slug: str) -> Response:
         raise _field_error(
             "strategy", f"There is no strategy {parent!r} of this version."
         ) from problem
-    made = authoring.copy_strategy(
+    made = editing.copy_strategy(
         member.project, version, **body, member=access.ensure_membership(member)
     )
     return Response(StrategySerializer(made).data, status=201)
@@ -197,7 +197,7 @@ def _copy_strategy(request: Request, slug: str) -> Response:
 def _save_version(request: Request, member: Membership, newest: StrategyVersion) -> Response:
     body = validate_body(StrategyTextSerializer(data=request.data))
     draft = _parse_draft(newest, body["toml"])
-    made = authoring.save_version(
+    made = editing.save_version(
         member.project,
         draft,
         shown=body["base"],
@@ -226,17 +226,15 @@ def _get_tried_version(newest: StrategyVersion, body: dict[str, Any]) -> Strateg
     """The text that was sent, or the newest version; 422 for a call that it does not make."""
     source = body["toml"]
     version = newest if source is None else _parse_draft(newest, source).version()
-    if body["call"] and described.find_call(version.strategy(), body["call"]) is None:
+    if body["call"] and descriptions.find_call(version.strategy(), body["call"]) is None:
         raise _field_error("call", f"The strategy makes no call {body['call']!r}.")
     return version
 
 
 def _parse_draft(newest: StrategyVersion, source: str) -> StrategyDraft:
-    draft = authoring.parse_source(source, newest.slug)
+    draft = editing.parse_source(source, newest.slug)
     if draft.strategy is None:
-        raise _field_error(
-            "toml", *(authoring.format_problem(problem) for problem in draft.problems)
-        )
+        raise _field_error("toml", *(editing.format_problem(problem) for problem in draft.problems))
     return draft
 
 

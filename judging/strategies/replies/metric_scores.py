@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from judging.prompts.declared import Metric, Strategy
-from judging.replies import grades, objects, parsing
-from judging.replies.objects import Fields
-from judging.replies.parsing import AnswerPatterns, MarkedPhrase
+from judging.strategies.replies import json_objects, parsing, values
+from judging.strategies.replies.json_objects import Fields
+from judging.strategies.replies.parsing import AnswerPatterns, MarkedPhrase
+from judging.strategies.schema import Metric, Strategy
 
 Scores = dict[str, float | str]
 
@@ -41,7 +41,7 @@ def parse_scores(raw: Fields | str, strategy: Strategy) -> tuple[Scores | None, 
     said = _collect_scores(raw, strategy.metrics)
     found: Scores = {}
     for metric in strategy.metrics:
-        value = grades.parse_score(said.get(metric.slug), metric.scale, metric.admits)
+        value = values.parse_score(said.get(metric.slug), metric.scale, metric.admits)
         found[metric.slug] = value.cause if value.value is None else float(value.value)
     if any(not isinstance(value, str) for value in found.values()):
         return found, ""
@@ -66,8 +66,8 @@ def _number(value: Any) -> Any:
 
 def _names(metrics: tuple[Metric, ...]) -> dict[str, str]:
     """Each name by which a metric goes -> its slug; a slug goes before another's title."""
-    titles = {objects.normalize_key(metric.title): metric.slug for metric in metrics}
-    return titles | {objects.normalize_key(metric.slug): metric.slug for metric in metrics}
+    titles = {json_objects.normalize_key(metric.title): metric.slug for metric in metrics}
+    return titles | {json_objects.normalize_key(metric.slug): metric.slug for metric in metrics}
 
 
 def _build_mention_finder(metrics: tuple[Metric, ...]) -> Callable[[str, int], MarkedPhrase | None]:
@@ -79,7 +79,9 @@ def _build_mention_finder(metrics: tuple[Metric, ...]) -> Callable[[str, int], M
 
 
 def _mentions(text: str, metrics: tuple[Metric, ...]) -> Iterator[tuple[str, str]]:
-    return ((objects.normalize_key(one[1]), one[2]) for one in _pattern(metrics).finditer(text))
+    return (
+        (json_objects.normalize_key(one[1]), one[2]) for one in _pattern(metrics).finditer(text)
+    )
 
 
 @lru_cache(maxsize=256)

@@ -219,7 +219,7 @@ def _paced(options: argparse.Namespace, folder: Path) -> Figures:
     from benchmarks.engine import asked
     from benchmarks.workbench import serving
     from judging.models import Request
-    from judging.running import runs
+    from judging.runs import lifecycle
 
     project = asked.project(SMALL, words=SHORT)
     with evaluator(folder, 0.05) as other, serving.worker(), serving.worker():
@@ -233,7 +233,7 @@ def _paced(options: argparse.Namespace, folder: Path) -> Figures:
                 ends = time.monotonic() + PACE_SECONDS
             time.sleep(0.5)
         run.refresh_from_db()
-        runs.cancel(run, None)
+        lifecycle.cancel(run, None)
         came = sorted(received for received, _, _ in other.calls("paced"))
     rate = (len(came) - 1) / (came[-1] - came[0]) * 60
     return {"what": "pace", "rate": rate, "calls": len(came), "holders": len(holders)}

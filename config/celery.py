@@ -11,5 +11,5 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.worker_pool = "threads"
 app.conf.worker_concurrency = 4
 # Named, not imported: models can be imported only after this module.
-app.steps["worker"].add("judging.engine.bell:WorkLoopStep")
+app.steps["worker"].add("judging.jobs.worker:WorkLoopStep")
 app.autodiscover_tasks()

@@ -85,7 +85,7 @@ READERS: dict[str, Reader] = {
 PICKABLE = ("csv", "tsv", "jsonl")
 # Formats of archives that may have a password.
 WITH_PASSWORD = ("realmistake", "zip")
-# Replies that evaluators gave elsewhere; what a row holds says `judging.recorded.transcripts`.
+# Replies that evaluators gave elsewhere; what a row holds says `judging.runs.recorded.transcripts`.
 REPLY_READERS: dict[str, Reader] = {
     "jsonl": read_replies,
     "openai-batch": read_batch,

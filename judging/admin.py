@@ -25,7 +25,7 @@ from judging.models import (
     Worker,
 )
 from judging.models.evaluators import REQUEST_FIELDS
-from judging.running import budgeting
+from judging.runs import budget
 
 
 @admin.register(Endpoint)
@@ -55,7 +55,7 @@ class BudgetAdmin(admin.ModelAdmin):
     raw_id_fields = ("project",)
 
     def save_model(self, request: HttpRequest, obj: Budget, form: Any, change: bool) -> None:
-        budgeting.set_cap(obj.project, obj.cap, None, account=request_account(request))
+        budget.set_cap(obj.project, obj.cap, None, account=request_account(request))
         obj.pk = Budget.objects.get(project=obj.project).pk
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:

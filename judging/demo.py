@@ -23,10 +23,9 @@ from annotation.models import Account, Event, Membership, Project, Role
 from annotation.projects import guidelines
 from formats.readers import READERS
 from formats.rows import DEFAULT_LIMITS, BadRow
-from judging.engine import asking
 from judging.models import Run
-from judging.preparing import selecting
-from judging.running import runs
+from judging.runs import lifecycle, selection
+from judging.runs.engine import ask
 
 # Of a project whose items people vet, so much is labelled already; the rest is left to do.
 LABELLED_SHARE = 0.6
@@ -172,14 +171,14 @@ def run_baselines(project: Project) -> list[Run]:
 
 
 def _run_baseline(project: Project, slug: str) -> Run:
-    endpoint = selecting.list_all_endpoints().get(name=selecting.BASELINE)
+    endpoint = selection.list_all_endpoints().get(name=selection.BASELINE)
     run = Run.objects.filter(project=project, strategy__slug=slug).first()
     if run is None:
-        version = selecting.get_strategy_version(slug)
-        run = runs.start_run(
-            project, strategy=version, endpoint=endpoint, options=runs.RunOptions(seed=0)
+        version = selection.get_strategy_version(slug)
+        run = lifecycle.start_run(
+            project, strategy=version, endpoint=endpoint, options=lifecycle.RunOptions(seed=0)
         )
     while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
-        asking.run_slice(endpoint.pk)
+        ask.run_slice(endpoint.pk)
         run.refresh_from_db()
     return run

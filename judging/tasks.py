@@ -6,8 +6,8 @@ from typing import Any
 from celery import shared_task
 from kombu.exceptions import OperationalError
 
-from judging.engine import asking
 from judging.results import figures
+from judging.runs.engine import ask
 
 log = logging.getLogger(__name__)
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 @shared_task(name="judging.work", ignore_result=True)
 def ask_endpoint(endpoint_id: int) -> None:
     """Ask an endpoint for a slice of time."""
-    asking.run_overlapping_slice(endpoint_id)
+    ask.run_overlapping_slice(endpoint_id)
 
 
 @shared_task(name="judging.figure", ignore_result=True)

@@ -1,20 +1,9 @@
 from django.urls import path
 
 from judging.evaluators import views
+from judging.runs.views import budget, derived_runs, new_run, replies, runs
 from judging.strategies.views import editor, strategies
-from judging.views import (
-    budget,
-    exports,
-    jobs,
-    made,
-    making,
-    paper,
-    remaking,
-    replies,
-    runs,
-    starting,
-    suggesting,
-)
+from judging.views import exports, jobs, made, making, paper, suggesting
 from judging.views.results import downloads, pictures, saved, showing
 
 RUN = "projects/<slug:slug>/runs/<int:number>/"
@@ -28,9 +17,9 @@ urlpatterns = [
     path("endpoints/<str:name>/edit/", views.edit_endpoint, name="endpoint-edit"),
     path("endpoints/<str:name>/test/", views.try_endpoint, name="endpoint-test"),
     path("projects/<slug:slug>/runs/", runs.run_list, name="runs"),
-    path("projects/<slug:slug>/runs/new/", starting.new_run, name="run-new"),
-    path("projects/<slug:slug>/runs/pilots/", starting.pilots, name="run-pilots"),
-    path("projects/<slug:slug>/runs/derive/", remaking.derive_run, name="run-derive"),
+    path("projects/<slug:slug>/runs/new/", new_run.new_run, name="run-new"),
+    path("projects/<slug:slug>/runs/pilots/", new_run.pilots, name="run-pilots"),
+    path("projects/<slug:slug>/runs/derive/", derived_runs.derive_run, name="run-derive"),
     path(RUN, runs.run, name="run"),
     path(RUN + "pause/", runs.change_run, {"step": "pause"}, name="run-pause"),
     path(RUN + "resume/", runs.resume_run, name="run-resume"),
@@ -38,11 +27,11 @@ urlpatterns = [
     path(RUN + "cancel/", runs.cancel_run, name="run-cancel"),
     path(RUN + "archive/", runs.change_run, {"step": "archive"}, name="run-archive"),
     path(RUN + "unarchive/", runs.change_run, {"step": "unarchive"}, name="run-unarchive"),
-    path(RUN + "clone/", remaking.clone_run, name="run-clone"),
-    path(RUN + "move/", remaking.move_run, name="run-move"),
-    path(RUN + "again/", remaking.repeat_canary, name="run-again"),
-    path(RUN + "ask-without/", remaking.ask_without, name="run-ask-without"),
-    path(RUN + "reparse/", remaking.reparse_run, name="run-reparse"),
+    path(RUN + "clone/", derived_runs.clone_run, name="run-clone"),
+    path(RUN + "move/", derived_runs.move_run, name="run-move"),
+    path(RUN + "again/", derived_runs.repeat_canary, name="run-again"),
+    path(RUN + "ask-without/", derived_runs.ask_without, name="run-ask-without"),
+    path(RUN + "reparse/", derived_runs.reparse_run, name="run-reparse"),
     path(RUN + "anew/", making.retry_generation, name="run-anew"),
     path(RUN + "bring-in/", making.bring_in, name="run-bring-in"),
     path(RUN + "suggestions/", suggesting.take_suggestions, name="run-suggestions"),

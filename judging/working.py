@@ -25,7 +25,7 @@ from judging import exporting
 from judging.making import bringing
 from judging.models import Run
 from judging.paper import jobs as archives
-from judging.running import tallies
+from judging.runs import counts
 
 # What the audit calls it.
 RERUN_EVENT = "job again"
@@ -177,7 +177,7 @@ def build_entries(rows: Sequence[tuple[Any, ...]], member: Membership) -> list[J
         found[JOB, job.pk] = _build_job_entry(job, member)
     some = Run.objects.filter(pk__in=ids[RUN])
     failed = set(some.to_retry().values_list("pk", flat=True)) if ids[RUN] else set()
-    for run in tallies.with_item_counts(some.for_list(), timezone.now()) if ids[RUN] else []:
+    for run in counts.with_item_counts(some.for_list(), timezone.now()) if ids[RUN] else []:
         found[RUN, run.pk] = _build_run_entry(run, member, failed=run.pk in failed)
     return [found[what, pk] for what, pk, *_ in rows if (what, pk) in found]
 

@@ -27,9 +27,9 @@ from django.db.migrations.recorder import MigrationRecorder
 from annotation.importing.upload_files import PASSWORD_SUFFIX
 from annotation.models import Account, Project
 from formats.archives import DAMAGED_ERRORS
-from judging import clock
 from judging.models import Worker
 from judging.paper.versions import program_version
+from judging.runs.engine import clock
 from operation import databases
 from operation.databases import BackupError
 

@@ -17,9 +17,9 @@ from django.utils import timezone
 
 from annotation.importing.jobs import WAITS_FOR_PERSON
 from annotation.models import Job
-from judging import clock
 from judging.evaluators import keys
 from judging.models import Endpoint
+from judging.runs.engine import clock
 from operation import identity, readiness
 from operation.findings import Finding, report_error, report_ok, report_warning
 

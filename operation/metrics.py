@@ -17,8 +17,8 @@ from prometheus_client.core import GaugeMetricFamily
 
 from annotation.importing.jobs import WAITS_FOR_PERSON
 from annotation.models import Job
-from judging import clock
 from judging.models import Outcome, Request, Run, Worker
+from judging.runs.engine import clock
 from operation.broker import connect
 
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}

@@ -23,8 +23,7 @@ from annotation.projects import invitations
 from config.environment import OpenID
 from judging import exporting
 from judging.paper import jobs as archives
-from judging.preparing import selecting
-from judging.running import runs
+from judging.runs import lifecycle, selection
 from tests.builders import Cast, cast, make_item, make_resolution
 
 PEOPLE = ("admin", "lead", "researcher", "adjudicator", "annotator", "stranger", "anonymous")
@@ -376,7 +375,7 @@ def names_in(people: Cast, key: str) -> dict[str, str]:
     """What addresses name, by what their routes call it."""
     names = {"slug": people.project.slug, "key": key, "number": "1", "table": "categories"}
     names |= {"form": "csv", "object_id": "1", "content_type_id": "1", "app_label": "annotation"}
-    names |= {"name": selecting.BASELINE, "strategy": "vanilla", "page": "overview"}
+    names |= {"name": selection.BASELINE, "strategy": "vanilla", "page": "overview"}
     names |= {
         "category": "number-errors",
         "picture": "svg",
@@ -396,10 +395,10 @@ def make_import(people: Cast) -> None:
 
 
 def make_run(people: Cast) -> None:
-    endpoint = selecting.list_all_endpoints().get(name=selecting.BASELINE)
-    version = selecting.get_strategy_version("rouge-l")
-    runs.start_run(
-        people.project, strategy=version, endpoint=endpoint, options=runs.RunOptions(seed=0)
+    endpoint = selection.list_all_endpoints().get(name=selection.BASELINE)
+    version = selection.get_strategy_version("rouge-l")
+    lifecycle.start_run(
+        people.project, strategy=version, endpoint=endpoint, options=lifecycle.RunOptions(seed=0)
     )
 
 

@@ -12,9 +12,10 @@ from annotation.jobs import subprocesses
 from annotation.models import ApiToken, Project
 from examples import client as client_module
 from examples.client import Client, NotMade, Problem
-from judging import clock, exporting
+from judging import exporting
 from judging.models import Run
 from judging.results import figures
+from judging.runs.engine import clock
 from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_endpoint, make_items

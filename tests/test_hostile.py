@@ -21,7 +21,7 @@ from judging import exporting
 from judging.exported import ExportRequest
 from judging.models import Run, SavedView
 from judging.results.tables import EXPORT_TABLES
-from judging.running import runs
+from judging.runs import lifecycle
 from judging.views.results.registry import PAGES
 from tests.builders import Cast, cast, make_guidelines, make_project, make_resolution, say, take
 from tests.hostile import ALL, CORPUS, MARK, taken_for_markup
@@ -124,7 +124,7 @@ def run(people: Cast) -> Run:
     Resolution.objects.update(comment=ALL)
     endpoint = make_endpoint("http://127.0.0.1:9/", name=f"<b {MARK}>", model=ONE_LINE[:100])
     run = make_run(people.project, endpoint, strategy="vanilla", while_labelling=True)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     assert answer(run, REPLY, model=ONE_LINE[:100])
     Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED)
     SavedView.objects.create(member=people.lead, name=ONE_LINE[:80], page="overview", shared=True)

@@ -13,8 +13,7 @@ from annotation.models import Account, Membership, Project, Role
 from benchmarks.workbench.filling import tidy
 from formats.rows import Row
 from judging.models import Endpoint, Outcome, Reply, Request, Run
-from judging.preparing import selecting
-from judging.running import runs
+from judging.runs import lifecycle, selection
 
 # One call an item, so that calls are easy to count: to judge a perturbed answer, or to make one.
 STRATEGY, GENERATOR = "reference", "generate-number-errors"
@@ -80,9 +79,9 @@ def start(
         per_minute=per_minute,
         timeout=30,
     )
-    version = selecting.get_strategy_version(GENERATOR if generating else STRATEGY)
-    return runs.start_run(
-        made, strategy=version, endpoint=endpoint, options=runs.RunOptions(seed=1, limit=limit)
+    version = selection.get_strategy_version(GENERATOR if generating else STRATEGY)
+    return lifecycle.start_run(
+        made, strategy=version, endpoint=endpoint, options=lifecycle.RunOptions(seed=1, limit=limit)
     )
 
 

@@ -27,7 +27,7 @@ from annotation.models import (
 )
 from benchmarks.workbench.filling import numbers, tidy, unchecked
 from judging.models import Endpoint, Outcome, Run
-from judging.preparing import pinning, selecting
+from judging.runs import pinning, selection
 
 SLUG = "bench"
 SI = "score-invariant"
@@ -141,7 +141,7 @@ def _run(project: Project, number: int, strategy: str) -> Run:
         model=f"judge-{number}",
         address="https://judge.invalid/v1",
     )
-    version = selecting.get_strategy_version(strategy)
+    version = selection.get_strategy_version(strategy)
     run = pinning.draft_run(project, version, endpoint, seed=number, state=Run.State.FINISHED)
     return pinning.store_run(run, pinning.DrawnItems([]))
 

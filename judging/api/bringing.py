@@ -22,9 +22,9 @@ from annotation.errors import FieldError
 from annotation.generation.release import ReleasePolicy
 from annotation.models import Job, Membership
 from annotation.projects import access
-from judging.api.answering import IDEMPOTENT_RESPONSES, RUN_PATH, call_or_422, get_run_or_404
 from judging.making import bringing, choosing
 from judging.models import Run
+from judging.runs.api.responses import IDEMPOTENT_RESPONSES, RUN_PATH, call_or_422, get_run_or_404
 
 
 class BringAskedSerializer(serializers.Serializer[Any]):

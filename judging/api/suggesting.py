@@ -11,9 +11,9 @@ from rest_framework.response import Response
 
 from annotation.api.responses import REFUSED_RESPONSES
 from annotation.projects import access
-from judging.api.answering import RUN_PATH, call_or_422, get_run_or_404
 from judging.making import suggesting
 from judging.making.suggesting import SuggestionCounts
+from judging.runs.api.responses import RUN_PATH, call_or_422, get_run_or_404
 
 
 class TakenSerializer(serializers.Serializer[SuggestionCounts]):

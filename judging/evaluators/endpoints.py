@@ -11,8 +11,8 @@ from annotation.models import Account, Event, Membership
 from annotation.models.people import RIGHTS
 from judging.evaluators.forms import EndpointForm
 from judging.models import Endpoint
-from judging.preparing import selecting
 from judging.querysets import EndpointQuerySet
+from judging.runs import selection
 
 
 def list_visible(request: HttpRequest) -> EndpointQuerySet:
@@ -23,7 +23,7 @@ def list_visible(request: HttpRequest) -> EndpointQuerySet:
     roles = _roles(request)
     if roles is not None and not roles & RIGHTS["run"]:
         raise PermissionDenied("Endpoints are for people who may start runs.")
-    return selecting.list_all_endpoints()
+    return selection.list_all_endpoints()
 
 
 def get_visible(request: HttpRequest, name: str) -> Endpoint:
@@ -35,7 +35,7 @@ def list_changeable(request: HttpRequest) -> EndpointQuerySet:
     """All endpoints, to site admins alone: an address is called from inside the network."""
     if _roles(request) is not None:
         raise PermissionDenied("Only a site admin adds and changes endpoints.")
-    return selecting.list_all_endpoints()
+    return selection.list_all_endpoints()
 
 
 def get_changeable(request: HttpRequest, name: str) -> Endpoint:

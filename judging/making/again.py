@@ -8,12 +8,11 @@ from decimal import Decimal
 from annotation.db import counting
 from annotation.labelling import rejection_feedback
 from annotation.models import Item, Membership, Project
-from judging import pins
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
-from judging.pins import RunOverrides
-from judging.running import runs
-from judging.running.runs import RunOptions
+from judging.runs import lifecycle, run_config
+from judging.runs.lifecycle import RunOptions
+from judging.runs.run_config import RunOverrides
 from judging.strategies import catalogue
 from judging.strategies.replies.causes import MISSING
 
@@ -68,11 +67,11 @@ def retry_missing(run: Run, member: Membership | None) -> Run:
         samples=run.samples,
         items=items,
         with_duplicates=True,
-        own=pins.load_overrides(run.pinned),
+        own=run_config.load_overrides(run.pinned),
         occasion=f"again after run {run.number}",
         cap=run.cap,
     )
-    return runs.start_run(
+    return lifecycle.start_run(
         run.project,
         strategy=run.strategy,
         endpoint=run.endpoint,
@@ -102,7 +101,7 @@ def start(
         # What they would be answered is what was turned down.
         raise Refused(f"Nobody said why {unsaid[0]} was turned down. Leave such items out.")
     guidance = {one.item.key: one.said for one in found}
-    return runs.start_run(
+    return lifecycle.start_run(
         project,
         strategy=catalogue.store_version(strategy),
         endpoint=endpoint,

@@ -7,7 +7,7 @@ from annotation.models import Project
 from annotation.reports import generation_board as board
 from annotation.reports.generation_board import GenerationCounts, GenerationRow
 from judging.making import again
-from judging.preparing import offering, selecting
+from judging.runs import choices, selection
 from judging.strategies import catalogue
 
 # The parts of a bar: what of the counts of made items each is, and in which words.
@@ -69,7 +69,7 @@ def load_board(project: Project) -> list[BoardRow]:
 
 def list_generator_endpoints() -> list[str]:
     """The names of the endpoints that a generator can be put to: baselines write nothing."""
-    models = offering.list_endpoints().exclude(provider=selecting.BASELINE)
+    models = choices.list_endpoints().exclude(provider=selection.BASELINE)
     return list(models.values_list("name", flat=True))
 
 

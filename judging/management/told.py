@@ -12,9 +12,10 @@ from django.core.management.base import CommandError, OutputWrapper
 from annotation import errors
 from annotation.models import Project
 from judging import tasks
-from judging.engine import asking, watching
 from judging.errors import Refused
 from judging.models import Run
+from judging.runs import progress
+from judging.runs.engine import ask
 
 T = TypeVar("T")
 
@@ -82,16 +83,16 @@ def _work_until_ended(run: Run, terminal: OutputWrapper) -> None:
     said = ""
     try:
         while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
-            asking.run_overlapping_slice(run.endpoint_id, seconds=5)
+            ask.run_overlapping_slice(run.endpoint_id, seconds=5)
             # Another worker may be at it, or nothing be due before a provider's wait is over.
             time.sleep(LOOK_EVERY)
             run.refresh_from_db()
             said = _print_progress(run, said, terminal)
     except KeyboardInterrupt:
-        asking.STOP.set()
+        ask.STOP.set()
         raise
     finally:
-        asking.wait_for_last_calls()
+        ask.wait_for_last_calls()
     if sys.stderr.isatty():
         terminal.write("")
     if run.state == Run.State.PAUSED:
@@ -100,7 +101,7 @@ def _work_until_ended(run: Run, terminal: OutputWrapper) -> None:
 
 def _print_progress(run: Run, said: str, terminal: OutputWrapper) -> str:
     """Say how far the run is, unless that was `said` already; what was said."""
-    done = watching.count_progress(run)
+    done = progress.count_progress(run)
     causes = ", ".join(f"{count} {cause}" for cause, count in done.failures.items())
     words = (
         f"{run.state}: {done.answered} of {done.requests} requests answered,"

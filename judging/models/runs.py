@@ -4,16 +4,16 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from judging import pins
 from judging.evaluators.providers import merge_defaults
 from judging.querysets import CallQuerySet, OutcomeQuerySet, RunQuerySet
+from judging.runs import run_config
 from judging.strategies import Strategy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judging.results.run_marks import RunMark
-    from judging.running.tallies import ItemCounts
+    from judging.runs.counts import ItemCounts
 
 
 class Budget(models.Model):
@@ -114,7 +114,7 @@ class Run(models.Model):
 
     def asked(self) -> Strategy:
         """The strategy as this run pins it."""
-        return pins.build_strategy(self.strategy.strategy(), self.pinned)
+        return run_config.build_strategy(self.strategy.strategy(), self.pinned)
 
     def sends(self) -> dict[str, Any]:
         """The parameters of each request, our defaults among them. Of a run that asked nobody

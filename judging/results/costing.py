@@ -7,7 +7,7 @@ from typing import Any
 from judging.models import Call, Outcome, Reply, Run
 from judging.results import counting, progress
 from judging.results.counting import one_if
-from judging.running.spending import DECIMAL_PLACES
+from judging.runs.spending import DECIMAL_PLACES
 
 COLUMNS = (
     "total", "missing", "calls", "tokens", "cost", "per_detected", "reason",

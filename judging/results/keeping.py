@@ -13,9 +13,9 @@ from django.db import Error, connection
 
 from annotation.db import transactions
 from annotation.models import Project
-from judging import clock
 from judging.models import StoredFigure
 from judging.results import progress
+from judging.runs.engine import clock
 from judging.strategies import compute_digest
 
 log = logging.getLogger(__name__)

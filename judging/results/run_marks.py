@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from annotation.models import Project
 from judging.models import Run
-from judging.preparing.pinning import TRANSIENT_KEYS
+from judging.runs.pinning import TRANSIENT_KEYS
 from judging.strategies import compute_digest
 
 # What commands say of their --run.

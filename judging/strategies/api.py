@@ -22,7 +22,7 @@ from annotation.models import Membership
 from annotation.projects import access
 from judging import errors
 from judging.models import StrategyVersion
-from judging.preparing import offering
+from judging.runs import choices
 from judging.strategies import catalogue, descriptions, editing, preview, retirement
 from judging.strategies.editing import StrategyDraft
 from judging.strategies.serializers import (
@@ -131,7 +131,7 @@ def preview_strategy(request: Request, slug: str, strategy: str) -> Response:
     if item is None and body["item"]:
         raise _field_error("item", f"The project has no item {body['item']!r}.")
     try:
-        endpoint = offering.get_endpoint(body["endpoint"]) if body["endpoint"] else None
+        endpoint = choices.get_endpoint(body["endpoint"]) if body["endpoint"] else None
     except errors.Refused as problem:
         raise _field_error("endpoint", str(problem)) from problem
     made = preview.build_preview(

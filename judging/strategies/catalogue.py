@@ -10,7 +10,7 @@ from annotation.models import Project
 from annotation.tasktypes import toml_text
 from judging import strategies
 from judging.models import Run, StrategyVersion
-from judging.preparing import selecting
+from judging.runs import selection
 from judging.strategies import Strategy, descriptions
 
 
@@ -82,7 +82,7 @@ def find_version(project: Project, slug: str) -> StrategyVersion | None:
 
 def store_version(version: StrategyVersion) -> StrategyVersion:
     """The version as a row, which runs and copies can point at."""
-    return version if version.pk else selecting.get_strategy_version(version.slug)
+    return version if version.pk else selection.get_strategy_version(version.slug)
 
 
 def list_versions(project: Project, newest: StrategyVersion) -> list[StrategyVersion]:

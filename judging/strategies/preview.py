@@ -8,10 +8,10 @@ from typing import Any
 from annotation.labelling import visibility
 from annotation.models import Item, Membership, Project
 from judging import strategies
-from judging.calling import rendering
 from judging.errors import Refused
 from judging.models import Endpoint, Request, Run, StrategyVersion
-from judging.preparing import allowing, drawing, pinning, selecting
+from judging.runs import pinning, run_items, selection, start_checks
+from judging.runs.engine import rendering
 from judging.strategies import Strategy, descriptions, frames, injection, placeholders
 from judging.strategies.frames import CallSpec, RenderedPrompt
 from judging.strategies.replies import outputs
@@ -139,7 +139,7 @@ def find_item(project: Project, key: str, version: StrategyVersion | None) -> It
     if key:
         return None if "\0" in key else items.filter(key=key).first()
     if version is not None:
-        first = selecting.find_first_item(project, frames.get_item_needs(version.strategy()))
+        first = selection.find_first_item(project, frames.get_item_needs(version.strategy()))
         if first is not None:
             return items.filter(pk=first).first()
     return items.first()
@@ -203,7 +203,7 @@ def _render_preview(
     if endpoint is None:
         return made
     try:
-        allowing.check_endpoint(asked.strategy, endpoint)
+        start_checks.check_endpoint(asked.strategy, endpoint)
         whole = not (asked.stand_ins or note)
         return replace(made, sent=_build_request(asked, more, whole=whole))
     except (Refused, ValueError) as error:
@@ -232,7 +232,7 @@ def _examples(
     if not asked.strategy.examples:
         return {}, frozenset(), ()
     try:
-        drawn = drawing.draw_items(asked.run.project, asked.strategy, seed=0, only={item.pk})
+        drawn = run_items.draw_items(asked.run.project, asked.strategy, seed=0, only={item.pk})
     except Refused as problem:
         note = f"No examples can be shown: {problem}"
         return {"examples": "(examples)"}, frozenset(), (note,)
@@ -272,10 +272,10 @@ def _explain_exclusion(asked: _PreviewedCall, item: Item) -> tuple[str, ...]:
     needs = frames.get_item_needs(asked.strategy)
     if needs == "run":
         return ()
-    if selecting.accepts_item(asked.run.project, needs, item):
+    if selection.accepts_item(asked.run.project, needs, item):
         return ()
     wanted = " or ".join(
-        value.replace("_", " ") for value in selecting.REQUIRED_RESULTS.get(needs, ())
+        value.replace("_", " ") for value in selection.REQUIRED_RESULTS.get(needs, ())
     )
     return (
         f"A run would leave {item.key} out: it is not resolved{' as ' * bool(wanted)}{wanted}.",

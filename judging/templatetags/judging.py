@@ -12,12 +12,12 @@ from django.utils.safestring import SafeString
 
 from annotation.models import Item
 from annotation.templatetags.figures import DASH, duration, share
-from judging.engine.watching import RunStatus
 from judging.evaluators.trial_call import TrialResult
 from judging.models import Outcome, Reply, Run
 from judging.querysets import OutcomeQuerySet
-from judging.running import budgeting, spending
-from judging.running.tallies import PaidReplies
+from judging.runs import budget, spending
+from judging.runs.counts import PaidReplies
+from judging.runs.progress import RunStatus
 from judging.strategies import Strategy, descriptions, placeholders
 from judging.strategies.replies.combination import PARTS_KEY
 from judging.strategies.replies.phrases import NO_ERROR
@@ -63,13 +63,13 @@ def charge(reply: Reply | TrialResult) -> str:
     """What one reply cost."""
     tokens = (reply.tokens_in or 0) + (reply.tokens_out or 0)
     paid = PaidReplies(1, int(reply.cost is None), tokens, int(bool(reply.cost)))
-    return budgeting.format_spent(reply.cost or spending.ZERO, paid)
+    return budget.format_spent(reply.cost or spending.ZERO, paid)
 
 
 @register.filter
 def spent(run: Run) -> str:
     """What a run that is counted has spent."""
-    return budgeting.format_spent(run.spent, run.counted.paid)
+    return budget.format_spent(run.spent, run.counted.paid)
 
 
 @register.filter

@@ -19,7 +19,7 @@ from judging.forms.making import RegenerateForm
 from judging.making import again, standing
 from judging.making.again import RejectedItem
 from judging.models import Run, StrategyVersion
-from judging.preparing import offering
+from judging.runs import choices
 
 # So many of what was turned down are offered at once.
 MOST_AT_ONCE = 200
@@ -121,7 +121,7 @@ def _start_run(
             category,
             items=[one.item.pk for one in found if one.item.key in chosen],
             strategy=versions[said["strategy"]],
-            endpoint=offering.get_endpoint(said["endpoint"]),
+            endpoint=choices.get_endpoint(said["endpoint"]),
             member=access.ensure_membership(member),
             cap=said["cap"],
         )

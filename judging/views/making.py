@@ -17,7 +17,7 @@ from judging.errors import Refused
 from judging.forms.making import BringForm
 from judging.making import again, bringing, choosing, rows
 from judging.models import Run
-from judging.views.runs import get_run_or_404
+from judging.runs.views.runs import get_run_or_404
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -11,7 +11,7 @@ from annotation.labelling.views.label_page import HtmxRequest
 from annotation.projects import access
 from judging.errors import Refused
 from judging.making import suggesting
-from judging.views.runs import get_run_or_404, render_run
+from judging.runs.views.runs import get_run_or_404, render_run
 
 
 @require_POST

@@ -21,7 +21,7 @@ from annotation.jobs import subprocesses
 from annotation.jobs.job_queue import LEASE_TIME
 from annotation.models import Event, Item, Job, Project
 from formats.writers import write_file
-from judging.engine import bell
+from judging.jobs import worker
 from tests.builders import TEXTS, Cast, cast, make_item, make_resolution
 from tests.judging.builders_judging import api_client
 
@@ -588,7 +588,7 @@ def test_the_program_works_only_on_what_is_under_way(lead: Client) -> None:
 
 
 def test_every_worker_looks_for_imports() -> None:
-    assert "import" in {kind.name for kind in bell.KINDS}
+    assert "import" in {kind.name for kind in worker.KINDS}
 
 
 def test_a_project_without_items_leads_to_the_page(lead: Client) -> None:

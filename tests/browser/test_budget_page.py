@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from annotation.models import Project
 from judging.models import Budget
-from judging.running import runs
+from judging.runs import lifecycle
 from judging.strategies import catalogue, editing
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
@@ -21,7 +21,7 @@ def asked(project: Project, price: Decimal | None) -> None:
     make_items(project, 2)
     endpoint = make_endpoint("http://127.0.0.1:9/v1", price_in=price, price_out=price)
     run = make_run(project, endpoint)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, tokens_in=100, tokens_out=50)
 
 

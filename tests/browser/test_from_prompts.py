@@ -12,9 +12,9 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from annotation.models import Membership, Role
-from judging.engine import asking
-from judging.engine.bell import WorkLoop
+from judging.jobs.worker import WorkLoop
 from judging.models import Run
+from judging.runs.engine import ask as engine_ask
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import checked, look
 from tests.builders import make_member, make_project
@@ -58,12 +58,12 @@ def evaluator(settings: Any) -> Iterator[ScriptedEvaluator]:
 @pytest.fixture
 def worker(in_this_program: None) -> Iterator[WorkLoop]:
     """A worker that looks for due work by itself, whose programs run in it."""
-    asking.STOP.clear()
+    engine_ask.STOP.clear()
     bell = WorkLoop(every=0.2)
     bell.start()
     yield bell
     bell.stop()
-    asking.STOP.clear()
+    engine_ask.STOP.clear()
 
 
 @pytest.fixture

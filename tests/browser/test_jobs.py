@@ -10,7 +10,7 @@ from annotation.models import Job, Membership
 from judging import exporting
 from judging.evaluators.providers.errors import Rejected
 from judging.exporting import ExportRequest
-from judging.running import runs
+from judging.runs import lifecycle
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_member, make_project
@@ -67,11 +67,11 @@ def test_a_retry_of_a_run_stands_only_where_a_request_failed(
     make_items(lead.project, 1)
     cut, failed = (make_run(lead.project, make_endpoint("http://127.0.0.1:9/v1")) for _ in range(2))
     for run in (cut, failed):
-        runs.plan_calls(run)
+        lifecycle.plan_calls(run)
     answer(cut, finish="length")
     fail(failed, Rejected("The provider answered 400: no"))
     for run in (cut, failed):
-        runs.finish_if_done(run)
+        lifecycle.finish_if_done(run)
     page = open_page(
         lead.account,
         reverse("jobs", args=[lead.project.slug]),

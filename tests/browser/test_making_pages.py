@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from annotation.models import Membership
 from judging.models import Run
-from judging.running import runs
+from judging.runs import lifecycle
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_item, make_member, make_project, make_resolution, say, take
@@ -29,9 +29,9 @@ def made(lead: Membership) -> Run:
     make_items(lead.project, 4)
     endpoint = make_endpoint("http://127.0.0.1:9/v1")
     run = make_run(lead.project, endpoint, "generate-score-invariant")
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer_as(run, lambda prompt: json.dumps(PERTURBED))
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     return run
 
 

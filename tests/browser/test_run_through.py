@@ -8,10 +8,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from annotation.models import Membership, Project, digest_texts
-from judging.engine import asking
-from judging.engine.bell import WorkLoop
+from judging.jobs.worker import WorkLoop
 from judging.models import Run
-from judging.running import canaries, runs
+from judging.runs import canaries, lifecycle
+from judging.runs.engine import ask
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_member, make_project
@@ -50,12 +50,12 @@ def evaluator(settings: Any) -> Iterator[ScriptedEvaluator]:
 @pytest.fixture
 def worker() -> Iterator[WorkLoop]:
     """A worker that looks for due work by itself, as every one does."""
-    asking.STOP.clear()
+    ask.STOP.clear()
     bell = WorkLoop(every=0.2)
     bell.start()
     yield bell
     bell.stop()
-    asking.STOP.clear()
+    ask.STOP.clear()
 
 
 @pytest.fixture
@@ -141,11 +141,11 @@ def made(project: Project, evaluator: ScriptedEvaluator) -> None:
         evaluator, name="judge", price_in=Decimal("2.5"), price_out=Decimal(10)
     )
     first = canaries.start_canary(
-        project, strategy=make_strategy(), endpoint=endpoint, options=runs.RunOptions(seed=1)
+        project, strategy=make_strategy(), endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
     )
     for run in (first, None):
         asked = run or canaries.repeat_canary(first)
-        runs.plan_calls(asked)
+        lifecycle.plan_calls(asked)
         changed = run is None
         answer_as(
             asked,
@@ -155,7 +155,7 @@ def made(project: Project, evaluator: ScriptedEvaluator) -> None:
                 else '{"score": 10}'
             ),
         )
-        runs.finish_if_done(asked)
+        lifecycle.finish_if_done(asked)
 
 
 @pytest.mark.parametrize("width, scheme", LOOKS)
@@ -203,7 +203,7 @@ def test_the_replies_of_a_chain_and_of_texts_that_speak_to_a_judge(
     }
     item.revisions.update(texts=texts, digest=digest_texts(texts))
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"), "score-chain", samples=2)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     for said in ("ants", "Class: insect", "s1: 1, s2: 0, s3: -1"):
         answer_as(run, lambda body, said=said: f"<RESULT>{said}</RESULT>")
     path = "/projects/matrix/runs/1/items/item-1/"

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 from annotation.models import Membership, Project
 from judging.evaluators.providers.errors import Rejected
 from judging.models import Run
-from judging.running import runs
+from judging.runs import lifecycle
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_member, make_project
@@ -52,7 +52,7 @@ def judged(project: Project) -> Run:
 def planned(project: Project) -> Run:
     make_items(project, 4)
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     return run
 
 
@@ -109,7 +109,7 @@ def test_progress_is_followed_until_the_run_ends(
     expect(decided(page)).to_have_text("3 of 4")
     expect(page.locator("#outcomes td .chip", has_text="pending")).to_have_count(4)
     answer(run)
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     # The page loads itself once more, so that its list is complete too.
     expect(page.locator("#outcomes td .chip", has_text="pending")).to_have_count(0)
     expect(page.locator("#progress [role=status]")).to_have_text("finished")
@@ -122,7 +122,7 @@ def test_a_run_at_its_cap_goes_on_once_a_higher_one_is_entered(
     """Five seconds: the page of a paused run looks so often whether somebody else resumed it."""
     run = planned(project)
     Run.objects.update(cap=Decimal("0.35"))
-    runs.pause(run, None, reason="The next call would pass the run's cost cap of 0.35.")
+    lifecycle.pause(run, None, reason="The next call would pass the run's cost cap of 0.35.")
     page = open_page(member.account, address("run", 1), viewport={"width": width, "height": height})
     checked(page)
     cap = page.get_by_label("New cap (now 0.35)")

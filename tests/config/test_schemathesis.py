@@ -26,7 +26,7 @@ from annotation.labelling import comments
 from annotation.models import ApiToken, Project
 from config.wsgi import application
 from judging import exporting
-from judging.preparing import selecting
+from judging.runs import selection
 from judging.strategies import editing
 from tests.builders import Cast, cast, make_guidelines, make_item, make_known, say, take
 from tests.judging.builders_judging import make_items, make_judged
@@ -46,7 +46,7 @@ IN_PATHS: dict[str, tuple[Any, ...]] = {
     "number": (1, 2),
     "strategy": ("vanilla", "ours"),
     "table": ("categories", "runs", "items", "detection"),
-    "name": (selecting.BASELINE,),
+    "name": (selection.BASELINE,),
     "kind": ("export",),
     "alias": ("annotator", "researcher"),
     "invited": ("newcomer",),
@@ -67,7 +67,7 @@ IN_BODIES: dict[str, tuple[Any, ...]] = {
     "answers": ({"choice": "valid"}, {"choice": "not-sure"}),
     "texts": ({"perturbed": "Seven."},),
     "strategy": ("vanilla", "rouge-l", "ours"),
-    "endpoint": (selecting.BASELINE,),
+    "endpoint": (selection.BASELINE,),
     "runs": ([1], [1, 2]),
     "over": (None,),
     "parser": (None,),
@@ -127,7 +127,7 @@ def _judged(people: Cast) -> None:
     for _ in range(2):
         items = make_items(people.project, 2)
         make_judged(people.project, zip(items, ("detected", "missing"), strict=True))
-    vanilla = selecting.get_strategy_version("vanilla")
+    vanilla = selection.get_strategy_version("vanilla")
     exporting.enqueue(people.project, people.lead, exporting.ExportRequest("calls", "csv"))
     editing.copy_strategy(people.project, vanilla, slug="ours", member=people.lead)
 

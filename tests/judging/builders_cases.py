@@ -7,7 +7,7 @@ from functools import partial
 from annotation.items import taxonomy
 from annotation.models import Project
 from judging.models import Endpoint, Run
-from judging.running import deriving, runs
+from judging.runs import derived, lifecycle
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     make_baseline,
@@ -140,12 +140,12 @@ def run_case(slug: str, ask: Callable[[], Endpoint]) -> tuple[Run, Project]:
     sources = [work(make_run(project, ask(), base)) for base in case.over]
     if not case.calls:
         strategy = make_strategy(slug)
-        return deriving.derive_run(project, strategy=strategy, sources=sources), project
+        return derived.derive_run(project, strategy=strategy, sources=sources), project
     endpoint = make_baseline() if case.baseline else ask()
-    run = runs.start_run(
+    run = lifecycle.start_run(
         project,
         strategy=make_strategy(slug),
         endpoint=endpoint,
-        options=runs.RunOptions(over=sources[0] if sources else None, seed=1),
+        options=lifecycle.RunOptions(over=sources[0] if sources else None, seed=1),
     )
     return work(run), project

@@ -7,11 +7,11 @@ from typing import Any
 
 from annotation.models import Item, Project
 from judging import strategies
-from judging.calling import outcomes
 from judging.models import Endpoint, Outcome, Run
-from judging.pins import RunOverrides
-from judging.preparing import pinning
 from judging.results import audits
+from judging.runs import pinning
+from judging.runs.engine import outcomes
+from judging.runs.run_config import RunOverrides
 from judging.strategies import Strategy, frames
 from judging.strategies.replies import decisions, outputs
 from judging.strategies.replies.decisions import Decision

@@ -18,14 +18,13 @@ from annotation.models import (
     digest_texts,
 )
 from judging import strategies
-from judging.engine import asking, leasing, storing
-from judging.engine.leasing import LeasedRequest
-from judging.engine.storing import CallResult
 from judging.evaluators.providers import Answer, Finish
 from judging.evaluators.providers.errors import EvaluatorError
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
-from judging.preparing import selecting
-from judging.running import runs
+from judging.runs import lifecycle, selection
+from judging.runs.engine import ask, lease, store
+from judging.runs.engine.lease import LeasedRequest
+from judging.runs.engine.store import CallResult
 from tests.services.scripted_evaluator import ScriptedEvaluator
 
 # One call an item, and two, of which the gold one is shared by items with the same gold answer.
@@ -89,13 +88,13 @@ def make_endpoint(evaluator: ScriptedEvaluator | str, script: str = "", **values
 
 
 def make_baseline() -> Endpoint:
-    found = selecting.list_all_endpoints().named(selecting.BASELINE)
+    found = selection.list_all_endpoints().named(selection.BASELINE)
     assert found is not None
     return found
 
 
 def make_strategy(slug: str = ONE_CALL) -> StrategyVersion:
-    return selecting.get_strategy_version(slug)
+    return selection.get_strategy_version(slug)
 
 
 def make_run(
@@ -103,12 +102,12 @@ def make_run(
 ) -> Run:
     """A run that was just started; of a baseline if no endpoint is given."""
     strategy = strategy or ("rouge-l" if endpoint is None else ONE_CALL)
-    return runs.start_run(
+    return lifecycle.start_run(
         project,
         strategy=make_strategy(strategy),
         endpoint=endpoint or make_baseline(),
         member=values.pop("member", None),
-        options=runs.RunOptions(**{"seed": 1, **values}),
+        options=lifecycle.RunOptions(**{"seed": 1, **values}),
     )
 
 
@@ -127,7 +126,7 @@ def work(run: Run, seconds: float = 20) -> Run:
     """Work on a run as a worker does until it ends or stops; fails the test if it does neither."""
     ends = time.monotonic() + seconds
     while True:
-        asking.run_slice(run.endpoint_id, seconds=ends - time.monotonic())
+        ask.run_slice(run.endpoint_id, seconds=ends - time.monotonic())
         run.refresh_from_db()
         if run.state not in {Run.State.PLANNING, Run.State.RUNNING}:
             return run
@@ -148,7 +147,7 @@ def take(
     run: Run, number: int = 1000, holder: str = "worker", **values: Any
 ) -> list[LeasedRequest]:
     """What a worker leases now, without asking it."""
-    return leasing.lease_requests(
+    return lease.lease_requests(
         run.endpoint, holder, number, values.get("now", timezone.now())
     ).leased
 
@@ -165,8 +164,8 @@ def answer(run: Run, text: str = '{"score": 5}', number: int = 1000, **values: A
     """
     leased = take(run, number)
     results = [CallResult(one, make_answer(text, **values)) for one in leased]
-    storing.store_results(run.endpoint, "worker", results)
-    storing.decide_outcomes(results)
+    store.store_results(run.endpoint, "worker", results)
+    store.decide_outcomes(results)
     return len(leased)
 
 
@@ -174,8 +173,8 @@ def fail(run: Run, error: EvaluatorError, number: int = 1000) -> int:
     """Lease requests of a planned run and let each fail like this; how many there were."""
     leased = take(run, number)
     results = [CallResult(one, error=error) for one in leased]
-    storing.store_results(run.endpoint, "worker", results)
-    storing.decide_outcomes(results)
+    store.store_results(run.endpoint, "worker", results)
+    store.decide_outcomes(results)
     return len(leased)
 
 
@@ -210,6 +209,6 @@ def answer_as(run: Run, say: Callable[[str], str], number: int = 1000) -> int:
     """Answer the requests of a planned run by what each asks, as one text."""
     leased = take(run, number)
     results = [CallResult(one, make_answer(say(one.body.decode()))) for one in leased]
-    storing.store_results(run.endpoint, "worker", results)
-    storing.decide_outcomes(results)
+    store.store_results(run.endpoint, "worker", results)
+    store.decide_outcomes(results)
     return len(leased)

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import Membership, Project
-from judging.engine import asking
+from judging.runs.engine import ask
 from tests.builders import make_member, make_project
 from tests.judging.builders_judging import api_client
 from tests.services.scripted_evaluator import ScriptedEvaluator, running
@@ -16,10 +16,10 @@ from tests.services.scripted_evaluator import ScriptedEvaluator, running
 def evaluator(settings: Any) -> Iterator[ScriptedEvaluator]:
     """A scripted evaluator that endpoints may name; its script can be replaced at any time."""
     settings.EVALUATOR_HOSTS = ["127.0.0.1"]
-    asking.STOP.clear()
+    ask.STOP.clear()
     with running() as evaluator:
         yield evaluator
-    asking.STOP.clear()
+    ask.STOP.clear()
 
 
 @pytest.fixture(autouse=True)

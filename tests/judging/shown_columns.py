@@ -7,7 +7,7 @@ from typing import Any
 
 from annotation.querysets import SI_ITEM
 from annotation.templatetags.figures import DASH, number, share
-from judging.running.spending import format_estimate
+from judging.runs.spending import format_estimate
 
 Row = dict[str, Any]
 Such = Callable[[Row], bool]

@@ -17,7 +17,7 @@ from annotation.models import Project, Resolution
 from judging.evaluators.providers import Target, baseline
 from judging.results import aligning, aligning_people, aligning_points, aligning_scores, tables
 from judging.results.reports import UnknownField
-from judging.running import runs as running
+from judging.runs import lifecycle as running
 from tests.builders import make_member
 from tests.judging.builders_judging import answer_as, api_client, make_run
 from tests.judging.builders_rated import (

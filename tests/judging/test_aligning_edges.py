@@ -10,7 +10,7 @@ import pytest
 
 from annotation.models import Project
 from judging.results import aligning, aligning_people, aligning_points
-from judging.running import deriving
+from judging.runs import derived
 from stats import ceiling
 from tests.judging.builders_judging import make_strategy
 from tests.judging.builders_rated import (
@@ -106,7 +106,7 @@ def test_a_panel_of_evaluators_is_held_against_people_as_its_members_are(tmp_pat
     project = bring_rated(tmp_path, [1, 3])
     judge(tmp_path, project, [1, 2], "one")
     judge(tmp_path, project, [2, 3], "other")
-    deriving.derive_run(project, strategy=make_strategy("mean"), sources=runs_of(project))
+    derived.derive_run(project, strategy=make_strategy("mean"), sources=runs_of(project))
     # Means 1.5 and 2.5 against 1 and 3.
     row = correctness(project, strategy="mean")
     assert (row["mae"], row["bias"], row["tau"]) == pytest.approx((0.5, 0, 1))

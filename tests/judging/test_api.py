@@ -11,7 +11,7 @@ from annotation.models import Project
 from annotation.reports import grouping
 from judging.evaluators.providers.errors import Rejected
 from judging.models import Run
-from judging.running import runs
+from judging.runs import lifecycle
 from tests.judging.builders_judging import (
     answer,
     fail,
@@ -34,7 +34,7 @@ def post(program: Client, path: str, body: dict[str, Any] | None = None) -> Any:
 def planned(project: Project) -> Run:
     make_items(project, 3)
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     return run
 
 
@@ -108,7 +108,7 @@ def test_a_run_is_steered(program: Client, project: Project) -> None:
 def test_a_run_goes_on_under_a_higher_cap(program: Client, project: Project) -> None:
     run = planned(project)
     Run.objects.update(cap=Decimal("0.35"))
-    runs.pause(run, None)
+    lifecycle.pause(run, None)
     for body, words in (
         ({"cap": "0.2"}, "A cap can only be raised."),
         ({"cap": -1}, "greater than or equal to 0"),
@@ -132,7 +132,7 @@ def test_a_run_whose_replies_are_of_no_use_has_nothing_to_retry(
 ) -> None:
     run = planned(project)
     answer(run, finish="length")
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     assert program.get(f"{API}runs/1/").json()["steps"] == ["archive"]
     sent = post(program, "runs/1/retry/")
     assert sent.status_code == 422

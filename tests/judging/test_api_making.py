@@ -10,7 +10,7 @@ from drf_spectacular.generators import SchemaGenerator
 from annotation.models import Project
 from judging.evaluators.providers.errors import Rejected
 from judging.models import Endpoint, Run
-from judging.running import canaries, runs
+from judging.runs import canaries, lifecycle
 from tests.builders import make_member, make_project, make_slot
 from tests.judging.builders_judging import (
     answer,
@@ -49,9 +49,9 @@ def _loses_one(body: str) -> str:
 
 def ended(project: Project, judge: Endpoint, text: str = '{"score": 5}', **values: Any) -> Run:
     run = make_run(project, judge, **values)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, text)
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     run.refresh_from_db()
     return run
 
@@ -117,9 +117,9 @@ def test_an_estimate_starts_nothing_and_a_pilot_gives_it_an_interval(
     assert post(program, "runs/pilot/", WISH)["pilots"] == [1]
     assert post(program, "runs/pilot/", WISH)["pilots"] == [1]
     pilot = Run.objects.get()
-    runs.plan_calls(pilot)
+    lifecycle.plan_calls(pilot)
     answer(pilot)
-    runs.finish_if_done(pilot)
+    lifecycle.finish_if_done(pilot)
     said = post(program, "runs/estimate/", WISH)
     # 10 calls are left, of 100 tokens in at 10 a million and 10 out at 20: 0.0012 each.
     assert said["by_pilot"] == {"value": "0.012000", "low": "0.012000", "high": "0.012000"}
@@ -226,17 +226,17 @@ def test_a_canary_is_asked_again_and_says_how_far_it_drifted(
         project,
         strategy=make_strategy("reference"),
         endpoint=judge,
-        options=runs.RunOptions(seed=1),
+        options=lifecycle.RunOptions(seed=1),
     )
-    runs.plan_calls(first)
+    lifecycle.plan_calls(first)
     answer(first, '{"score": 10}')
-    runs.finish_if_done(first)
+    lifecycle.finish_if_done(first)
     assert program.get(f"{API}runs/1/canary/").json() == {"askings": [1], "drifts": []}
     second = post(program, "runs/1/canary/", None, 201)["run"]["number"]
     run = Run.objects.get(number=second)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer_as(run, _loses_one)
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     # From any of its askings; one of ten items lost points.
     for number in (1, 2):
         [drift] = program.get(f"{API}runs/{number}/canary/").json()["drifts"]
@@ -256,7 +256,7 @@ def test_calls_come_with_their_replies_and_readings(
 ) -> None:
     make_items(project, 3)
     run = make_run(project, judge)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, '{"explanation": "<b>fine</b>", "score": 7}', number=1)
     fail(run, Rejected("no"), number=1)
     found = program.get(f"{API}runs/1/calls/").json()["results"]

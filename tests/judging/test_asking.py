@@ -15,13 +15,14 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.models import Item, Project
-from judging.engine import asking, leasing, watching
-from judging.engine.bell import WorkKind, WorkLoop
-from judging.engine.slices import TimeSlice
 from judging.evaluators.limits import MemoryLedger
 from judging.evaluators.retries import POLICIES
+from judging.jobs.worker import WorkKind, WorkLoop
 from judging.models import Endpoint, Outcome, Reply, Request, Run
-from judging.running import runs
+from judging.runs import lifecycle, progress
+from judging.runs.engine import ask as engine_ask
+from judging.runs.engine import lease
+from judging.runs.engine.time_slice import TimeSlice
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     TWO_CALLS,
@@ -44,7 +45,7 @@ def fault(evaluator: ScriptedEvaluator, name: str, when: str = "", **values: obj
 
 def last_try(run: Run) -> None:
     """Plan a run and let each of its requests have one attempt left."""
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     spent = {cause: policy.attempts - 1 for cause, policy in POLICIES.items()}
     Request.objects.update(tried=spent)
 
@@ -99,7 +100,7 @@ def test_a_failure_is_counted_by_its_cause_and_is_never_a_verdict(
     last_try(run)
     assert work(run).state == Run.State.FINISHED
     assert results(run) == {cause: 3}
-    assert watching.count_progress(run).failures == {cause: 3}
+    assert progress.count_progress(run).failures == {cause: 3}
     assert len(evaluator.log) == 3
 
 
@@ -116,7 +117,7 @@ def test_a_run_whose_first_calls_are_all_rejected_pauses_with_the_provider_s_wor
     assert "answered 400: this cannot be asked." in run.reason
     assert len(evaluator.log) < 50
     # Whoever resumes has seen that; what failed stays counted by its cause.
-    runs.resume(run, None)
+    lifecycle.resume(run, None)
     assert work(run).state == Run.State.FINISHED
     assert results(run) == {"rejected": 60}
     assert len(evaluator.log) == 60
@@ -136,7 +137,7 @@ def test_a_run_whose_first_calls_all_time_out_pauses_and_names_the_numbers_to_ch
     assert len(evaluator.log) <= 6
     evaluator.script = Script()
     Endpoint.objects.update(timeout=10)
-    runs.resume(run, None)
+    lifecycle.resume(run, None)
     assert set(Request.objects.values_list("state", flat=True)) == {"waiting"}
     assert not Request.objects.exclude(tried={}).exists()
     assert work(run).state == Run.State.FINISHED
@@ -178,15 +179,15 @@ def test_a_pause_that_a_provider_asks_for_does_not_hold_the_worker(
     make_items(project, 9)
     run = make_run(project, make_endpoint(evaluator, in_flight=2))
     begun = time.monotonic()
-    asking.run_slice(run.endpoint_id, seconds=1)
+    engine_ask.run_slice(run.endpoint_id, seconds=1)
     assert time.monotonic() - begun < 60
     assert len(evaluator.log) <= 2
     assert not Request.objects.filter(state="leased").exists()
-    until = watching.load_status(Run.objects.get(pk=run.pk)).paused_until
+    until = progress.load_status(Run.objects.get(pk=run.pk)).paused_until
     assert until is not None
     assert until > timezone.now() + timedelta(minutes=59)
-    assert leasing.find_due_endpoints(timezone.now()) == []
-    assert leasing.find_due_endpoints(until) == [run.endpoint_id]
+    assert lease.find_due_endpoints(timezone.now()) == []
+    assert lease.find_due_endpoints(until) == [run.endpoint_id]
 
 
 def test_a_run_that_starts_while_a_provider_wants_a_pause_is_planned_and_not_asked(
@@ -196,7 +197,7 @@ def test_a_run_that_starts_while_a_provider_wants_a_pause_is_planned_and_not_ask
     make_items(project, 2)
     endpoint = make_endpoint(evaluator, paused_until=timezone.now() + timedelta(hours=1))
     run = make_run(project, endpoint)
-    assert asking.run_slice(endpoint.pk, seconds=1)
+    assert engine_ask.run_slice(endpoint.pk, seconds=1)
     run.refresh_from_db()
     assert (run.state, evaluator.log) == (Run.State.RUNNING, [])
     Endpoint.objects.update(paused_until=timezone.now())
@@ -235,7 +236,7 @@ def test_what_a_person_must_mend_pauses_in_the_provider_s_words(
     assert set(Request.objects.values_list("state", "attempts")) == {("waiting", 0)}
     assert len(evaluator.log) <= 2
     fault(evaluator, name, "0")
-    runs.resume(run, None)
+    lifecycle.resume(run, None)
     assert work(run).state == Run.State.FINISHED
 
 
@@ -249,7 +250,7 @@ def test_a_key_that_is_not_set_pauses_with_the_remedy(
     assert run.reason.startswith("OUR_API_KEY is not set: set it in the environment")
     assert evaluator.log == []
     monkeypatch.setenv("OUR_API_KEY", "secret-secret")
-    runs.resume(run, None)
+    lifecycle.resume(run, None)
     assert work(run).state == Run.State.FINISHED
 
 
@@ -274,7 +275,7 @@ def test_failed_requests_are_asked_again_and_no_other(evaluator: ScriptedEvaluat
     failed = results(run)["rejected"]
     assert 0 < failed < 20
     evaluator.script, asked = Script(), len(evaluator.log)
-    assert runs.retry_failed(run, None) == failed
+    assert lifecycle.retry_failed(run, None) == failed
     assert run.state == Run.State.RUNNING
     assert "rejected" not in results(work(run))
     assert len(evaluator.log) - asked == failed
@@ -292,7 +293,7 @@ def saw(evaluator: ScriptedEvaluator, *, answered: int, left: int) -> bool:
     return counted() == (answered, left)
 
 
-@pytest.mark.parametrize("step", [runs.pause, runs.cancel])
+@pytest.mark.parametrize("step", [lifecycle.pause, lifecycle.cancel])
 @pytest.mark.parametrize("over", [False, True], ids=["while it asks", "when its time is over"])
 def test_stopping_a_run_hangs_up_its_calls_in_flight(
     evaluator: ScriptedEvaluator,
@@ -315,7 +316,7 @@ def test_stopping_a_run_hangs_up_its_calls_in_flight(
         return len(evaluator.log) == 2 and (leased == 2 if over else leased > 2)
 
     stop = meanwhile(lambda: step(Run.objects.get(pk=run.pk), None), is_time)
-    asking.run_slice(run.endpoint_id, seconds=20)
+    engine_ask.run_slice(run.endpoint_id, seconds=20)
     stop.join()
     run.refresh_from_db()
     assert run.state in {Run.State.PAUSED, Run.State.CANCELLED}
@@ -334,18 +335,18 @@ def test_a_paused_run_asks_again_what_was_hung_up(evaluator: ScriptedEvaluator) 
     make_items(project, 30)
     run = make_run(project, make_endpoint(evaluator, in_flight=2))
     pause = meanwhile(
-        lambda: runs.pause(Run.objects.get(pk=run.pk), None), lambda: len(evaluator.log) == 2
+        lambda: lifecycle.pause(Run.objects.get(pk=run.pk), None), lambda: len(evaluator.log) == 2
     )
     assert work(run).state == Run.State.PAUSED
     pause.join()
     evaluator.script = Script()
-    runs.resume(run, None)
+    lifecycle.resume(run, None)
     assert work(run).state == Run.State.FINISHED
     assert Counter(entry["attempt"] for entry in evaluator.log) == {1: 30, 2: 2}
     assert set(Request.objects.values_list("state", "attempts")) == {("answered", 1)}
 
 
-@pytest.mark.parametrize("step", [runs.pause, runs.cancel])
+@pytest.mark.parametrize("step", [lifecycle.pause, lifecycle.cancel])
 def test_a_call_that_another_run_wants_is_not_hung_up(
     evaluator: ScriptedEvaluator, step: Callable[[Run, None], None]
 ) -> None:
@@ -376,7 +377,7 @@ def test_where_the_program_pauses_a_run_calls_in_flight_end_and_are_kept(
     make_items(project, 4)
     run = make_run(project, make_endpoint(evaluator))
     pause = meanwhile(
-        lambda: leasing.pause_endpoint_runs(run.endpoint, "The key is refused."),
+        lambda: lease.pause_endpoint_runs(run.endpoint, "The key is refused."),
         lambda: len(evaluator.log) == 4,
     )
     assert work(run).state == Run.State.PAUSED
@@ -393,17 +394,17 @@ def test_each_worker_hangs_up_the_calls_that_it_made(
     project = make_project()
     make_items(project, 80)
     run = make_run(project, make_endpoint(evaluator, in_flight=2))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     workers: set[str] = set()
 
     def ask() -> None:
-        asking.run_slice(run.endpoint_id)
+        engine_ask.run_slice(run.endpoint_id)
         connection.close()
 
     def cancel() -> None:
         leased = Request.objects.filter(state="leased")
         workers.update(leased.values_list("leased_by", flat=True))
-        runs.cancel(Run.objects.get(pk=run.pk), None)
+        lifecycle.cancel(Run.objects.get(pk=run.pk), None)
 
     first = threading.Thread(target=ask)
     first.start()
@@ -438,10 +439,10 @@ def test_a_slow_call_leaves_no_other_place_idle(
     settings.REDIS_URL = request.getfixturevalue("redis_url") if limits == "redis" else ""
     asks = WorkKind(
         "endpoint",
-        leasing.find_due_endpoints,
-        lambda pk: asking.run_overlapping_slice(pk, seconds=0.3),
+        lease.find_due_endpoints,
+        lambda pk: engine_ask.run_overlapping_slice(pk, seconds=0.3),
     )
-    monkeypatch.setattr("judging.engine.bell.KINDS", (asks,))
+    monkeypatch.setattr("judging.jobs.worker.KINDS", (asks,))
     answer, may_end = evaluator._answer, threading.Event()
 
     async def slowly(asked: Any, script: Script, response: Any, entry: Any) -> Any:
@@ -475,13 +476,13 @@ def test_a_cancelled_run_is_never_asked_further(evaluator: ScriptedEvaluator) ->
     make_items(project, 60)
     run = make_run(project, make_endpoint(evaluator, in_flight=4))
     cancel = meanwhile(
-        lambda: runs.cancel(Run.objects.get(pk=run.pk), None), lambda: len(evaluator.log) >= 4
+        lambda: lifecycle.cancel(Run.objects.get(pk=run.pk), None), lambda: len(evaluator.log) >= 4
     )
     assert work(run).state == Run.State.CANCELLED
     cancel.join()
     asked = len(evaluator.log)
     assert asked < 40
-    asking.run_slice(run.endpoint_id, seconds=1)
+    engine_ask.run_slice(run.endpoint_id, seconds=1)
     assert len(evaluator.log) == asked
     assert set(results(run)) > {"pending"}
 
@@ -534,13 +535,13 @@ def test_a_worker_that_is_told_to_stop_gives_back_what_it_has_not_asked(
     evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fault(evaluator, "hang")
-    monkeypatch.setattr(asking, "LAST_CALLS_SECONDS", 0.5)
+    monkeypatch.setattr(engine_ask, "LAST_CALLS_SECONDS", 0.5)
     project = make_project()
     make_items(project, 40)
     run = make_run(project, make_endpoint(evaluator, in_flight=4, timeout=600))
-    stop = meanwhile(asking.STOP.set, lambda: len(evaluator.log) >= 4)
+    stop = meanwhile(engine_ask.STOP.set, lambda: len(evaluator.log) >= 4)
     begun = time.monotonic()
-    asking.run_slice(run.endpoint_id)
+    engine_ask.run_slice(run.endpoint_id)
     stop.join()
     assert time.monotonic() - begun < 60
     assert set(Request.objects.values_list("state", flat=True)) == {"waiting"}
@@ -562,7 +563,7 @@ def test_a_database_connection_that_is_cut_loses_nothing(evaluator: ScriptedEval
             )
 
     cutter = meanwhile(cut, lambda: len(evaluator.log) >= 60)
-    asking.run_slice(run.endpoint_id)
+    engine_ask.run_slice(run.endpoint_id)
     cutter.join()
     assert work(run).state == Run.State.FINISHED
     assert Counter(entry["attempt"] for entry in evaluator.log) == {1: 200}
@@ -583,17 +584,17 @@ def works_until(run: Run, condition: Callable[[], bool]) -> bool:
         held.append(condition())
         return held[-1]
 
-    thread = meanwhile(asking.STOP.set, holds)
-    asking.run_slice(run.endpoint_id, seconds=60)
+    thread = meanwhile(engine_ask.STOP.set, holds)
+    engine_ask.run_slice(run.endpoint_id, seconds=60)
     thread.join()
     return held[-1]
 
 
 @pytest.fixture
 def stuck(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "get_ledger", lambda name, limits: Stuck(limits))
-    monkeypatch.setattr(asking, "LAST_CALLS_SECONDS", 0.1)
-    monkeypatch.setattr(asking, "RENEW_EVERY", 0.05)
+    monkeypatch.setattr(engine_ask, "get_ledger", lambda name, limits: Stuck(limits))
+    monkeypatch.setattr(engine_ask, "LAST_CALLS_SECONDS", 0.1)
+    monkeypatch.setattr(engine_ask, "RENEW_EVERY", 0.05)
 
 
 @pytest.mark.usefixtures("stuck")

@@ -9,11 +9,11 @@ from django.core.management import CommandError, call_command
 from annotation import tasktypes
 from annotation.models import Item, Project, Resolution, Slot
 from annotation.projects import encrypted_archives
-from judging.engine import storing
-from judging.engine.storing import CallResult
 from judging.models import Request, Run
 from judging.results import audits
-from judging.running import runs
+from judging.runs import lifecycle
+from judging.runs.engine import store
+from judging.runs.engine.store import CallResult
 from judging.strategies import frames
 from tests.builders import make_project
 from tests.judging.builders_judging import (
@@ -42,7 +42,7 @@ def project() -> Project:
 def judged(project: Project, reply: str = LOW, strategy: str = "reference", **values: Any) -> Run:
     """A run of which every request got this reply."""
     run = make_run(project, make_endpoint(ADDRESS), strategy, **values)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, reply)
     run.refresh_from_db()
     return run
@@ -168,13 +168,13 @@ def test_of_a_run_with_several_samples_each_has_an_explanation_of_its_own(
     project: Project,
 ) -> None:
     run = make_run(project, make_endpoint(ADDRESS), "reference", samples=3)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     leased = take(run)
     sample = dict(Request.objects.values_list("pk", "sample"))
     replies = (LOW, TOP, "[[nothing")
     results = [CallResult(one, make_answer(replies[sample[one.request_id]])) for one in leased]
-    storing.store_results(run.endpoint, "worker", results)
-    storing.decide_outcomes(results)
+    store.store_results(run.endpoint, "worker", results)
+    store.decide_outcomes(results)
     run.refresh_from_db()
     made = audit(project, run, n=1)
     [first, second] = sorted(items(), key=lambda item: item.key)

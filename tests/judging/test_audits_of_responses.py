@@ -9,7 +9,7 @@ import pytest
 from annotation.models import Item, Label, Project
 from judging.models import Run
 from judging.results import audited, audits
-from judging.running import runs
+from judging.runs import lifecycle
 from tests.builders import make_member, make_project, make_slot
 from tests.judging.builders_judging import answer, make_endpoint, make_responses, make_run
 from tests.judging.builders_rated import bring_scores, command, write
@@ -29,7 +29,7 @@ def responses(task_type: str, *values: str, **said: Any) -> Project:
 
 def judged(project: Project, reply: str, strategy: str, **values: Any) -> Run:
     run = make_run(project, make_endpoint(ADDRESS), strategy, **values)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, reply)
     run.refresh_from_db()
     return run
@@ -144,7 +144,7 @@ def test_an_evaluator_that_saw_no_reference_is_shown_without_one() -> None:
 def test_a_score_matrix_is_right_if_its_total_is_peoples_and_a_chain_by_its_last_step() -> None:
     project = responses("rubric-matrix", "1", s1=1, s2=-1, s3=1)
     run = make_run(project, make_endpoint(ADDRESS), "score-chain")
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     for reply in ("<RESULT>ant</RESULT>", "<RESULT>Class: ant</RESULT>"):
         answer(run, reply)
     answer(run, "An ant it is. <RESULT>S1: 1, S2: 0, S3: 0</RESULT>")

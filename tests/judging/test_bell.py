@@ -10,10 +10,11 @@ from django.utils import timezone
 
 from annotation.settings import project_settings
 from judging import tasks
-from judging.engine import asking, embedded, leasing, living
-from judging.engine.bell import WorkKind, WorkLoop
+from judging.jobs import embedded_worker, heartbeat
+from judging.jobs.worker import WorkKind, WorkLoop
 from judging.models import Worker
 from judging.results import figures
+from judging.runs.engine import ask, lease
 
 Due = Callable[[Callable[[], list[int]]], None]
 
@@ -23,7 +24,7 @@ def _nothing_left_over() -> Iterator[None]:
     """Messages of earlier tests are thrown away, and slices of later ones may run."""
     current_app.control.purge()
     yield
-    asking.STOP.clear()
+    ask.STOP.clear()
 
 
 @pytest.fixture
@@ -31,18 +32,16 @@ def due(monkeypatch: pytest.MonkeyPatch) -> Due:
     """Replace the question what is due, so that the bell is tested without a database."""
     monkeypatch.setattr(project_settings, "due_job_ids", lambda now: [])
     monkeypatch.setattr(figures, "list_due", lambda now: [])
-    monkeypatch.setattr(living, "record", lambda worker, now: None)
-    monkeypatch.setattr(living, "record_stop", lambda worker: None)
-    return lambda answer: monkeypatch.setattr(leasing, "find_due_endpoints", lambda now: answer())
+    monkeypatch.setattr(heartbeat, "record", lambda worker, now: None)
+    monkeypatch.setattr(heartbeat, "record_stop", lambda worker: None)
+    return lambda answer: monkeypatch.setattr(lease, "find_due_endpoints", lambda now: answer())
 
 
 @pytest.fixture
 def worked_on(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The endpoints that workers were sent to."""
     seen: list[int] = []
-    monkeypatch.setattr(
-        asking, "run_overlapping_slice", lambda endpoint_id: seen.append(endpoint_id)
-    )
+    monkeypatch.setattr(ask, "run_overlapping_slice", lambda endpoint_id: seen.append(endpoint_id))
     return seen
 
 
@@ -73,22 +72,22 @@ def test_an_embedded_worker_finds_due_work_though_no_message_was_sent(
     due: Due, worked_on: list[int]
 ) -> None:
     due(lambda: [] if worked_on else [7])
-    with embedded.running_worker():
+    with embedded_worker.running_worker():
         assert wait_for(lambda: worked_on == [7])
 
 
 def test_an_embedded_worker_answers_a_message_at_once(due: Due, worked_on: list[int]) -> None:
     due(list)
-    with embedded.running_worker():
+    with embedded_worker.running_worker():
         tasks.notify_workers(3)
         assert wait_for(lambda: worked_on == [3])
 
 
 def test_stopping_a_worker_asks_running_slices_to_end(due: Due) -> None:
     due(list)
-    with embedded.running_worker():
-        assert not asking.STOP.is_set()
-    assert asking.STOP.is_set()
+    with embedded_worker.running_worker():
+        assert not ask.STOP.is_set()
+    assert ask.STOP.is_set()
 
 
 def test_a_slice_that_ended_with_its_time_goes_on_at_once(
@@ -100,7 +99,7 @@ def test_a_slice_that_ended_with_its_time_goes_on_at_once(
         begun.append(endpoint_id)
         time.sleep(1.1 if len(begun) == 1 else 0)
 
-    monkeypatch.setattr(asking, "run_overlapping_slice", work)
+    monkeypatch.setattr(ask, "run_overlapping_slice", work)
     due(lambda: [] if len(begun) > 1 else [7])
     bell = WorkLoop(every=1.0)
     bell.start()
@@ -130,7 +129,7 @@ def test_what_a_change_of_settings_asks_for_is_done_though_its_message_was_lost(
         begun.append(job_id)
 
     due(lambda: [7])  # an endpoint of the same number is something else
-    monkeypatch.setattr(asking, "run_overlapping_slice", lambda pk: None)
+    monkeypatch.setattr(ask, "run_overlapping_slice", lambda pk: None)
     monkeypatch.setattr(project_settings, "run_job", work)
     monkeypatch.setattr(project_settings, "due_job_ids", lambda now: [] if begun else [7])
     assert wait_for(lambda: begun == [7])
@@ -143,7 +142,7 @@ def test_an_endpoint_that_is_being_asked_is_not_taken_up_twice(
     begun: list[int] = []
     may_end = threading.Event()
     monkeypatch.setattr(
-        asking, "run_overlapping_slice", lambda pk: (begun.append(pk), may_end.wait(10))
+        ask, "run_overlapping_slice", lambda pk: (begun.append(pk), may_end.wait(10))
     )
     due(lambda: [5])
     assert wait_for(lambda: begun == [5])
@@ -175,36 +174,36 @@ def test_the_bell_goes_on_after_asking_failed(
         tries.append(endpoint_id)
         raise OperationalError("away")
 
-    monkeypatch.setattr(asking, "run_overlapping_slice", fail)
+    monkeypatch.setattr(ask, "run_overlapping_slice", fail)
     due(lambda: [5] if len(tries) < 2 else [])
     assert wait_for(lambda: tries == [5, 5])
 
 
 def test_every_worker_gets_the_bell() -> None:
-    assert "judging.engine.bell:WorkLoopStep" in current_app.steps["worker"]
+    assert "judging.jobs.worker:WorkLoopStep" in current_app.steps["worker"]
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_bell_says_that_its_worker_is_alive_and_when_it_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(leasing, "find_due_endpoints", lambda now: [])
+    monkeypatch.setattr(lease, "find_due_endpoints", lambda now: [])
     monkeypatch.setattr(project_settings, "due_job_ids", lambda now: [])
     monkeypatch.setattr(figures, "list_due", lambda now: [])
     bell = WorkLoop(every=0.02)
     bell.start()
-    assert wait_for(lambda: living.has_worker(1, timezone.now()))
+    assert wait_for(lambda: heartbeat.has_worker(1, timezone.now()))
     # One that was killed says nothing any more.
-    assert not living.has_worker(1, timezone.now() + living.ALIVE_FOR * 2)
+    assert not heartbeat.has_worker(1, timezone.now() + heartbeat.ALIVE_FOR * 2)
     bell.stop()
-    assert not living.has_worker(1, timezone.now())
+    assert not heartbeat.has_worker(1, timezone.now())
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_bell_says_that_it_gets_on_also_where_nothing_is_due(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("judging.engine.bell.KINDS", (WorkKind("work", lambda now: [], print),))
+    monkeypatch.setattr("judging.jobs.worker.KINDS", (WorkKind("work", lambda now: [], print),))
     bell = WorkLoop(every=0.02)
     bell.start()
     assert wait_for(Worker.objects.exclude(progressed_at=None).exists)
@@ -222,7 +221,7 @@ def test_a_bell_that_cannot_look_or_whose_work_fails_says_no_progress(
         raise OperationalError
 
     kinds = (WorkKind("work", lambda now: [7], fails), WorkKind("other", looks, print))
-    monkeypatch.setattr("judging.engine.bell.KINDS", kinds)
+    monkeypatch.setattr("judging.jobs.worker.KINDS", kinds)
     bell = WorkLoop(every=0.02)
     bell.start()
     assert wait_for(Worker.objects.filter(failures__gt=1).exists)

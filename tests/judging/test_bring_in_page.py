@@ -12,7 +12,7 @@ from judging import working
 from judging.errors import Refused
 from judging.making import bringing
 from judging.models import Run
-from judging.running import runs
+from judging.runs import lifecycle
 from tests.builders import make_item, make_member, make_project
 from tests.judging.builders_judging import (
     answer_as,
@@ -40,14 +40,14 @@ def lead(client: Client, project: Project) -> Membership:
 
 def begun(project: Project, strategy: str = "generate-number-errors") -> Run:
     run = make_run(project, make_endpoint(NOBODY), strategy)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     return run
 
 
 def ended(project: Project, strategy: str = "generate-number-errors", say: Any = None) -> Run:
     run = begun(project, strategy)
     answer_as(run, say or (lambda prompt: json.dumps(PERTURBED)))
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     run.refresh_from_db()
     return run
 

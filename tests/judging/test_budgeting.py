@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from annotation.models import Event, Membership, Project
 from judging.models import Budget, Run
-from judging.running import budgeting, runs, spending
-from judging.running.tallies import PaidReplies
+from judging.runs import budget, lifecycle, spending
+from judging.runs.counts import PaidReplies
 from tests.builders import make_member
 from tests.judging.builders_judging import answer, api_client, make_endpoint, make_items, make_run
 
@@ -33,7 +33,7 @@ def asked(project: Project, *, price: int | None, items: int = 2) -> Run:
     make_items(project, items)
     prices = {} if price is None else {"price_in": Decimal(price), "price_out": Decimal(price)}
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1", **prices))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, tokens_in=100, tokens_out=50)
     run.refresh_from_db()
     return run
@@ -71,8 +71,8 @@ def test_a_cap_set_later_counts_what_was_spent_before(
 def test_what_is_reserved_when_the_cap_is_set_is_freed_again(project: Project) -> None:
     run = asked(project, price=10)
     assert spending.reserve(run, [Decimal("0.5")]).count == 1
-    budgeting.set_cap(project, Decimal(1), None)
-    assert budgeting.load_status(project).left == Decimal("0.497")
+    budget.set_cap(project, Decimal(1), None)
+    assert budget.load_status(project).left == Decimal("0.497")
     assert spending.reserve(run, [Decimal("0.6")]).count == 0
 
 
@@ -97,7 +97,7 @@ def test_where_replies_tell_no_tokens_what_was_reserved_is_shown_as_counted(
     make_items(project, 2)
     prices = {"price_in": Decimal(0), "price_out": Decimal(10)}
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1", **prices))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, tokens_in=None, tokens_out=None)
     # For 2 answers of 1,024 tokens at most.
     words = "unknown, at most 0.02048 counted"
@@ -135,7 +135,7 @@ def test_what_costs_nothing_is_free_and_not_unknown(browser: Client, project: Pr
     ],
 )
 def test_money_in_words(spent: str, paid: PaidReplies, words: str) -> None:
-    assert budgeting.format_spent(Decimal(spent), paid) == words
+    assert budget.format_spent(Decimal(spent), paid) == words
 
 
 def test_a_budget_is_read_and_set_in_the_api(

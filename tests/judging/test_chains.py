@@ -7,12 +7,11 @@ from copy import deepcopy
 import pytest
 
 from annotation.models import Project
-from judging.calling import outcomes, rendering
-from judging.engine import storing, watching
-from judging.engine.storing import CallResult
 from judging.evaluators.providers.errors import Rejected
 from judging.models import Call, Outcome, Request, Run
-from judging.running import runs
+from judging.runs import lifecycle, progress
+from judging.runs.engine import outcomes, rendering, store
+from judging.runs.engine.store import CallResult
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     answer,
@@ -45,13 +44,13 @@ def chain(project: Project) -> Run:
     other = make_project(task_type="rubric-matrix")
     make_responses(other, ["1/0/1", "0/0/0"])
     run = make_run(other, make_endpoint(NOWHERE), "score-chain")
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     return run
 
 
 def planned(project: Project, slug: str, **values: object) -> Run:
     run = make_run(project, make_endpoint(NOWHERE), slug, **values)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     return run
 
 
@@ -68,7 +67,7 @@ def by_step(body: str) -> str:
 
 def test_every_step_is_made_when_the_one_before_it_is_read(chain: Run) -> None:
     assert [answer_as(chain, by_step) for _ in range(4)] == [2, 2, 2, 0]
-    runs.finish_if_done(chain)
+    lifecycle.finish_if_done(chain)
     chain.refresh_from_db()
     assert (chain.state, results(chain)) == ("finished", {"scored": 2})
     outcome = chain.outcomes.first()
@@ -101,9 +100,9 @@ def test_a_step_that_cannot_be_read_leaves_the_item_missing_for_that(chain: Run)
 def test_a_chain_that_failed_goes_on_from_the_step_that_is_tried_again(chain: Run) -> None:
     answer_as(chain, by_step)
     fail(chain, Rejected("no"))
-    runs.finish_if_done(chain)
+    lifecycle.finish_if_done(chain)
     assert results(chain) == {"rejected": 2}
-    assert runs.retry_failed(chain, None) == 2
+    assert lifecycle.retry_failed(chain, None) == 2
     assert [answer_as(chain, by_step) for _ in range(2)] == [2, 2]
     assert results(chain) == {"scored": 2}
 
@@ -114,10 +113,10 @@ def test_a_chain_whose_next_step_cannot_be_sent_has_nothing_to_retry(chain: Run)
         outcome.revision.texts.pop("gold")
         outcome.revision.save()
     answer_as(chain, by_step)
-    runs.finish_if_done(chain)
+    lifecycle.finish_if_done(chain)
     assert results(chain) == {"rejected": 2}
-    with pytest.raises(runs.Refused, match="No request of this run failed"):
-        runs.retry_failed(chain, None)
+    with pytest.raises(lifecycle.Refused, match="No request of this run failed"):
+        lifecycle.retry_failed(chain, None)
     assert not Run.objects.to_retry().exists()
 
 
@@ -128,7 +127,7 @@ def test_a_worker_that_died_before_it_made_the_next_calls_costs_nothing(
         patch.setattr(outcomes.calls, "create_calls", lambda *parts: [])
         answer_as(chain, by_step)
     assert Call.objects.filter(step=1).count() == 0
-    assert not runs.finish_if_done(chain)
+    assert not lifecycle.finish_if_done(chain)
     assert Call.objects.filter(step=1).count() == 2
     # Settled once more, nothing is made twice.
     outcomes.settle(chain.outcomes.values_list("pk", flat=True))
@@ -137,24 +136,24 @@ def test_a_worker_that_died_before_it_made_the_next_calls_costs_nothing(
 
 def test_a_chain_that_is_cancelled_makes_no_more_calls(chain: Run) -> None:
     leased = take(chain)
-    runs.cancel(chain, None)
+    lifecycle.cancel(chain, None)
 
     said = [CallResult(one, make_answer("<RESULT>ants</RESULT>")) for one in leased]
-    storing.store_results(chain.endpoint, "worker", said)
-    storing.decide_outcomes(said)
+    store.store_results(chain.endpoint, "worker", said)
+    store.decide_outcomes(said)
     assert Call.objects.filter(step=1).count() == 0
 
 
 def test_progress_counts_the_steps_that_are_still_to_come(chain: Run) -> None:
-    done = watching.count_progress(chain)
+    done = progress.count_progress(chain)
     assert (done.requests, done.to_come, done.share) == (2, 4, 0)
     answer_as(chain, by_step)
-    done = watching.count_progress(chain)
+    done = progress.count_progress(chain)
     assert (done.answered, done.waiting, done.to_come) == (2, 2, 2)
     assert done.share == pytest.approx(1 / 3)
     answer_as(chain, by_step)
     answer_as(chain, by_step)
-    assert (watching.count_progress(chain).to_come, watching.count_progress(chain).share) == (0, 1)
+    assert (progress.count_progress(chain).to_come, progress.count_progress(chain).share) == (0, 1)
 
 
 def test_what_steps_showed_is_rendered_again_to_the_byte(chain: Run) -> None:
@@ -190,10 +189,10 @@ def test_repeats_ask_as_often_as_they_are_wanted_and_share_what_is_there(project
     make_items(project, 2)
     endpoint = make_endpoint(NOWHERE)
     first = make_run(project, endpoint, "reference")
-    runs.plan_calls(first)
+    lifecycle.plan_calls(first)
     answer(first)
     run = make_run(project, endpoint, "reference", samples=3)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     assert Request.objects.count() == 6
     assert answer(run) == 4
 
@@ -204,9 +203,9 @@ def test_a_repeat_that_failed_is_decided_anew_when_it_is_tried_again(project: Pr
     answer(run, '{"score": 10}', number=1)
     answer(run, '{"score": 3}', number=1)
     fail(run, Rejected("no"))
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     assert run.outcomes.get().share == 0.5
-    runs.retry_failed(run, None)
+    lifecycle.retry_failed(run, None)
     answer(run, '{"score": 3}')
     assert run.outcomes.get().share == pytest.approx(2 / 3)
 
@@ -237,7 +236,7 @@ def test_each_axis_is_an_outcome_and_that_of_the_ability_is_the_item_s_own(
     assert set(Call.objects.values_list("axis", flat=True)) == set(
         Outcome.objects.values_list("axis", flat=True)
     )
-    done = watching.count_progress(run)
+    done = progress.count_progress(run)
     assert (done.items, done.settled) == (2, 2)
 
 
@@ -245,8 +244,8 @@ def test_parameters_of_the_strategy_lie_over_those_of_the_endpoint(project: Proj
     make_items(project, 1)
     endpoint = make_endpoint(NOWHERE, parameters={"temperature": 0.1, "seed": 7})
     version = make_version("reference", parameters={"temperature": 0.9})
-    run = runs.start_run(
-        project, strategy=version, endpoint=endpoint, options=runs.RunOptions(seed=1)
+    run = lifecycle.start_run(
+        project, strategy=version, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
     )
     assert run.pinned["parameters"] == {"temperature": 0.9, "seed": 7}
 

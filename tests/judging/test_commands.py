@@ -11,8 +11,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import Event, Project
-from judging.engine import asking
 from judging.models import Run
+from judging.runs.engine import ask
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     make_endpoint,
@@ -78,9 +78,9 @@ def test_waiting_for_a_provider_s_pause_neither_spins_nor_says_the_same_twice(
     project: Project, evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     evaluator.script = Script(faults={"rate_limited": "first:1"}, retry_after=1.5)
-    slices, a_slice = [], asking.run_overlapping_slice
+    slices, a_slice = [], ask.run_overlapping_slice
     monkeypatch.setattr(
-        asking, "run_overlapping_slice", lambda *a, **k: slices.append(a) or a_slice(*a, **k)
+        ask, "run_overlapping_slice", lambda *a, **k: slices.append(a) or a_slice(*a, **k)
     )
     name = make_endpoint(evaluator).name
     _, errors = say(

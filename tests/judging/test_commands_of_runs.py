@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 
 from annotation.models import Event, Project, Resolution
 from judging.models import Request, Run
-from judging.running import canaries, runs
+from judging.runs import canaries, lifecycle
 from tests.judging.builders_judging import (
     answer,
     make_endpoint,
@@ -42,9 +42,9 @@ def ended(project: Project, text: str = '{"score": 5}') -> Run:
     """A finished run over two items, whose replies all say this."""
     make_items(project, 2)
     run = make_run(project, make_endpoint(NOBODY, price_in=Decimal(1), price_out=Decimal(1)))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, text)
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     run.refresh_from_db()
     assert run.state == Run.State.FINISHED
     return run
@@ -66,9 +66,9 @@ def test_a_paused_run_goes_on_and_its_cap_may_be_raised(project: Project) -> Non
         make_endpoint(NOBODY, price_in=Decimal(1), price_out=Decimal(1)),
         cap=Decimal("0.35"),
     )
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     for words, cap in (((), "0.350000"), (("--cap", "2.50"), "2.500000")):
-        runs.pause(run, None)
+        lifecycle.pause(run, None)
         assert say("resume_run", "1", *words) == "Run 1 of fbi goes on.\n"
         run.refresh_from_db()
         assert (run.state, str(run.cap)) == (Run.State.RUNNING, cap)
@@ -115,7 +115,7 @@ def test_a_canary_is_asked_again_and_the_drift_said(
     endpoint = make_endpoint(evaluator)
     work(
         canaries.start_canary(
-            project, strategy=strategy, endpoint=endpoint, options=runs.RunOptions(seed=1)
+            project, strategy=strategy, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
         )
     )
     evaluator.script = Script()

@@ -8,7 +8,7 @@ from django.test import Client
 from annotation.db.cache import process_cache
 from annotation.models import Project
 from judging.models import Outcome, Reply
-from judging.running import runs
+from judging.runs import lifecycle
 from tests.judging.builders_judging import (
     TWO_CALLS,
     answer,
@@ -33,7 +33,7 @@ def asked(project: Project) -> None:
     """A run over three items whose every reply was answered; nothing has a price."""
     make_items(project, 3)
     run = make_run(project, make_endpoint("https://judge.invalid/v1"), TWO_CALLS)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run)
 
 

@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 from annotation.models import Project
 from judging.models import Reply, Run
 from judging.results import costing
-from judging.running import runs
+from judging.runs import lifecycle
 from tests.judging.builders_judging import (
     TWO_CALLS,
     answer,
@@ -28,7 +28,7 @@ def test_a_request_that_several_calls_share_costs_once(project: Project) -> None
     second.texts |= {"prompt": first.texts["prompt"], "gold": first.texts["gold"]}
     second.save()
     run = make_run(project, make_endpoint("https://judge.invalid/v1"), TWO_CALLS)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, tokens_in=100, tokens_out=10)
     Run.objects.filter(pk=run.pk).update(spent=2)
     for call in run.calls.all():
@@ -46,7 +46,7 @@ def test_cost_and_what_the_run_paid_agree_to_the_last_digit(project: Project) ->
     make_items(project, 3)
     prices = {"price_in": Decimal("0.1"), "price_out": Decimal("0.41")}
     run = make_run(project, make_endpoint("https://judge.invalid/v1", **prices))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, tokens_in=100, tokens_out=50)
     (row,) = costing.tabulate(Run.objects.for_results())
     # Three calls of 100 x 0.1 / 10^6 + 50 x 0.41 / 10^6 = 0.0000305.
@@ -56,7 +56,7 @@ def test_cost_and_what_the_run_paid_agree_to_the_last_digit(project: Project) ->
 def test_a_run_may_cost_millions(project: Project) -> None:
     make_items(project, 3)
     run = make_run(project, make_endpoint("https://judge.invalid/v1"))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run)
     Reply.objects.update(cost=Decimal("4000000.75"))
     (row,) = costing.tabulate(Run.objects.for_results())
@@ -66,7 +66,7 @@ def test_a_run_may_cost_millions(project: Project) -> None:
 def test_a_reply_without_a_price_leaves_no_cost(project: Project) -> None:
     make_items(project, 1)
     run = make_run(project, make_endpoint("https://judge.invalid/v1"), TWO_CALLS)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, tokens_in=None)
     (row,) = costing.tabulate([run])
     assert (row["cost"], row["per_detected"], row["tokens"]) == (None, None, None)

@@ -16,7 +16,7 @@ from annotation.jobs import job_queue, subprocesses
 from annotation.jobs.subprocesses import ProgramResult
 from annotation.models import Event, Item, Job, Project
 from judging import exporting
-from judging.engine import bell
+from judging.jobs import worker
 from tests.builders import Cast, cast, make_item, make_resolution, make_revision
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_this_program")]
@@ -231,4 +231,4 @@ def test_the_program_writes_only_what_waits(lead: Client) -> None:
 
 
 def test_every_worker_looks_for_exports() -> None:
-    assert "export" in {kind.name for kind in bell.KINDS}
+    assert "export" in {kind.name for kind in worker.KINDS}

@@ -6,8 +6,7 @@ import pytest
 
 from annotation.models import Project
 from judging.models import Endpoint, Request
-from judging.preparing import selecting
-from judging.running import foreseeing, runs
+from judging.runs import estimate, lifecycle, selection
 from tests.builders import make_project
 from tests.judging.builders_judging import answer, make_baseline, make_endpoint, make_items
 
@@ -27,23 +26,23 @@ def endpoint() -> Endpoint:
 
 
 def test_the_run_asks_the_requests_that_were_foreseen(project: Project, endpoint: Endpoint) -> None:
-    said = {"strategy": selecting.get_strategy_version("pairwise"), "endpoint": endpoint}
-    said |= {"options": runs.RunOptions(seed=8, limit=4)}
-    foreseen = foreseeing.estimate_run(project, **said)
-    runs.plan_calls(runs.start_run(project, **said))
+    said = {"strategy": selection.get_strategy_version("pairwise"), "endpoint": endpoint}
+    said |= {"options": lifecycle.RunOptions(seed=8, limit=4)}
+    foreseen = estimate.estimate_run(project, **said)
+    lifecycle.plan_calls(lifecycle.start_run(project, **said))
     assert (foreseen.items, foreseen.calls) == (4, 8)
     assert foreseen.requests == foreseen.to_ask == Request.objects.count()
 
 
 def test_what_is_answered_already_is_not_asked_again(project: Project, endpoint: Endpoint) -> None:
-    strategy = selecting.get_strategy_version("reference")
-    run = runs.start_run(
-        project, strategy=strategy, endpoint=endpoint, options=runs.RunOptions(seed=1)
+    strategy = selection.get_strategy_version("reference")
+    run = lifecycle.start_run(
+        project, strategy=strategy, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
     )
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, number=2)
-    foreseen = foreseeing.estimate_run(
-        project, strategy=strategy, endpoint=endpoint, options=runs.RunOptions(seed=1)
+    foreseen = estimate.estimate_run(
+        project, strategy=strategy, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
     )
     assert (foreseen.requests, foreseen.stored, foreseen.to_ask) == (6, 2, 4)
 
@@ -51,16 +50,16 @@ def test_what_is_answered_already_is_not_asked_again(project: Project, endpoint:
 def test_what_is_answered_already_is_decided_as_soon_as_it_is_planned(
     project: Project, endpoint: Endpoint
 ) -> None:
-    strategy = selecting.get_strategy_version("reference")
+    strategy = selection.get_strategy_version("reference")
     first, again = (
-        runs.start_run(
-            project, strategy=strategy, endpoint=endpoint, options=runs.RunOptions(seed=seed)
+        lifecycle.start_run(
+            project, strategy=strategy, endpoint=endpoint, options=lifecycle.RunOptions(seed=seed)
         )
         for seed in (1, 2)
     )
-    runs.plan_calls(first)
+    lifecycle.plan_calls(first)
     answer(first, number=2)
-    runs.plan_calls(again)
+    lifecycle.plan_calls(again)
     answered = again.outcomes.filter(calls__request__state="answered").distinct()
     assert set(again.outcomes.settled()) == set(answered)
     assert answered.exists()
@@ -69,17 +68,17 @@ def test_what_is_answered_already_is_decided_as_soon_as_it_is_planned(
 def test_the_cost_is_that_of_what_is_still_to_be_asked(
     project: Project, endpoint: Endpoint
 ) -> None:
-    strategy = selecting.get_strategy_version("reference")
-    before = foreseeing.estimate_run(
-        project, strategy=strategy, endpoint=endpoint, options=runs.RunOptions(seed=1)
+    strategy = selection.get_strategy_version("reference")
+    before = estimate.estimate_run(
+        project, strategy=strategy, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
     )
-    run = runs.start_run(
-        project, strategy=strategy, endpoint=endpoint, options=runs.RunOptions(seed=1)
+    run = lifecycle.start_run(
+        project, strategy=strategy, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
     )
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run)
-    after = foreseeing.estimate_run(
-        project, strategy=strategy, endpoint=endpoint, options=runs.RunOptions(seed=1)
+    after = estimate.estimate_run(
+        project, strategy=strategy, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
     )
     # Six prompts of some 1,400 bytes, 3 bytes a token, 3 a million tokens.
     assert before.cost
@@ -89,16 +88,19 @@ def test_the_cost_is_that_of_what_is_still_to_be_asked(
 
 def test_without_prices_no_cost_is_named(project: Project) -> None:
     endpoint = make_endpoint("http://127.0.0.1:9/v1")
-    strategy = selecting.get_strategy_version("reference")
-    found = foreseeing.estimate_run(
-        project, strategy=strategy, endpoint=endpoint, options=runs.RunOptions(seed=1)
+    strategy = selection.get_strategy_version("reference")
+    found = estimate.estimate_run(
+        project, strategy=strategy, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
     )
     assert found.cost is None
 
 
 def test_what_cannot_be_asked_is_refused_before_it_is_counted(project: Project) -> None:
-    strategy = selecting.get_strategy_version("pairwise")
-    with pytest.raises(runs.Refused):
-        foreseeing.estimate_run(
-            project, strategy=strategy, endpoint=make_baseline(), options=runs.RunOptions(seed=1)
+    strategy = selection.get_strategy_version("pairwise")
+    with pytest.raises(lifecycle.Refused):
+        estimate.estimate_run(
+            project,
+            strategy=strategy,
+            endpoint=make_baseline(),
+            options=lifecycle.RunOptions(seed=1),
         )

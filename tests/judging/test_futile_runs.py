@@ -7,14 +7,12 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Event, Membership, Project
-from judging import clock
-from judging.engine import leasing, storing
-from judging.engine.storing import FUTILE_AFTER, CallResult
 from judging.errors import Refused
 from judging.evaluators.providers.errors import EvaluatorError, Rejected, ServerError, TimedOut
 from judging.models import Call, Endpoint, Outcome, Request, Run
-from judging.preparing import pinning
-from judging.running import canaries, runs
+from judging.runs import canaries, lifecycle, pinning
+from judging.runs.engine import clock, lease, store
+from judging.runs.engine.store import FUTILE_AFTER, CallResult
 from tests.judging.builders_judging import (
     answer,
     fail,
@@ -40,7 +38,7 @@ def rejected(words: str = WRONG, status: int = 404) -> Rejected:
 def planned(project: Project, items: int = 30, **endpoint: object) -> Run:
     make_items(project, items)
     run = make_run(project, make_endpoint(NOWHERE, **endpoint))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     return run
 
 
@@ -57,11 +55,11 @@ def test_the_first_requests_rejected_alike_pause_a_run_once(project: Project) ->
     assert state(run) == Run.State.PAUSED
     assert run.reason.startswith(f"The first 20 requests were all rejected. {WRONG}. ")
     assert "Move this run to a corrected endpoint" in run.reason
-    runs.resume(run, None)
+    lifecycle.resume(run, None)
     fail(run, rejected(), number=5)
     assert state(run) == Run.State.RUNNING
     # Who asks them again wants to know again.
-    runs.retry_failed(run, None)
+    lifecycle.retry_failed(run, None)
     fail(run, rejected(), number=FUTILE_AFTER)
     assert state(run) == Run.State.PAUSED
 
@@ -73,7 +71,7 @@ def test_fewer_requests_than_that_pause_a_run_when_all_are_rejected(project: Pro
     fail(run, rejected())
     assert state(run) == Run.State.PAUSED
     assert run.reason.startswith("All 3 requests were rejected. ")
-    runs.resume(run, None)
+    lifecycle.resume(run, None)
     assert (run.state, results(run)) == (Run.State.FINISHED, {"rejected": 3})
 
 
@@ -94,20 +92,20 @@ def test_what_was_answered_before_a_run_began_does_not_hide_that_all_is_rejected
 ) -> None:
     first = planned(project, 30)
     answer(first, number=4)
-    runs.cancel(first, None)
+    lifecycle.cancel(first, None)
     run = make_run(project, first.endpoint)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     fail(run, rejected(), number=FUTILE_AFTER)
     assert state(run) == Run.State.PAUSED
     assert "Clone this run with another endpoint" in run.reason
     with pytest.raises(Refused, match=r"were answered\. Clone it with another endpoint"):
-        runs.move_to_endpoint(run, make_endpoint(NOWHERE), None)
+        lifecycle.move_to_endpoint(run, make_endpoint(NOWHERE), None)
 
 
 def test_runs_that_share_the_rejected_requests_pause_together(project: Project) -> None:
     first = planned(project)
     second = make_run(project, first.endpoint)
-    runs.plan_calls(second)
+    lifecycle.plan_calls(second)
     fail(first, rejected(), number=FUTILE_AFTER)
     assert (state(first), state(second)) == (Run.State.PAUSED, Run.State.PAUSED)
 
@@ -123,7 +121,7 @@ def test_a_call_in_flight_each_that_timed_out_pauses_a_run(project: Project) -> 
     assert "after 7 s" in run.reason
     assert "(7) and calls in flight (4)" in run.reason
     # Nothing is used up. Whoever changed a number is told again, whoever did not has seen it.
-    runs.resume(run, None)
+    lifecycle.resume(run, None)
     assert not Request.objects.exclude(tried={}).exists()
     fail(run, slow, number=4)
     assert state(run) == Run.State.RUNNING
@@ -151,7 +149,7 @@ def test_calls_that_timed_out_by_a_limit_that_was_changed_meanwhile_prove_nothin
     leased = take(run, 2)
     before = Endpoint.objects.get(pk=run.endpoint_id)
     Endpoint.objects.update(timeout=70)
-    storing.store_results(
+    store.store_results(
         before, "worker", [CallResult(one, error=TimedOut("slow")) for one in leased]
     )
     assert state(run) == Run.State.RUNNING
@@ -170,7 +168,7 @@ def test_a_run_that_nobody_answered_is_moved_and_asked_where_it_was_moved_to(
     run = paused(project)
     before, was = run.digest, run.endpoint.name
     there = make_endpoint(NOWHERE, name="corrected", model="right", parameters={"top_p": 0.5})
-    runs.move_to_endpoint(run, there, member)
+    lifecycle.move_to_endpoint(run, there, member)
     assert (run.state, run.reason, run.endpoint) == (Run.State.PLANNING, "", there)
     assert (run.pinned["name"], run.pinned["model"]) == ("corrected", "right")
     assert run.pinned["parameters"]["top_p"] == 0.5
@@ -180,34 +178,34 @@ def test_a_run_that_nobody_answered_is_moved_and_asked_where_it_was_moved_to(
     assert event.member == member
     assert event.old == {"endpoint": was, "state": "paused"}
     assert event.new == {"endpoint": "corrected", "state": "planning"}
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     assert answer(run) == 3
-    assert runs.finish_if_done(run)
+    assert lifecycle.finish_if_done(run)
     assert results(run) == {"detected": 3}
     # The same as if it had been started there.
     assert not Call.objects.exclude(request__endpoint=there).exists()
-    assert leasing.find_due_endpoints(run.created_at) == []
+    assert lease.find_due_endpoints(run.created_at) == []
 
 
 def test_a_run_is_moved_only_while_nothing_rests_on_it(project: Project) -> None:
     run, there = planned(project, 3), make_endpoint(NOWHERE)
     with pytest.raises(Refused, match=r"is running\. Pause it"):
-        runs.move_to_endpoint(run, there, None)
+        lifecycle.move_to_endpoint(run, there, None)
     leased = take(run, 1)
-    runs.pause(run, None)
+    lifecycle.pause(run, None)
     with pytest.raises(Refused, match="still in flight"):
-        runs.move_to_endpoint(run, there, None)
-    storing.store_results(run.endpoint, "worker", [CallResult(leased[0])])
+        lifecycle.move_to_endpoint(run, there, None)
+    store.store_results(run.endpoint, "worker", [CallResult(leased[0])])
     with pytest.raises(Refused, match=r"is at evaluator-.* already"):
-        runs.move_to_endpoint(run, run.endpoint, None)
+        lifecycle.move_to_endpoint(run, run.endpoint, None)
     with pytest.raises(Refused, match="stands for replies"):
-        runs.move_to_endpoint(run, make_endpoint(NOWHERE, provider="recorded"), None)
+        lifecycle.move_to_endpoint(run, make_endpoint(NOWHERE, provider="recorded"), None)
     Run.objects.filter(pk=run.pk).update(archived_at=clock.now())
     with pytest.raises(Refused, match=r"is archived\. Take it back"):
-        runs.move_to_endpoint(run, there, None)
+        lifecycle.move_to_endpoint(run, there, None)
     Run.objects.filter(pk=run.pk).update(archived_at=None)
     assert (state(run), Outcome.objects.count(), Call.objects.count()) == (Run.State.PAUSED, 3, 3)
-    runs.move_to_endpoint(run, there, None)
+    lifecycle.move_to_endpoint(run, there, None)
     assert state(run) == Run.State.PLANNING
 
 
@@ -215,14 +213,14 @@ def test_a_canary_that_is_asked_again_stays_at_its_endpoint(project: Project) ->
     make_items(project, 2)
     endpoint = make_endpoint(NOWHERE)
     first = canaries.start_canary(project, strategy=make_strategy(), endpoint=endpoint)
-    runs.plan_calls(first)
+    lifecycle.plan_calls(first)
     answer(first)
-    runs.finish_if_done(first)
+    lifecycle.finish_if_done(first)
     again = canaries.repeat_canary(first)
-    runs.plan_calls(again)
+    lifecycle.plan_calls(again)
     fail(again, rejected())
     with pytest.raises(Refused, match="of the same evaluator"):
-        runs.move_to_endpoint(again, make_endpoint(NOWHERE), None)
+        lifecycle.move_to_endpoint(again, make_endpoint(NOWHERE), None)
 
 
 def test_the_page_of_a_run_offers_to_move_it_and_the_next_page_does(
@@ -258,8 +256,8 @@ def test_a_program_and_a_command_move_a_run_or_clone_it_with_another_endpoint(
     said = program.post(f"{api}clone/", {"endpoint": "third"}, "application/json").json()
     assert (said["run"]["number"], said["run"]["endpoint"]) == (2, "third")
     run = Run.objects.get(number=1)
-    runs.plan_calls(run)
-    runs.pause(run, None)
+    lifecycle.plan_calls(run)
+    lifecycle.pause(run, None)
     out = StringIO()
     call_command("move_run", "1", "--project", "fbi", "--endpoint", "third", stdout=out)
     assert out.getvalue() == "Run 1 of fbi is asked at third.\n"

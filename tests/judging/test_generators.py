@@ -8,9 +8,8 @@ from django.test import Client
 from annotation.models import Item, Project
 from judging.errors import Refused
 from judging.models import Reading, Run
-from judging.preparing import selecting
 from judging.results import figures
-from judging.running import runs
+from judging.runs import lifecycle, selection
 from judging.strategies import preview
 from tests.builders import make_member, make_slot
 from tests.judging.builders_judging import (
@@ -68,7 +67,7 @@ def test_a_reply_that_makes_nothing_is_counted_by_its_cause(
 ) -> None:
     make_items(project, 1)
     run = make_run(project, make_endpoint(NOBODY), "generate-entity")
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     assert answer(run, text, finish=finish) == 1
     assert results(run) == {cause: 1}
     assert run.outcomes.get().values == {"made": 0, "missing": {cause: 1}}
@@ -104,8 +103,8 @@ def test_what_is_of_no_use_is_counted_by_its_cause_and_not_asked_again(
     # What was read stays, so that people see what it was.
     read = {one.cause for one in Reading.objects.all()}
     assert read == ({""} if cause in UNFIT else {cause})
-    with pytest.raises(runs.Refused, match="No request of this run failed"):
-        runs.retry_failed(run, None)
+    with pytest.raises(lifecycle.Refused, match="No request of this run failed"):
+        lifecycle.retry_failed(run, None)
     assert (len(evaluator.log), results(run)) == (2, {cause: 2})
 
 
@@ -116,12 +115,12 @@ def test_of_several_replies_the_one_of_use_makes_the_item(
     [item] = make_items(project, 1)
     item.revisions.update(texts={"prompt": "What?", "gold": GOLD, "perturbed": GOLD[:-1]})
     run = make_run(project, make_endpoint(NOBODY), "generate-entity", samples=2)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, json.dumps(PARTS | {"perturbed": GOLD.replace(" ", "\n")}), 1)
     answer(run, json.dumps(PARTS))
     assert run.outcomes.get().values == {"made": 1, "missing": {"echoed": 1}}
     other = make_run(project, make_endpoint(NOBODY), "generate-entity")
-    runs.plan_calls(other)
+    lifecycle.plan_calls(other)
     answer(other, json.dumps(PARTS | {"perturbed": GOLD}))
     page = browser.get(f"/projects/fbi/runs/{other.number}/items/{item.key}/").content.decode()
     assert "Missing because: echoed, the reply gives back what it was made from" in page
@@ -142,7 +141,7 @@ def test_a_category_is_made_where_its_ability_is_and_once_a_question(project: Pr
     assert invariant.outcomes.count() == 3
     with pytest.raises(Refused, match="of another ability than the category"):
         make_run(project, make_endpoint(NOBODY), "generate-grammar")
-    assert not selecting.accepts_item(project, "gold", made[0])
+    assert not selection.accepts_item(project, "gold", made[0])
 
 
 @pytest.mark.django_db
@@ -153,8 +152,8 @@ def test_what_has_no_such_text_cannot_be_started_from(project: Project) -> None:
     with pytest.raises(Refused, match="No item of this project has the text 'gold'"):
         make_run(project, make_endpoint(NOBODY), "generate-entity")
     assert make_run(project, make_endpoint(NOBODY), "generate-gold").outcomes.count() == 2
-    assert selecting.find_first_item(project, "gold") is None
-    assert selecting.find_first_item(project, "prompt") == items[0].pk
+    assert selection.find_first_item(project, "gold") is None
+    assert selection.find_first_item(project, "prompt") == items[0].pk
 
 
 @pytest.mark.django_db

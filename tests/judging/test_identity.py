@@ -11,10 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from annotation.models import Project
-from judging.calling import rendering
 from judging.evaluators import providers
 from judging.models import Call, Request, Run
-from judging.running import canaries, runs
+from judging.runs import canaries, lifecycle
+from judging.runs.engine import rendering
 from judging.strategies.frames import RenderedPrompt
 from tests.builders import make_project
 from tests.judging.builders_judging import (
@@ -133,7 +133,7 @@ def test_what_one_run_asked_no_other_run_asks_again(
     elsewhere = make_project()
     make_items(elsewhere, ITEMS)
     work(make_run(elsewhere, first.endpoint, TWO_CALLS))
-    work(runs.clone_run(first, None, as_pinned=True))
+    work(lifecycle.clone_run(first, None, as_pinned=True))
     assert asked(evaluator) == {1: 2 * ITEMS}
     assert {run.state for run in Run.objects.all()} == {Run.State.FINISHED}
     assert Call.objects.count() == 5 * 2 * ITEMS
@@ -173,7 +173,7 @@ def test_one_request_serves_all_items_of_the_published_data_that_share_their_gol
     call_command("import_items", archive, project="fbi", create=True, accept=True, verbosity=0)
     endpoint = make_endpoint("https://evaluator.example/v1")
     run = make_run(Project.objects.get(slug="fbi"), endpoint, TWO_CALLS)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     gold = run.calls.filter(role="gold")
     assert gold.count() == 2400
     assert gold.values("request").distinct().count() == 760

@@ -14,7 +14,7 @@ from judging import exporting, working
 from judging.evaluators.providers.errors import Rejected
 from judging.exporting import ExportRequest
 from judging.models import Run
-from judging.running import runs
+from judging.runs import lifecycle
 from tests.builders import Cast, cast, make_item, make_member, make_project, make_resolution
 from tests.judging.builders_judging import answer, api_client, fail, make_endpoint, make_run
 
@@ -177,12 +177,12 @@ def ended(people: Cast, *, failed: bool) -> Run:
     """A run over one item, which is missing: its request failed, or its reply was cut off."""
     endpoint = make_endpoint("http://127.0.0.1:9/v1")
     run = make_run(people.project, endpoint, while_labelling=True)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     if failed:
         fail(run, Rejected("no"))
     else:
         answer(run, finish="length")
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     return run
 
 
@@ -208,9 +208,9 @@ def test_what_another_run_s_retry_mended_is_taken_over_and_not_called_asked_agai
 ) -> None:
     run = ended(people, failed=True)
     other = make_run(people.project, run.endpoint, while_labelling=True)
-    runs.plan_calls(other)
+    lifecycle.plan_calls(other)
     answer(other)
-    runs.finish_if_done(other)
+    lifecycle.finish_if_done(other)
     found = {one.number: one.can_again for one in entries(people, "lead")}
     assert found == {run.number: True, other.number: False}
     here = f"/projects/{people.project.slug}/runs/{run.number}/"

@@ -9,14 +9,12 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project
-from judging import clock
-from judging.calling import rendering
-from judging.engine import leasing, storing
-from judging.engine.leasing import LEASE_DURATION
-from judging.engine.storing import CallResult
 from judging.evaluators.providers.errors import Rejected, ServerError, Unauthorised
 from judging.models import Endpoint, Outcome, Reply, Request, Run
-from judging.running import runs
+from judging.runs import lifecycle
+from judging.runs.engine import clock, lease, rendering, store
+from judging.runs.engine.lease import LEASE_DURATION
+from judging.runs.engine.store import CallResult
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     answer,
@@ -47,7 +45,7 @@ def run(project: Project) -> Run:
 
 def planned(project: Project, **values: object) -> Run:
     run = make_run(project, values.pop("endpoint", None) or make_endpoint(NOWHERE), **values)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     return run
 
 
@@ -60,16 +58,16 @@ class _Elsewhere(set[str]):
 
 @pytest.fixture(autouse=True)
 def nobody_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leasing, "_local_holders", set())
+    monkeypatch.setattr(lease, "_local_holders", set())
 
 
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leasing, "_local_holders", _Elsewhere())
+    monkeypatch.setattr(lease, "_local_holders", _Elsewhere())
 
 
 def due(now: datetime | None = None) -> list[int]:
-    return leasing.find_due_endpoints(now or timezone.now())
+    return lease.find_due_endpoints(now or timezone.now())
 
 
 def states() -> Counter[str]:
@@ -80,15 +78,15 @@ def states() -> Counter[str]:
 def test_one_worker_at_a_time_may_ask_where_limits_are_kept_in_memory(settings: Any) -> None:
     settings.REDIS_URL = ""
     now = timezone.now()
-    assert leasing.acquire_endpoint(7, "a", now)
-    assert not leasing.acquire_endpoint(7, "b", now + LEASE_DURATION - SOON)
-    assert leasing.acquire_endpoint(8, "b", now)
-    assert leasing.renew_leases(7, "a", now + LEASE_DURATION - SOON)
-    assert not leasing.acquire_endpoint(7, "b", now + LEASE_DURATION)
-    assert leasing.acquire_endpoint(7, "b", now + 2 * LEASE_DURATION)
-    assert not leasing.renew_leases(7, "a", now + 2 * LEASE_DURATION)
-    leasing.release_endpoint(7, "b", now + 2 * LEASE_DURATION)
-    assert leasing.acquire_endpoint(7, "a", now + 2 * LEASE_DURATION)
+    assert lease.acquire_endpoint(7, "a", now)
+    assert not lease.acquire_endpoint(7, "b", now + LEASE_DURATION - SOON)
+    assert lease.acquire_endpoint(8, "b", now)
+    assert lease.renew_leases(7, "a", now + LEASE_DURATION - SOON)
+    assert not lease.acquire_endpoint(7, "b", now + LEASE_DURATION)
+    assert lease.acquire_endpoint(7, "b", now + 2 * LEASE_DURATION)
+    assert not lease.renew_leases(7, "a", now + 2 * LEASE_DURATION)
+    lease.release_endpoint(7, "b", now + 2 * LEASE_DURATION)
+    assert lease.acquire_endpoint(7, "a", now + 2 * LEASE_DURATION)
 
 
 def test_the_next_slice_begins_beside_one_that_waits_for_calls_in_its_process_alone(
@@ -99,24 +97,24 @@ def test_the_next_slice_begins_beside_one_that_waits_for_calls_in_its_process_al
 
     def other_process_may_ask() -> bool:
         with monkeypatch.context() as patch:
-            patch.setattr(leasing, "_local_holders", set())
-            patch.setattr(leasing, "_ending_slices", {})
-            return leasing.acquire_endpoint(7, "other", now + LEASE_DURATION - SOON)
+            patch.setattr(lease, "_local_holders", set())
+            patch.setattr(lease, "_ending_slices", {})
+            return lease.acquire_endpoint(7, "other", now + LEASE_DURATION - SOON)
 
-    assert leasing.acquire_endpoint(7, "first", now)
-    assert not leasing.acquire_endpoint(7, "second", now)
-    leasing.hand_over_endpoint(7, "first")
-    assert leasing.is_ending(7)
+    assert lease.acquire_endpoint(7, "first", now)
+    assert not lease.acquire_endpoint(7, "second", now)
+    lease.hand_over_endpoint(7, "first")
+    assert lease.is_ending(7)
     assert not other_process_may_ask()
-    assert leasing.acquire_endpoint(7, "second", now)
+    assert lease.acquire_endpoint(7, "second", now)
     # Both keep what they hold; a third has to wait for the second.
-    assert leasing.renew_leases(7, "first", now)
-    assert leasing.renew_leases(7, "second", now)
-    assert not leasing.acquire_endpoint(7, "third", now)
-    leasing.release_endpoint(7, "second", now)
+    assert lease.renew_leases(7, "first", now)
+    assert lease.renew_leases(7, "second", now)
+    assert not lease.acquire_endpoint(7, "third", now)
+    lease.release_endpoint(7, "second", now)
     assert not other_process_may_ask()
-    leasing.release_endpoint(7, "first", now)
-    assert not leasing.is_ending(7)
+    lease.release_endpoint(7, "first", now)
+    assert not lease.is_ending(7)
     assert other_process_may_ask()
 
 
@@ -124,12 +122,12 @@ def test_what_is_held_here_is_not_taken_by_a_clock_that_jumped(run: Run, setting
     settings.REDIS_URL = ""
     now = timezone.now()
     later = now + timedelta(hours=1)
-    assert leasing.acquire_endpoint(run.endpoint_id, "a", now)
+    assert lease.acquire_endpoint(run.endpoint_id, "a", now)
     mine = {one.request_id for one in take(run, 2, "a", now=now)}
-    assert not leasing.acquire_endpoint(run.endpoint_id, "b", later)
+    assert not lease.acquire_endpoint(run.endpoint_id, "b", later)
     assert not mine & {one.request_id for one in take(run, 10, "b", now=later)}
-    leasing.release_endpoint(run.endpoint_id, "a", later)
-    assert leasing.acquire_endpoint(run.endpoint_id, "b", later)
+    lease.release_endpoint(run.endpoint_id, "a", later)
+    assert lease.acquire_endpoint(run.endpoint_id, "b", later)
 
 
 @pytest.mark.usefixtures("elsewhere")
@@ -139,12 +137,12 @@ def test_what_a_dead_worker_held_by_a_clock_that_was_ahead_is_free_at_once(
     settings.REDIS_URL = ""
     now = timezone.now()
     ahead = now + timedelta(hours=1)
-    assert leasing.acquire_endpoint(run.endpoint_id, "a", ahead)
-    assert leasing.acquire_planning(run.endpoint_id, "a", ahead)
+    assert lease.acquire_endpoint(run.endpoint_id, "a", ahead)
+    assert lease.acquire_planning(run.endpoint_id, "a", ahead)
     held = {one.request_id for one in take(run, 2, "a", now=ahead)}
     assert due(now) == [run.endpoint_id]
-    assert leasing.acquire_endpoint(run.endpoint_id, "b", now)
-    assert leasing.acquire_planning(run.endpoint_id, "b", now)
+    assert lease.acquire_endpoint(run.endpoint_id, "b", now)
+    assert lease.acquire_planning(run.endpoint_id, "b", now)
     assert held < {one.request_id for one in take(run, 10, "b", now=now)}
 
 
@@ -154,22 +152,22 @@ def test_each_worker_may_ask_where_redis_keeps_the_limits_and_one_alone_plans(
 ) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     now = timezone.now()
-    assert leasing.acquire_endpoint(7, "a", now)
-    assert leasing.acquire_endpoint(7, "b", now)
-    assert leasing.renew_leases(7, "a", now)
-    assert leasing.acquire_planning(7, "a", now)
-    assert not leasing.acquire_planning(7, "b", now + LEASE_DURATION - SOON)
-    assert leasing.renew_leases(7, "a", now + LEASE_DURATION - SOON, planning=True)
-    assert leasing.acquire_planning(7, "b", now + 2 * LEASE_DURATION)
-    assert not leasing.renew_leases(7, "a", now + 2 * LEASE_DURATION, planning=True)
+    assert lease.acquire_endpoint(7, "a", now)
+    assert lease.acquire_endpoint(7, "b", now)
+    assert lease.renew_leases(7, "a", now)
+    assert lease.acquire_planning(7, "a", now)
+    assert not lease.acquire_planning(7, "b", now + LEASE_DURATION - SOON)
+    assert lease.renew_leases(7, "a", now + LEASE_DURATION - SOON, planning=True)
+    assert lease.acquire_planning(7, "b", now + 2 * LEASE_DURATION)
+    assert not lease.renew_leases(7, "a", now + 2 * LEASE_DURATION, planning=True)
 
 
 def test_renewing_keeps_the_holder_s_leases_and_no_others(run: Run) -> None:
     now = timezone.now()
-    leasing.acquire_endpoint(run.endpoint_id, "worker", now)
+    lease.acquire_endpoint(run.endpoint_id, "worker", now)
     take(run, 2, "worker")
     take(run, 1, "other")
-    leasing.renew_leases(run.endpoint_id, "worker", now + 2 * LEASE_DURATION)
+    lease.renew_leases(run.endpoint_id, "worker", now + 2 * LEASE_DURATION)
     late = Request.objects.filter(leased_until=now + 3 * LEASE_DURATION)
     assert set(late.values_list("leased_by", flat=True)) == {"worker"}
     assert late.count() == 2
@@ -179,7 +177,7 @@ def test_an_endpoint_is_due_while_a_run_of_it_has_something_to_do(project: Proje
     make_items(project, 2)
     run = make_run(project, make_endpoint(NOWHERE))
     assert due() == [run.endpoint_id]  # to be planned
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     assert due() == [run.endpoint_id]  # to be asked
     take(run)
     assert due() == []
@@ -195,7 +193,7 @@ def test_an_endpoint_is_not_due_before_the_next_try(run: Run) -> None:
 def test_an_endpoint_is_due_while_an_answered_run_is_not_finished(run: Run) -> None:
     answer(run)
     assert due() == [run.endpoint_id]
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     assert due() == []
 
 
@@ -209,14 +207,14 @@ def test_what_is_asked_again_is_due_by_the_clock_of_all_and_not_by_one_s_own(
         ahead = timezone.now() + timedelta(hours=1)
         patch.setattr(timezone, "now", lambda: ahead)
         if step == "retried":
-            runs.retry_failed(run, None)
+            lifecycle.retry_failed(run, None)
         else:
             planned(run.project, endpoint=run.endpoint)
     assert Request.objects.due(clock.now()).count() == 6
 
 
 def test_a_run_that_is_paused_is_not_due(run: Run) -> None:
-    runs.pause(run, None)
+    lifecycle.pause(run, None)
     assert due() == []
     assert take(run) == []
 
@@ -224,7 +222,7 @@ def test_a_run_that_is_paused_is_not_due(run: Run) -> None:
 @pytest.mark.usefixtures("elsewhere")
 def test_what_a_dead_worker_held_is_freed_though_its_run_was_cancelled(run: Run) -> None:
     take(run)
-    runs.cancel(run, None)
+    lifecycle.cancel(run, None)
     later = timezone.now() + LEASE_DURATION
     assert due(later) == [run.endpoint_id]
     assert take(run, now=later) == []
@@ -243,13 +241,13 @@ def test_runs_of_an_endpoint_share_what_is_leased(project: Project) -> None:
     endpoint = make_endpoint(NOWHERE)
     first = planned(project, endpoint=endpoint)
     second = planned(project, endpoint=endpoint, strategy="vanilla")
-    batch = leasing.lease_requests(endpoint, "worker", 10, timezone.now())
+    batch = lease.lease_requests(endpoint, "worker", 10, timezone.now())
     assert batch.runs == {first.pk, second.pk}
     assert Counter(one.run_id for one in batch.leased) == {first.pk: 5, second.pk: 5}
 
 
 def test_a_lease_of_none_says_which_runs_go_on(run: Run) -> None:
-    assert leasing.lease_requests(run.endpoint, "worker", 0, timezone.now()) == leasing.LeasedBatch(
+    assert lease.lease_requests(run.endpoint, "worker", 0, timezone.now()) == lease.LeasedBatch(
         frozenset({run.pk}), []
     )
 
@@ -259,12 +257,12 @@ def test_endpoints_of_one_address_and_model_share_requests(project: Project) -> 
     twins = [make_endpoint(NOWHERE, model="same") for _ in range(2)]
     first, second = (planned(project, endpoint=endpoint) for endpoint in twins)
     assert answer(first, number=1) == 1
-    runs.pause(first, None)
+    lifecycle.pause(first, None)
     # What the first endpoint's run wanted too is asked by the second's.
     assert answer(second) == 3
     assert results(first) == results(second) == {"detected": 4}
     assert set(due()) == {second.endpoint_id}
-    assert runs.finish_if_done(second)
+    assert lifecycle.finish_if_done(second)
 
 
 def test_another_model_shares_nothing(project: Project) -> None:
@@ -308,7 +306,7 @@ def test_a_prompt_that_can_no_longer_be_made_pauses_the_run(
 def test_a_request_that_failed_while_its_prompt_was_made_is_not_asked_before_its_next_try(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepare = leasing._render_requests
+    prepare = lease._render_requests
 
     def slowly(*parts: Any) -> Any:
         prepared = prepare(*parts)
@@ -316,7 +314,7 @@ def test_a_request_that_failed_while_its_prompt_was_made_is_not_asked_before_its
         Request.objects.filter(pk=prepared[0].request_id).update(next_try=later)
         return prepared
 
-    monkeypatch.setattr(leasing, "_render_requests", slowly)
+    monkeypatch.setattr(lease, "_render_requests", slowly)
     assert len(take(run)) == 5
     assert states() == {"leased": 5, "waiting": 1}
 
@@ -326,8 +324,8 @@ def test_the_same_results_stored_twice_change_nothing(run: Run) -> None:
     found = [CallResult(one, make_answer()) for one in leased[:3]]
     found += [CallResult(one, error=Rejected("no")) for one in leased[3:]]
     for _ in range(2):
-        storing.store_results(run.endpoint, "worker", found)
-        storing.decide_outcomes(found)
+        store.store_results(run.endpoint, "worker", found)
+        store.decide_outcomes(found)
     assert Reply.objects.count() == 3
     assert set(Request.objects.values_list("state", "attempts")) == {("answered", 1), ("failed", 1)}
     assert results(run) == {"detected": 3, "rejected": 3}
@@ -337,8 +335,8 @@ def test_an_answer_that_comes_after_its_lease_ran_out_counts_if_it_is_the_first(
     leased, later = take(run, holder="slow"), timezone.now() + LEASE_DURATION
     again = take(run, holder="quick", now=later)
     assert {one.request_id for one in again} == {one.request_id for one in leased}
-    storing.store_results(run.endpoint, "slow", [CallResult(leased[0], make_answer("first"))])
-    storing.store_results(
+    store.store_results(run.endpoint, "slow", [CallResult(leased[0], make_answer("first"))])
+    store.store_results(
         run.endpoint, "quick", [CallResult(one, make_answer("second")) for one in again]
     )
     assert Counter(Reply.objects.values_list("text", flat=True)) == {"first": 1, "second": 5}
@@ -348,7 +346,7 @@ def test_an_answer_that_comes_after_its_lease_ran_out_counts_if_it_is_the_first(
 def test_a_failure_that_comes_after_its_lease_ran_out_is_not_counted(run: Run) -> None:
     leased = take(run, holder="slow")
     take(run, holder="quick", now=timezone.now() + LEASE_DURATION)
-    storing.store_results(
+    store.store_results(
         run.endpoint, "slow", [CallResult(one, error=Rejected("no")) for one in leased]
     )
     assert set(Request.objects.values_list("state", "leased_by")) == {("leased", "quick")}
@@ -359,7 +357,7 @@ def test_what_was_not_asked_or_needs_a_person_is_given_back_unused(
     run: Run, error: Unauthorised | None
 ) -> None:
     leased = take(run)
-    storing.store_results(run.endpoint, "worker", [CallResult(one, error=error) for one in leased])
+    store.store_results(run.endpoint, "worker", [CallResult(one, error=error) for one in leased])
     assert set(Request.objects.values_list("state", "attempts")) == {("waiting", 0)}
     assert len(take(run)) == 6
 
@@ -370,7 +368,7 @@ def test_halting_pauses_every_running_run_of_the_endpoint(project: Project) -> N
     first = planned(project, endpoint=endpoint)
     second = planned(project, endpoint=endpoint, strategy="vanilla")
     other = planned(project)
-    leasing.pause_endpoint_runs(endpoint, "No more\0money.")
+    lease.pause_endpoint_runs(endpoint, "No more\0money.")
     for run in (first, second, other):
         run.refresh_from_db()
     assert (first.state, second.state, other.state) == ("paused", "paused", "running")
@@ -390,9 +388,9 @@ def test_a_new_run_is_planned_also_while_its_provider_wants_no_calls(
     run: Run, project: Project
 ) -> None:
     Endpoint.objects.update(paused_until=timezone.now() + timedelta(hours=1))
-    assert leasing.find_due_endpoints(timezone.now()) == []
+    assert lease.find_due_endpoints(timezone.now()) == []
     make_run(project, run.endpoint)
-    assert leasing.find_due_endpoints(timezone.now()) == [run.endpoint_id]
+    assert lease.find_due_endpoints(timezone.now()) == [run.endpoint_id]
 
 
 def test_due_endpoints_are_found_by_one_query(

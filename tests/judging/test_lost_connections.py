@@ -16,13 +16,13 @@ from annotation.jobs import job_queue
 from annotation.labelling import assignment
 from annotation.models import Job, Project
 from annotation.settings import project_settings
-from judging import clock, exporting
-from judging.engine import asking, leasing
+from judging import exporting
 from judging.making import bringing
 from judging.models import StoredFigure
 from judging.paper import jobs as archives
 from judging.results import keeping
-from judging.running import runs
+from judging.runs import lifecycle
+from judging.runs.engine import ask, clock, lease
 from tests.builders import make_project
 from tests.config.test_postgresql import cut
 from tests.judging.builders_judging import make_endpoint, make_items, make_run
@@ -141,12 +141,12 @@ def test_an_endpoint_and_its_planning_are_given_back_at_once(
         cut()
         Project.objects.count()
 
-    monkeypatch.setattr(runs, "plan_calls", plan)
+    monkeypatch.setattr(lifecycle, "plan_calls", plan)
     with pytest.raises(OperationalError):
-        asking.run_slice(run.endpoint_id)
+        ask.run_slice(run.endpoint_id)
     connection.close()
-    assert leasing.acquire_endpoint(run.endpoint_id, "other", clock.now())
-    assert leasing.acquire_planning(run.endpoint_id, "other", clock.now())
+    assert lease.acquire_endpoint(run.endpoint_id, "other", clock.now())
+    assert lease.acquire_planning(run.endpoint_id, "other", clock.now())
 
 
 def test_a_database_that_is_away_for_a_while_is_tried_again(

@@ -8,7 +8,7 @@ from annotation.models import Project, Role
 from judging.errors import Refused
 from judging.making import choosing, rows
 from judging.models import Run
-from judging.running import runs
+from judging.runs import lifecycle
 from tests.builders import make_item, make_member, make_project
 from tests.judging.builders_judging import answer_as, make_endpoint, make_run
 
@@ -24,7 +24,7 @@ def run() -> Run:
     seed = make_item(seeds, "one", category="", fields={"gold_generator": "generate-gold v1"})
     seed.revisions.update(texts={"prompt": "How many legs has a spider?", "gold": "Eight."})
     run = make_run(seeds, make_endpoint("http://127.0.0.1:1/v1"), "generate-planted")
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer_as(run, lambda body: json.dumps(SAID))
     return run
 
@@ -49,7 +49,7 @@ def test_responses_to_prompts_go_to_people_who_look_for_errors_in_them() -> None
     for slug, task in [("labelled", "error-detection"), ("vetting", "perturbation-vetting")]:
         make_member(make_project(slug, task_type=task), Role.LEAD, "ada", account=lead.account)
     run = make_run(prompts, make_endpoint("http://127.0.0.1:1/v1"), "generate-response")
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer_as(run, lambda body: "Eight.")
     offered = choosing.list_targets(run, lead.account)
     assert [one.slug for one in offered] == ["prompts", "labelled"]

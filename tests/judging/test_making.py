@@ -18,7 +18,7 @@ from judging.errors import Refused
 from judging.making import bringing
 from judging.making.bringing import BringInRequest
 from judging.models import Run
-from judging.running import runs
+from judging.runs import lifecycle
 from tests.builders import make_item, make_member, make_project
 from tests.judging.builders_judging import (
     answer_as,
@@ -50,9 +50,9 @@ def make_prompts(project: Project, number: int, **values: Any) -> list[Item]:
 
 def ended(run: Run, say: Any) -> Run:
     """The run with every request answered."""
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer_as(run, say)
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     run.refresh_from_db()
     assert run.state == "finished"
     return run
@@ -173,7 +173,7 @@ def test_a_reply_comes_in_whatever_another_run_held_of_it(project: Project) -> N
     make_items(project, 1)
     run = perturbed(project)
     other = make_run(project, run.endpoint, "generate-number-errors")
-    runs.plan_calls(other)
+    lifecycle.plan_calls(other)
     assert other.calls.get().request == run.calls.get().request
     other.outcomes.update(result="missing", cause="incomplete")  # as an older parser read it
     assert bring(run)["new"] == 1

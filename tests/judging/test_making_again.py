@@ -8,13 +8,13 @@ from django.test import Client
 from annotation.labelling import queue, rejection_feedback
 from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Item, Project
-from judging.calling import rendering
 from judging.errors import Refused
 from judging.making import again, bringing
 from judging.making.bringing import BringInRequest
 from judging.models import Run
-from judging.pins import RunOverrides
-from judging.running import runs
+from judging.runs import lifecycle
+from judging.runs.engine import rendering
+from judging.runs.run_config import RunOverrides
 from tests.builders import make_item, make_member, make_project, say, take
 from tests.judging.builders_judging import (
     answer_as,
@@ -63,7 +63,7 @@ def prompts(run: Run) -> list[str]:
 def test_what_people_said_goes_into_the_prompt_and_no_name_does(project: Project) -> None:
     items = turned_down(project, 2)
     run = begin(project, items)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     [first, second] = sorted(prompts(run), key=lambda body: "made-2" in body)
     assert "Nobody would notice in made-1." in first
     assert "Nobody would notice in made-2." in second
@@ -76,10 +76,10 @@ def test_what_people_said_goes_into_the_prompt_and_no_name_does(project: Project
 def test_the_requests_of_another_try_are_asked_anew(project: Project) -> None:
     items = turned_down(project)
     guided = begin(project, items)
-    runs.plan_calls(guided)
+    lifecycle.plan_calls(guided)
     items[0].refresh_from_db()
     plain = make_run(project, make_endpoint(NOBODY), "generate-number-errors")
-    runs.plan_calls(plain)
+    lifecycle.plan_calls(plain)
     assert "[BEGIN REMARKS]" in prompts(guided)[0]
     assert "[BEGIN REMARKS]" not in prompts(plain)[0]
     assert guided.digest != plain.digest
@@ -91,9 +91,9 @@ def test_what_is_made_again_names_what_it_was_made_of_and_is_not_offered_twice(
     [item] = turned_down(project)
     assert again.count_rejected(project) == {"number-errors": 1}
     run = begin(project, [item])
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer_as(run, lambda prompt: json.dumps(PERTURBED))
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     done = bringing.bring_in_replies(BringInRequest(run, project, bringing.ReleasePolicy()), None)
     assert (done.report.new, done.opened) == (1, 1)
     made = project.items.get(parent=item)
@@ -147,20 +147,20 @@ def test_of_what_no_reply_was_of_use_somebody_can_ask_again(
 ) -> None:
     items = make_items(project, 3)
     run = make_run(project, make_endpoint(NOBODY), "generate-number-errors", samples=2)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     bad = f"{items[1].position} spiders"
     answer_as(run, lambda prompt: "No." if bad in prompt else json.dumps(PERTURBED))
     with pytest.raises(Refused, match="goes on"):
         again.retry_missing(run, None)
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     page = browser.get("/projects/fbi/runs/1/").content.decode()
     assert "Ask again what made nothing" in page
     browser.post("/projects/fbi/runs/1/anew/")
     anew = Run.objects.latest("pk")
     assert [one.item for one in anew.outcomes.all()] == [items[1]]
-    runs.plan_calls(anew)
+    lifecycle.plan_calls(anew)
     assert answer_as(anew, lambda prompt: json.dumps(PERTURBED)) == 2
-    runs.finish_if_done(anew)
+    lifecycle.finish_if_done(anew)
     assert anew.outcomes.get().result == "made"
     assert run.outcomes.get(item=items[1]).cause == "unparsable"
     page = browser.get("/projects/fbi/runs/2/").content.decode()

@@ -11,7 +11,7 @@ from annotation.models import Event, Item, Membership, Project, Slot
 from judging.making import again, bringing, standing
 from judging.making.bringing import BringInRequest
 from judging.models import Run
-from judging.running import runs
+from judging.runs import lifecycle
 from judging.strategies import catalogue, editing
 from judging.views import made
 from tests.builders import make_item, make_member, make_resolution, say, take
@@ -146,10 +146,10 @@ def test_what_was_turned_down_is_made_again_with_what_people_said(
     assert answer.headers["Location"] == f"/projects/fbi/runs/{run.number}/"
     assert (run.member, run.strategy.slug) == (lead, "generate-number-errors")
     assert [outcome.item for outcome in run.outcomes.all()] == items[:1]
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     perturbed = {"perturbed": "Nine legs.", "claim": "8 is 9.", "rationale": "It has eight."}
     answer_as(run, lambda prompt: json.dumps(perturbed))
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     run.refresh_from_db()
     bringing.bring_in_replies(BringInRequest(run, project, ReleasePolicy()), lead)
     assert project.items.get(parent=items[0]).origin == "generated"
@@ -201,10 +201,10 @@ def test_what_models_and_people_wrote_stays_text(
     say(lead, take(lead), "invalid", comment=ALL)
     make_items(project, 1)
     run = make_run(project, make_endpoint(NOBODY), "generate-entity")
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     reply = {"perturbed": ALL, "claim": ALL, "rationale": ALL}
     answer_as(run, lambda prompt: json.dumps(reply))
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     for address in (BOARD, AGAIN, f"/projects/fbi/runs/{run.number}/bring-in/"):
         page = client.get(address).content.decode()
         assert taken_for_markup(page) == []

@@ -3,10 +3,10 @@
 import pytest
 
 from annotation.models import Project
-from judging.calling import outcomes
 from judging.evaluators.providers.errors import TimedOut
 from judging.models import Outcome, Reading, Reply, Run
-from judging.running import runs
+from judging.runs import lifecycle
+from judging.runs.engine import outcomes
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     answer,
@@ -31,7 +31,7 @@ def project() -> Project:
 
 def planned(project: Project, strategy: str) -> Run:
     run = make_run(project, make_endpoint(NOWHERE), strategy)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     return run
 
 
@@ -57,7 +57,7 @@ def test_what_another_parser_read_is_not_taken_for_our_own(project: Project) -> 
     answer(run)
     Reading.objects.update(parser="another", value=10)
     Outcome.objects.update(result="pending", detail="", values={})
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     assert results(run) == {"detected": 3}
     assert Reading.objects.count() == 6
 
@@ -92,7 +92,7 @@ def test_a_reply_without_an_answer_is_missing_by_its_cause(
 def test_a_pair_with_one_failed_order_is_missing_for_that(project: Project) -> None:
     run = planned(project, "pairwise-verdict")
     failed = run.calls.filter(order=1).values("request")
-    runs.Request.objects.filter(pk__in=failed).update(tried={"timed_out": 2}, place=-1)
+    lifecycle.Request.objects.filter(pk__in=failed).update(tried={"timed_out": 2}, place=-1)
     fail(run, TimedOut("no"), number=3)
     answer(run, '{"verdict": "A"}')
     assert results(run) == {"one_order": 3}
@@ -104,7 +104,7 @@ def test_a_pair_with_one_failed_order_is_missing_for_that(project: Project) -> N
 
 def test_each_order_of_a_pair_speaks_of_what_it_showed(project: Project) -> None:
     run = planned(project, "pairwise-verdict")
-    runs.Request.objects.filter(calls__order=1).update(place=-1)
+    lifecycle.Request.objects.filter(calls__order=1).update(place=-1)
     answer(run, '{"verdict": "A"}', number=3)
     answer(run, '{"verdict": "B"}')
     assert set(run.outcomes.values_list("result", "detail")) == {("detected", "G")}

@@ -10,7 +10,7 @@ from django.urls import reverse
 from annotation.models import Mark, Membership, Project, digest_texts
 from judging import strategies
 from judging.models import Run, StrategyVersion
-from judging.running import runs
+from judging.runs import lifecycle
 from judging.strategies import catalogue
 from tests.builders import make_account
 from tests.judging.builders_judging import (
@@ -319,8 +319,8 @@ def test_a_run_asks_in_the_words_of_its_version_and_not_of_a_later_one(
         if number == 1:
             found = catalogue.find_version(member.project, "ours")
             assert found is not None
-            run = runs.start_run(member.project, strategy=found, endpoint=judge)
-            runs.plan_calls(run)
+            run = lifecycle.start_run(member.project, strategy=found, endpoint=judge)
+            lifecycle.plan_calls(run)
     leased = take(run)
     assert len(leased) == 2
     assert all("Say how well" in one.body.decode() for one in leased)

@@ -9,8 +9,8 @@ from django.urls import reverse
 
 from annotation.models import Project
 from judging.models import Endpoint, Run
-from judging.pins import RunOverrides
-from judging.running import canaries, runs
+from judging.runs import canaries, lifecycle
+from judging.runs.run_config import RunOverrides
 from tests.builders import make_member, make_project, make_slot
 from tests.judging.builders_judging import (
     answer,
@@ -49,9 +49,9 @@ def ended(project: Project, judge: Endpoint, text: str = '{"score": 5}', **value
 
 
 def answered(run: Run, text: str) -> Run:
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, text)
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     run.refresh_from_db()
     return run
 
@@ -84,7 +84,7 @@ def test_runs_are_narrowed_down_and_archived_ones_left_out(
 ) -> None:
     make_items(project, 1)
     ended(project, judge)
-    runs.plan_calls(make_run(project, judge, "vanilla-score"))
+    lifecycle.plan_calls(make_run(project, judge, "vanilla-score"))
     ended(project, judge)
     Run.objects.filter(number=3).update(archived_at=Run.objects.get(number=3).created_at)
     derived = ended(project, judge)
@@ -122,7 +122,7 @@ def test_a_clone_asks_nothing_that_is_answered(
     item.revisions.update(texts={**item.revisions.get().texts, "prompt": "Mended?"})
     browser.post(page("run-clone", 1), {"as_pinned": "1", "cap": ""})
     copy = last_run()
-    runs.plan_calls(copy)
+    lifecycle.plan_calls(copy)
     assert (copy.number, copy.digest) == (2, run.digest)
 
 
@@ -239,18 +239,18 @@ def test_a_canary_is_asked_again_and_its_drift_shown(
         project,
         strategy=make_strategy("reference"),
         endpoint=judge,
-        options=runs.RunOptions(seed=1),
+        options=lifecycle.RunOptions(seed=1),
     )
     answered(first, '{"score": 10}')
     assert "It was asked once." in shown(browser.get(page("run", 1)))
     browser.post(page("run-again", 1))
     second = last_run()
-    runs.plan_calls(second)
+    lifecycle.plan_calls(second)
     # Only the prompts about item 1 say "1 spiders" after a word that is no digit.
     answer_as(
         second, lambda body: '{"score": %s}' % (8 if "many legs have 1 spiders" in body else 10)
     )
-    runs.finish_if_done(second)
+    lifecycle.finish_if_done(second)
     [drift] = canaries.load_canary(second).drifts
     assert (drift.n, drift.changed, drift.share.value) == (10, 1, 0.1)
     said = shown(browser.get(page("run", second.number)))
@@ -301,7 +301,7 @@ def test_spent_stands_beside_the_cap(browser: Client, project: Project) -> None:
     make_items(project, 1)
     judge = make_endpoint(NOBODY, price_in=Decimal(10), price_out=Decimal(20))
     run = make_run(project, judge, cap=Decimal(2))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run)
     # 100 tokens in at 10 and 10 out at 20 a million.
     assert '<dd>0.0012 <small class="hint">of 2</small></dd>' in shown(

@@ -7,7 +7,7 @@ from django.utils.html import escape
 from annotation.models import Membership, Project, digest_texts
 from judging.evaluators.providers.errors import Rejected
 from judging.models import Reading, Reply, Request, Run
-from judging.running import deriving, runs
+from judging.runs import derived, lifecycle
 from tests.builders import make_member, make_project, make_revision
 from tests.judging.builders_judging import (
     answer,
@@ -29,7 +29,7 @@ HOSTILE = '<script>alert("caught")</script>'
 def planned(project: Project, strategy: str = "reference", number: int = 1) -> Run:
     make_items(project, number)
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"), strategy)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     run.refresh_from_db()
     return run
 
@@ -56,7 +56,7 @@ def test_an_item_without_the_text_that_is_compared_is_shown_with_those_it_has(
     item.revisions.update(texts=texts, digest=digest_texts(texts))
     for number, strategy in enumerate(("reference", "vanilla-score"), start=1):
         run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"), strategy)
-        runs.plan_calls(run)
+        lifecycle.plan_calls(run)
         page = shown(browser, f"/projects/fbi/runs/{number}/items/{item.key}/")
         assert "What was judged" in page
         assert "Gold answer" in page
@@ -115,7 +115,7 @@ def test_the_texts_are_those_that_were_judged(browser: Client, project: Project)
 def test_a_baseline_shows_what_it_compared(browser: Client, project: Project) -> None:
     make_items(project, 1)
     run = make_run(project)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     assert '<h3>metric</h3><pre class="text">rouge-l</pre>' in shown(browser)
 
 
@@ -158,7 +158,7 @@ def test_each_axis_of_an_item_is_a_page_of_its_own(browser: Client, project: Pro
 def test_each_sample_has_its_calls_and_what_it_said(browser: Client, project: Project) -> None:
     make_items(project, 1)
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"), samples=3)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, '{"score": 5}', number=1)
     answer(run, '{"score": 10}')
     page = shown(browser)
@@ -172,7 +172,7 @@ def test_each_step_of_a_chain_says_what_fed_it(browser: Client, member: Membersh
     project = make_project("matrix", task_type="rubric-matrix")
     make_responses(project, ["1/0/1"])
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"), "score-chain")
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     for said in ("1 ants", "Class: insect", "s1: 1, s2: 0, s3: -1"):
         answer(run, f"<RESULT>{said}</RESULT>")
     browser.force_login(make_member(project, role="researcher").account)
@@ -195,7 +195,7 @@ def test_texts_that_speak_to_a_judge_are_flagged_and_sent_as_they_are(
     texts = {**item.revisions.get().texts, "perturbed": text}
     item.revisions.update(texts=texts, digest=digest_texts(texts))
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run)
     page = shown(browser)
     assert "These texts speak to a judge." in page
@@ -211,7 +211,7 @@ def test_an_item_of_a_derived_run_leads_to_what_each_run_said(
 ) -> None:
     items = make_items(project, 1)
     sources = [make_judged(project, [(items[0], said)]) for said in ("detected", "undetected")]
-    deriving.derive_run(project, strategy=make_strategy("majority"), sources=sources)
+    derived.derive_run(project, strategy=make_strategy("majority"), sources=sources)
     page = shown(browser, "/projects/fbi/runs/3/items/item-1/")
     assert "What each run said" in page
     for number in (1, 2):
@@ -222,10 +222,10 @@ def test_an_item_of_a_derived_run_leads_to_what_each_run_said(
 def test_an_explanation_check_shows_what_it_was_fed(browser: Client, project: Project) -> None:
     base = planned(project, "vanilla")
     answer(base, '{"explanation": "All is well.", "score": 7}')
-    runs.finish_if_done(base)
+    lifecycle.finish_if_done(base)
     base.refresh_from_db()
     check = make_run(project, base.endpoint, "explanation-check", over=base)
-    runs.plan_calls(check)
+    lifecycle.plan_calls(check)
     answer(check, '{"flag": true}')
     page = shown(browser, "/projects/fbi/runs/2/items/item-1/")
     assert "Explanation of the perturbed answer" in page
@@ -256,7 +256,7 @@ def test_a_detector_is_right_or_wrong_beside_what_people_hold_true(
     project = make_project("errors", task_type="error-detection")
     make_responses(project, [truth])
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"), "detect-1a")
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     words = {"error": "contains an error.", "no_error": "contains no error."}[said]
     answer(run, f"Therefore, the model response {words}")
     browser.force_login(make_member(project, role="researcher").account)

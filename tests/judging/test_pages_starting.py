@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from annotation.models import Project
 from judging.models import Endpoint, Run
-from judging.running import runs
+from judging.runs import lifecycle
 from tests.builders import make_member, make_slot
 from tests.judging.builders_judging import (
     answer,
@@ -177,7 +177,7 @@ def test_what_is_answered_already_is_free(
 ) -> None:
     make_items(project, 3)
     run = make_run(project, judge)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, number=2)
     said = shown(sent(browser, foresee=1))
     assert '<td class="number">2 <small class="hint">free</small></td>' in said
@@ -201,9 +201,9 @@ def test_a_pilot_is_started_followed_and_gives_the_price_an_interval(
     pilot = Run.objects.get()
     assert "0 of 0 calls answered" in said
     assert pilot.archived_at
-    runs.plan_calls(pilot)
+    lifecycle.plan_calls(pilot)
     answer(pilot)
-    runs.finish_if_done(pilot)
+    lifecycle.finish_if_done(pilot)
     followed = shown(browser.get(f"/projects/fbi/runs/pilots/?run={pilot.number}"))
     assert "30 of 30 calls answered" in followed
     assert "every 1500ms" not in followed

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.calling.planning import (
+from judging.runs.engine.digests import (
     build_request_hasher,
     compute_run_digest,
     draw_place,

@@ -3,10 +3,10 @@
 import pytest
 
 from annotation.models import Item, Project, digest_texts
-from judging.calling import rendering
 from judging.errors import Refused
 from judging.models import Endpoint, Request, Run, StrategyVersion
-from judging.running import runs
+from judging.runs import lifecycle
+from judging.runs.engine import rendering
 from judging.strategies import preview as strategies_preview
 from judging.strategies.frames import RenderedPrompt
 from judging.strategies.preview import CallPreview
@@ -57,7 +57,7 @@ def rewrite(item: Item, **texts: str) -> None:
 def test_a_preview_is_to_the_byte_what_a_run_asks(project: Project, judge: Endpoint) -> None:
     make_items(project, 1)
     run = make_run(project, judge, "pairwise")
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     bodies = rendering.render_bodies(run, list(Request.objects.values_list("pk", flat=True)))
     for call in ("pair.1..0", "pair.2..0"):
         sent = shown(project, "pairwise", call, endpoint=judge).sent

@@ -19,9 +19,9 @@ from scipy import stats as scipy_stats
 from annotation import tasktypes
 from annotation.models import Project
 from annotation.projects import creation
-from judging.pins import RunOverrides
 from judging.results import aligning, aligning_points
-from judging.running import foreseeing, runs
+from judging.runs import estimate, lifecycle
+from judging.runs.run_config import RunOverrides
 from stats import groups
 from tests.builders import make_project
 from tests.judging import published_scores
@@ -113,11 +113,11 @@ def test_its_one_question_of_25_pictures_is_asked_with_examples_and_without(
 ) -> None:
     _, project = evaluation_3
     asked = {
-        number: foreseeing.estimate_run(
+        number: estimate.estimate_run(
             project,
             strategy=make_strategy("score-matrix-animals"),
             endpoint=make_endpoint(f"http://127.0.0.1:9/{number}"),
-            options=runs.RunOptions(seed=1, own=RunOverrides(examples=number)),
+            options=lifecycle.RunOptions(seed=1, own=RunOverrides(examples=number)),
         )
         for number in (None, 0)
     }

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from annotation.models import Event, Item, Project
 from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run
-from judging.recorded import filing
+from judging.runs.recorded import storage
 from tests.builders import make_item, make_member, make_project, make_resolution
 from tests.judging.builders_judging import (
     make_endpoint,
@@ -376,13 +376,13 @@ def test_somebody_who_brought_the_same_rows_meanwhile_leaves_nothing_to_do(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = written(tmp_path, *ROWS)
-    store = filing.store_part
+    store = storage.store_part
 
-    def after_another(one: filing.CheckedPart, now: datetime) -> bool:
-        monkeypatch.setattr(filing, "store_part", store)
+    def after_another(one: storage.CheckedPart, now: datetime) -> bool:
+        monkeypatch.setattr(storage, "store_part", store)
         imported(path)
         return store(one, now)
 
-    monkeypatch.setattr(filing, "store_part", after_another)
+    monkeypatch.setattr(storage, "store_part", after_another)
     assert "0 runs recorded with 0 replies, 1 were there already" in imported(path)
     assert (Run.objects.count(), Request.objects.count()) == (1, 4)

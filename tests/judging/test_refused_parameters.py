@@ -7,13 +7,13 @@ import pytest
 from django.test import Client
 
 from annotation.models import Event, Membership, Project
-from judging.engine import leasing, storing
 from judging.errors import Refused
 from judging.evaluators import trial_call
 from judging.evaluators.providers.errors import Rejected
 from judging.models import Request, Run
-from judging.pins import RunOverrides
-from judging.running import runs, steering
+from judging.runs import archiving, lifecycle
+from judging.runs.engine import lease, store
+from judging.runs.run_config import RunOverrides
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     answer,
@@ -37,7 +37,7 @@ ITEMS = 24
 def refusing(project: Project, **values: Any) -> Run:
     """A planned run, one request of which was answered by a refusal of its temperature."""
     run = make_run(project, make_endpoint(NOBODY, **PRICES), **values)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     fail(run, Rejected(WORDS), number=1)
     return run
 
@@ -109,7 +109,7 @@ def test_what_a_run_has_of_its_own_goes_with_it(project: Project) -> None:
     run = refusing(project, strategy="axis", own=own, pilot=True, cap=Decimal(3), samples=2)
     Run.objects.filter(pk=run.pk).update(spent=1)
     run.refresh_from_db()
-    copy = runs.restart_without_parameter(run, None)
+    copy = lifecycle.restart_without_parameter(run, None)
     assert copy.pinned["own"] == {
         "parameters": {"seed": 7, "temperature": None},
         "axes": ["main"],
@@ -127,7 +127,7 @@ def test_a_run_that_ended_stays_and_can_still_be_asked_without(
     make_items(project, 2)
     run = refusing(project)
     answer(run)
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     shown = text(browser.get(page(1)))
     assert "Ask without temperature" in shown
     assert "this one is then cancelled" not in shown
@@ -138,8 +138,8 @@ def test_a_run_that_ended_stays_and_can_still_be_asked_without(
     ]
     # Once is enough, though the first one stays as it is.
     assert "Ask without temperature" not in text(browser.get(page(1)))
-    with pytest.raises(runs.Refused, match="another run asks the same without it"):
-        runs.restart_without_parameter(run, None)
+    with pytest.raises(lifecycle.Refused, match="another run asks the same without it"):
+        lifecycle.restart_without_parameter(run, None)
 
 
 @pytest.mark.django_db
@@ -148,7 +148,7 @@ def test_a_limit_goes_on_by_the_name_that_the_refusal_says_to_use(
 ) -> None:
     make_items(project, 2)
     run = make_run(project, make_endpoint(NOBODY, parameters={"max_tokens": 300}))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     words = "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
     fail(run, Rejected(f"The provider answered 400: Unsupported parameter: {words}"), number=1)
     shown = text(browser.get(page(1)))
@@ -157,7 +157,7 @@ def test_a_limit_goes_on_by_the_name_that_the_refusal_says_to_use(
     assert "No limit of tokens holds then" not in shown
     said = program.get(f"/api/v1{page(1)}").json()
     assert (said["refused"], said["instead"]) == ("max_tokens", "max_completion_tokens")
-    copy = runs.restart_without_parameter(run, None)
+    copy = lifecycle.restart_without_parameter(run, None)
     assert copy.sends() == {"temperature": 0, "max_completion_tokens": 300}
     run.refresh_from_db()
     assert run.reason == (
@@ -175,7 +175,7 @@ def test_without_a_limit_that_is_refused_the_offer_says_that_none_holds(
 ) -> None:
     make_items(project, 2)
     run = make_run(project, make_endpoint(NOBODY, parameters={"max_tokens": 300}))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     fail(run, Rejected("The provider answered 400: 'max_tokens' is not supported."), number=1)
     shown = text(browser.get(page(1)))
     assert "Ask without max_tokens" in shown
@@ -186,17 +186,17 @@ def test_without_a_limit_that_is_refused_the_offer_says_that_none_holds(
 def test_who_resumes_is_not_stopped_a_second_time(project: Project) -> None:
     make_items(project, 5)
     run = make_run(project, make_endpoint(NOBODY))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     one, other, *_ = take(run, 5)
-    assert leasing.pause_refused_runs([(one, "The provider answered 400: too long")]) == set()
-    assert leasing.pause_refused_runs([(one, WORDS), (other, WORDS)]) == {run.pk}
+    assert lease.pause_refused_runs([(one, "The provider answered 400: too long")]) == set()
+    assert lease.pause_refused_runs([(one, WORDS), (other, WORDS)]) == {run.pk}
     # Those that were in flight then.
-    assert leasing.pause_refused_runs([(other, WORDS)]) == set()
+    assert lease.pause_refused_runs([(other, WORDS)]) == set()
     run.refresh_from_db()
-    runs.resume(run, None)
-    assert leasing.pause_refused_runs([(other, WORDS)]) == set()
+    lifecycle.resume(run, None)
+    assert lease.pause_refused_runs([(other, WORDS)]) == set()
     # It is not ours, since nobody sent it.
-    assert leasing.pause_refused_runs([(other, "`seed` is not supported")]) == set()
+    assert lease.pause_refused_runs([(other, "`seed` is not supported")]) == set()
     run.refresh_from_db()
     assert run.state == Run.State.RUNNING
 
@@ -208,22 +208,22 @@ def test_a_run_that_was_moved_stops_at_a_refusal_of_its_new_endpoint(
     make_items(project, 3)
     run = refusing(project)
     leased = take(run, 1)
-    assert leasing.pause_refused_runs([(leased[0], WORDS)]) == {run.pk}
-    storing.store_results(run.endpoint, "worker", [storing.CallResult(leased[0])])
+    assert lease.pause_refused_runs([(leased[0], WORDS)]) == {run.pk}
+    store.store_results(run.endpoint, "worker", [store.CallResult(leased[0])])
     run.refresh_from_db()
-    runs.move_to_endpoint(run, make_endpoint(NOBODY), None)
-    runs.plan_calls(run)
-    assert leasing.pause_refused_runs([(take(run, 1)[0], WORDS)]) == {run.pk}
+    lifecycle.move_to_endpoint(run, make_endpoint(NOBODY), None)
+    lifecycle.plan_calls(run)
+    assert lease.pause_refused_runs([(take(run, 1)[0], WORDS)]) == {run.pk}
 
 
 @pytest.mark.django_db
 def test_a_run_without_a_refusal_offers_nothing(project: Project, browser: Client) -> None:
     make_items(project, 3)
     run = make_run(project, make_endpoint(NOBODY))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     fail(run, Rejected("The provider answered 400: this cannot be asked"))
     assert "Ask without" not in text(browser.get(page(1)))
-    assert "ask-without" not in steering.list_open_steps(run, 3, answered=0)
+    assert "ask-without" not in archiving.list_open_steps(run, 3, answered=0)
     refused = browser.post(page(1, "ask-without/"))
     assert (refused.status_code, Run.objects.count()) == (422, 1)
     assert "No parameter of run 1 was refused" in text(refused)
@@ -235,11 +235,11 @@ def test_a_known_family_is_asked_as_one_for_which_somebody_says_so(project: Proj
     known = make_run(project, make_endpoint(NOBODY, model="gpt-5-mini"))
     told = make_endpoint(NOBODY, model="gpt-5-mini", parameters={"temperature": None})
     for run in (known, make_run(project, told)):
-        runs.plan_calls(run)
+        lifecycle.plan_calls(run)
         assert run.sends() == {}
     # The very same requests, so that neither pays for what the other asked.
     assert Request.objects.count() == 3
-    sent = leasing.lease_requests(known.endpoint, "worker", 1, known.created_at).leased[0].body
+    sent = lease.lease_requests(known.endpoint, "worker", 1, known.created_at).leased[0].body
     assert b"temperature" not in sent
 
 

@@ -9,8 +9,7 @@ from django.urls import reverse
 from annotation.models import Event, Membership, Project
 from judging.errors import Refused
 from judging.models import Run, StrategyVersion
-from judging.preparing import offering
-from judging.running import runs
+from judging.runs import choices, lifecycle
 from judging.strategies import catalogue, editing, retirement
 from tests.judging.builders_judging import make_endpoint, make_items
 
@@ -30,8 +29,8 @@ def ours(member: Membership) -> StrategyVersion:
 def used(project: Project, version: StrategyVersion) -> Run:
     make_items(project, 1)
     endpoint = make_endpoint(NOBODY, name="judge")
-    return runs.start_run(
-        project, strategy=version, endpoint=endpoint, options=runs.RunOptions(seed=1)
+    return lifecycle.start_run(
+        project, strategy=version, endpoint=endpoint, options=lifecycle.RunOptions(seed=1)
     )
 
 
@@ -87,7 +86,7 @@ def test_what_is_retired_is_read_but_not_offered(
     assert ">retired<" in shown
     assert "Run 1" in shown
     with pytest.raises(Refused, match="is retired"):
-        offering.get_version(project, "ours")
+        choices.get_version(project, "ours")
     press(browser, "back")
     assert "ours" in page(browser, "run-new")
 
@@ -97,7 +96,7 @@ def test_a_run_of_a_retired_strategy_can_be_cloned(
 ) -> None:
     run = used(project, ours)
     retirement.retire(project, "ours", member)
-    assert runs.clone_run(run, member).strategy == ours
+    assert lifecycle.clone_run(run, member).strategy == ours
 
 
 def test_a_strategy_that_is_deleted_while_a_run_is_chosen_starts_none(

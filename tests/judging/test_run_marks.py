@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from annotation.models import Item, Job, Project
 from judging.models import Run
-from judging.pins import RunOverrides
 from judging.results import run_marks
-from judging.running import canaries, runs
-from judging.running.runs import RunOptions
+from judging.runs import canaries, lifecycle
+from judging.runs.lifecycle import RunOptions
+from judging.runs.run_config import RunOverrides
 from tests.builders import make_member
 from tests.judging.builders_decided import make_endpoint, make_replied, scores
 from tests.judging.builders_judging import api_client, make_items, make_run, make_strategy
@@ -170,9 +170,9 @@ def test_a_run_knows_whether_there_were_more_items_when_it_began(project: Projec
     assert not make_run(project, limit=3).is_part
     # Its own items are by now a part of those that there are.
     make_items(project, 2)
-    clone = runs.clone_run(Run.objects.get(number=1), None)
+    clone = lifecycle.clone_run(Run.objects.get(number=1), None)
     assert clone.is_part
-    assert runs.clone_run(Run.objects.get(number=2), None, as_pinned=True).is_part
+    assert lifecycle.clone_run(Run.objects.get(number=2), None, as_pinned=True).is_part
     first = canaries.start_canary(
         project,
         strategy=make_strategy("rouge-l"),

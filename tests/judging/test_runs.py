@@ -6,13 +6,12 @@ from django.db import connection
 
 from annotation.db import transactions
 from annotation.models import Event, Item, Project
-from judging.calling import outcomes
-from judging.engine import storing, watching
-from judging.engine.storing import CallResult
 from judging.evaluators.providers import Finish
 from judging.evaluators.providers.errors import Rejected
 from judging.models import Budget, Call, Outcome, Request, Run
-from judging.running import runs
+from judging.runs import lifecycle, progress
+from judging.runs.engine import outcomes, store
+from judging.runs.engine.store import CallResult
 from tests.builders import make_item, make_member, make_project, make_resolution, make_revision
 from tests.judging.builders_judging import (
     ONE_CALL,
@@ -41,7 +40,7 @@ def planned(project: Project, strategy: str = ONE_CALL, **values: object) -> Run
     run = make_run(
         project, values.pop("endpoint", None) or make_endpoint(NOWHERE), strategy, **values
     )
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     return run
 
 
@@ -118,17 +117,17 @@ def test_a_strategy_and_an_endpoint_must_fit(
 ) -> None:
     make_items(project, 1)
     endpoint = make_baseline() if offline else make_endpoint(NOWHERE)
-    with pytest.raises(runs.Refused, match=words):
+    with pytest.raises(lifecycle.Refused, match=words):
         make_run(project, endpoint, strategy)
 
 
 def test_a_run_without_items_or_with_parameters_that_cannot_be_sent_is_refused(
     project: Project,
 ) -> None:
-    with pytest.raises(runs.Refused, match="No item of this project is resolved"):
+    with pytest.raises(lifecycle.Refused, match="No item of this project is resolved"):
         make_run(project)
     make_items(project, 1)
-    with pytest.raises(runs.Refused, match="cannot be set: stream"):
+    with pytest.raises(lifecycle.Refused, match="cannot be set: stream"):
         make_run(project, make_endpoint(NOWHERE, parameters={"stream": True}))
     assert not Run.objects.exists()
 
@@ -136,10 +135,10 @@ def test_a_run_without_items_or_with_parameters_that_cannot_be_sent_is_refused(
 def test_a_cap_of_run_or_project_needs_prices(project: Project) -> None:
     make_items(project, 1)
     endpoint = make_endpoint(NOWHERE, price_in=Decimal(1))
-    with pytest.raises(runs.Refused, match="A cap needs prices"):
+    with pytest.raises(lifecycle.Refused, match="A cap needs prices"):
         make_run(project, endpoint, cap=Decimal(1))
     Budget.objects.create(project=project, cap=Decimal(1))
-    with pytest.raises(runs.Refused, match="A cap needs prices"):
+    with pytest.raises(lifecycle.Refused, match="A cap needs prices"):
         make_run(project, endpoint)
     assert make_run(project).state == Run.State.PLANNING  # a baseline costs nothing
 
@@ -157,13 +156,13 @@ def test_calls_that_ask_the_same_share_a_request(project: Project) -> None:
 def test_planning_that_was_stopped_goes_on_where_it_was(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "BATCH", 2)
+    monkeypatch.setattr(lifecycle, "BATCH", 2)
     make_items(project, 7)
     run = make_run(project, make_endpoint(NOWHERE))
     allowed = iter([True, True, False])
-    runs.plan_calls(run, keep_on=lambda: next(allowed))
+    lifecycle.plan_calls(run, keep_on=lambda: next(allowed))
     assert (run.state, Call.objects.count()) == (Run.State.PLANNING, 4)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     assert (run.state, Call.objects.count()) == (Run.State.RUNNING, 7)
     assert run.outcomes.filter(calls=None).count() == 0
 
@@ -171,14 +170,14 @@ def test_planning_that_was_stopped_goes_on_where_it_was(
 def test_the_database_counts_the_calls_of_a_large_run_each_time_they_are_twice_as_many(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "BATCH", 1)
-    monkeypatch.setattr(runs, "ANALYZE_FROM", 2)
+    monkeypatch.setattr(lifecycle, "BATCH", 1)
+    monkeypatch.setattr(lifecycle, "ANALYZE_FROM", 2)
     seen: list[int] = []
 
     def counted(*tables: str) -> None:
         seen.append(Call.objects.count())
 
-    monkeypatch.setattr(runs.bulk, "analyze_tables", counted)
+    monkeypatch.setattr(lifecycle.bulk, "analyze_tables", counted)
     make_items(project, 5)
     planned(project)
     # One call an item; after 1 it is too few to matter, and once more when all are there.
@@ -205,7 +204,7 @@ def test_a_new_run_gives_failed_requests_another_chance(project: Project) -> Non
     assert results(second) == {"detected": 2}
     # The first one stands as it ended, until it is retried itself; then it has the replies.
     assert results(first) == {"rejected": 2}
-    assert runs.retry_failed(first, None) == 0
+    assert lifecycle.retry_failed(first, None) == 0
     assert results(first) == {"detected": 2}
     assert first.state == Run.State.FINISHED
 
@@ -218,7 +217,7 @@ def test_runs_planned_at_the_same_moment_share_every_request(project: Project) -
 
     def plan(run: Run) -> None:
         together.wait()
-        runs.plan_calls(run)
+        lifecycle.plan_calls(run)
         connection.close()
 
     threads = [threading.Thread(target=plan, args=(run,)) for run in made]
@@ -234,24 +233,24 @@ def test_runs_planned_at_the_same_moment_share_every_request(project: Project) -
 def test_a_run_moves_only_where_its_state_allows(project: Project) -> None:
     make_items(project, 1)
     run = planned(project)
-    with pytest.raises(runs.Refused, match="is running, so it cannot become running"):
-        runs.resume(run, None)
-    runs.pause(run, None, reason="Lunch.")
+    with pytest.raises(lifecycle.Refused, match="is running, so it cannot become running"):
+        lifecycle.resume(run, None)
+    lifecycle.pause(run, None, reason="Lunch.")
     assert (run.state, run.reason) == (Run.State.PAUSED, "Lunch.")
-    runs.resume(run, None)
+    lifecycle.resume(run, None)
     assert (run.state, run.reason) == (Run.State.RUNNING, "")
-    runs.cancel(run, None)
-    for step in (runs.pause, runs.resume, runs.cancel, runs.retry_failed):
-        with pytest.raises(runs.Refused):
+    lifecycle.cancel(run, None)
+    for step in (lifecycle.pause, lifecycle.resume, lifecycle.cancel, lifecycle.retry_failed):
+        with pytest.raises(lifecycle.Refused):
             step(run, None)
 
 
 def test_a_move_sees_what_another_process_did_meanwhile(project: Project) -> None:
     make_items(project, 1)
     run = planned(project)
-    runs.cancel(Run.objects.get(pk=run.pk), None)
-    with pytest.raises(runs.Refused, match="is cancelled"):
-        runs.pause(run, None)
+    lifecycle.cancel(Run.objects.get(pk=run.pk), None)
+    with pytest.raises(lifecycle.Refused, match="is cancelled"):
+        lifecycle.pause(run, None)
     assert run.state == Run.State.CANCELLED
 
 
@@ -259,7 +258,7 @@ def test_moves_are_recorded_with_who_made_them(project: Project) -> None:
     make_items(project, 1)
     lead = make_member(project, role="lead")
     run = planned(project, member=lead)
-    runs.pause(run, lead)
+    lifecycle.pause(run, lead)
     event = Event.objects.first()
     assert event is not None
     assert (event.kind, event.subject, event.member) == ("run paused", "run 1", lead)
@@ -272,10 +271,10 @@ def test_outcomes_that_a_killed_worker_left_undecided_are_decided_before_a_run_e
     run = planned(project)
     answer(run, number=2)
     run.outcomes.update(result=Outcome.Result.PENDING, detail="", values={})
-    assert not runs.finish_if_done(run)
+    assert not lifecycle.finish_if_done(run)
     answer(run)
     run.outcomes.update(result=Outcome.Result.PENDING, detail="", values={})
-    assert runs.finish_if_done(run)
+    assert lifecycle.finish_if_done(run)
     assert results(run) == {"detected": 3}
     assert run.state == Run.State.FINISHED
     assert run.finished_at is not None
@@ -286,9 +285,9 @@ def test_a_retry_changes_no_other_run(project: Project) -> None:
     endpoint = make_endpoint(NOWHERE)
     first, second = (planned(project, endpoint=endpoint) for _ in range(2))
     fail(first, Rejected("no"))
-    runs.finish_if_done(first)
-    runs.finish_if_done(second)
-    assert runs.retry_failed(first, None) == 2
+    lifecycle.finish_if_done(first)
+    lifecycle.finish_if_done(second)
+    assert lifecycle.retry_failed(first, None) == 2
     assert (results(first), results(second)) == ({"pending": 2}, {"rejected": 2})
     second.refresh_from_db()
     assert second.state == Run.State.FINISHED
@@ -303,9 +302,9 @@ def test_a_retry_that_comes_while_a_run_is_being_finished_is_not_lost(
     fail(run, Rejected("no"))
     run.outcomes.filter(result="detected").update(result=Outcome.Result.PENDING)
     monkeypatch.setattr(
-        outcomes, "settle", lambda part: runs.retry_failed(Run.objects.get(pk=run.pk), None)
+        outcomes, "settle", lambda part: lifecycle.retry_failed(Run.objects.get(pk=run.pk), None)
     )
-    assert not runs.finish_if_done(run)
+    assert not lifecycle.finish_if_done(run)
     run.refresh_from_db()
     assert run.state == Run.State.RUNNING
 
@@ -315,7 +314,7 @@ def test_a_retry_undoes_a_decision_that_is_being_made_of_the_failure(project: Pr
     make_items(project, 1)
     run = planned(project)
     leased = take(run)
-    storing.store_results(run.endpoint, "worker", [CallResult(leased[0], error=Rejected("no"))])
+    store.store_results(run.endpoint, "worker", [CallResult(leased[0], error=Rejected("no"))])
     deciding, may_end = threading.Event(), threading.Event()
 
     def decide() -> None:
@@ -326,7 +325,7 @@ def test_a_retry_undoes_a_decision_that_is_being_made_of_the_failure(project: Pr
         connection.close()
 
     def retry() -> None:
-        runs.retry_failed(run, None)
+        lifecycle.retry_failed(run, None)
         connection.close()
 
     threads = [threading.Thread(target=decide), threading.Thread(target=retry)]
@@ -350,10 +349,10 @@ def test_a_run_in_which_nothing_failed_has_nothing_to_retry(
     make_items(project, 1)
     run = planned(project)
     answer(run, text, finish=finish)
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     found = results(run)
-    with pytest.raises(runs.Refused, match="No request of this run failed"):
-        runs.retry_failed(run, None)
+    with pytest.raises(lifecycle.Refused, match="No request of this run failed"):
+        lifecycle.retry_failed(run, None)
     run.refresh_from_db()
     assert (run.state, results(run)) == (Run.State.FINISHED, found)
 
@@ -364,14 +363,14 @@ def test_progress_counts_requests_and_items_and_names_causes(project: Project) -
     fail(run, Rejected("no"), number=1)
     answer(run, number=2)
     answer(run, "I cannot say.", number=1)
-    done = watching.count_progress(run)
+    done = progress.count_progress(run)
     assert (done.requests, done.answered, done.failed, done.waiting) == (12, 3, 1, 8)
     assert done.items == 6
     assert done.share == pytest.approx(4 / 12)
     assert done.failures["rejected"] == 1
     answer(run)
-    assert watching.count_progress(run).failures == {"rejected": 1, "unparsable": 1}
-    assert watching.count_progress(run).settled == 6
+    assert progress.count_progress(run).failures == {"rejected": 1, "unparsable": 1}
+    assert progress.count_progress(run).settled == 6
 
 
 def test_an_endpoint_that_runs_rest_on_keeps_its_address(project: Project) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from annotation import tasktypes
 from annotation.models import Project, TaskTypeVersion
-from judging.calling import rendering
 from judging.models import Endpoint, StrategyVersion
-from judging.preparing import pinning
+from judging.runs import pinning
+from judging.runs.engine import rendering
 from judging.strategies import frames, load_all
 
 TEXTS = {

@@ -17,7 +17,7 @@ from annotation.models import Item, Project
 from annotation.templatetags import figures as written
 from formats.typeset import escape_latex
 from judging.results import tables
-from judging.running import runs
+from judging.runs import lifecycle
 from judging.views.results.registry import PAGES
 from tests.annotation.test_agreement import make_label, people_of
 from tests.builders import make_account, make_project
@@ -51,7 +51,7 @@ def make_judged() -> Project:
     ]
     make_replies(project, items[:-1])
     asked = make_run(project, make_endpoint("http://a", name="a"), items={items[0].pk})
-    runs.plan_calls(asked)
+    lifecycle.plan_calls(asked)
     answer(asked, tokens_in=100, tokens_out=10)
     for person, choices in zip(people_of(project, "ann", "bob"), ("vvi", "viv"), strict=True):
         for item, one in zip(items, choices, strict=False):

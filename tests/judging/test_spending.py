@@ -10,12 +10,12 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Event, Project
-from judging.engine import storing
-from judging.engine.leasing import LEASE_DURATION
-from judging.engine.storing import CallResult
 from judging.evaluators.providers.errors import Rejected, ServerError
 from judging.models import Budget, Endpoint, Reply, Request, Run
-from judging.running import runs, spending
+from judging.runs import lifecycle, spending
+from judging.runs.engine import store
+from judging.runs.engine.lease import LEASE_DURATION
+from judging.runs.engine.store import CallResult
 from tests.builders import make_member, make_project
 from tests.judging.builders_judging import (
     answer,
@@ -45,7 +45,7 @@ def capped(project: Project, cap: str | None = None, items: int = 10, **values: 
     make_items(project, items)
     endpoint = make_endpoint(NOWHERE, **PRICES, **values)
     run = make_run(project, endpoint, cap=None if cap is None else Decimal(cap))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     return run
 
 
@@ -96,7 +96,7 @@ def test_under_the_cap_that_is_named_the_next_call_goes_out(project: Project) ->
     run.refresh_from_db()
     told = re.search(r"Raise it to ([\d.]+) or more", run.reason)
     assert told
-    runs.resume(run, lead, cap=Decimal(told[1]))
+    lifecycle.resume(run, lead, cap=Decimal(told[1]))
     assert answer(run, number=1, tokens_out=None) == 1
 
 
@@ -106,7 +106,7 @@ def test_a_run_that_reached_its_cap_goes_on_under_a_higher_one(project: Project)
     while answer(run, tokens_out=100):
         pass
     run.refresh_from_db()
-    runs.resume(run, lead, cap=Decimal("0.55"))
+    lifecycle.resume(run, lead, cap=Decimal("0.55"))
     assert (run.state, run.cap) == (Run.State.RUNNING, Decimal("0.55"))
     while answer(run, tokens_out=100):
         pass
@@ -135,9 +135,9 @@ def test_a_cap_that_is_no_raise_or_above_the_project_s_is_refused_and_nothing_ch
     Budget.objects.create(project=project, cap=Decimal("7.5"))
     run = capped(project, cap)
     answer(run, number=1, tokens_out=100)
-    runs.pause(run, None)
-    with pytest.raises(runs.Refused, match=why):
-        runs.resume(run, None, cap=Decimal(new))
+    lifecycle.pause(run, None)
+    with pytest.raises(lifecycle.Refused, match=why):
+        lifecycle.resume(run, None, cap=Decimal(new))
     run.refresh_from_db()
     assert (run.state, run.cap) == (Run.State.PAUSED, None if cap is None else Decimal(cap))
     assert not Event.objects.filter(kind="run cap").exists()
@@ -147,10 +147,10 @@ def test_the_cap_that_a_run_has_is_no_change_and_a_run_that_goes_on_keeps_its_ca
     project: Project,
 ) -> None:
     run = capped(project, "0.35")
-    with pytest.raises(runs.Refused, match="is running"):
-        runs.resume(run, None, cap=Decimal(1))
-    runs.pause(run, None)
-    runs.resume(run, None, cap=Decimal("0.35"))
+    with pytest.raises(lifecycle.Refused, match="is running"):
+        lifecycle.resume(run, None, cap=Decimal(1))
+    lifecycle.pause(run, None)
+    lifecycle.resume(run, None, cap=Decimal("0.35"))
     run.refresh_from_db()
     assert (run.state, run.cap) == (Run.State.RUNNING, Decimal("0.35"))
     assert not Event.objects.filter(kind="run cap").exists()
@@ -160,7 +160,7 @@ def test_a_project_s_budget_holds_for_all_of_its_runs(project: Project) -> None:
     budget = Budget.objects.create(project=project, cap=Decimal("0.75"))
     first = capped(project)
     second = make_run(project, first.endpoint, "vanilla")
-    runs.plan_calls(second)
+    lifecycle.plan_calls(second)
     while answer(first, tokens_out=100):
         pass
     assert money(budget) == (0, Decimal("0.7"))
@@ -176,7 +176,7 @@ def test_runs_are_booked_before_their_project_so_that_no_two_workers_wait_for_ea
 ) -> None:
     budget = Budget.objects.create(project=project, cap=Decimal(100))
     first = capped(project)
-    runs.plan_calls(make_run(project, first.endpoint, "vanilla"))
+    lifecycle.plan_calls(make_run(project, first.endpoint, "vanilla"))
     leased = take(first, 6)
     with CaptureQueriesContext(connection) as booked:
         spending.settle(Request.objects.filter(state="leased").held(), ())
@@ -212,7 +212,7 @@ def test_storing_twice_books_once(project: Project) -> None:
     run = capped(project, "5")
     found = [CallResult(one, make_answer(tokens_out=50)) for one in take(run)]
     for _ in range(2):
-        storing.store_results(run.endpoint, "worker", found)
+        store.store_results(run.endpoint, "worker", found)
     assert money(run) == (0, Decimal("0.5"))
 
 
@@ -222,10 +222,10 @@ def test_what_a_dead_worker_had_reserved_is_freed_once(project: Project) -> None
     again = take(run, 10, "alive", now=timezone.now() + LEASE_DURATION)
     assert money(run) == (10 * CALL, 0)
     # It was not dead after all.
-    storing.store_results(
+    store.store_results(
         run.endpoint, "dead", [CallResult(one, make_answer(tokens_out=50)) for one in lost]
     )
-    storing.store_results(
+    store.store_results(
         run.endpoint, "alive", [CallResult(one, make_answer(tokens_out=50)) for one in again]
     )
     assert money(run) == (0, Decimal("0.5"))
@@ -244,7 +244,7 @@ def test_costs_far_below_a_millionth_are_kept_and_add_up(project: Project) -> No
     make_items(project, 5)
     endpoint = make_endpoint(NOWHERE, price_in=Decimal("0.000123"), price_out=Decimal("0.05"))
     run = make_run(project, endpoint, cap=Decimal(1))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run, tokens_in=250, tokens_out=1)
     # 250 x 0.000123 / 10^6 + 1 x 0.05 / 10^6, five times.
     assert set(Reply.objects.values_list("cost", flat=True)) == {Decimal("0.00000008075")}

@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from annotation.models import Event, Project
-from judging.engine import watching
 from judging.errors import Refused
 from judging.models import Endpoint, Request, Run, StrategyVersion
-from judging.pins import RunOverrides
-from judging.preparing import offering
-from judging.preparing.offering import ItemSelection
-from judging.running import canaries, foreseeing, runs, starting, steering
-from judging.running.starting import NewRuns
+from judging.runs import archiving, canaries, choices, estimate, lifecycle, progress
+from judging.runs import start as runs_start
+from judging.runs.choices import ItemSelection
+from judging.runs.run_config import RunOverrides
+from judging.runs.start import NewRuns
 from tests.builders import make_item, make_member, make_project, make_slot
 from tests.judging.builders_judging import (
     answer,
@@ -53,7 +52,7 @@ def test_each_strategy_goes_to_each_endpoint_that_fits_it(project: Project) -> N
     make_items(project, 2)
     judges = [make_endpoint(NOBODY), make_endpoint(NOBODY)]
     wanted = wish("reference", "rouge-l", endpoints=[make_baseline(), *judges])
-    started = starting.start_runs(project, wanted, None)
+    started = runs_start.start_runs(project, wanted, None)
     assert [(run.strategy.slug, run.endpoint.name) for run in started] == [
         ("reference", judges[0].name),
         ("reference", judges[1].name),
@@ -74,14 +73,14 @@ def test_nothing_chosen_is_left_alone(
     make_items(project, 2)
     endpoints = [make_endpoint(NOBODY, name="judge"), *([make_baseline()] if offline else [])]
     with pytest.raises(Refused, match=words):
-        starting.start_runs(project, wish(*slugs, endpoints=endpoints), None)
+        runs_start.start_runs(project, wish(*slugs, endpoints=endpoints), None)
 
 
 def test_of_several_runs_none_is_started_where_one_cannot_be(project: Project) -> None:
     make_items(project, 2)
     priced = make_endpoint(NOBODY, price_in=Decimal(1), price_out=Decimal(1))
     with pytest.raises(Refused, match="A cap needs prices"):
-        starting.start_runs(
+        runs_start.start_runs(
             project,
             wish("reference", endpoints=[priced, make_endpoint(NOBODY)], cap=Decimal(1)),
             None,
@@ -93,8 +92,8 @@ def test_the_chosen_items_alone_are_asked_about(project: Project) -> None:
     make_items(project, 2)
     make_items(project, 2, category="spelling-errors", ability="long-form", source_ability="")
     make_items(project, 1, "score-invariant", ability="", source_ability="long-form")
-    chosen = offering.select_items(project, ItemSelection(abilities=("long-form",)))
-    [run] = starting.start_runs(
+    chosen = choices.select_items(project, ItemSelection(abilities=("long-form",)))
+    [run] = runs_start.start_runs(
         project, wish("reference", endpoints=[make_endpoint(NOBODY)], items=chosen), None
     )
     # Items 3 and 4 are long-form, and the answer of 5 was made from one.
@@ -106,15 +105,15 @@ def test_categories_and_keys_narrow_each_other_down(project: Project) -> None:
     items = make_items(project, 2)
     make_items(project, 1, category="spelling-errors")
     chosen = ItemSelection(categories=("number-errors",), keys=("item-2", "item-3"))
-    assert offering.select_items(project, chosen) == {items[1].pk}
-    assert offering.select_items(project, ItemSelection()) is None
+    assert choices.select_items(project, chosen) == {items[1].pk}
+    assert choices.select_items(project, ItemSelection()) is None
 
 
 def test_keys_that_are_not_there_are_named(project: Project) -> None:
     make_items(project, 1)
     lacking = ItemSelection(keys=("item-1", *(f"x{n}" for n in range(7))))
     with pytest.raises(Refused, match="no items x0, x1, x2, x3, x4 and 2 more"):
-        offering.select_items(project, lacking)
+        choices.select_items(project, lacking)
 
 
 def test_chosen_items_that_cannot_be_asked_about_are_refused(project: Project) -> None:
@@ -122,7 +121,7 @@ def test_chosen_items_that_cannot_be_asked_about_are_refused(project: Project) -
     unresolved = make_item(project, "raw")
     wanted = wish("reference", endpoints=[make_endpoint(NOBODY)], items={unresolved.pk})
     with pytest.raises(Refused, match="None of the chosen items"):
-        starting.start_runs(project, wanted, None)
+        runs_start.start_runs(project, wanted, None)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +137,7 @@ def test_an_item_is_judged_along_the_chosen_axes(
 ) -> None:
     make_items(project, 2)
     run = make_run(project, make_endpoint(NOBODY), "axis", own=RunOverrides(axes=axes))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     assert axes_of(run) == asked
     # Two items, gold and perturbed, along each axis.
     assert run.calls.count() == 4 * len(asked)
@@ -156,7 +155,7 @@ def test_a_runs_own_parameters_make_other_requests(project: Project) -> None:
     make_items(project, 2)
     endpoint = make_endpoint(NOBODY, parameters={"temperature": 0, "seed": 3})
     for parameters in ({}, {"temperature": 0.7}):
-        runs.plan_calls(make_run(project, endpoint, own=RunOverrides(parameters=parameters)))
+        lifecycle.plan_calls(make_run(project, endpoint, own=RunOverrides(parameters=parameters)))
     first, second = Run.objects.order_by("number")
     assert second.pinned["parameters"] == {"temperature": 0.7, "seed": 3}
     assert first.digest != second.digest
@@ -169,7 +168,7 @@ def test_samples_are_repeats_or_votes_as_the_run_says(project: Project) -> None:
     said = []
     for votes in (None, True):
         run = make_run(project, endpoint, "reference", samples=3, own=RunOverrides(votes=votes))
-        runs.plan_calls(run)
+        lifecycle.plan_calls(run)
         # One of three samples is below the top of 10.
         answer(run, '{"score": 5}', number=1)
         answer(run, '{"score": 10}')
@@ -186,11 +185,11 @@ def test_as_many_examples_are_shown_as_the_run_says() -> None:
         "detect-1a", prompt="{{examples}}\n\n{{question}}\n\n{{response}}", examples=1
     )
     endpoint = make_endpoint(NOBODY)
-    run = runs.start_run(
+    run = lifecycle.start_run(
         project,
         strategy=version,
         endpoint=endpoint,
-        options=runs.RunOptions(seed=1, own=RunOverrides(examples=3)),
+        options=lifecycle.RunOptions(seed=1, own=RunOverrides(examples=3)),
     )
     assert (len(run.few_shot), run.outcomes.count()) == (3, 2)
     shown = {key for key, _ in run.few_shot}
@@ -201,14 +200,14 @@ def test_a_run_that_shows_no_examples_leaves_nothing_out_and_says_none() -> None
     project = make_project("r", task_type="error-detection")
     make_responses(project, ["error", "no_error"])
     prompt = "Examples:\n{{examples}}\n\n{{question}}\n\n{{response}}"
-    run = runs.start_run(
+    run = lifecycle.start_run(
         project,
         strategy=make_version("detect-1a", prompt=prompt, examples=3),
         endpoint=make_endpoint(NOBODY),
-        options=runs.RunOptions(seed=1, own=RunOverrides(examples=0)),
+        options=lifecycle.RunOptions(seed=1, own=RunOverrides(examples=0)),
     )
     assert (run.few_shot, run.outcomes.count()) == ([], 2)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     [body, _] = [json.loads(one.body) for one in take(run)]
     assert body["messages"][-1]["content"].startswith("Examples:\n(none)\n\nHow many legs")
 
@@ -218,7 +217,7 @@ def test_examples_that_stand_in_the_prompt_leave_every_item_in_the_run() -> None
     make_responses(project, ["error", "no_error"])
     prompt = "Example: 2 + 2 = 5 is an error.\n\n{{question}}\n\n{{response}}"
     version = make_version("detect-1a", prompt=prompt)
-    run = runs.start_run(project, strategy=version, endpoint=make_endpoint(NOBODY))
+    run = lifecycle.start_run(project, strategy=version, endpoint=make_endpoint(NOBODY))
     assert run.outcomes.count() == 2
 
 
@@ -228,7 +227,7 @@ def test_too_few_items_for_examples_are_told_with_what_to_do() -> None:
     project.items.update(cluster="one question of all")
     version = make_version("detect-1a", prompt="{{examples}} {{response}} {{question}}", examples=2)
     with pytest.raises(Refused, match=r"there are 1\. .* 0 shows none.* column cluster says"):
-        runs.start_run(project, strategy=version, endpoint=make_endpoint(NOBODY))
+        lifecycle.start_run(project, strategy=version, endpoint=make_endpoint(NOBODY))
 
 
 @pytest.mark.parametrize(
@@ -248,13 +247,13 @@ def test_what_does_not_fit_the_strategy_is_refused(
     project: Project, slug: str, own: RunOverrides, words: str
 ) -> None:
     make_items(project, 1)
-    for begin in (runs.start_run, foreseeing.estimate_run):
+    for begin in (lifecycle.start_run, estimate.estimate_run):
         with pytest.raises(Refused, match=words):
             begin(
                 project,
                 strategy=make_strategy(slug),
                 endpoint=make_endpoint(NOBODY),
-                options=runs.RunOptions(seed=1, own=own),
+                options=lifecycle.RunOptions(seed=1, own=own),
             )
 
 
@@ -262,7 +261,7 @@ def test_a_clone_keeps_what_was_the_runs_own(project: Project) -> None:
     make_items(project, 2)
     own = RunOverrides(parameters={"temperature": 0.5}, axes=("main",))
     run = make_run(project, make_endpoint(NOBODY), "axis", own=own)
-    copies = [runs.clone_run(run, None), runs.clone_run(run, None, as_pinned=True)]
+    copies = [lifecycle.clone_run(run, None), lifecycle.clone_run(run, None, as_pinned=True)]
     assert [copy.digest for copy in copies] == [run.digest] * 2
 
 
@@ -270,22 +269,22 @@ def test_a_pilot_is_asked_once_and_stays_out_of_lists_and_figures(project: Proje
     make_items(project, 40)
     endpoint = make_endpoint(NOBODY, price_in=Decimal(10), price_out=Decimal(20))
     wanted = wish("reference", endpoints=[endpoint])
-    [pilot] = starting.start_pilots(project, wanted, None)
-    assert starting.start_pilots(project, wanted, None) == []
+    [pilot] = runs_start.start_pilots(project, wanted, None)
+    assert runs_start.start_pilots(project, wanted, None) == []
     # One call an item makes 30 items; a pilot rests on the same as any run.
     assert pilot.outcomes.count() == 30
     assert not Run.objects.in_project(project).shown().exists()
-    runs.plan_calls(pilot)
+    lifecycle.plan_calls(pilot)
     answer(pilot)
-    runs.finish_if_done(pilot)
-    [asking] = starting.estimate_runs(project, wanted)
+    lifecycle.finish_if_done(pilot)
+    [asking] = runs_start.estimate_runs(project, wanted)
     # 30 of the run's own 40 requests are paid for; the other 10 cost 100 tokens in and 10 out
     # each, at 10 and 20 a million: 0.0012. All alike, so the interval has no width.
     assert (asking.foreseen.requests, asking.foreseen.to_ask) == (40, 10)
     assert asking.foreseen.by_pilot
     assert asking.foreseen.by_pilot.value == Decimal("0.012")
     assert asking.foreseen.by_pilot.low == asking.foreseen.by_pilot.high == Decimal("0.012")
-    total = starting.sum_costs([asking, asking])
+    total = runs_start.sum_costs([asking, asking])
     assert total
     assert total.high == Decimal("0.024")
 
@@ -293,14 +292,14 @@ def test_a_pilot_is_asked_once_and_stays_out_of_lists_and_figures(project: Proje
 def test_a_few_calls_need_no_pilot(project: Project) -> None:
     make_items(project, 30)
     wanted = wish("reference", endpoints=[make_endpoint(NOBODY)])
-    assert starting.start_pilots(project, wanted, None) == []
+    assert runs_start.start_pilots(project, wanted, None) == []
 
 
 def test_a_total_is_unknown_if_one_part_is(project: Project) -> None:
     make_items(project, 1)
     assert (
-        starting.sum_costs(
-            starting.estimate_runs(project, wish("reference", endpoints=[make_endpoint(NOBODY)]))
+        runs_start.sum_costs(
+            runs_start.estimate_runs(project, wish("reference", endpoints=[make_endpoint(NOBODY)]))
         )
         is None
     )
@@ -310,20 +309,20 @@ def test_a_canary_asks_anew_what_was_answered(project: Project) -> None:
     make_items(project, 30)
     endpoint = make_endpoint(NOBODY)
     run = make_run(project, endpoint)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run)
     wanted = wish("reference", endpoints=[endpoint], canary=True)
-    [asking] = starting.estimate_runs(project, wanted)
-    [canary] = starting.start_runs(project, wanted, None)
-    runs.plan_calls(canary)
+    [asking] = runs_start.estimate_runs(project, wanted)
+    [canary] = runs_start.start_runs(project, wanted, None)
+    lifecycle.plan_calls(canary)
     # 20 items are enough for a canary, and none of their 20 requests is taken from the run.
     assert (asking.foreseen.items, asking.foreseen.to_ask) == (
         canaries.DEFAULT_ITEMS,
         canaries.DEFAULT_ITEMS,
     )
-    assert watching.count_progress(canary).waiting == canaries.DEFAULT_ITEMS
+    assert progress.count_progress(canary).waiting == canaries.DEFAULT_ITEMS
     with pytest.raises(Refused, match="A canary is as small as a pilot"):
-        starting.start_pilots(project, wanted, None)
+        runs_start.start_pilots(project, wanted, None)
 
 
 def test_only_a_lead_starts_runs_over_items_that_are_being_labelled(project: Project) -> None:
@@ -332,14 +331,14 @@ def test_only_a_lead_starts_runs_over_items_that_are_being_labelled(project: Pro
     wanted = wish("reference", endpoints=[make_endpoint(NOBODY)])
     researcher = make_member(project, role="researcher")
     with pytest.raises(Refused, match=r"1 of these items.*Wait until they are done, or let a lead"):
-        starting.start_runs(project, wanted, researcher)
+        runs_start.start_runs(project, wanted, researcher)
     allowed = replace(wanted, while_labelling=True)
     with pytest.raises(Refused, match="Only a lead can allow"):
-        starting.start_runs(project, allowed, researcher)
-    [run] = starting.start_runs(project, allowed, make_member(project, role="lead"))
+        runs_start.start_runs(project, allowed, researcher)
+    [run] = runs_start.start_runs(project, allowed, make_member(project, role="lead"))
     assert run.while_labelling
     assert Event.objects.get(kind="run started").data == {"items": 2, "labelling": 1}
-    assert starting.estimate_runs(project, wanted)[0].foreseen.labelling == 1
+    assert runs_start.estimate_runs(project, wanted)[0].foreseen.labelling == 1
 
 
 def test_recorded_and_derived_runs_refuse_what_needs_an_evaluator(project: Project) -> None:
@@ -349,15 +348,15 @@ def test_recorded_and_derived_runs_refuse_what_needs_an_evaluator(project: Proje
         Run.objects.filter(pk=run.pk).update(kind=kind, state="finished")
         run.refresh_from_db()
         steps = (
-            runs.resume,
-            runs.retry_failed,
-            runs.clone_run,
-            partial(runs.move_to_endpoint, endpoint=there),
+            lifecycle.resume,
+            lifecycle.retry_failed,
+            lifecycle.clone_run,
+            partial(lifecycle.move_to_endpoint, endpoint=there),
         )
         for step in steps:
             with pytest.raises(Refused, match=why):
                 step(run, member=None)
-        assert steering.list_open_steps(run, 3, answered=0) == ["archive"]
+        assert archiving.list_open_steps(run, 3, answered=0) == ["archive"]
 
 
 def test_the_projects_own_strategy_goes_before_a_shipped_one(project: Project) -> None:
@@ -366,24 +365,24 @@ def test_the_projects_own_strategy_goes_before_a_shipped_one(project: Project) -
         StrategyVersion.objects.create(
             project=project, slug="vanilla", number=number, digest="x", definition=definition
         )
-    assert offering.get_version(project, "vanilla").number == 2
-    assert offering.get_version(make_project("other"), "vanilla").project is None
+    assert choices.get_version(project, "vanilla").number == 2
+    assert choices.get_version(make_project("other"), "vanilla").project is None
     with pytest.raises(Refused, match=r"There is no strategy 'none'. Strategies are axis, "):
-        offering.get_version(project, "none")
+        choices.get_version(project, "none")
 
 
 def test_what_was_started_before_a_later_run_was_refused_is_named(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_items(project, 1)
-    start, refusals = runs.start_run, iter([None, Refused("People are labelling them.")])
+    start, refusals = lifecycle.start_run, iter([None, Refused("People are labelling them.")])
 
     def once(*parts: Any, **values: Any) -> Run:
         if problem := next(refusals):
             raise problem
         return start(*parts, **values)
 
-    monkeypatch.setattr(runs, "start_run", once)
+    monkeypatch.setattr(lifecycle, "start_run", once)
     wanted = wish("reference", "vanilla", endpoints=[make_endpoint(NOBODY)])
     with pytest.raises(Refused, match=r"Started already: run 1\. The next one was refused: People"):
-        starting.start_runs(project, wanted, None)
+        runs_start.start_runs(project, wanted, None)

@@ -10,7 +10,7 @@ from annotation.models import Item, Project, Slot
 from judging.making import bringing
 from judging.making.bringing import BringInRequest
 from judging.models import Run
-from judging.running import runs
+from judging.runs import lifecycle
 from tests.builders import make_item, make_project
 from tests.judging.builders_judging import answer_as, make_endpoint, make_run
 
@@ -32,9 +32,9 @@ def ended(run: Run, text: str, seen: list[str]) -> Run:
         seen.append(body)
         return text
 
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer_as(run, say)
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     run.refresh_from_db()
     return run
 

@@ -14,7 +14,7 @@ from annotation.models import Event, Item, Membership, Project
 from judging.errors import Refused
 from judging.making import suggesting
 from judging.models import Reading, Run
-from judging.running import runs
+from judging.runs import lifecycle
 from tests.builders import make_member, make_project
 from tests.judging.builders_judging import api_client, make_endpoint, make_run, results, work
 from tests.judging.test_making import NOBODY, answered, ended, make_prompts
@@ -101,7 +101,7 @@ def test_what_suggests_nothing_is_refused_with_the_reason(prompts: Project) -> N
     with pytest.raises(Refused, match="suggests no abilities"):
         suggesting.store_suggestions(gold)
     planned = make_run(prompts, make_endpoint(NOBODY), "suggest-ability")
-    runs.plan_calls(planned)
+    lifecycle.plan_calls(planned)
     with pytest.raises(Refused, match="goes on"):
         suggesting.store_suggestions(planned)
     none = asked(prompts, "nothing at all.")

@@ -14,7 +14,7 @@ from formats.writers import write_file
 from judging.evaluators.providers.errors import Rejected
 from judging.models import Run
 from judging.results import tables
-from judging.running import runs
+from judging.runs import lifecycle
 from tests.builders import make_project
 from tests.judging.builders_judging import answer, fail, make_endpoint, make_items, make_run
 
@@ -33,7 +33,7 @@ def project() -> Project:
 def run(project: Project) -> Run:
     make_items(project, 2)
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     return run
 
 
@@ -93,7 +93,7 @@ def test_an_outcome_says_whether_figures_count_it(project: Project, run: Run) ->
 def test_outcomes_along_several_axes_of_an_item_say_which_they_are_of(project: Project) -> None:
     make_items(project, 2)
     run = make_run(project, make_endpoint("https://judge.invalid/v1"), "axis")
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     answer(run)
     found = [(row["item"], row["axis"], row["counted"]) for row in tables.read_outcomes(project)]
     axes = sorted({axis for _, axis, _ in found})
@@ -109,7 +109,7 @@ def test_calls_along_axes_and_of_several_runs_are_told_apart_in_every_format(
 ) -> None:
     make_items(project, 2)
     for name in ("a", "b"):
-        runs.plan_calls(
+        lifecycle.plan_calls(
             make_run(project, make_endpoint("https://judge.invalid/v1", name=name), "axis")
         )
     table = tables.EXPORT_TABLES["calls"]

@@ -9,9 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Project
-from judging.engine import watching
 from judging.models import Outcome, Run, Tally
-from judging.running import runs, tallies
+from judging.runs import counts, lifecycle, progress
 from tests.judging.builders_judging import answer, make_items, make_judged, make_run
 
 pytestmark = pytest.mark.django_db
@@ -24,24 +23,24 @@ def make_finished(project: Project, items: int = 3) -> Run:
 def make_planned(project: Project, items: int = 3) -> Run:
     make_items(project, items)
     run = make_run(project)
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     return run
 
 
-def counted(run: Run) -> tallies.ItemCounts:
-    [listed] = tallies.with_item_counts([run], timezone.now())
+def counted(run: Run) -> counts.ItemCounts:
+    [listed] = counts.with_item_counts([run], timezone.now())
     return listed.counted
 
 
 def keep_for_a_minute(run: Run) -> None:
     """As a worker does that counts again and again."""
-    watching.update_counts([run.pk], timezone.now())
+    progress.update_counts([run.pk], timezone.now())
     Tally.objects.update(shown_until=timezone.now() + timedelta(minutes=1))
 
 
 def test_what_was_counted_once_is_not_counted_again(project: Project) -> None:
     run = make_finished(project)
-    assert counted(run) == tallies.ItemCounts(items=3, pending=0, missing=0)
+    assert counted(run) == counts.ItemCounts(items=3, pending=0, missing=0)
     with CaptureQueriesContext(connection) as asked:
         assert counted(run).items == 3
     # How often the run changed, and what was kept.
@@ -54,8 +53,8 @@ def test_a_change_of_outcomes_is_counted(project: Project) -> None:
     Outcome.objects.filter(pk=run.outcomes.earliest("pk").pk).update(
         result="missing", cause="refused"
     )
-    assert counted(run) == tallies.ItemCounts(items=3, pending=0, missing=1)
-    assert watching.load_status(run).missing == {"refused": 1}
+    assert counted(run) == counts.ItemCounts(items=3, pending=0, missing=1)
+    assert progress.load_status(run).missing == {"refused": 1}
 
 
 def test_what_a_worker_keeps_is_shown_until_its_time_is_over(project: Project) -> None:
@@ -63,17 +62,17 @@ def test_what_a_worker_keeps_is_shown_until_its_time_is_over(project: Project) -
     keep_for_a_minute(run)
     answer(run)
     assert counted(run).pending == 3
-    assert watching.load_status(run).progress.answered == 0
+    assert progress.load_status(run).progress.answered == 0
     Tally.objects.update(shown_until=timezone.now())
     assert counted(run).pending == 0
-    assert watching.load_status(run).progress.answered == 3
+    assert progress.load_status(run).progress.answered == 3
 
 
 def test_nobody_who_looks_at_a_run_that_is_being_planned_waits_to_write(project: Project) -> None:
     make_items(project, 3)
     run = make_run(project)
     assert run.state == Run.State.PLANNING
-    watching.load_status(run)
+    progress.load_status(run)
     counted(run)
     assert not Tally.objects.exists()
     keep_for_a_minute(run)
@@ -84,23 +83,23 @@ def test_a_run_that_was_paused_is_counted_as_it_is(project: Project) -> None:
     run = make_planned(project, 3)
     keep_for_a_minute(run)
     answer(run)
-    runs.pause(run, None)
-    assert watching.load_status(run).progress.answered == 3
+    lifecycle.pause(run, None)
+    assert progress.load_status(run).progress.answered == 3
 
 
 def test_a_worker_that_leaves_has_what_is_there_shown(project: Project) -> None:
     run = make_planned(project, 3)
     keep_for_a_minute(run)
     answer(run)
-    watching.release_counts(run)
-    assert watching.load_status(run).progress.answered == 3
+    progress.release_counts(run)
+    assert progress.load_status(run).progress.answered == 3
 
 
 def test_nobody_waits_for_the_counts_of_a_run_that_a_worker_finished(project: Project) -> None:
     run = make_planned(project, 2)
     answer(run)
-    assert runs.finish_if_done(run)
-    watching.release_counts(run)
+    assert lifecycle.finish_if_done(run)
+    progress.release_counts(run)
     assert set(Tally.objects.values_list("kind", flat=True)) == {"items", "progress"}
 
 
@@ -108,11 +107,11 @@ def test_a_count_that_takes_long_is_made_seldom(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = make_planned(project, 1)
-    assert watching.update_counts([run.pk], timezone.now()) >= watching.COUNT_EVERY
+    assert progress.update_counts([run.pk], timezone.now()) >= progress.COUNT_EVERY
     # A tenth of a second: twenty times that is two seconds.
     clock = iter([10.0, 10.1])
-    monkeypatch.setattr(watching.time, "monotonic", lambda: next(clock))
-    assert watching.update_counts([run.pk], timezone.now()) == pytest.approx(2.0)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    assert progress.update_counts([run.pk], timezone.now()) == pytest.approx(2.0)
 
 
 def test_the_list_of_runs_asks_as_often_for_many_as_for_one(

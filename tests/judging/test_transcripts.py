@@ -6,8 +6,8 @@ import pytest
 
 from formats.rows import BadRow, Row
 from judging import strategies
-from judging.recorded import transcripts
-from judging.recorded.transcripts import Transcript
+from judging.runs.recorded import transcripts
+from judging.runs.recorded.transcripts import Transcript
 from judging.strategies import Strategy
 from judging.strategies.frames import CallSpec
 

@@ -6,9 +6,9 @@ import pytest
 
 from formats.rows import BadRow, Row
 from judging import strategies
-from judging.recorded import transcripts, verdicts
-from judging.recorded.transcripts import Transcript
-from judging.recorded.verdicts import JudgedPlace
+from judging.runs.recorded import transcripts, verdicts
+from judging.runs.recorded.transcripts import Transcript
+from judging.runs.recorded.verdicts import JudgedPlace
 
 ERROR = "Therefore, the model response contains an error."
 NO_ERROR = "Therefore, the model response contains no error."

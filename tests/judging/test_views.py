@@ -11,10 +11,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Membership, Project
-from judging.engine import leasing, living, watching
 from judging.evaluators.providers.errors import Rejected
+from judging.jobs import heartbeat
 from judging.models import Reply, Run
-from judging.running import runs
+from judging.runs import lifecycle, progress
+from judging.runs.engine import lease
 from tests.judging.builders_judging import (
     answer,
     fail,
@@ -43,7 +44,7 @@ def asked_run(project: Project, items: int = 3) -> Run:
     """A planned run of an evaluator that nobody has asked yet."""
     make_items(project, items)
     run = make_run(project, make_endpoint("http://127.0.0.1:9/v1"))
-    runs.plan_calls(run)
+    lifecycle.plan_calls(run)
     run.refresh_from_db()
     return run
 
@@ -66,7 +67,7 @@ def test_the_list_shows_state_strategy_counts_and_who(
 def test_a_running_run_is_polled_and_an_ended_one_is_not(browser: Client, project: Project) -> None:
     run = asked_run(project)
     assert 'hx-trigger="every 1500ms"' in text_of(browser, "run", run.number)
-    runs.cancel(run, None)
+    lifecycle.cancel(run, None)
     assert "hx-trigger" not in text_of(browser, "run", run.number)
 
 
@@ -78,7 +79,7 @@ def test_a_poll_brings_the_progress_alone_until_the_run_ends(
     assert polled.content.decode().strip().startswith('<section id="progress"')
     assert "HX-Refresh" not in polled.headers
     answer(run)
-    runs.finish_if_done(run)
+    lifecycle.finish_if_done(run)
     assert browser.get(page("run", run.number), headers=HTMX).headers["HX-Refresh"] == "true"
 
 
@@ -99,7 +100,7 @@ def test_failures_stand_there_in_the_providers_words(browser: Client, project: P
 
 def test_a_paused_run_says_why(browser: Client, project: Project) -> None:
     run = asked_run(project)
-    leasing.pause_endpoint_runs(run.endpoint, "The quota is used up.")
+    lease.pause_endpoint_runs(run.endpoint, "The quota is used up.")
     assert "The quota is used up." in text_of(browser, "run", run.number)
 
 
@@ -116,7 +117,7 @@ def test_a_run_is_paused_resumed_and_cancelled(browser: Client, project: Project
 def test_a_cap_is_raised_beside_resume(browser: Client, project: Project) -> None:
     run = asked_run(project)
     assert "New cap" not in text_of(browser, "run", run.number)
-    runs.pause(run, None)
+    lifecycle.pause(run, None)
     assert "New cap" not in text_of(browser, "run", run.number)
     Run.objects.update(cap=Decimal("0.35"))
     assert "New cap (now 0.35)" in text_of(browser, "run", run.number)
@@ -132,7 +133,7 @@ def test_a_cap_is_raised_beside_resume(browser: Client, project: Project) -> Non
 def test_an_empty_new_cap_leaves_the_cap_as_it_is(browser: Client, project: Project) -> None:
     run = asked_run(project)
     Run.objects.update(cap=Decimal("0.35"))
-    runs.pause(run, None)
+    lifecycle.pause(run, None)
     browser.post(page("run-resume", run.number), {"cap": ""})
     run.refresh_from_db()
     assert (run.state, run.cap) == ("running", Decimal("0.35"))
@@ -149,7 +150,7 @@ def test_what_failed_can_be_asked_again(browser: Client, project: Project) -> No
     run = asked_run(project)
     fail(run, Rejected("no"))
     browser.post(page("run-retry", run.number))
-    assert watching.count_progress(run).waiting == 3
+    assert progress.count_progress(run).waiting == 3
 
 
 def test_a_step_that_is_not_open_is_refused_in_words(browser: Client, project: Project) -> None:
@@ -162,7 +163,7 @@ def test_a_step_that_is_not_open_is_refused_in_words(browser: Client, project: P
 def test_a_run_that_nobody_works_on_says_so_at_once(browser: Client, project: Project) -> None:
     run = asked_run(project)
     assert "No worker is running" in text_of(browser, "run", run.number)
-    living.record(living.WorkerStatus("one"), timezone.now())
+    heartbeat.record(heartbeat.WorkerStatus("one"), timezone.now())
     assert "No worker is running" not in text_of(browser, "run", run.number)
 
 
@@ -170,7 +171,7 @@ def test_a_run_that_somebody_is_at_says_nothing_of_workers(
     browser: Client, project: Project
 ) -> None:
     run = asked_run(project)
-    assert leasing.acquire_endpoint(run.endpoint_id, "worker", timezone.now())
+    assert lease.acquire_endpoint(run.endpoint_id, "worker", timezone.now())
     assert "No worker is running" not in text_of(browser, "run", run.number)
 
 
@@ -188,16 +189,16 @@ def test_what_is_answered_a_second_tells_when_the_rest_will_be(
     run = asked_run(project, items=30)
     answer(run, number=20)
     # Nobody goes on, so that no time can be said.
-    assert watching.load_status(run).pace == watching.RunPace()
-    living.record(living.WorkerStatus("one"), timezone.now())
+    assert progress.load_status(run).pace == progress.RunPace()
+    heartbeat.record(heartbeat.WorkerStatus("one"), timezone.now())
     Run.objects.update(created_at=timezone.now() - timedelta(minutes=1))
     run.refresh_from_db()
-    pace = watching.load_status(run).pace
+    pace = progress.load_status(run).pace
     # 20 replies in the last 10 seconds; the 10 that are left take 5.
     assert (pace.per_second, pace.seconds_left) == (2.0, 5.0)
     assert "about 5.0 s left" in text_of(browser, "run", run.number)
     Reply.objects.update(created_at=timezone.now() - timedelta(minutes=1))
-    assert watching.load_status(run).pace == watching.RunPace()
+    assert progress.load_status(run).pace == progress.RunPace()
 
 
 def test_outcomes_come_by_fifty(browser: Client, project: Project) -> None:

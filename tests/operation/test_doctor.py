@@ -12,9 +12,9 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from annotation.models import Job
-from judging import clock
-from judging.engine import living
+from judging.jobs import heartbeat
 from judging.models import Worker
+from judging.runs.engine import clock
 from operation import checkup
 from operation.findings import Grade
 from tests.builders import make_project
@@ -42,8 +42,8 @@ def test_it_names_every_part_and_ends_badly_only_where_something_is_wrong(
     with pytest.raises(CommandError) as ended:
         call_command("doctor", stdout=StringIO())
     assert ended.value.returncode == 1
-    life = living.WorkerStatus()
-    living.record(life, clock.now())
+    life = heartbeat.WorkerStatus()
+    heartbeat.record(life, clock.now())
     Worker.objects.update(progressed_at=clock.now())
     said = told()
     assert all(f" {name} " in said for name in checkup.CHECKS)

@@ -8,9 +8,9 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.models import Job
-from judging import clock
-from judging.engine import living
+from judging.jobs import heartbeat
 from judging.models import Request
+from judging.runs.engine import clock
 from operation import metrics
 from tests.builders import make_project
 from tests.judging.builders_judging import make_endpoint
@@ -97,8 +97,8 @@ def test_requests_to_evaluators_are_counted_by_state_and_cause() -> None:
 
 @pytest.mark.django_db
 def test_workers_are_counted_with_what_they_did() -> None:
-    life = living.WorkerStatus(slices=3, failures=1)
-    living.record(life, clock.now())
+    life = heartbeat.WorkerStatus(slices=3, failures=1)
+    heartbeat.record(life, clock.now())
     found = numbers()
     assert found["blindspot_workers"] == 1
     assert [n for name, n in found.items() if name.startswith("blindspot_worker_slices{")] == [3]

@@ -7,9 +7,9 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
-from judging import clock
-from judging.engine import living
+from judging.jobs import heartbeat
 from judging.models import Worker
+from judging.runs.engine import clock
 from operation import readiness
 from operation.findings import Grade
 
@@ -20,8 +20,8 @@ def named(client: Client, query: str = "") -> dict[str, tuple[str, str]]:
 
 
 def live(**values: object) -> None:
-    life = living.WorkerStatus()
-    living.record(life, clock.now())
+    life = heartbeat.WorkerStatus()
+    heartbeat.record(life, clock.now())
     Worker.objects.filter(name=life.name).update(**values)
 
 

@@ -32,7 +32,7 @@ def main() -> None:
 
     django.setup()
     # Before the fork, or each worker would import it all for itself.
-    importlib.import_module("judging.engine.bell")
+    importlib.import_module("judging.jobs.worker")
     if options.jump:
         _set_clock(lambda: options.jump if int(time.monotonic()) % 2 else -options.jump)
     if options.ahead:
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _work() -> None:
-    from judging.engine.bell import WorkLoop
+    from judging.jobs.worker import WorkLoop
 
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())

@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import Sum
 
 from judging.models import Budget, Reply, Request, Run
-from judging.running import runs
+from judging.runs import lifecycle
 from tests.builders import make_project
 from tests.judging.builders_judging import (
     ONE_CALL,
@@ -164,7 +164,7 @@ def test_an_evaluator_that_only_hangs_pauses_and_ends_as_timed_out_if_it_is_resu
     processes.bell()
     wait_for(Run.objects.filter(state=Run.State.PAUSED).exists, "the run is paused", every=0.1)
     assert {entry["attempt"] for entry in evaluator.log} == {1}
-    runs.resume(Run.objects.get(), None)
+    lifecycle.resume(Run.objects.get(), None)
     finish(run)
     assert results(run) == {"timed_out": 5}
     assert {entry["attempt"] for entry in evaluator.log} == {1, 2, 3, 4}

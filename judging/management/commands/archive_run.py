@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from judging.management import told
-from judging.running import steering
+from judging.runs import archiving
 
 
 class Command(BaseCommand):
@@ -17,9 +17,9 @@ class Command(BaseCommand):
         parser.add_argument("--back", action="store_true", help="take them back")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        step, what = steering.archive_run, "archived"
+        step, what = archiving.archive_run, "archived"
         if options["back"]:
-            step, what = steering.unarchive_run, "taken back"
+            step, what = archiving.unarchive_run, "taken back"
         project = told.get_project(options["project"])
         for run in told.get_runs(project, options["run"]):
             told.call_service(partial(step, run, None))

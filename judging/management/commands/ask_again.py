@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from judging.management import told
-from judging.running import canaries
+from judging.runs import canaries
 
 
 class Command(BaseCommand):

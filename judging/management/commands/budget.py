@@ -5,8 +5,8 @@ from django.core.management.base import BaseCommand
 
 from judging.management import told
 from judging.models import Run
-from judging.running import budgeting
-from judging.running.spending import format_amount
+from judging.runs import budget
+from judging.runs.spending import format_amount
 
 UNCAPPED = "none"
 
@@ -24,15 +24,15 @@ class Command(BaseCommand):
         project = told.get_project(options["project"])
         if (cap := options["cap"]) is not None:
             limit = None if cap == UNCAPPED else told.parse_cap(cap)
-            budgeting.set_cap(project, limit, None)
-        found = budgeting.load_status(project)
+            budget.set_cap(project, limit, None)
+        found = budget.load_status(project)
         self.stdout.write(
             f"cap {UNCAPPED if found.cap is None else format_amount(found.cap)}, spent "
             f"{found.words},"
             f" reserved {format_amount(found.reserved)}; {found.paid.replies:,} replies"
         )
         asked = Run.objects.in_project(project).filter(kind=Run.Kind.ASKED).for_page()
-        for one in budgeting.list_spending(list(asked.order_by("number"))):
+        for one in budget.list_spending(list(asked.order_by("number"))):
             self.stdout.write(
                 f"run {one.run.number}: {one.run.endpoint.name}, {one.run.strategy.slug}: spent"
                 f" {one.words}; {one.paid.replies:,} replies"

@@ -4,8 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from judging.management import told
-from judging.preparing import offering
-from judging.running import runs
+from judging.runs import choices, lifecycle
 
 
 class Command(BaseCommand):
@@ -37,9 +36,9 @@ class Command(BaseCommand):
         names = ("as_pinned", "while_labelling")
         said = {name: options[name] for name in names}
         name = options["endpoint"]
-        endpoint = told.call_service(lambda: offering.get_endpoint(name)) if name else None
+        endpoint = told.call_service(lambda: choices.get_endpoint(name)) if name else None
         clone = told.call_service(
-            lambda: runs.clone_run(run, None, endpoint=endpoint, cap=cap, **said)
+            lambda: lifecycle.clone_run(run, None, endpoint=endpoint, cap=cap, **said)
         )
         self.stdout.write(
             f"Run {clone.number} of {options['project']}, a clone of run {run.number}:"

@@ -15,12 +15,12 @@ from formats.readers import REPLY_READERS, with_password
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError, Row
 from judging.errors import Refused
 from judging.models import StrategyVersion
-from judging.preparing import selecting
-from judging.recorded import recording, transcripts
-from judging.recorded.filing import RecordedPart
-from judging.recorded.recording import ImportReport
-from judging.recorded.transcripts import Transcript
-from judging.recorded.verdicts import VERDICT_CHOICES
+from judging.runs import selection
+from judging.runs.recorded import record, transcripts
+from judging.runs.recorded.record import ImportReport
+from judging.runs.recorded.storage import RecordedPart
+from judging.runs.recorded.transcripts import Transcript
+from judging.runs.recorded.verdicts import VERDICT_CHOICES
 from judging.strategies import catalogue
 
 REASON = "Nothing was imported; mend these rows, or take them out."
@@ -69,7 +69,7 @@ class Command(BaseCommand):
         with files.open_error_file(options["errors"]) as file:
             try:
                 parts, bad = _parts(project, _rows(options), options)
-                report = recording.record_replies(
+                report = record.record_replies(
                     project,
                     parts,
                     now=timezone.now(),
@@ -120,7 +120,7 @@ def _parts(
     for (endpoint, slug), told in sorted(found.items()):
         version = _version(project, slug, options)
         checked = list(
-            transcripts.parse_rows(told, recording.build_project_strategy(project, version))
+            transcripts.parse_rows(told, record.build_project_strategy(project, version))
         )
         bad += [one for one in checked if isinstance(one, BadRow)]
         if good := [one for one in checked if isinstance(one, Transcript)]:
@@ -150,7 +150,7 @@ def _slug(project: Project, row: Row, options: dict[str, Any]) -> str:
 def _version(project: Project, slug: str, options: dict[str, Any]) -> StrategyVersion:
     """The strategy that was named; what folders tell is one that is shipped."""
     if not options["strategy"]:
-        return selecting.get_strategy_version(slug)
+        return selection.get_strategy_version(slug)
     version = catalogue.find_version(project, slug)
     if version is None:
         raise files.command_error(f"There is no strategy {slug!r}; known are {_known(project)}.")

@@ -4,8 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from judging.management import told
-from judging.preparing import offering
-from judging.running import runs
+from judging.runs import choices, lifecycle
 
 
 class Command(BaseCommand):
@@ -19,7 +18,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         run = told.get_run(options["project"], options["run"])
-        endpoint = told.call_service(lambda: offering.get_endpoint(options["endpoint"]))
-        told.call_service(lambda: runs.move_to_endpoint(run, endpoint, None))
+        endpoint = told.call_service(lambda: choices.get_endpoint(options["endpoint"]))
+        told.call_service(lambda: lifecycle.move_to_endpoint(run, endpoint, None))
         self.stdout.write(f"Run {run.number} of {options['project']} is asked at {endpoint.name}.")
         told.continue_run(run, self.stderr, wait=options["wait"])

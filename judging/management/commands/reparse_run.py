@@ -4,8 +4,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from judging.management import told
-from judging.running import reparsing
-from judging.running.reparsing import ReparsePreview
+from judging.runs import reparse
+from judging.runs.reparse import ReparsePreview
 
 
 class Command(BaseCommand):
@@ -24,10 +24,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         run = told.get_run(options["project"], options["run"])
-        found = told.call_service(lambda: reparsing.build_preview(run, options["parser"]))
+        found = told.call_service(lambda: reparse.build_preview(run, options["parser"]))
         self._say(found)
         if options["apply"]:
-            told.call_service(lambda: reparsing.switch_parser(run, None, options["parser"]))
+            told.call_service(lambda: reparse.switch_parser(run, None, options["parser"]))
             self.stdout.write(f"Run {run.number} of {options['project']} is read so now.")
 
     def _say(self, found: ReparsePreview) -> None:

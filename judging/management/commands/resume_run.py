@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from judging.management import told
-from judging.running import runs
+from judging.runs import lifecycle
 
 
 class Command(BaseCommand):
@@ -19,6 +19,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         run = told.get_run(options["project"], options["run"])
         cap = told.parse_cap(options["cap"])
-        told.call_service(lambda: runs.resume(run, None, cap=cap))
+        told.call_service(lambda: lifecycle.resume(run, None, cap=cap))
         self.stdout.write(f"Run {run.number} of {options['project']} goes on.")
         told.continue_run(run, self.stderr, wait=options["wait"])

@@ -7,15 +7,14 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Project
-from judging.forms.starting import parse_parameters
 from judging.management import told
 from judging.models import Endpoint, Run, StrategyVersion
-from judging.pins import RunOverrides
-from judging.preparing import offering
-from judging.preparing.offering import ItemSelection
-from judging.running import deriving, runs, starting
-from judging.running.spending import format_estimate
-from judging.running.starting import NewRuns, PlannedRun
+from judging.runs import choices, derived, lifecycle, start
+from judging.runs.choices import ItemSelection
+from judging.runs.forms.new_run import parse_parameters
+from judging.runs.run_config import RunOverrides
+from judging.runs.spending import format_estimate
+from judging.runs.start import NewRuns, PlannedRun
 from judging.strategies import catalogue
 
 
@@ -65,15 +64,17 @@ class Command(BaseCommand):
         try:
             if strategy.strategy().frame == "fold":
                 _check_fold(options)
-                return deriving.derive_run(project, strategy=strategy, sources=over)
+                return derived.derive_run(project, strategy=strategy, sources=over)
             if len(over) > 1:
-                raise runs.Refused("Explanations are checked of one run: name one with --over.")
+                raise lifecycle.Refused(
+                    "Explanations are checked of one run: name one with --over."
+                )
             wish = _wish(project, strategy, over[0] if over else None, options)
             if options["estimate"]:
-                self._say(starting.estimate_runs(project, wish)[0])
+                self._say(start.estimate_runs(project, wish)[0])
                 return None
-            return starting.start_runs(project, wish, None)[0]
-        except runs.Refused as error:
+            return start.start_runs(project, wish, None)[0]
+        except lifecycle.Refused as error:
             raise CommandError(str(error), returncode=2) from error
 
     def _say(self, asking: PlannedRun) -> None:
@@ -139,7 +140,7 @@ def _wish(
         with_duplicates=options["duplicates"],
         samples=options["samples"],
         over=over,
-        items=offering.select_items(project, chosen),
+        items=choices.select_items(project, chosen),
         own=own,
         canary=options["canary"],
         while_labelling=options["while_labelling"],
@@ -185,7 +186,7 @@ def _strategy(project: Project, slug: str) -> StrategyVersion:
 
 
 def _endpoint(name: str | None) -> Endpoint:
-    known = offering.list_endpoints()
+    known = choices.list_endpoints()
     if name is None:
         raise CommandError("Say who is asked: --endpoint NAME.", returncode=2)
     endpoint = known.named(name)

@@ -10,7 +10,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.wsgi import get_wsgi_application
 from waitress.server import create_server
 
-from judging.engine import asking, embedded
+from judging.jobs import embedded_worker
+from judging.runs.engine import ask
 
 THREADS = 8
 
@@ -29,7 +30,7 @@ class Command(BaseCommand):
             call_command("collectstatic", interactive=False, verbosity=0)
         server = _server(host, port)
         call_command("migrate", interactive=False, verbosity=0)
-        with nullcontext() if settings.REDIS_URL else embedded.running_worker():
+        with nullcontext() if settings.REDIS_URL else embedded_worker.running_worker():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, _leave)
             self.stdout.write(f"Blindspot is at http://{host}:{port} (Ctrl-C stops it).")
@@ -60,5 +61,5 @@ def _leave(number: int, frame: FrameType | None) -> NoReturn:
     """Stop serving in order; the same signal again ends the process at once."""
     signal.signal(number, signal.SIG_DFL)
     # Slices end while the last pages are being served, so that both together stay under 10 s.
-    asking.STOP.set()
+    ask.STOP.set()
     raise SystemExit(0)

@@ -19,7 +19,7 @@ from annotation.models import Membership
 from annotation.projects import access
 from judging import errors
 from judging.models import StrategyVersion
-from judging.preparing import offering
+from judging.runs import choices
 from judging.strategies import catalogue, descriptions, editing, preview
 from judging.strategies.editing import MAX_NOTE_LENGTH, StrategyDraft
 from judging.strategies.placeholders import FRAME_PLACEHOLDERS
@@ -191,7 +191,7 @@ def _editor_context(
         "wish": wish,
         "shown": wish.shown or newest.number,
         "draft": draft,
-        "endpoints": offering.list_endpoints(),
+        "endpoints": choices.list_endpoints(),
         "finishes": descriptions.FINISH_DESCRIPTIONS,
         "placeholders": sorted(
             {name for one in FRAME_PLACEHOLDERS.values() for name in one.needed}
@@ -212,7 +212,7 @@ def _preview_context(member: Membership, draft: StrategyDraft, wish: EditorInput
         return {"preview": None}
     version = draft.version()
     item = preview.find_item(member.project, wish.item, version)
-    endpoint = offering.list_endpoints().named(wish.endpoint) if wish.endpoint else None
+    endpoint = choices.list_endpoints().named(wish.endpoint) if wish.endpoint else None
     made = preview.build_preview(
         member.project, version, item=item, call=wish.call, endpoint=endpoint, said=wish.said
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from judging.models import Run
 from judging.results import counting
-from judging.running.spending import format_estimate
+from judging.runs.spending import format_estimate
 from judging.strategies import Strategy
 from judging.views.results import cells, grids
 from judging.views.results.cells import Row

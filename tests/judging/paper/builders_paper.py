@@ -14,7 +14,7 @@ from annotation.models import Item, Project
 from judging.models import Reply, Run
 from judging.paper import freezing
 from judging.paper.freezing import ArchiveOptions
-from judging.running import runs as running
+from judging.runs import lifecycle as running
 from tests.annotation.test_agreement import make_label
 from tests.builders import make_guidelines, make_item, make_member, make_project, say, take
 from tests.judging import builders_decided, builders_rated

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotation.jobs import job_queue as leased
 from annotation.models import Job, Project
-from judging.engine import bell
+from judging.jobs import worker
 from judging.models import Run
 from judging.paper import jobs
 from tests.builders import cast, make_member
@@ -134,4 +134,4 @@ def test_archives_of_projects_are_counted_apart_and_only_their_own_are_given(
 
 
 def test_every_worker_looks_for_archives() -> None:
-    assert "archive of results" in {kind.name for kind in bell.KINDS}
+    assert "archive of results" in {kind.name for kind in worker.KINDS}

@@ -14,8 +14,8 @@ from django.utils import timezone
 from annotation.models import Item, Label, Project, Resolution
 from judging.models import Reply, Run
 from judging.paper import methods
-from judging.running import deriving
-from judging.running import runs as running
+from judging.runs import derived
+from judging.runs import lifecycle as running
 from tests.builders import make_item, make_member, make_project, say, take
 from tests.judging import builders_decided
 from tests.judging.builders_decided import make_replied, scores
@@ -235,7 +235,7 @@ def test_runs_that_asked_nobody_say_where_they_are_from(project: Project) -> Non
         project, "vanilla", [(one.item, scores(9, 5)) for one in base.outcomes.all()]
     )
     Run.objects.update(kind=Run.Kind.RECORDED)
-    deriving.derive_run(project, strategy=make_strategy("mean"), sources=[base, again])
+    derived.derive_run(project, strategy=make_strategy("mean"), sources=[base, again])
     text = told(project)
     assert "Run 1 reads replies that were recorded elsewhere (judge, model judge)" in text
     assert (

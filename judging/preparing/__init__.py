@@ -1,1 +1,0 @@
-"""What a run can be made of, before there is one: chosen, tried, allowed, pinned."""

@@ -1,0 +1,112 @@
+"""The API of a project's budget."""
+
+from typing import Any
+
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api.responses import (
+    IF_MATCH_PARAMETER,
+    PROBLEM_RESPONSES,
+    REFUSED_RESPONSES,
+    check_if_match,
+    respond_with_etag,
+    validate_body,
+)
+from annotation.models import Project
+from annotation.projects import access
+from judging.models import Run
+from judging.runs import budget as runs_budget
+from judging.runs.budget import BudgetStatus, RunSpending
+from judging.runs.spending import DECIMAL_PLACES
+
+
+def _cap_field(**options: Any) -> serializers.DecimalField:
+    return serializers.DecimalField(max_digits=14, decimal_places=6, allow_null=True, **options)
+
+
+def _money(**options: Any) -> serializers.DecimalField:
+    return serializers.DecimalField(max_digits=20, decimal_places=DECIMAL_PLACES, **options)
+
+
+class CapSerializer(serializers.Serializer[Any]):
+    """What a project may spend in all; null for any amount."""
+
+    cap = _cap_field(min_value=0)
+
+
+class SpendingSerializer(serializers.Serializer[RunSpending]):
+    """What a run cost: `unknown` of its `replies` came at an unknown price, and took so many
+    `unknown_tokens`. `spent` is null where nothing is known; `counted` is what is held against caps
+    all the same: where there are prices, what was reserved for a reply that tells no tokens."""
+
+    run = serializers.IntegerField(source="run.number")
+    endpoint = serializers.CharField(source="run.endpoint.name")
+    strategy = serializers.CharField(source="run.strategy.slug")
+    cap = _cap_field(source="run.cap")
+    spent = _money(allow_null=True)
+    counted = _money(source="run.spent")
+    reserved = _money(source="run.reserved")
+    replies = serializers.IntegerField(source="paid.replies")
+    unknown = serializers.IntegerField(source="paid.unknown")
+    unknown_tokens = serializers.IntegerField(source="paid.tokens")
+
+
+class StandingSerializer(serializers.Serializer[BudgetStatus]):
+    """Money in the currency of the endpoints' prices. `counted` of what is spent is held against
+    the cap, `left` may still be reserved. `unknown` of the `replies` came at an unknown price, and
+    took so many `unknown_tokens`; `spent` is null where nothing is known."""
+
+    cap = _cap_field()
+    spent = _money(source="known", allow_null=True)
+    counted = _money()
+    reserved = _money()
+    left = _money(allow_null=True)
+    replies = serializers.IntegerField(source="paid.replies")
+    unknown = serializers.IntegerField(source="paid.unknown")
+    unknown_tokens = serializers.IntegerField(source="paid.tokens")
+
+
+class BudgetSerializer(serializers.Serializer[Any]):
+    """Where the project stands, and each of its runs that ask."""
+
+    project = StandingSerializer()
+    runs = SpendingSerializer(many=True)
+
+
+@extend_schema(methods=["GET"], responses={200: BudgetSerializer, **PROBLEM_RESPONSES})
+@extend_schema(
+    methods=["PUT"],
+    parameters=[IF_MATCH_PARAMETER],
+    request=CapSerializer,
+    responses={200: BudgetSerializer, **REFUSED_RESPONSES},
+)
+@api_view(["GET", "PUT"])
+def budget(request: Request, slug: str) -> Response:
+    """What the project may spend on evaluators and has spent; a lead's PUT sets the cap."""
+    sets = request.method == "PUT"
+    member = access.member_for(request, slug, right="manage" if sets else "results")
+    if sets:
+        check_if_match(request, _get_cap(member.project))
+        cap = validate_body(CapSerializer(data=request.data))["cap"]
+        runs_budget.set_cap(member.project, cap, access.ensure_membership(member))
+    return respond_with_etag(_describe_budget(member.project), _get_cap(member.project))
+
+
+def _get_cap(project: Project) -> Any:
+    """What somebody sets; what is spent changes by itself."""
+    return StandingSerializer(runs_budget.load_status(project)).data["cap"]
+
+
+def _describe_budget(project: Project) -> dict[str, Any]:
+    asked = Run.objects.in_project(project).filter(kind=Run.Kind.ASKED)
+    spendings = runs_budget.list_spending(list(asked.for_page().order_by("number")))
+    told = {"project": runs_budget.load_status(project), "runs": spendings}
+    return dict(BudgetSerializer(told).data)
+
+
+urlpatterns = [path("projects/<slug:slug>/budget/", budget, name="api-budget")]

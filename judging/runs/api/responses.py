@@ -1,0 +1,68 @@
+"""What all routes of runs share: how a run is found, a wish is read, and a refusal answered."""
+
+import secrets
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiResponse
+
+from annotation.api.responses import (
+    PROBLEM_RESPONSES,
+    ProblemSerializer,
+    Unprocessable,
+    validate_body,
+)
+from annotation.models import Membership
+from judging.errors import Refused
+from judging.models import Run
+from judging.runs import choices
+from judging.runs.api.serializers import StartSerializer
+from judging.runs.choices import ItemSelection
+from judging.runs.run_config import RunOverrides
+from judging.runs.start import NewRuns
+
+T = TypeVar("T")
+
+REFUSAL_RESPONSES = PROBLEM_RESPONSES | {
+    422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")
+}
+IDEMPOTENT_RESPONSES = REFUSAL_RESPONSES | {
+    409: OpenApiResponse(ProblemSerializer, "The same is being answered at this moment.")
+}
+RUN_PATH = "projects/<slug:slug>/runs/<int:number>/"
+
+
+def get_run_or_404(member: Membership, number: int) -> Run:
+    """A run of the member's project; 404 if there is none."""
+    return get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
+
+
+def parse_run_body(member: Membership, body: Any) -> NewRuns:
+    """What a body of `StartSerializer` wishes for; 422 for what cannot be."""
+    said = validate_body(StartSerializer(data=body))
+    return call_or_422(lambda: _build_run_request(member, said))
+
+
+def _build_run_request(member: Membership, said: dict[str, Any]) -> NewRuns:
+    project = member.project
+    chosen = ItemSelection(*(tuple(said[name]) for name in ("categories", "abilities", "keys")))
+    own = RunOverrides(said["parameters"], tuple(said["axes"]), said["votes"], said["examples"])
+    names = ("limit", "with_duplicates", "samples", "canary", "cap", "while_labelling")
+    return NewRuns(
+        strategies=[choices.get_version(project, said["strategy"])],
+        endpoints=[choices.get_endpoint(said["endpoint"])],
+        seed=secrets.randbits(48) if said["seed"] is None else said["seed"],
+        over=get_run_or_404(member, said["over"]) if said["over"] else None,
+        items=choices.select_items(project, chosen),
+        own=own,
+        **{name: said[name] for name in names},
+    )
+
+
+def call_or_422(what: Callable[[], T]) -> T:
+    """What a service made; its refusal as 422."""
+    try:
+        return what()
+    except Refused as problem:
+        raise Unprocessable(str(problem)) from problem

@@ -1,0 +1,149 @@
+"""The API of the evaluator half: runs and their outcomes."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.urls import path
+from django.utils import timezone
+from django_filters.rest_framework import DjangoFilterBackend
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import api_view
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api.idempotency import KEY_PARAMETER, make_idempotent
+from annotation.api.pagination import CursorPages
+from annotation.api.responses import PROBLEM_RESPONSES, validate_body
+from annotation.projects import access
+from judging import tasks
+from judging.models import Outcome, Run
+from judging.results.filters import OutcomeFilter, RunFilter
+from judging.runs import archiving, choices, counts, lifecycle, progress, start
+from judging.runs.api.responses import (
+    IDEMPOTENT_RESPONSES,
+    REFUSAL_RESPONSES,
+    RUN_PATH,
+    call_or_422,
+    get_run_or_404,
+    parse_run_body,
+)
+from judging.runs.api.serializers import (
+    ListedRunSerializer,
+    MoveSerializer,
+    OutcomeSerializer,
+    ResumeSerializer,
+    StartSerializer,
+    WatchedRunSerializer,
+)
+
+
+class RunList(ListAPIView[Run]):
+    """Runs, newest first, and the place to start one at."""
+
+    serializer_class = ListedRunSerializer
+    pagination_class = CursorPages
+    filter_backends = (DjangoFilterBackend,)
+    filterset_class = RunFilter
+
+    def get_queryset(self) -> QuerySet[Run]:
+        if getattr(self, "swagger_fake_view", False):
+            return Run.objects.none()
+        member = access.member_for(self.request, self.kwargs["slug"], right="results")
+        return Run.objects.in_project(member.project).for_list()
+
+    def paginate_queryset(self, queryset: Any) -> list[Any] | None:
+        page = super().paginate_queryset(queryset)
+        return None if page is None else counts.with_item_counts(page, timezone.now())
+
+    @extend_schema(
+        parameters=[KEY_PARAMETER],
+        request=StartSerializer,
+        responses={201: WatchedRunSerializer, **IDEMPOTENT_RESPONSES},
+    )
+    @make_idempotent("run")
+    def post(self, request: Request, slug: str) -> Response:
+        """Put a strategy to the project's vetted items at an endpoint."""
+        member = access.member_for(request, slug, right="run")
+        wish = parse_run_body(member, request.data)
+        [started] = call_or_422(
+            lambda: start.start_runs(member.project, wish, access.ensure_membership(member))
+        )
+        tasks.notify_workers(started.endpoint_id)
+        return Response(WatchedRunSerializer(progress.load_status(started)).data, status=201)
+
+
+@extend_schema(responses={200: WatchedRunSerializer, **PROBLEM_RESPONSES})
+@api_view(["GET"])
+def run(request: Request, slug: str, number: int) -> Response:
+    """One run: what it rests on and how far it is."""
+    member = access.member_for(request, slug, right="results")
+    return Response(WatchedRunSerializer(progress.load_status(get_run_or_404(member, number))).data)
+
+
+@extend_schema(request=None, responses={200: WatchedRunSerializer, **REFUSAL_RESPONSES})
+@api_view(["POST"])
+def change_run(request: Request, slug: str, number: int, step: str) -> Response:
+    """Pause or cancel a run, ask its failed requests again, put it away or take it back."""
+    member = access.member_for(request, slug, right="run")
+    steered = get_run_or_404(member, number)
+    call_or_422(lambda: archiving.STEPS[step](steered, access.ensure_membership(member)))
+    tasks.notify_workers(steered.endpoint_id)
+    return Response(WatchedRunSerializer(progress.load_status(steered)).data)
+
+
+@extend_schema(request=ResumeSerializer, responses={200: WatchedRunSerializer, **REFUSAL_RESPONSES})
+@api_view(["POST"])
+def resume(request: Request, slug: str, number: int) -> Response:
+    """Go on with a paused run; one that reached its cap needs a higher one."""
+    member = access.member_for(request, slug, right="run")
+    paused = get_run_or_404(member, number)
+    said = validate_body(ResumeSerializer(data=request.data))
+    call_or_422(lambda: lifecycle.resume(paused, access.ensure_membership(member), **said))
+    tasks.notify_workers(paused.endpoint_id)
+    return Response(WatchedRunSerializer(progress.load_status(paused)).data)
+
+
+@extend_schema(request=MoveSerializer, responses={200: WatchedRunSerializer, **REFUSAL_RESPONSES})
+@api_view(["POST"])
+def move(request: Request, slug: str, number: int) -> Response:
+    """Ask a run of which nothing was answered at another endpoint; it is planned again."""
+    member = access.member_for(request, slug, right="run")
+    run = get_run_or_404(member, number)
+    name = validate_body(MoveSerializer(data=request.data))["endpoint"]
+    call_or_422(
+        lambda: lifecycle.move_to_endpoint(
+            run, choices.get_endpoint(name), access.ensure_membership(member)
+        )
+    )
+    tasks.notify_workers(run.endpoint_id)
+    return Response(WatchedRunSerializer(progress.load_status(run)).data)
+
+
+class OutcomeList(ListAPIView[Outcome]):
+    """What a run says of each item, in the order of the items."""
+
+    serializer_class = OutcomeSerializer
+    pagination_class = CursorPages
+    filter_backends = (DjangoFilterBackend,)
+    filterset_class = OutcomeFilter
+
+    def get_queryset(self) -> QuerySet[Outcome]:
+        if getattr(self, "swagger_fake_view", False):
+            return Outcome.objects.none()
+        member = access.member_for(self.request, self.kwargs["slug"], right="results")
+        return get_run_or_404(member, self.kwargs["number"]).outcomes.for_list()
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/runs/", RunList.as_view(), name="api-runs"),
+    path(RUN_PATH, run, name="api-run"),
+    path(RUN_PATH + "pause/", change_run, {"step": "pause"}, name="api-run-pause"),
+    path(RUN_PATH + "resume/", resume, name="api-run-resume"),
+    path(RUN_PATH + "move/", move, name="api-run-move"),
+    path(RUN_PATH + "cancel/", change_run, {"step": "cancel"}, name="api-run-cancel"),
+    path(RUN_PATH + "retry/", change_run, {"step": "retry"}, name="api-run-retry"),
+    path(RUN_PATH + "archive/", change_run, {"step": "archive"}, name="api-run-archive"),
+    path(RUN_PATH + "unarchive/", change_run, {"step": "unarchive"}, name="api-run-unarchive"),
+    path(RUN_PATH + "outcomes/", OutcomeList.as_view(), name="api-outcomes"),
+]

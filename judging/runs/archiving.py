@@ -1,0 +1,69 @@
+"""What a person may do to a run, and which of it can be done now."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from django.utils import timezone
+
+from annotation.db import transactions
+from annotation.models import Membership
+from judging.errors import Refused
+from judging.models import Run
+from judging.runs import lifecycle
+from judging.runs.transitions import END_STATES, record_event
+
+
+def archive_run(run: Run, member: Membership | None) -> None:
+    """Out of the lists and figures, unless they are asked for it; nothing of it is dropped."""
+    if run.state not in END_STATES:
+        raise Refused(f"Run {run.number} is {run.state}. Cancel it or let it end first.")
+    _set_archived(run, member, "archived", timezone.now())
+
+
+def unarchive_run(run: Run, member: Membership | None) -> None:
+    """Back into the lists and figures."""
+    _set_archived(run, member, "unarchived", None)
+
+
+def _set_archived(run: Run, member: Membership | None, what: str, when: datetime | None) -> None:
+    with transactions.transact():
+        found = Run.objects.filter(pk=run.pk, archived_at__isnull=when is not None)
+        if found.update(archived_at=when):
+            record_event(f"run {what}", run, member)
+    run.archived_at = when
+
+
+# What a person may do to a run, by the name that pages and the API have for it; to resume one takes
+# a cap besides, and to move one an endpoint.
+STEPS: dict[str, Callable[[Run, Membership], object]] = {
+    "pause": lifecycle.pause,
+    "cancel": lifecycle.cancel,
+    "retry": lifecycle.retry_failed,
+    "archive": archive_run,
+    "unarchive": unarchive_run,
+}
+
+
+def list_open_steps(run: Run, failed: int, *, answered: int, refused: str = "") -> list[str]:
+    """The steps that a run with this many failed and answered requests can take now, and with a
+    parameter that its evaluator `refused`.
+
+    A failure that another run's retry has mended still stands in this one until it is retried.
+    """
+    state = Run.State(run.state)
+    steps = {
+        Run.State.PLANNING: ["cancel"],
+        Run.State.RUNNING: ["pause", "cancel"],
+        Run.State.PAUSED: ["resume", "cancel"],
+    }.get(state, [])
+    asked = run.kind not in lifecycle.UNASKED_REASONS
+    if asked and state in lifecycle.RETRY_STATES and (failed or run.outcomes.mended().exists()):
+        steps = [*steps, "retry"]
+    if refused:
+        steps = [*steps, "ask-without"]
+    is_movable = state in lifecycle.MOVABLE_STATES and not answered and not run.occasion
+    if asked and is_movable and not lifecycle.is_archived_by_hand(run):
+        steps = [*steps, "move"]
+    if state in END_STATES:
+        steps = [*steps, "unarchive" if run.archived_at else "archive"]
+    return steps

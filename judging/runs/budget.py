@@ -1,0 +1,166 @@
+"""What a project may spend on evaluators, and what it has spent, run by run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db.models import Sum
+
+from annotation.db import transactions
+from annotation.models import Account, Event, Membership, Project
+from judging.errors import Refused
+from judging.models import Budget, Run
+from judging.runs import counts
+from judging.runs.counts import PaidReplies
+from judging.runs.spending import DECIMAL_PLACES, ZERO, format_amount
+from judging.runs.transitions import record_event
+
+
+@dataclass(frozen=True)
+class RunSpending:
+    """What a run that asks cost so far, and what is known of the price of its replies."""
+
+    run: Run
+    paid: PaidReplies
+
+    @property
+    def spent(self) -> Decimal | None:
+        """What is known to be spent; None where there are replies and no price of any is known."""
+        return None if self.paid.is_unknown else self.run.spent
+
+    @property
+    def words(self) -> str:
+        return format_spent(self.run.spent, self.paid)
+
+
+@dataclass(frozen=True)
+class BudgetStatus:
+    """Where a project stands with its money, in the currency of the endpoints' prices.
+
+    `spent` and `reserved` are sums over all of its runs. Of `spent`, `counted` is held against
+    the `cap`: a cap from before this was reckoned leaves out what was spent before it. `paid` is
+    what is known of the price of their replies; no cap could count those of an unknown one.
+    """
+
+    cap: Decimal | None
+    spent: Decimal
+    counted: Decimal
+    reserved: Decimal
+    paid: PaidReplies
+
+    @property
+    def left(self) -> Decimal | None:
+        """What may still be reserved; None without a cap."""
+        return None if self.cap is None else max(ZERO, self.cap - self.counted - self.reserved)
+
+    @property
+    def known(self) -> Decimal | None:
+        """What is known to be spent; None where there are replies and no price of any is known."""
+        return None if self.paid.is_unknown else self.spent
+
+    @property
+    def words(self) -> str:
+        return format_spent(self.spent, self.paid)
+
+
+def format_spent(spent: Decimal, paid: PaidReplies) -> str:
+    """What is spent, for people: an unknown price is no 0, and a price of 0 is no unknown one. What
+    was reserved for replies that tell no tokens counts against caps all the same."""
+    tokens = f" ({paid.tokens:,} tokens)" if paid.tokens else ""
+    if paid.is_unknown:
+        counted = f", at most {format_amount(spent)} counted" if spent else ""
+        return f"unknown{counted}{tokens}"
+    said = format_amount(spent) if spent or paid.charged or not paid.replies else "free"
+    if not paid.unknown:
+        return said
+    return f"{said}, unknown for {paid.unknown:,} of {paid.replies:,} replies{tokens}"
+
+
+def load_status(project: Project) -> BudgetStatus:
+    """Cap, spent and reserved of a project."""
+    budget = Budget.objects.filter(project=project).first()
+    spent, reserved = _sums(project)
+    asked = Run.objects.in_project(project).filter(kind=Run.Kind.ASKED).order_by()
+    return BudgetStatus(
+        cap=budget.cap if budget else None,
+        spent=spent,
+        counted=budget.spent if budget else spent,
+        reserved=reserved,
+        paid=counts.count_paid(list(asked.values_list("pk", flat=True))),
+    )
+
+
+def list_spending(runs: Sequence[Run]) -> list[RunSpending]:
+    """What each of the runs cost. A reply that several share counts in each of them."""
+    paid = counts.count_paid_by_run([run.pk for run in runs])
+    return [RunSpending(run, paid.get(run.pk, PaidReplies())) for run in runs]
+
+
+def set_cap(
+    project: Project,
+    cap: Decimal | None,
+    member: Membership | None,
+    *,
+    account: Account | None = None,
+) -> None:
+    """Let the project spend so much in all, None for any amount.
+
+    What its runs spent and reserved before counts too. Runs that a cap paused stay so until they
+    are resumed. `account` is who does it without a place in the project.
+    """
+    with transactions.transact():
+        # Whoever reserves or settles changes the run first, so nothing is booked in between.
+        list(Run.objects.in_project(project).order_by("pk").select_for_update().only("pk"))
+        budget = Budget.objects.select_for_update().filter(project=project).first()
+        was = budget and budget.cap
+        if budget is None:
+            spent, reserved = _sums(project)
+            budget = Budget(project=project, spent=spent, reserved=reserved)
+        elif was == cap:
+            return
+        budget.cap = cap
+        budget.save()
+        old, new = ({"cap": None if one is None else str(one)} for one in (was, cap))
+        Event.objects.create(
+            kind="budget",
+            subject=str(project),
+            project=project,
+            member=member,
+            account=account,
+            data={"old": old, "new": new},
+        )
+
+
+def raise_cap(run: Run, cap: Decimal, member: Membership | None) -> None:
+    """Let a run spend so much in all; the cap that it has changes nothing. Raises `Refused` for a
+    lower one, and for one above the project's. Belongs inside the caller's transaction."""
+    held = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+    if held.cap == cap:
+        return
+    if held.cap is None:
+        raise Refused(f"Run {run.number} has no cap that could be raised.")
+    if cap < held.cap:
+        raise Refused(
+            f"The cap of run {run.number} is {format_amount(held.cap)}, of which "
+            f"{format_amount(held.spent)} is"
+            " spent. A cap can only be raised."
+        )
+    budget = Budget.objects.filter(project=run.project_id, cap__lt=cap).first()
+    if budget and budget.cap is not None:
+        raise Refused(
+            f"The project may spend {format_amount(budget.cap)} in all. Its leads raise that on "
+            "its page"
+            " Budget."
+        )
+    Run.objects.filter(pk=run.pk).update(cap=cap)
+    old, new = ({"cap": f"{one.normalize():f}"} for one in (held.cap, cap))
+    record_event("run cap", run, member, old=old, new=new)
+
+
+def _sums(project: Project) -> tuple[Decimal, Decimal]:
+    runs = Run.objects.in_project(project).order_by()
+    sums = runs.aggregate(spent=Sum("spent"), reserved=Sum("reserved"))
+    # SQLite adds binary fractions.
+    return round(sums["spent"] or ZERO, DECIMAL_PLACES), round(
+        sums["reserved"] or ZERO, DECIMAL_PLACES
+    )

@@ -1,0 +1,105 @@
+"""What a run can be made of: strategies, evaluators that can be asked, and items."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, QuerySet
+
+from annotation.models import Item, Project
+from judging.errors import Refused
+from judging.models import Endpoint, Run, StrategyVersion
+from judging.querysets import EndpointQuerySet
+from judging.runs import selection
+from judging.runs.start_checks import NEVER_CALLED_PROVIDERS
+from judging.strategies import catalogue
+
+# Of many keys that are not there, so many are named.
+MAX_NAMED_KEYS = 5
+
+
+@dataclass(frozen=True)
+class ItemSelection:
+    """Which items a run is to be over: those of any of the categories, of any of the abilities,
+    and among the keys; nothing said means all."""
+
+    categories: tuple[str, ...] = ()
+    abilities: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+
+
+def get_version(project: Project, name: str) -> StrategyVersion:
+    """The newest version of a strategy by its name; `Refused` if there is none."""
+    found = catalogue.find_version(project, name)
+    if found is None:
+        known = ", ".join(listed.version.slug for listed in catalogue.list_offered(project))
+        raise Refused(f"There is no strategy {name!r}. Strategies are {known}.")
+    if found.retired_at:
+        raise Refused(f"Strategy {name} is retired. Take it back to start runs with it.")
+    return catalogue.store_version(found)
+
+
+def list_endpoints() -> EndpointQuerySet:
+    """Those that can be asked."""
+    return selection.list_all_endpoints().exclude(provider__in=NEVER_CALLED_PROVIDERS)
+
+
+def list_other_endpoints(run: Run) -> EndpointQuerySet:
+    """Where else a run can be asked: a metric is measured offline, all else is asked."""
+    offline = Q(provider="baseline")
+    fit = offline if run.strategy.strategy().metric else ~offline
+    return list_endpoints().filter(fit).exclude(pk=run.endpoint_id)
+
+
+def get_endpoint(name: str) -> Endpoint:
+    """The endpoint of this name; `Refused` if there is none that can be asked."""
+    found = list_endpoints().named(name)
+    if found is None:
+        known = ", ".join(list_endpoints().values_list("name", flat=True))
+        raise Refused(f"No endpoint {name!r} can be asked; endpoints are {known}.")
+    return found
+
+
+def list_explained_runs(project: Project) -> QuerySet[Run]:
+    """Runs whose explanations can be checked, newest first."""
+    ended = Run.objects.in_project(project).shown().filter(state=Run.State.FINISHED, samples=1)
+    asked = ended.exclude(kind=Run.Kind.DERIVED)
+    # Whether it explains and in which frame stands in its strategy, which is JSON.
+    explains = asked.filter(
+        strategy__definition__frame="single", strategy__definition__explanation=True
+    )
+    return explains.for_page().order_by("-number")
+
+
+def count_by_field(project: Project, field: str) -> list[tuple[str, int]]:
+    """The values that a field of the project's items has, with the number of items of each."""
+    live = Item.objects.in_project(project).live().exclude(**{field: ""})
+    counted = live.order_by(field).values_list(field).annotate(n=Count("pk"))
+    return [(str(value), n) for value, n in counted]
+
+
+def select_items(project: Project, chosen: ItemSelection) -> set[int] | None:
+    """The ids of the chosen items, None for all; `Refused` for keys that the project lacks.
+
+    An item is of the ability that it belongs to, or that its answer was made from.
+    """
+    if chosen == ItemSelection():
+        return None
+    live = Item.objects.in_project(project).live()
+    if chosen.keys:
+        _check_keys(chosen.keys, live.filter(key__in=chosen.keys).values_list("key", flat=True))
+        live = live.filter(key__in=chosen.keys)
+    if chosen.categories:
+        live = live.filter(category__in=chosen.categories)
+    if chosen.abilities:
+        made_from = Q(source_ability__in=chosen.abilities)
+        live = live.filter(Q(ability__in=chosen.abilities) | made_from)
+    return set(live.values_list("pk", flat=True))
+
+
+def _check_keys(wanted: Collection[str], there: Iterable[str]) -> None:
+    lacking = sorted(set(wanted).difference(there))
+    if lacking:
+        more = f" and {len(lacking) - MAX_NAMED_KEYS} more" if len(lacking) > MAX_NAMED_KEYS else ""
+        raise Refused(
+            f"The project has no items {', '.join(lacking[:MAX_NAMED_KEYS])}{more}. Check the keys."
+        )

@@ -1,0 +1,175 @@
+"""Runs that follow from others and ask nobody: votes over prompts, panels of evaluators.
+
+A derived run has an outcome for each item, axis and revision that all its sources have; what only
+some of them were asked about is left out and counted in the record. An item that a source misses
+counts in the total of a vote. It is finished at once, and follows its sources: whenever one ends
+anew after a retry or another reading, its outcomes are made again.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db.models import Count
+from django.utils import timezone
+
+from annotation.db import transactions
+from annotation.models import Membership, Project
+from judging.errors import Refused
+from judging.models import Endpoint, Outcome, Run, StrategyVersion
+from judging.runs import pinning, run_items
+from judging.runs.engine import outcomes
+from judging.runs.run_items import DrawnItems
+from judging.runs.transitions import record_event
+from judging.strategies import Strategy
+from judging.strategies.replies import decisions
+
+PANEL = "panel"
+BATCH = 200
+
+
+def derive_run(
+    project: Project,
+    *,
+    strategy: StrategyVersion,
+    sources: Sequence[Run],
+    member: Membership | None = None,
+) -> Run:
+    """A run that folds the outcomes of these runs, as a strategy of the frame "fold" says.
+
+    Raises `Refused` for sources that cannot be folded together, or have no item in common.
+    """
+    sources = sorted(set(sources), key=lambda run: run.number)
+    _check(project, strategy, sources)
+    run = pinning.draft_run(
+        project,
+        strategy,
+        _endpoint(sources),
+        kind=Run.Kind.DERIVED,
+        member=member,
+        seed=0,
+        samples=1,
+        state=Run.State.FINISHED,
+        finished_at=timezone.now(),
+    )
+    with transactions.transact():
+        Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+        places, left_out = _find_shared_places(sources)
+        pinning.store_run(run, DrawnItems(places), sources=sources)
+        numbers = [source.number for source in sources]
+        record_event(
+            "run derived", run, member, sources=numbers, items=len(places), left_out=left_out
+        )
+    refresh_outcomes(run)
+    return run
+
+
+def refresh_outcomes(run: Run) -> int:
+    """Make the outcomes of a derived run of those of its sources, batch by batch; how many.
+
+    Pending ones of a source leave theirs pending. Made twice they are the same.
+    """
+    strategy = run.asked()
+    sources = list(run.sources.select_related("strategy").order_by("number"))
+    source = sources[0].asked()
+    last = made = 0
+    while batch := list(run.outcomes.filter(pk__gt=last).order_by("pk")[:BATCH]):
+        last = batch[-1].pk
+        with transactions.transact():
+            said = _load_source_outcomes(sources, batch)
+            made += _decide_batch(strategy, source, batch, said)
+    # A source that is read by another parser is another one.
+    Run.objects.filter(pk=run.pk).update(digest=pinning.compute_digest(run))
+    return made
+
+
+def refresh_dependants(source: Run) -> None:
+    """Make the runs again that are derived of this one."""
+    for run in source.derived.filter(kind=Run.Kind.DERIVED).select_related("strategy"):
+        refresh_outcomes(run)
+
+
+def _decide_batch(
+    strategy: Strategy,
+    source: Strategy,
+    batch: Sequence[Outcome],
+    said: Mapping[tuple[int, str], Sequence[Outcome]],
+) -> int:
+    folded = []
+    for outcome in batch:
+        votes = said[outcome.item_id, outcome.axis]
+        if any(vote.result == Outcome.Result.PENDING for vote in votes):
+            Outcome.objects.filter(pk=outcome.pk).reopen()
+            continue
+        outcomes.apply_decision(
+            outcome, decisions.combine(strategy, votes, source=source), strategy
+        )
+        folded.append(outcome)
+    outcomes.store_decisions(folded)
+    return len(folded)
+
+
+def _load_source_outcomes(
+    sources: Sequence[Run], batch: Sequence[Outcome]
+) -> dict[tuple[int, str], list[Outcome]]:
+    """What the sources say of the items of a batch, by item and axis, in their order."""
+    items = [outcome.item_id for outcome in batch]
+    found = Outcome.objects.filter(run__in=sources, item__in=items).order_by("run__number")
+    said: dict[tuple[int, str], list[Outcome]] = defaultdict(list)
+    for outcome in found:
+        said[outcome.item_id, outcome.axis].append(outcome)
+    return said
+
+
+def _find_shared_places(sources: Sequence[Run]) -> tuple[list[dict[str, Any]], int]:
+    """The places that all sources have alike, and how many only some of them have."""
+    every = Outcome.objects.filter(run__in=sources)
+    groups = every.values("item", "axis", "revision").annotate(n=Count("run")).order_by()
+    alike = {
+        (row["item"], row["axis"], row["revision"]) for row in groups if row["n"] == len(sources)
+    }
+    if not alike:
+        raise Refused("These runs have no item in common. Choose runs over the same items.")
+    places = [
+        place
+        for place in run_items.load_places(sources[0].outcomes.all())
+        if (place["item_id"], place["axis"], place["revision_id"]) in alike
+    ]
+    return places, sum(row["n"] < len(sources) for row in groups)
+
+
+def _check(project: Project, strategy: StrategyVersion, sources: Sequence[Run]) -> None:
+    """Raise `Refused` for what cannot be folded."""
+    if strategy.strategy().frame != "fold":
+        raise Refused(f"Strategy {strategy.slug} asks an evaluator: start a run of it instead.")
+    if len(sources) < 2:
+        raise Refused("Choose two runs or more to count the votes of.")
+    for run in sources:
+        if run.project_id != project.pk:
+            raise Refused("Choose runs of one project.")
+        if run.state != Run.State.FINISHED or run.kind == Run.Kind.DERIVED:
+            what = "derived itself" if run.kind == Run.Kind.DERIVED else run.state
+            raise Refused(f"Run {run.number} is {what}. Choose runs that were asked and ended.")
+    _check_same_question(strategy.strategy(), [run.asked() for run in sources])
+
+
+def _check_same_question(fold: Strategy, asked: Sequence[Strategy]) -> None:
+    if len({one.frame for one in asked}) > 1:
+        raise Refused("These runs judge in different frames. Choose runs of one frame.")
+    if fold.fold != "mean":
+        return
+    if asked[0].output not in {"score", "scores"}:
+        raise Refused("There are no scores to average in these runs. Take their majority.")
+    if len({(one.scale, one.top, one.metrics) for one in asked}) > 1:
+        raise Refused("These runs score on different scales. Choose runs of one scale.")
+
+
+def _endpoint(sources: Sequence[Run]) -> Endpoint:
+    """The evaluator of all sources; a panel where there are several."""
+    endpoints = {run.endpoint_id: run.endpoint for run in sources}
+    if len(endpoints) == 1:
+        return sources[0].endpoint
+    made, _ = Endpoint.objects.get_or_create(
+        name=PANEL, provider="derived", defaults={"model": PANEL}
+    )
+    return made

@@ -1,0 +1,427 @@
+"""Asking one endpoint for a slice of time: one event loop, two database threads.
+
+A leaser keeps the callers' queue filled ahead, as many callers as calls may be in flight ask, a
+writer commits what they bring WRITE_EVERY later at the latest, so that a worker that is killed
+loses only what was answered in that time, and a decider makes outcomes of it. Waiting for a lease
+or a write inside the callers would leave the evaluator idle, and behind leases and decisions what
+was paid for would wait to be written: so writes have a thread of their own. Leases and decisions
+take turns in the other: Python runs one thread at a time, and each that has work makes the event
+loop wait once more for every call: at 256 in flight a third cost 0.03 to 0.07 of the ceiling.
+
+Slices overlap: one whose time is over gives back what it did not begin and waits for its calls in
+flight, while the next one asks with the other places. The limits are shared, so that both together
+have no more in flight than the endpoint may.
+"""
+
+import asyncio
+import logging
+import secrets
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import TypeVar
+
+from django.conf import settings
+from django.db import close_old_connections, connections
+
+from judging.evaluators import shared_limits
+from judging.evaluators.keys import read_key
+from judging.evaluators.limits import CallSlot, Ledger, Limiter, Limits, get_ledger
+from judging.evaluators.providers import PROVIDERS, Target, connect
+from judging.evaluators.providers.errors import EvaluatorError, Halting, Rejected, Unauthorised
+from judging.models import Endpoint, Run
+from judging.runs import lifecycle, progress
+from judging.runs.engine import clock, lease, store
+from judging.runs.engine.lease import LeasedRequest
+from judging.runs.engine.store import CallResult
+from judging.runs.engine.time_slice import LOOK_EVERY, TimeSlice, database_thread
+from judging.runs.engine.time_slice import STOP as STOP
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+SLICE_SECONDS = 30.0
+WRITE_EVERY = 0.1
+# Of what is leased, a part is in flight, a part waits to be written, and the rest must last until
+# the next lease is there.
+LEASED_AHEAD = 8
+# Not for every single reply: a lease of many costs little more than one of few.
+MIN_LEASE_FACTOR = 2
+DECIDE_EVERY = 0.5
+RENEW_EVERY = 3.0
+# How soon a call in flight ends once somebody stopped the run that made it.
+CANCEL_EVERY = 0.5
+# How long calls in flight may still take when the process is asked to stop.
+LAST_CALLS_SECONDS = 4.0
+# Threads of `work_overlapping` that have not ended.
+_slices: set[threading.Thread] = set()
+
+
+def run_slice(
+    endpoint_id: int,
+    *,
+    seconds: float = SLICE_SECONDS,
+    last_calls: Callable[[], object] = lambda: None,
+) -> bool:
+    """Ask one endpoint for up to `seconds`, and wait for the calls in flight; False if another
+    worker is at it already and the limits are kept in memory, where only one can keep them.
+
+    New runs of the endpoint are planned first, also while its provider wants no calls. Ends early
+    when nothing is due any more. `last_calls` is called when its time is over and the next slice
+    may begin: calls in flight may take as long as the endpoint lets them.
+    """
+    holder = secrets.token_hex(8)
+    if STOP.is_set() or not lease.acquire_endpoint(endpoint_id, holder, clock.now()):
+        return False
+    try:
+        endpoint = Endpoint.objects.get(pk=endpoint_id)
+        _plan_runs(endpoint, holder, seconds)
+        if not endpoint.is_paused(clock.now()):
+            _run_event_loop(endpoint, holder, seconds, last_calls)
+        # The slice had a connection of its own; this one may have been cut meanwhile.
+        close_old_connections()
+        for run in Run.objects.running().filter(endpoint=endpoint):
+            lifecycle.finish_if_done(run)
+            progress.release_counts(run)
+    finally:
+        # The lease is given back also where the connection was lost.
+        close_old_connections()
+        lease.release_endpoint(endpoint_id, holder, clock.now())
+    return True
+
+
+def run_overlapping_slice(endpoint_id: int, *, seconds: float = SLICE_SECONDS) -> None:
+    """`work`, in a thread of its own, until the next slice may begin: then no more is left of this
+    one than calls in flight, for which `wait_for_last_calls` waits.
+
+    Raises what went wrong before that; what goes wrong after it is logged.
+    """
+    free = threading.Event()
+    problems: list[Exception] = []
+
+    def whole() -> None:
+        _slices.add(threading.current_thread())
+        try:
+            run_slice(endpoint_id, seconds=seconds, last_calls=free.set)
+        except Exception as problem:
+            if free.is_set():
+                log.exception("Waiting for the last calls to endpoint %s failed.", endpoint_id)
+            problems.append(problem)
+        finally:
+            connections.close_all()
+            _slices.discard(threading.current_thread())
+            free.set()
+
+    thread = threading.Thread(target=whole, name=f"slice of endpoint {endpoint_id}")
+    thread.start()
+    free.wait()
+    if problems:
+        raise problems[0]
+
+
+def wait_for_last_calls() -> None:
+    """Until every slice that began in a thread of its own has ended; soon, once STOP is set."""
+    for thread in list(_slices):
+        thread.join()
+
+
+def run_due_slices(*, seconds: float = SLICE_SECONDS) -> int:
+    """Work on every endpoint that is due and that nobody else works on; how many there were."""
+    return sum(run_slice(pk, seconds=seconds) for pk in lease.find_due_endpoints(clock.now()))
+
+
+def _plan_runs(endpoint: Endpoint, holder: str, seconds: float) -> None:
+    """One worker alone plans; what others would plan beside it, it plans as well."""
+    if not lease.acquire_planning(endpoint.pk, holder, clock.now()):
+        return
+    ends = time.monotonic() + seconds
+
+    def keep_on() -> bool:
+        in_time = time.monotonic() < ends and not STOP.is_set()
+        return in_time and lease.renew_leases(endpoint.pk, holder, clock.now(), planning=True)
+
+    try:
+        for run in Run.objects.planning().filter(endpoint=endpoint):
+            lifecycle.plan_calls(run, keep_on=_with_progress_counts(run, keep_on))
+    finally:
+        close_old_connections()
+        lease.release_planning(endpoint.pk, holder, clock.now())
+
+
+def _with_progress_counts(run: Run, keep_on: Callable[[], bool]) -> Callable[[], bool]:
+    """`keep_on`, which counts now and then how far the run is, once for all who look at it."""
+    due = 0.0
+
+    def keep_on_counting() -> bool:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = progress.update_counts([run.pk], clock.now()) + time.monotonic()
+        return keep_on()
+
+    return keep_on_counting
+
+
+def _run_event_loop(
+    endpoint: Endpoint, holder: str, seconds: float, last_calls: Callable[[], object]
+) -> None:
+    try:
+        target = Target(endpoint.address, read_key(endpoint.key_variable), endpoint.timeout)
+    except Halting as error:
+        lease.pause_endpoint_runs(endpoint, str(error))
+        return
+    with (
+        database_thread("records") as records,
+        database_thread("leases and decisions") as background,
+    ):
+        work = TimeSlice(
+            endpoint=endpoint,
+            provider=PROVIDERS[endpoint.provider],
+            target=target,
+            holder=holder,
+            ends=time.monotonic() + seconds,
+            records=records,
+            background=background,
+            last_calls=last_calls,
+        )
+        asyncio.run(_run_tasks(work))
+
+
+@asynccontextmanager
+async def _open_ledger(endpoint: Endpoint) -> AsyncIterator[Ledger]:
+    """What all who call the endpoint share: in Redis if there is one, else in this process."""
+    limits = Limits(endpoint.in_flight, endpoint.per_minute, endpoint.tokens_per_minute)
+    if not settings.REDIS_URL or PROVIDERS[endpoint.provider].offline:
+        yield get_ledger(endpoint.name, limits)
+        return
+    async with shared_limits.connect(settings.REDIS_URL) as client:
+        key = f"{settings.REDIS_PREFIX}:limits:{endpoint.name}"
+        ledger = shared_limits.RedisLedger(client, key, limits)
+        try:
+            yield ledger
+        finally:
+            await ledger.settle()
+
+
+async def _run_tasks(work: TimeSlice) -> None:
+    async with (
+        _open_ledger(work.endpoint) as ledger,
+        connect(settings.EVALUATOR_HOSTS) as session,
+        asyncio.TaskGroup() as group,
+    ):
+        work.limiter, work.session = Limiter(ledger), session
+        attendants = [
+            group.create_task(attend(work))
+            for attend in (
+                _write_results,
+                _decide_outcomes,
+                _renew_leases,
+                _keep_slots,
+                _count_progress,
+                _cancel_unwanted_calls,
+            )
+        ]
+        callers = [group.create_task(_ask_requests(work)) for _ in range(work.endpoint.in_flight)]
+        await _keep_leased(work)
+        work.over = True
+        await _finish_calls(work, callers)
+        work.all_stored.set()
+        await work.ended.join()
+        for attendant in attendants:
+            attendant.cancel()
+
+
+async def _keep_leased(work: TimeSlice) -> None:
+    """Keep AHEAD times as many requests leased as may be in flight, until time or work is over."""
+    in_flight, looked = work.endpoint.in_flight, 0.0
+    while not work.closing():
+        room = LEASED_AHEAD * in_flight - work.open
+        count = room if room >= MIN_LEASE_FACTOR * in_flight else 0
+        # Without room the runs are looked at all the same: one may have been paused.
+        if count or time.monotonic() - looked >= LOOK_EVERY:
+            batch = await work.in_database(partial(_lease_batch, work, count), work.background)
+            looked, work.runs = time.monotonic(), batch.runs
+            work.open += len(batch.leased)
+            for leased in batch.leased:
+                work.todo.put_nowait(leased)
+            if count and not work.open:
+                return
+        await work.any_stored()
+
+
+def _lease_batch(work: TimeSlice, count: int) -> lease.LeasedBatch:
+    return lease.lease_requests(work.endpoint, work.holder, count, clock.now())
+
+
+async def _ask_requests(work: TimeSlice) -> None:
+    """Ask one request after the other; every leased one ends in exactly one result."""
+    while True:
+        leased = await work.todo.get()
+        result, failed = None, None
+        try:
+            if work.wants(leased) and work.limiter:
+                async with work.limiter.slot(leased.tokens) as place:
+                    result = await _ask_request(work, leased, place)
+                    # At once: until the ledger has heard of it, it may be long.
+                    work.done.put_nowait(result)
+        except asyncio.CancelledError:
+            # A call that is hung up ends alone; this caller goes on unless it is to end itself.
+            caller = asyncio.current_task()
+            if caller is None or caller.cancelling():
+                raise
+        except EvaluatorError as error:
+            work.over = work.over or isinstance(error, Halting)
+            failed = error
+        except Exception as error:
+            # A mistake of ours in one call must not cost the replies to the others.
+            log.exception("Request %s could not be asked.", leased.request_id)
+            failed = EvaluatorError(f"{type(error).__name__} in this program")
+        finally:
+            if result is None:
+                work.done.put_nowait(CallResult(leased, error=failed))
+
+
+async def _ask_request(work: TimeSlice, leased: LeasedRequest, place: CallSlot) -> CallResult:
+    """What came of a request whose turn it is, which may no longer be wanted."""
+    if not work.wants(leased):
+        place.used = 0
+        return CallResult(leased)
+    call = asyncio.create_task(work.provider.ask(work.session, work.target, leased.body))
+    work.begun[call] = leased
+    try:
+        answer = await call
+    finally:
+        del work.begun[call]
+    if answer.tokens_in is not None and answer.tokens_out is not None:
+        place.used = answer.tokens_in + answer.tokens_out
+    return CallResult(leased, answer)
+
+
+async def _write_results(work: TimeSlice) -> None:
+    """Commit results in groups; a failure that needs a person pauses the endpoint's runs."""
+    while True:
+        group = [await work.done.get()]
+        await asyncio.sleep(WRITE_EVERY * 0.7)
+        group += _drain(work.done)
+        await work.in_database(partial(_store_group, work, group), work.records)
+        work.open -= len(group)
+        work.stored.set()
+        work.ended.put_nowait(group)
+
+
+def _store_group(work: TimeSlice, group: Sequence[CallResult]) -> None:
+    store.store_results(work.endpoint, work.holder, group)
+    halting = next((one.error for one in group if isinstance(one.error, Halting)), None)
+    if halting:
+        lease.pause_endpoint_runs(work.endpoint, f"{halting}{_remedy(work.endpoint, halting)}")
+    rejected = [(one.leased, str(one.error)) for one in group if isinstance(one.error, Rejected)]
+    if rejected:
+        work.runs -= lease.pause_refused_runs(rejected)
+
+
+def _remedy(endpoint: Endpoint, problem: Halting) -> str:
+    """What a person has to do where the provider's own words do not say it."""
+    if not isinstance(problem, Unauthorised):
+        return ""
+    if not endpoint.key_variable:
+        return " No key was sent: name the variable that holds it at the endpoint, then resume."
+    return (
+        f" Set {endpoint.key_variable} to a key that may ask {endpoint.model} in the environment of"
+        " server and workers, start them again, then resume."
+    )
+
+
+async def _decide_outcomes(work: TimeSlice) -> None:
+    """Make outcomes of what is on record: nobody waits for them, and many at once cost less.
+
+    A part at a time, so that a lease waits for one part alone.
+    """
+    while True:
+        first = await work.ended.get()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(work.all_stored.wait(), DECIDE_EVERY)
+        groups = [first, *_drain(work.ended)]
+        ended = [one for group in groups for one in group]
+        for at in range(0, len(ended), store.DECIDE_BATCH):
+            part = ended[at : at + store.DECIDE_BATCH]
+            await work.in_database(partial(store.decide_outcomes, part), work.background)
+        for _ in groups:
+            work.ended.task_done()
+
+
+def _drain(queue: asyncio.Queue[T]) -> list[T]:
+    return [queue.get_nowait() for _ in range(queue.qsize())]
+
+
+async def _renew_leases(work: TimeSlice) -> None:
+    """Keep the leases; a worker that was taken for dead stops asking."""
+    while True:
+        await asyncio.sleep(RENEW_EVERY)
+        renewed = partial(_renew_once, work)
+        if not await work.in_database(renewed, work.background):
+            log.warning("Another worker took over endpoint %s.", work.endpoint.name)
+            work.over = True
+            return
+
+
+def _renew_once(work: TimeSlice) -> bool:
+    return lease.renew_leases(work.endpoint.pk, work.holder, clock.now())
+
+
+async def _keep_slots(work: TimeSlice) -> None:
+    """Keep the places in flight, apart from the leases: a ledger that hangs must not cost them."""
+    while True:
+        await asyncio.sleep(RENEW_EVERY)
+        if work.limiter:
+            await work.limiter.ledger.keep()
+
+
+async def _cancel_unwanted_calls(work: TimeSlice) -> None:
+    """End calls that nobody waits for any more, so that a server of one's own stops working on
+    them. What they asked waits again, as if it had not been tried."""
+    while True:
+        await asyncio.sleep(CANCEL_EVERY)
+        if asked := [leased.request_id for leased in work.begun.values()]:
+            find = partial(lease.find_unwanted, asked)
+            unwanted = await work.in_database(find, work.background)
+            for call, leased in work.begun.items():
+                if leased.request_id in unwanted:
+                    call.cancel()
+
+
+async def _count_progress(work: TimeSlice) -> None:
+    """Count how far the runs are, once for all who look at them."""
+    rest = progress.COUNT_EVERY
+    while True:
+        await asyncio.sleep(rest)
+        if work.runs:
+            rest = await work.in_database(partial(_count_once, work), work.background)
+
+
+def _count_once(work: TimeSlice) -> float:
+    return progress.update_counts(work.runs, clock.now())
+
+
+async def _finish_calls(work: TimeSlice, callers: Sequence[asyncio.Task[None]]) -> None:
+    """Give back what was not begun, let calls in flight end, and see everything stored. Once all
+    but the calls in flight is stored, their places alone are taken, and the next slice may begin.
+    """
+    for leased in _drain(work.todo):
+        work.done.put_nowait(CallResult(leased))
+    first_in_line = work.limiter.dismiss() if work.limiter else 0
+    last: float | None = None
+    while work.begun and (last is None or time.monotonic() < last):
+        if STOP.is_set() and last is None:
+            last = time.monotonic() + LAST_CALLS_SECONDS
+        elif work.open <= len(work.begun) + first_in_line:
+            lease.hand_over_endpoint(work.endpoint.pk, work.holder)
+            work.last_calls()
+        await work.any_stored()
+    # A second time for those who are telling a ledger that does not listen.
+    for patience in (LAST_CALLS_SECONDS, None):
+        for caller in callers:
+            caller.cancel()
+        await asyncio.wait(callers, timeout=patience)
+    while work.open:
+        await work.any_stored()

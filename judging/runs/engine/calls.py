@@ -1,0 +1,195 @@
+"""The calls of a run: what each asks, to the byte, and the request that it shares."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import groupby
+
+from django.utils import timezone
+
+from annotation.db import transactions
+from annotation.models import Item
+from judging.models import Call, Outcome, Reading, Request, Run
+from judging.runs.engine import clock, digests, rendering
+from judging.strategies import Strategy, frames
+from judging.strategies.frames import CallSpec
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """A call to make for a sample of an outcome: what it shows beside the item's texts, and the
+    reading that this comes from."""
+
+    outcome: Outcome
+    spec: CallSpec
+    sample: int = 0
+    more: Mapping[str, str] = field(default_factory=dict)
+    fed_by: int | None = None
+
+
+_CheckedExplanations = dict[tuple[int, str], tuple[dict[str, str], int]]
+RefusalHandler = Callable[[Outcome, str], None]
+
+
+def build_first_calls(
+    run: Run, strategy: Strategy, batch: Sequence[Outcome], *, base: Run | None = None
+) -> list[PlannedCall]:
+    """The calls with which these outcomes of a run begin; an explanation check is over `base`,
+    by default the run's source."""
+    checked: _CheckedExplanations = {}
+    if strategy.frame == "explanation":
+        checked = _load_checked_explanations(
+            base or rendering.get_checked_run(run), strategy, batch
+        )
+    remarks = rendering.load_guidance(run, {outcome.item_id for outcome in batch})
+    wanted = []
+    for outcome in batch:
+        more, fed_by = checked.get((outcome.item_id, outcome.axis), ({}, None))
+        more = more | remarks.get(outcome.item_id, {})
+        wanted += [
+            PlannedCall(outcome, spec, sample, more, fed_by)
+            for spec in list_call_specs(strategy, outcome)
+            for sample in range(run.samples)
+        ]
+    return wanted
+
+
+def list_call_specs(strategy: Strategy, outcome: Outcome, step: int = 0) -> tuple[CallSpec, ...]:
+    """The calls that one sample of an outcome needs at a step."""
+    axis = outcome.axis if strategy.axes else ""
+    return frames.list_calls(strategy, axis=axis, step=step)
+
+
+def create_calls(run: Run, strategy: Strategy, wanted: Iterable[PlannedCall]) -> list[int]:
+    """Make these calls; the outcomes of them of which a reply is there already.
+
+    Made twice they are there once. An outcome whose item makes no request (a text that cannot be
+    sent, or is not there) is missing with the cause "rejected".
+    """
+    planned = [
+        (one, digest)
+        for one, digest, _ in render_calls(run, strategy, wanted, refused=Outcome.reject)
+    ]
+    with transactions.transact():
+        known = _get_or_create_requests(run, planned)
+        Call.objects.bulk_create(
+            (
+                Call(
+                    run=run,
+                    outcome=one.outcome,
+                    role=one.spec.role,
+                    order=one.spec.order,
+                    axis=one.spec.axis,
+                    step=one.spec.step,
+                    sample=one.sample,
+                    fed_by_id=one.fed_by,
+                    request_id=known[digest][0],
+                )
+                for one, digest in planned
+            ),
+            ignore_conflicts=True,
+        )
+        answered = {pk for pk, state in known.values() if state == "answered"}
+        if answered and run.endpoint.is_evaluator():
+            note_first_replies(answered, timezone.now())
+    return list({one.outcome.pk for one, digest in planned if known[digest][0] in answered})
+
+
+def render_calls(
+    run: Run,
+    strategy: Strategy,
+    wanted: Iterable[PlannedCall],
+    *,
+    refused: RefusalHandler = lambda outcome, reason: None,
+) -> Iterator[tuple[PlannedCall, str, bytes]]:
+    """The calls with the digests and bodies of their requests, outcome by outcome.
+
+    One whose item makes no request goes to `refused` with the reason, and none of its calls is
+    among them.
+    """
+    everywhere, digest_of = (
+        rendering.load_shared_texts(run, strategy),
+        rendering.build_digest_function(run),
+    )
+    for _, group in groupby(wanted, key=lambda one: (one.outcome.item_id, one.outcome.axis)):
+        asked = list(group)
+        try:
+            yield from _render_outcome_calls(run, strategy, asked, everywhere, digest_of)
+        except ValueError as error:
+            refused(asked[0].outcome, str(error))
+
+
+def _render_outcome_calls(
+    run: Run,
+    strategy: Strategy,
+    asked: Sequence[PlannedCall],
+    everywhere: Mapping[str, str],
+    digest_of: Callable[[bytes, int], str],
+) -> list[tuple[PlannedCall, str, bytes]]:
+    """The calls of one outcome; what only the sample tells apart is rendered once."""
+    bodies: dict[tuple[CallSpec, int | None], bytes] = {}
+    for one in asked:
+        if (one.spec, one.fed_by) not in bodies:
+            texts, more = one.outcome.revision.texts, {**everywhere, **one.more}
+            body = rendering.render_body(run, texts, one.spec, strategy, more)
+            bodies[one.spec, one.fed_by] = body
+    found = [(one, bodies[one.spec, one.fed_by]) for one in asked]
+    return [(one, digest_of(body, one.sample), body) for one, body in found]
+
+
+def _get_or_create_requests(
+    run: Run, planned: Sequence[tuple[PlannedCall, str]]
+) -> dict[str, tuple[int, str]]:
+    """Id and state of the request of each digest; what was not there is made.
+
+    In one order, so that two runs that want the same requests do not wait for each other. They
+    are locked: a reply is stored either before, and seen here, or after, and then the calls are
+    there. One that failed for an earlier run gets another chance.
+    """
+    samples = {digest: one.sample for one, digest in planned}
+    Request.objects.bulk_create(
+        (
+            Request(
+                digest=digest,
+                endpoint_id=run.endpoint_id,
+                sample=samples[digest],
+                occasion=run.occasion,
+                place=digests.draw_place(run.seed, digest),
+            )
+            for digest in sorted(samples)
+        ),
+        ignore_conflicts=True,
+    )
+    found = Request.objects.filter(digest__in=samples)
+    locked = found.order_by("pk").select_for_update(no_key=True)
+    known = {row[0]: row[1:] for row in locked.values_list("digest", "pk", "state")}
+    found.ask_again(clock.now())
+    return known
+
+
+def _load_checked_explanations(
+    base: Run, strategy: Strategy, batch: Sequence[Outcome]
+) -> _CheckedExplanations:
+    """What an explanation check shows of items by id and axis, and the reading it is from.
+
+    Items without an explanation are left out, so that their calls cannot be rendered.
+    """
+    about = Call.objects.filter(run=base, role=strategy.about or "perturbed", sample=0)
+    about = about.filter(outcome__item__in=[outcome.item_id for outcome in batch])
+    columns = about.values_list("outcome__item", "outcome__axis", "request")
+    asked = {(item, axis): request for item, axis, request in columns}
+    readings = Reading.objects.filter(reply__request__in=asked.values(), parser=base.parser)
+    said = {reading.reply.request_id: reading for reading in readings.select_related("reply")}
+    scale = base.asked().scale
+    return {
+        place: (rendering.format_explanation(reading.explanation, reading.value, scale), reading.pk)
+        for place, request in asked.items()
+        if (reading := said.get(request)) and reading.explanation
+    }
+
+
+def note_first_replies(request_ids: Iterable[int], now: datetime) -> None:
+    """Mark the items that an evaluator's replies to these requests are about (design 3.6). What a
+    generator made of an item is no opinion of it."""
+    asked = Outcome.objects.of_requests(request_ids).filter(run__generates=False).values("item")
+    Item.objects.filter(pk__in=asked, first_reply_at=None).update(first_reply_at=now)

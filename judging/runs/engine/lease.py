@@ -1,0 +1,302 @@
+"""The database side of asking: who may ask, and what is asked next.
+
+Every change is one short transaction. The rows are the truth: a lease that its holder does not
+renew runs out, and the request is as good as waiting.
+"""
+
+import json
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db.models import Q
+
+from annotation.db import bulk, transactions
+from judging.evaluators.prices import estimate_tokens
+from judging.evaluators.providers.parameters import find_refused
+from judging.models import Dispatcher, Endpoint, Request, Run
+from judging.querysets import lease_expired
+from judging.runs import lifecycle, spending
+from judging.runs.engine import rendering
+from judging.runs.transitions import list_pause_reasons
+from judging.strategies.replies.outputs import strip_unstorable
+
+# A worker that was killed is noticed after this long, so it is also how long its requests rest.
+LEASE_DURATION = timedelta(seconds=12)
+_REQUEST_TABLE = Request._meta.db_table
+# Who works in this process now: what they hold is held, whatever a clock that jumped says.
+_local_holders: set[str] = set()
+# Those of them who only wait for calls in flight, each with its endpoint: the next slice of this
+# process may begin beside them.
+_ending_slices: dict[str, int] = {}
+_handover_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedRequest:
+    """A request that this worker asks now, with its exact body and the tokens it may take."""
+
+    request_id: int
+    run_id: int
+    attempts: int
+    body: bytes
+    tokens: int = 0
+    tried: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedBatch:
+    """What was leased, and the runs that are being worked on now."""
+
+    runs: frozenset[int]
+    leased: list[LeasedRequest]
+
+
+def acquire_endpoint(endpoint_id: int, holder: str, now: datetime) -> bool:
+    """Whether `holder` may ask this endpoint until `now` + LEASE.
+
+    Where limits are kept in memory one holder at a time keeps them true, however many workers
+    there are; where Redis keeps them, each may ask, and the row only says that somebody does.
+    """
+    taken = _acquire_row(_asking(endpoint_id), holder, now, alone=not settings.REDIS_URL)
+    if taken:
+        _local_holders.add(holder)
+    return taken
+
+
+def hand_over_endpoint(endpoint_id: int, holder: str) -> None:
+    """`holder` asks nothing more and waits for its calls in flight: the next slice of this process
+    may ask beside it, as they share the limits that are kept in memory."""
+    _ending_slices[holder] = endpoint_id
+
+
+def is_ending(endpoint_id: int) -> bool:
+    """Whether a slice of this process still waits for calls to the endpoint, and asks no more."""
+    return endpoint_id in list(_ending_slices.values())
+
+
+def release_endpoint(endpoint_id: int, holder: str, now: datetime) -> None:
+    """`holder` has ended. While another slice of this process waits for calls, that has the row:
+    no other process may ask where it cannot know of them."""
+    with _handover_lock:
+        _local_holders.discard(holder)
+        _ending_slices.pop(holder, None)
+        heir = next((one for one, pk in list(_ending_slices.items()) if pk == endpoint_id), "")
+        _release_row(_asking(endpoint_id), holder, now, heir)
+
+
+def acquire_planning(endpoint_id: int, holder: str, now: datetime) -> bool:
+    """Whether `holder` alone plans the endpoint's runs until `now` + LEASE."""
+    return _acquire_row(_planning(endpoint_id), holder, now, alone=True)
+
+
+def release_planning(endpoint_id: int, holder: str, now: datetime) -> None:
+    _release_row(_planning(endpoint_id), holder, now)
+
+
+def renew_leases(endpoint_id: int, holder: str, now: datetime, *, planning: bool = False) -> bool:
+    """Keep the dispatcher rows and all leases; False if another worker took over meanwhile."""
+    rows = [_asking(endpoint_id)] if not settings.REDIS_URL else []
+    rows += [_planning(endpoint_id)] if planning else []
+    until = now + LEASE_DURATION
+    with transactions.transact():
+        kept = Dispatcher.objects.filter(name__in=rows, holder=holder).update(held_until=until)
+        # The next slice of this process has the row of one that is ending.
+        if kept < len(rows) and holder not in _ending_slices:
+            return False
+        if settings.REDIS_URL:
+            Dispatcher.objects.filter(name=_asking(endpoint_id)).update(held_until=until)
+        Request.objects.leased_by(holder).update(leased_until=until)
+    return True
+
+
+def _acquire_row(name: str, holder: str, now: datetime, *, alone: bool) -> bool:
+    given_up = lease_expired("held_until", now) & ~Q(holder__in=_local_holders)
+    handed_over = Q(holder__in=list(_ending_slices))
+    free = Q(holder=holder) | handed_over | given_up if alone else Q()
+    with transactions.transact():
+        Dispatcher.objects.get_or_create(name=name, defaults={"held_until": now})
+        return bool(
+            Dispatcher.objects.filter(free, name=name).update(
+                holder=holder, held_until=now + LEASE_DURATION
+            )
+        )
+
+
+def _release_row(name: str, holder: str, now: datetime, heir: str = "") -> None:
+    until = now + LEASE_DURATION if heir else now
+    with transactions.transact():
+        Dispatcher.objects.filter(name=name, holder=holder).update(holder=heir, held_until=until)
+
+
+def _asking(endpoint_id: int) -> str:
+    return f"endpoint {endpoint_id}"
+
+
+def _planning(endpoint_id: int) -> str:
+    return f"planning {endpoint_id}"
+
+
+def lease_requests(endpoint: Endpoint, holder: str, count: int, now: datetime) -> LeasedBatch:
+    """Up to `count` due requests of the endpoint's running runs, shared out among the runs.
+
+    A count of 0 leases nothing and only says which runs are running.
+    """
+    running = list(Run.objects.running().filter(endpoint=endpoint).order_by("pk"))
+    if count > 0:
+        _free_expired(now)
+    leased: list[LeasedRequest] = []
+    for left, run in zip(range(len(running), 0, -1), running, strict=True):
+        share = -(-(count - len(leased)) // left)
+        if share > 0:
+            leased += _lease_run_requests(run, endpoint, holder, share, now)
+    return LeasedBatch(frozenset(run.pk for run in running), leased)
+
+
+def find_unwanted(ids: Iterable[int]) -> set[int]:
+    """Those of these requests that nobody waits for any more: a person stopped the run that asks
+    them, and no other run that goes on wants them."""
+    stopped = Request.objects.filter(pk__among=ids, leased_for__in=Run.objects.stopped())
+    return set(stopped.wanted_by_none(Run.objects.going_on()).values_list("pk", flat=True))
+
+
+def pause_endpoint_runs(endpoint: Endpoint, reason: str) -> None:
+    """Pause every running run of the endpoint, in the provider's words."""
+    for run in Run.objects.running().filter(endpoint=endpoint):
+        pause_run(run, reason)
+
+
+def pause_refused_runs(rejected: Iterable[tuple[LeasedRequest, str]]) -> set[int]:
+    """Pause each run of whose parameters one is refused in the words of a rejected request, since
+    all of its requests have it; which runs. Who resumes it then is not asked a second time."""
+    words: dict[int, list[str]] = {}
+    for leased, said in rejected:
+        words.setdefault(leased.run_id, []).append(said)
+    paused = set()
+    for run in Run.objects.running().filter(pk__in=words):
+        sent = run.sends()
+        said = next((said for said in words[run.pk] if find_refused(said, sent)), "")
+        name = find_refused(said, sent)
+        if name and not any(find_refused(reason, [name]) for reason in list_pause_reasons(run)):
+            pause_run(
+                run, f"{said} Every request of this run has {name} = {json.dumps(sent[name])}."
+            )
+            paused.add(run.pk)
+    return paused
+
+
+def find_due_endpoints(now: datetime) -> list[int]:
+    """Endpoints with something to do, in one query.
+
+    That is: a run to plan or to finish, a request to ask, or one to take from a dead worker.
+    """
+    return list(Endpoint.objects.due(now).values_list("pk", flat=True))
+
+
+def _free_expired(now: datetime) -> None:
+    """Requests of a worker that was killed wait again; what was reserved for them is freed."""
+    with transactions.transact():
+        elsewhere = Request.objects.expired(now).exclude(leased_by__in=_local_holders)
+        expired = elsewhere.held(skip_locked=True)
+        if expired:
+            spending.settle(expired, ())
+            Request.objects.filter(pk__in=[request.pk for request in expired]).give_back()
+
+
+def _lease_run_requests(
+    run: Run, endpoint: Endpoint, holder: str, count: int, now: datetime
+) -> list[LeasedRequest]:
+    if (run.pinned["provider"], run.pinned["address"]) != (endpoint.provider, endpoint.address):
+        pause_run(run, f"The address of {endpoint.name} was changed. Change it back to go on.")
+        return []
+    found = _find_due_requests(run, endpoint, count, now)
+    if not found:
+        return []
+    try:
+        prepared = _render_requests(run, found)
+    except lifecycle.Refused as error:
+        pause_run(run, str(error))
+        return []
+    # Rendered before, so that replies need not wait long for the write lock.
+    with transactions.transact():
+        prepared, stuck = _reserve_money(run, endpoint, _lock_still_due(prepared, now))
+        ids = [leased.request_id for leased in prepared]
+        Request.objects.filter(pk__among=ids).update(
+            state="leased", leased_by=holder, leased_until=now + LEASE_DURATION, leased_for=run
+        )
+    if stuck:
+        pause_run(run, stuck)
+    return prepared
+
+
+class _DueRequest(NamedTuple):
+    """Columns of a request: an object for each would cost more than finding it."""
+
+    pk: int
+    digest: str
+    sample: int
+    attempts: int
+    tried: Mapping[str, int]
+
+
+def _find_due_requests(
+    run: Run, endpoint: Endpoint, count: int, now: datetime
+) -> list[_DueRequest]:
+    alike = list(Endpoint.objects.alike(endpoint).values_list("pk", flat=True))
+    due = Request.objects.filter(endpoint__in=alike).due(now).wanted_by(run)
+    return [
+        _DueRequest(*row) for row in due.order_by("place").values_list(*_DueRequest._fields)[:count]
+    ]
+
+
+def _lock_still_due(prepared: Sequence[LeasedRequest], now: datetime) -> list[LeasedRequest]:
+    """Those of the requests that nobody asked meanwhile, locked for this transaction."""
+    ids = [leased.request_id for leased in prepared]
+    held = Request.objects.filter(pk__among=ids).due(now).held(skip_locked=True)
+    free = {request.pk for request in held}
+    return [leased for leased in prepared if leased.request_id in free]
+
+
+def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedRequest]:
+    """The requests with their bodies, rendered again from one call each of the run."""
+    bodies = rendering.render_bodies(run, [request.pk for request in found])
+    digest_of = rendering.build_digest_function(run)
+    prepared = []
+    for request in found:
+        body = bodies[request.pk]
+        if digest_of(body, request.sample) != request.digest:
+            raise lifecycle.Refused(
+                "The prompts of this run can no longer be made as they were planned, by another"
+                " version of this program. Start a new run."
+            )
+        taken = estimate_tokens(body, run.pinned["parameters"])
+        prepared.append(
+            LeasedRequest(request.pk, run.pk, request.attempts, body, taken, request.tried)
+        )
+    return prepared
+
+
+def _reserve_money(
+    run: Run, endpoint: Endpoint, prepared: list[LeasedRequest]
+) -> tuple[list[LeasedRequest], str]:
+    """Those of the requests that can be paid for, and why none can if a person has to act."""
+    if not prepared:
+        return [], ""
+    prices = [spending.estimate_request(endpoint, run, leased.body) for leased in prepared]
+    reserved = spending.reserve(run, prices)
+    paid = list(zip(prices, prepared, strict=True))[: reserved.count]
+    rows = [(price, leased.request_id) for price, leased in paid if price]
+    if rows:
+        bulk.update(_REQUEST_TABLE, {"reserved": "numeric"}, rows)
+    return prepared[: reserved.count], reserved.stuck
+
+
+def pause_run(run: Run, reason: str) -> None:
+    """Pause a run for what a person has to mend; calls in flight end and are kept."""
+    # A person may have paused or cancelled it meanwhile, which serves as well.
+    with suppress(lifecycle.Refused):
+        lifecycle.pause(run, None, reason=strip_unstorable(reason))

@@ -1,0 +1,175 @@
+"""What a request shows, rendered from what a run pins: the same to the byte whenever it is made.
+
+A prompt is never stored. The digest of its request proves that it is what was asked.
+"""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from annotation.models import Item, Revision
+from judging.evaluators import providers
+from judging.models import Call, Run
+from judging.runs import run_config
+from judging.runs.engine import digests
+from judging.strategies import Scale, Strategy, criteria, frames
+from judging.strategies.frames import CallSpec
+
+NO_EXTRA_TEXTS: Mapping[str, str] = {}
+
+
+def render_body(
+    run: Run,
+    texts: Mapping[str, Any],
+    spec: CallSpec,
+    strategy: Strategy,
+    more: Mapping[str, str] = NO_EXTRA_TEXTS,
+) -> bytes:
+    """The exact body of a call, rendered from what the run pins."""
+    prompt = frames.render_prompt(strategy, texts, spec, more=more)
+    # Only a JSON mode sends it, and making it takes as long as rendering the prompt.
+    schema = frames.build_schema(strategy, spec) if run.pinned.get("json_mode") else None
+    return providers.build_body(run.pinned, prompt, schema=schema)
+
+
+def compute_request_digest(run: Run, body: bytes, sample: int = 0) -> str:
+    """The digest of the request that a body makes under what the run pins."""
+    return build_digest_function(run)(body, sample)
+
+
+def build_digest_function(run: Run) -> Callable[[bytes, int], str]:
+    """The same for many bodies and samples of a run."""
+    return digests.build_request_hasher(
+        provider=run.pinned["provider"],
+        address=run.pinned["address"],
+        model=run.pinned["model"],
+        parameters=run.pinned["parameters"],
+        occasion=run.occasion,
+    )
+
+
+def load_shared_texts(run: Run, strategy: Strategy) -> dict[str, str]:
+    """What every prompt of a run shows: its examples, in the texts and with the answers pinned."""
+    if not run.few_shot:
+        return {}
+    keys, digests = zip(*run.few_shot, strict=True)
+    found = Revision.objects.filter(
+        item__project=run.project_id, item__key__in=keys, digest__in=digests
+    ).select_related("item")
+    texts = {(one.item.key, one.digest): one.texts for one in found}
+    shown = [texts[key, digest] for key, digest in run.few_shot]
+    pairs = list(zip(shown, run.pinned["answers"], strict=True))
+    return {"examples": frames.render_examples(strategy, pairs)}
+
+
+def load_guidance(run: Run, items: Iterable[int]) -> dict[int, dict[str, str]]:
+    """What prompts of a run show of what people said against items, by the ids of these."""
+    said = run_config.load_overrides(run.pinned).guidance
+    if not said:
+        return {}
+    keys = Item.objects.filter(pk__among=list(items)).values_list("pk", "key")
+    return {
+        pk: {"guidance": criteria.render_guidance(said[key])} for pk, key in keys if key in said
+    }
+
+
+def render_bodies(run: Run, requests: Collection[int]) -> dict[int, bytes]:
+    """The exact bodies of requests of a run by their ids, rendered again from what it pins."""
+    strategy = run.asked()
+    return {
+        pk: render_body(run, one.texts, one.spec, strategy, one.more)
+        for pk, one in load_prompt_inputs(run, strategy, requests).items()
+    }
+
+
+class PromptInputs(NamedTuple):
+    """What the prompt of a request is rendered from."""
+
+    spec: CallSpec
+    texts: Mapping[str, Any]
+    more: Mapping[str, str]
+
+
+def load_prompt_inputs(
+    run: Run, strategy: Strategy, requests: Collection[int]
+) -> dict[int, PromptInputs]:
+    """What requests of a run show by their ids, each from one call that it answers."""
+    made = Call.objects.filter(run=run, request__among=requests).values_list(*_COLUMNS)
+    asked = [_RenderedCallRow(*row) for row in made]
+    everywhere, said = load_shared_texts(run, strategy), _load_earlier_replies(strategy, asked)
+    remarks = load_guidance(run, {call.item_id for call in asked})
+    checks = strategy.frame == "explanation"
+    scale = get_checked_run(run).asked().scale if checks else None
+    found = {}
+    for call in asked:
+        more = everywhere | said.get(call.chain, {}) | remarks.get(call.item_id, {})
+        if checks:
+            more |= format_explanation(call.explanation or "", call.value, scale)
+        found[call.request_id] = PromptInputs(call.spec, call.texts, more)
+    return found
+
+
+class _RenderedCallRow(NamedTuple):
+    """Columns of a call, and of the reading that it shows."""
+
+    request_id: int
+    outcome_id: int
+    item_id: int
+    role: str
+    order: int
+    axis: str
+    step: int
+    sample: int
+    texts: Mapping[str, Any]
+    explanation: str | None
+    value: Any
+
+    @property
+    def spec(self) -> CallSpec:
+        return CallSpec(self.role, self.order, self.axis, self.step)
+
+    @property
+    def chain(self) -> tuple[int, str, int, int, int]:
+        """Which chain of calls it belongs to, and where in it."""
+        return self.outcome_id, self.role, self.order, self.sample, self.step
+
+
+_COLUMNS = (
+    "request", "outcome", "outcome__item", "role", "order", "axis", "step", "sample",
+    "outcome__revision__texts", "fed_by__explanation", "fed_by__value",
+)  # fmt: skip
+
+
+def _load_earlier_replies(
+    strategy: Strategy, asked: Sequence[_RenderedCallRow]
+) -> dict[tuple[int, str, int, int, int], dict[str, str]]:
+    """What the steps before a call said, by the chain it belongs to: each call of a chain shows
+    the reading it was fed by, and what the one before it showed."""
+    chained = {call.outcome_id for call in asked if call.step > 0}
+    if not chained:
+        return {}
+    fed = Call.objects.filter(outcome__in=chained, step__gt=0).order_by("step")
+    columns = ("outcome", "role", "order", "sample", "step", "fed_by__value")
+    said: dict[tuple[int, str, int, int, int], dict[str, str]] = {}
+    for *chain, step, value in fed.values_list(*columns):
+        before = said.get((*chain, step - 1), {})
+        said[*chain, step] = {**before, strategy.step(step - 1).name: format_value(value)}
+    return said
+
+
+def format_explanation(explanation: str, value: Any, scale: Scale | None) -> dict[str, str]:
+    """What the prompt of an explanation check shows of a reading, a score with its scale."""
+    ends = f" ({scale.low:g} to {scale.high:g})" if scale else ""
+    return {"explanation": explanation, "score": f"{format_value(value)}{ends}"}
+
+
+def get_checked_run(run: Run) -> Run:
+    """The run whose explanations this one checks."""
+    return run.sources.select_related("strategy").get()
+
+
+def format_value(value: Any) -> str:
+    """What a reading says, as a later prompt shows it."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)

@@ -1,0 +1,278 @@
+"""What came of requests that were asked: replies on record, failures counted, money settled."""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.db import connection
+from django.db.models import Q
+
+from annotation.db import bulk, transactions
+from judging.evaluators.prices import compute_cost
+from judging.evaluators.providers import Answer
+from judging.evaluators.providers.errors import (
+    EvaluatorError,
+    Halting,
+    Rejected,
+    TimedOut,
+    format_status,
+)
+from judging.evaluators.retries import compute_wait
+from judging.models import Call, Endpoint, Outcome, Reply, Request, Run
+from judging.querysets import RequestLease, RequestQuerySet
+from judging.runs import lifecycle, spending
+from judging.runs.engine import calls, clock, lease, outcomes
+from judging.runs.engine.lease import LeasedRequest
+from judging.runs.transitions import list_pause_reasons
+from judging.strategies.replies.outputs import strip_unstorable
+
+# Results, and outcomes, that are decided at a time: many at once cost less each, and replies wait
+# for the write lock some 40 ms.
+DECIDE_BATCH = 250
+# Where so many first requests of a run are rejected alike, the others would be, too.
+FUTILE_AFTER = 20
+_REPLY = {
+    "request_id": "bigint",
+    "text": "text",
+    "finish": "text",
+    "model": "text",
+    "tokens_in": "integer",
+    "tokens_out": "integer",
+    "cost": "numeric",
+    "asked_at": "timestamptz",
+    "seconds": "float8",
+    "created_at": "timestamptz",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """What came of one leased request: an answer, an error, or neither (it was not asked)."""
+
+    leased: LeasedRequest
+    answer: Answer | None = None
+    error: EvaluatorError | None = None
+
+
+_AnsweredRequest = tuple[LeasedRequest, Answer]
+
+
+def store_results(endpoint: Endpoint, holder: str, results: Sequence[CallResult]) -> None:
+    """Put what came of requests on record, in one transaction.
+
+    Storing the same results twice changes nothing, so it is safe to try again after a connection
+    broke. A lease may have run out meanwhile: an answer then counts all the same unless another
+    worker's came first, a failure is the business of whoever has the request now.
+    """
+    now = clock.now()
+    ids = [result.leased.request_id for result in results]
+    with transactions.transact():
+        unanswered = Request.objects.filter(pk__among=ids).unanswered()
+        rows = {row.pk: row for row in unanswered.held()}
+        kept = [result for result in results if _is_current(result, rows, holder)]
+        answered = [(one.leased, one.answer) for one in kept if one.answer]
+        prices = endpoint.prices()
+        paid = [compute_cost(prices, answer.tokens_in, answer.tokens_out) for _, answer in answered]
+        doubtful = _lock_doubtful_runs(kept, rows)
+        _settle_money(rows, kept, zip(answered, paid, strict=True))
+        _store_replies(endpoint, answered, paid, now)
+        _store_failures([one for one in kept if not one.answer], now)
+        _note_pause(endpoint, kept, now)
+        _note_remaining(endpoint, kept, now)
+        for run in doubtful:
+            if reason := _explain_futile(run, endpoint, kept):
+                lease.pause_run(run, reason)
+
+
+def decide_outcomes(results: Sequence[CallResult]) -> int:
+    """Decide the outcomes that these results were the last to be waited for; how many."""
+    ids = [result.leased.request_id for result in results]
+    waiting = list(Outcome.objects.of_requests(ids).pending().values_list("pk", flat=True))
+    return sum(
+        outcomes.settle(waiting[at : at + DECIDE_BATCH])
+        for at in range(0, len(waiting), DECIDE_BATCH)
+    )
+
+
+def _is_current(result: CallResult, rows: Mapping[int, RequestLease], holder: str) -> bool:
+    row = rows.get(result.leased.request_id)
+    if row is None:
+        return False
+    return bool(result.answer) or (row.state == "leased" and row.leased_by == holder)
+
+
+def _settle_money(
+    rows: Mapping[int, RequestLease],
+    kept: Sequence[CallResult],
+    replies: Iterable[tuple[_AnsweredRequest, Decimal | None]],
+) -> None:
+    """What was reserved becomes what was spent; an unknown cost counts as what was reserved."""
+    paid = [
+        (leased.run_id, rows[leased.request_id].reserved if price is None else price)
+        for (leased, _), price in replies
+    ]
+    spending.settle((rows[one.leased.request_id] for one in kept), paid)
+
+
+def _store_replies(
+    endpoint: Endpoint,
+    replies: Sequence[_AnsweredRequest],
+    paid: Sequence[Decimal | None],
+    now: datetime,
+) -> None:
+    if not replies:
+        return
+    # As the columns take them: objects of the model took five times as long.
+    as_time = connection.ops.adapt_datetimefield_value
+    stored = as_time(now)
+    rows = [
+        (
+            leased.request_id,
+            strip_unstorable(answer.text),
+            answer.finish,
+            strip_unstorable(answer.model)[:200],
+            _valid_count(answer.tokens_in),
+            _valid_count(answer.tokens_out),
+            price,
+            as_time(answer.started),
+            answer.seconds,
+            stored,
+        )
+        for (leased, answer), price in zip(replies, paid, strict=True)
+    ]
+    bulk.insert(Reply._meta.db_table, _REPLY, rows)
+    ids = [leased.request_id for leased, _ in replies]
+    Request.objects.filter(pk__among=ids).note_answered()
+    if endpoint.is_evaluator():
+        calls.note_first_replies(ids, now)
+
+
+def _valid_count(tokens: int | None) -> int | None:
+    """A number that a column holds; a provider that reports more does not count tokens."""
+    return tokens if tokens is None or tokens < 2**31 else None
+
+
+def _store_failures(failures: Sequence[CallResult], now: datetime) -> None:
+    """The requests wait again, those with an error for their next try, or have failed for good."""
+    ids = [failure.leased.request_id for failure in failures]
+    if ids:
+        Request.objects.filter(pk__among=ids).give_back()
+    for failure in failures:
+        if failure.error is not None and not isinstance(failure.error, Halting):
+            _count_try(failure.leased, failure.error, now)
+
+
+def _note_pause(endpoint: Endpoint, kept: Sequence[CallResult], now: datetime) -> None:
+    """The wait that the provider asked for holds for every worker, and the page can say it."""
+    waits = [one.error.retry_after or 0.0 for one in kept if one.error]
+    if longest := max(waits, default=0.0):
+        Endpoint.objects.filter(pk=endpoint.pk).pause(now + timedelta(seconds=longest))
+
+
+def _note_remaining(endpoint: Endpoint, kept: Sequence[CallResult], now: datetime) -> None:
+    """What the last answers' headers say is left, for the endpoint's page."""
+    said = (one.answer.remaining for one in reversed(kept) if one.answer)
+    endpoint.note_remaining(next(filter(None, said), {}), now)
+
+
+def _count_try(leased: LeasedRequest, error: EvaluatorError, now: datetime) -> None:
+    failed = leased.tried.get(error.cause, 0) + 1
+    wait = compute_wait(failed, error, random.Random())
+    said = {
+        "attempts": leased.attempts + 1,
+        "tried": {**leased.tried, error.cause: failed},
+        "message": strip_unstorable(str(error)),
+    }
+    request = Request.objects.filter(pk=leased.request_id)
+    if wait is None:
+        request.update(**said, state="failed", cause=error.cause)
+    else:
+        request.update(**said, next_try=now + timedelta(seconds=wait))
+
+
+def _lock_doubtful_runs(kept: Sequence[CallResult], rows: Mapping[int, RequestLease]) -> list[Run]:
+    """The running runs that want a request which was rejected or timed out just now.
+
+    Locked, so that two workers who store at once do not both miss the one that was too many; with
+    all others on which money is booked now, in one order.
+    """
+    failed = [one.leased.request_id for one in kept if isinstance(one.error, Rejected | TimedOut)]
+    if not failed:
+        return []
+    wanting = Call.objects.filter(request__among=failed).values("run")
+    booked = {one.leased.run_id for one in kept} | {row.leased_for for row in rows.values()}
+    found = Run.objects.filter(Q(pk__in=wanting) | Q(pk__in=booked - {None})).order_by("pk")
+    wanted_by = set(wanting.values_list("run", flat=True))
+    locked = list(found.select_for_update(no_key=True))
+    return [run for run in locked if run.state == Run.State.RUNNING and run.pk in wanted_by]
+
+
+def _explain_futile(run: Run, endpoint: Endpoint, kept: Sequence[CallResult]) -> str:
+    """Why a run had better not go on: nothing that it asked was answered, and all failed alike.
+    "" where it may."""
+    if run.was_answered():
+        return ""
+    wanted = Request.objects.wanted_by(run)
+    return _explain_all_rejected(run, wanted, kept) or _explain_all_timed_out(
+        run, wanted, endpoint, kept
+    )
+
+
+def _explain_all_rejected(run: Run, wanted: RequestQuerySet, kept: Sequence[CallResult]) -> str:
+    """Once, when the first FIRST requests, or all if they are fewer, were rejected with one status:
+    whoever resumes the run has seen that."""
+    errors = {one.leased.request_id: one.error for one in kept if isinstance(one.error, Rejected)}
+    last = next(reversed(errors.values()), None)
+    if last is None or last.status is None:
+        return ""
+    failed = wanted.filter(state="failed")
+    alike = failed.filter(cause=last.cause, message__startswith=format_status(last.status))
+    n, before = failed.count(), failed.exclude(pk__among=list(errors)).count()
+    is_first = before < FUTILE_AFTER <= n or (n < FUTILE_AFTER and not wanted.still_open().exists())
+    if not is_first or alike.count() < n:
+        return ""
+    remedy = "Clone this run with another endpoint"
+    if lifecycle.is_unanswered(run):
+        remedy = "Move this run to a corrected endpoint"
+    return (
+        f"{_describe_first(n, 'request', n < FUTILE_AFTER)} rejected. {str(last).rstrip('.')}. "
+        "Check address,"
+        f" model, key and parameters of the endpoint. {remedy}, or ask the failed ones again once"
+        " it is mended there. Resume goes on without them."
+    )
+
+
+def _explain_all_timed_out(
+    run: Run, wanted: RequestQuerySet, endpoint: Endpoint, kept: Sequence[CallResult]
+) -> str:
+    """When as many requests timed out as calls may be in flight, or all if they are fewer; once
+    for the numbers that decide it, since whoever resumes the run with the same has seen that."""
+    if not any(isinstance(one.error, TimedOut) for one in kept):
+        return ""
+    now = Endpoint.objects.get(pk=endpoint.pk)
+    limits = (now.timeout, now.in_flight)
+    if limits != (endpoint.timeout, endpoint.in_flight):
+        return ""  # Somebody changed them while these were in flight.
+    slow = wanted.filter(tried__has_key=TimedOut.cause)
+    n, others = slow.count(), wanted.exclude(tried__has_key=TimedOut.cause)
+    if others.filter(attempts__gt=0).exists():
+        return ""
+    all_of_them = not others.still_open().exists()
+    if n < endpoint.in_flight and not all_of_them:
+        return ""
+    numbers = (
+        f"Two numbers of endpoint {now.name} decide that: seconds for one call ({now.timeout}) and"
+        f" calls in flight ({now.in_flight}). Raise the first or lower the second, then resume."
+    )
+    if any(numbers in reason for reason in list_pause_reasons(run)):
+        return ""
+    first = _describe_first(n, "call", all_of_them)
+    return f"{first} broken off after {now.timeout} s without a reply. {numbers}"
+
+
+def _describe_first(n: int, what: str, every: bool) -> str:
+    if n == 1:
+        return f"The {'only' if every else 'first'} {what} was"
+    return f"All {n} {what}s were" if every else f"The first {n} {what}s were all"

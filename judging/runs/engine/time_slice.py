@@ -1,0 +1,104 @@
+"""What one slice of asking shares: its queues, its clock, its way to the database."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import aiohttp
+from django.db import Error as DatabaseError
+from django.db import connections
+
+from judging.evaluators.limits import Limiter
+from judging.evaluators.providers import Answer, Provider, Target
+from judging.models import Endpoint
+from judging.runs.engine import lease
+from judging.runs.engine.lease import LeasedRequest
+from judging.runs.engine.store import CallResult
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+LOOK_EVERY = 0.2
+# Waits between tries to reach a database that is away, in seconds; what came back meanwhile was
+# paid for and waits with them.
+DATABASE_RETRY_WAITS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+
+# Set when the process stops: slices then end within LAST_CALLS.
+STOP = threading.Event()
+
+
+@dataclass
+class TimeSlice:
+    """What the coroutines of one slice share.
+
+    `open` counts what is leased and not yet stored, `begun` has the calls in flight, each with what
+    it asks. `stored` is set when something was, `all_stored` at the end. `last_calls` is called
+    once nothing is left but calls in flight: the next slice may begin beside them.
+    """
+
+    endpoint: Endpoint
+    provider: Provider
+    target: Target
+    holder: str
+    ends: float
+    records: ThreadPoolExecutor
+    background: ThreadPoolExecutor
+    last_calls: Callable[[], object]
+    limiter: Limiter | None = None
+    session: aiohttp.ClientSession | None = None
+    todo: asyncio.Queue[LeasedRequest] = field(default_factory=asyncio.Queue)
+    done: asyncio.Queue[CallResult] = field(default_factory=asyncio.Queue)
+    ended: asyncio.Queue[Sequence[CallResult]] = field(default_factory=asyncio.Queue)
+    stored: asyncio.Event = field(default_factory=asyncio.Event)
+    all_stored: asyncio.Event = field(default_factory=asyncio.Event)
+    begun: dict[asyncio.Task[Answer], LeasedRequest] = field(default_factory=dict)
+    runs: frozenset[int] = frozenset()
+    open: int = 0
+    over: bool = False
+
+    def closing(self) -> bool:
+        """Whether it asks nothing more. It goes on beyond its time while the slice before it still
+        waits for calls, so that there are never more than two of an endpoint."""
+        if self.over or STOP.is_set():
+            return True
+        return time.monotonic() > self.ends and not lease.is_ending(self.endpoint.pk)
+
+    def wants(self, leased: LeasedRequest) -> bool:
+        """Whether to ask it now: its run may have been paused since it was leased."""
+        return leased.run_id in self.runs and not self.closing()
+
+    async def any_stored(self, seconds: float = LOOK_EVERY) -> None:
+        """Wait until something was stored, or for some time."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.stored.wait(), seconds)
+        self.stored.clear()
+
+    async def in_database(self, query: Callable[[], T], thread: ThreadPoolExecutor) -> T:
+        """Run a query in a thread; try again for some seconds if the database is away."""
+        loop = asyncio.get_running_loop()
+        for wait in DATABASE_RETRY_WAITS:
+            try:
+                return await loop.run_in_executor(thread, query)
+            except DatabaseError:
+                log.exception("The database did not take a query; trying again.")
+                await loop.run_in_executor(thread, connections.close_all)
+            if STOP.is_set():
+                break
+            await asyncio.sleep(wait)
+        return await loop.run_in_executor(thread, query)
+
+
+@contextmanager
+def database_thread(name: str) -> Iterator[ThreadPoolExecutor]:
+    """One thread, since a connection belongs to the thread that opened it; it is closed with it."""
+    with ThreadPoolExecutor(1, thread_name_prefix=f"asking-{name}") as thread:
+        try:
+            yield thread
+        finally:
+            thread.submit(connections.close_all).result()

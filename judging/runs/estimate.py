@@ -1,0 +1,114 @@
+"""What a run would ask, before anybody starts it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from annotation.models import Project, Revision
+from judging.models import Endpoint, Request, Run, StrategyVersion
+from judging.runs import lifecycle, pilots, pinning, spending, start_checks
+from judging.runs.engine import calls
+from judging.runs.lifecycle import RunOptions
+from judging.runs.pilots import CallEstimate, CostEstimate
+from judging.strategies import Strategy, frames
+
+BATCH = 200
+
+
+@dataclass(frozen=True)
+class RunEstimate:
+    """Counts of what a run would ask.
+
+    `calls` of all items come down to `requests` that differ, `stored` of which are answered
+    already and cost nothing. `cost` is what the others may cost, None where prices are unknown;
+    `by_pilot` says it with an interval, None until a pilot is there, of which `pilot_items` are
+    enough. What later steps of a chain ask is not known before the earlier ones are answered:
+    each of those calls counts as a request. `labelling` items are still being labelled, and
+    `examples` are the keys of those that every prompt shows.
+    """
+
+    items: int
+    calls: int
+    requests: int
+    stored: int
+    cost: Decimal | None
+    pilot: CallEstimate
+    by_pilot: CostEstimate | None
+    pilot_items: int
+    labelling: int = 0
+    examples: tuple[str, ...] = ()
+
+    @property
+    def to_ask(self) -> int:
+        return self.requests - self.stored
+
+
+def estimate_run(
+    project: Project,
+    *,
+    strategy: StrategyVersion,
+    endpoint: Endpoint,
+    options: RunOptions,
+) -> RunEstimate:
+    """What `runs.start_run` with the same arguments would ask; every prompt is rendered for it.
+
+    Raises `Refused` for an endpoint that cannot be asked by this strategy, and where there is
+    nothing to ask about.
+    """
+    values = {**lifecycle.build_sample_counts(options.samples), "occasion": options.occasion}
+    run = pinning.draft_run(project, strategy, endpoint, own=options.own, **values)
+    asked = run.asked()
+    start_checks.check_endpoint(asked, endpoint, parameters=run.pinned["parameters"])
+    # Which items a seed draws says little about what they cost.
+    drawn = options.draw(project, asked, options.seed or 0)
+    pinning.pin_examples(run, drawn.examples)
+    costs: dict[str, Decimal | None] = {}
+    for batch in _batches(drawn.places):
+        costs |= _estimate_costs(run, asked, batch, options.over)
+    stored = sum(_count_answered(digests) for digests in _batches(list(costs)))
+    made = len(drawn.places) * run.samples * len(frames.list_calls(asked))
+    later = made * asked.last_step
+    known = [cost for cost in costs.values() if cost is not None]
+    to_ask = len(costs) - stored + later
+    pilot = pilots.estimate_call(strategy, endpoint)
+    return RunEstimate(
+        items=len(drawn.items),
+        calls=made + later,
+        requests=len(costs) + later,
+        stored=stored,
+        cost=_mean(known) * to_ask if len(known) == len(costs) else None,
+        pilot=pilot,
+        by_pilot=pilots.estimate_cost(pilot, to_ask),
+        pilot_items=pilots.count_pilot_items((made + later) // len(drawn.items)),
+        labelling=start_checks.count_being_labelled(run, drawn.items),
+        examples=tuple(row["key"] for row in drawn.examples),
+    )
+
+
+def _mean(costs: list[Decimal]) -> Decimal:
+    return sum(costs, Decimal(0)) / max(1, len(costs))
+
+
+def _estimate_costs(
+    run: Run, strategy: Strategy, places: list[dict[str, Any]], over: Run | None
+) -> dict[str, Decimal | None]:
+    """The digests of the requests that these places begin with, with what each may cost."""
+    revisions = Revision.objects.only("texts").in_bulk([place["revision_id"] for place in places])
+    outcomes = [pinning.build_outcome(run, place) for place in places]
+    for outcome in outcomes:
+        outcome.revision = revisions[outcome.revision_id]
+    wanted = calls.build_first_calls(run, strategy, outcomes, base=over)
+    return {
+        digest: spending.estimate_request(run.endpoint, run, body)
+        for _, digest, body in calls.render_calls(run, strategy, wanted)
+    }
+
+
+def _count_answered(digests: list[str]) -> int:
+    return Request.objects.filter(digest__in=digests, state="answered").count()
+
+
+def _batches(rows: list[Any]) -> Iterator[list[Any]]:
+    for start in range(0, len(rows), BATCH):
+        yield rows[start : start + BATCH]

@@ -1,0 +1,270 @@
+"""What starts a run, checked before a service sees it."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+
+from annotation.items import taxonomy
+from judging.models import Endpoint, Run, StrategyVersion
+from judging.runs.run_config import MAIN_AXIS, RunOverrides
+from judging.strategies import Strategy
+from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
+from judging.strategies.descriptions import FRAME_DESCRIPTIONS
+
+OFFLINE_GROUP = "Baselines"
+VOTE_CHOICES = {"": "As the strategy says", "repeats": "Repeats", "votes": "Votes"}
+SEED_LIMIT = 2**48 - 1
+MOST_KEYS = 100_000
+
+
+@dataclass(frozen=True)
+class Option:
+    """One box to tick. `note` stands beside its label."""
+
+    name: str
+    value: str
+    label: str
+    note: str
+    checked: bool
+
+
+class StartForm(forms.Form):
+    """New runs: what is asked of whom, over which items, how often, and what it may cost."""
+
+    strategy = forms.MultipleChoiceField(
+        label="Strategies", error_messages={"required": "Choose a strategy, or several."}
+    )
+    over = forms.ModelChoiceField(
+        Run.objects.none(),
+        label="Whose explanations are checked",
+        to_field_name="number",
+        required=False,
+        empty_label="No run",
+        help_text="For an explanation check: a run that ended and explained its scores.",
+    )
+    endpoint = forms.ModelMultipleChoiceField(
+        Endpoint.objects.none(),
+        label="Endpoints",
+        to_field_name="name",
+        error_messages={"required": "Choose an endpoint, or several."},
+    )
+    ability = forms.MultipleChoiceField(label="Abilities", required=False)
+    category = forms.MultipleChoiceField(label="Categories", required=False)
+    keys = forms.CharField(
+        label="Keys of items",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text="One a line. Empty: all items that the boxes above leave.",
+    )
+    limit = forms.IntegerField(
+        label="At most this many items",
+        min_value=1,
+        required=False,
+        help_text="A random part, which the seed decides. Empty: all of them.",
+    )
+    # The same seed chooses the same items, so that what was foreseen is what is started.
+    seed = forms.IntegerField(
+        label="Seed",
+        min_value=0,
+        max_value=SEED_LIMIT,
+        help_text="The same seed chooses the same items, and asks in the same order.",
+    )
+    with_duplicates = forms.BooleanField(
+        label="Items that repeat another word for word, too",
+        required=False,
+        help_text="They count in no ability.",
+    )
+    samples = forms.IntegerField(
+        label="Ask each call so many times",
+        min_value=1,
+        max_value=MAX_SAMPLES,
+        required=False,
+        help_text="Empty: as often as the strategy says, mostly once.",
+    )
+    votes = forms.ChoiceField(
+        label="What several samples are",
+        choices=[*VOTE_CHOICES.items()],
+        required=False,
+        help_text="Of repeats an item's value is their share, of votes their majority"
+        " (self-consistency).",
+    )
+    axes = forms.MultipleChoiceField(label="Axes", required=False)
+    examples = forms.IntegerField(
+        label="Examples shown first",
+        min_value=0,
+        max_value=MAX_EXAMPLES,
+        required=False,
+        help_text="Resolved items, drawn by the seed, which the run leaves out. Empty: as many as"
+        " the strategy says; most show none. 0: none, and the run leaves nothing out.",
+    )
+    parameters = forms.CharField(
+        label="Parameters over the endpoint's",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text='A JSON object, for example {"temperature": 0.7}. Empty: none.',
+    )
+    cap = forms.DecimalField(
+        label="Stop each run before this much is spent",
+        min_value=0,
+        max_digits=14,
+        decimal_places=6,
+        required=False,
+        help_text="In the currency of the endpoint's prices. Empty: no limit.",
+    )
+    canary = forms.BooleanField(
+        label="As a canary",
+        required=False,
+        help_text="Asks anew what was answered before, 20 items unless you say how many. Its page"
+        " asks the same again later, and shows how far the evaluator drifted.",
+    )
+    while_labelling = forms.BooleanField(
+        label="Also items that people are still labelling",
+        required=False,
+        help_text="What evaluators say could reach people before they have labelled. That you"
+        " allowed it is put on record.",
+    )
+
+    def __init__(
+        self,
+        data: Any = None,
+        *,
+        strategies: Iterable[StrategyVersion],
+        endpoints: QuerySet[Endpoint],
+        explained: QuerySet[Run],
+        abilities: Sequence[tuple[str, int]],
+        categories: Sequence[tuple[str, int]],
+        is_lead: bool,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data, **kwargs)
+        self.strategies = {one.slug: one for one in strategies}
+        self.counts = {"ability": dict(abilities), "category": dict(categories)}
+        known = {version.slug: version.strategy() for version in self.strategies.values()}
+        self.known = {slug: one for slug, one in known.items() if one.frame != "fold"}
+        _set_choices(self.fields["strategy"], self.known)
+        _set_choices(self.fields["ability"], dict(abilities))
+        _set_choices(self.fields["category"], dict(categories))
+        _set_choices(self.fields["axes"], _axes(self.known.values()))
+        _set_queryset(self.fields["endpoint"], endpoints)
+        _set_queryset(self.fields["over"], explained)
+        if not explained.exists():
+            del self.fields["over"]
+        if not is_lead:
+            del self.fields["while_labelling"]
+
+    def clean_cap(self) -> Any:
+        cap = self.cleaned_data["cap"]
+        if cap == 0:
+            raise ValidationError("Nothing can be asked for 0; leave it empty for no limit.")
+        return cap
+
+    def clean_keys(self) -> tuple[str, ...]:
+        keys = dict.fromkeys(line.strip() for line in self.cleaned_data["keys"].splitlines())
+        if len(keys) > MOST_KEYS:
+            raise ValidationError(f"Name {MOST_KEYS:,} items at most.")
+        return tuple(key for key in keys if key)
+
+    def clean_parameters(self) -> dict[str, Any]:
+        return parse_parameters(self.cleaned_data["parameters"])
+
+    def own(self) -> RunOverrides:
+        """What the runs are to have of their own, after the form was checked."""
+        said = self.cleaned_data
+        return RunOverrides(
+            parameters=said["parameters"],
+            axes=tuple(said["axes"]),
+            votes={"repeats": False, "votes": True}.get(said["votes"]),
+            examples=said["examples"],
+        )
+
+    def strategy_groups(self) -> list[tuple[str, bool, list[Option]]]:
+        """The strategies by frame, each group with whether something of it is chosen."""
+        titles = {frame: words.title for frame, words in FRAME_DESCRIPTIONS.items()}
+        grouped: dict[str, list[Option]] = {
+            title: [] for title in [*titles.values(), OFFLINE_GROUP]
+        }
+        chosen = self._chosen("strategy")
+        for slug, one in self.known.items():
+            note = "the project's own" if self.strategies[slug].project_id else one.study
+            option = Option("strategy", slug, one.title, note, slug in chosen)
+            grouped[OFFLINE_GROUP if one.metric else titles[one.frame]].append(option)
+        return [
+            (title, any(one.checked for one in options), options)
+            for title, options in grouped.items()
+            if options
+        ]
+
+    def endpoint_options(self) -> list[Option]:
+        chosen = self._chosen("endpoint")
+        field = self.fields["endpoint"]
+        assert isinstance(field, forms.ModelMultipleChoiceField)
+        return [
+            Option("endpoint", one.name, one.name, _endpoint_label(one), one.name in chosen)
+            for one in field.queryset or ()
+        ]
+
+    def ability_options(self) -> list[Option]:
+        return self._counted("ability", {one.slug: one.name for one in taxonomy.load().abilities})
+
+    def category_options(self) -> list[Option]:
+        return self._counted("category", {one.slug: one.name for one in taxonomy.load()})
+
+    def axis_options(self) -> list[Option]:
+        chosen = self._chosen("axes")
+        named = _axes(self.known.values())
+        return [Option("axes", slug, title, "", slug in chosen) for slug, title in named.items()]
+
+    def _counted(self, name: str, titles: Mapping[str, str]) -> list[Option]:
+        chosen = self._chosen(name)
+        return [
+            Option(name, value, titles.get(value, value), f"{n:,}", value in chosen)
+            for value, n in self.counts[name].items()
+        ]
+
+    def _chosen(self, name: str) -> set[str]:
+        return {str(value) for value in self[name].value() or ()}
+
+
+def parse_parameters(text: str) -> dict[str, Any]:
+    """A JSON object of parameters; ValidationError for anything else, {} for nothing."""
+    if not text.strip():
+        return {}
+    try:
+        found = json.loads(text, parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise ValidationError(f"This is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise ValidationError('Give a JSON object, for example {"temperature": 0.7}.')
+    return found
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number that a request can carry")
+
+
+def _set_choices(field: forms.Field, values: Iterable[str] | Mapping[str, Any]) -> None:
+    assert isinstance(field, forms.MultipleChoiceField)
+    field.choices = [(value, value) for value in values]
+
+
+def _set_queryset(field: forms.Field, rows: QuerySet[Any]) -> None:
+    assert isinstance(field, forms.ModelChoiceField)
+    field.queryset = rows
+
+
+def _axes(strategies: Iterable[Strategy]) -> dict[str, str]:
+    named = {axis.slug: axis.title for one in strategies for axis in one.axes}
+    return {MAIN_AXIS: "That of each item's ability"} | named if named else {}
+
+
+def _endpoint_label(endpoint: Endpoint) -> str:
+    if endpoint.is_offline:
+        return "offline, costs nothing"
+    prices = endpoint.prices()
+    unknown = None in (prices.per_million_in, prices.per_million_out)
+    return f"{endpoint.model}{'; price unknown' if unknown else ''}"

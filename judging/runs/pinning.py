@@ -1,0 +1,120 @@
+"""What a run rests on, pinned at once under one digest (design 3.10)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db.models import Max
+
+from annotation import tasktypes
+from annotation.models import Project
+from judging.errors import Refused
+from judging.models import Endpoint, Outcome, Run, StrategyVersion
+from judging.runs import option_checks, run_config
+from judging.runs.engine import digests
+from judging.runs.run_config import RunOverrides
+from judging.runs.run_items import COPIED_COLUMNS, DrawnItems
+from judging.strategies import Strategy, StrategyError, criteria, frames
+from judging.strategies.replies import outputs
+
+NO_OVERRIDES = RunOverrides()
+# What is noted among the pins while work goes on, and is no part of what a run rests on.
+TRANSIENT_KEYS = ("rereading", "pilot")
+
+
+def draft_run(
+    project: Project,
+    version: StrategyVersion,
+    endpoint: Endpoint,
+    *,
+    own: RunOverrides = NO_OVERRIDES,
+    **values: Any,
+) -> Run:
+    """A run that is not stored, with all that its prompts are rendered from but its items.
+
+    Where the strategy takes its metrics from the task type, it pins them, and what the run has of
+    its `own`. Raises `Refused` where any of it does not fit.
+    """
+    asked = version.strategy()
+    pinned = endpoint.pinned(asked.parameters, own.parameters) | _pin_task_metrics(project, asked)
+    if held := own.pinned():
+        option_checks.check_overrides(asked, own, values.get("samples", asked.samples))
+        pinned[run_config.OVERRIDES_KEY] = held
+    try:
+        strategy = run_config.build_strategy(asked, pinned)
+    except StrategyError as error:
+        raise Refused(str(error)) from error
+    return Run(
+        project=project,
+        strategy=version,
+        endpoint=endpoint,
+        pinned=pinned,
+        generates=strategy.generates,
+        parser=outputs.get_parser_version(strategy),
+        renderer=frames.RENDERER,
+        **{"samples": strategy.samples, **values},
+    )
+
+
+def repin_endpoint(run: Run, endpoint: Endpoint) -> dict[str, Any]:
+    """What a stored run pins if it is asked at another endpoint; all but that stays."""
+    asked, own = run.strategy.strategy(), run_config.load_overrides(run.pinned)
+    return run.pinned | endpoint.pinned(asked.parameters, own.parameters)
+
+
+def _pin_task_metrics(project: Project, strategy: Strategy) -> dict[str, Any]:
+    if strategy.metrics_from != "task":
+        return {}
+    task = tasktypes.load_version(project.task_type)
+    return {
+        "metrics": run_config.serialize_metrics(criteria.build_task_metrics(task)),
+        "decides": task.deciding.name,
+    }
+
+
+def pin_examples(run: Run, examples: Sequence[dict[str, Any]]) -> None:
+    """Pin the items that a draft shows as examples, with the answers that they have now."""
+    run.few_shot = [[row["key"], row["texts"]] for row in examples]
+    if examples:
+        run.pinned["answers"] = [row["answer"] for row in examples]
+
+
+def store_run(run: Run, drawn: DrawnItems, *, sources: Iterable[Run] = ()) -> Run:
+    """Store a draft with the next number and a pending outcome for each of its places."""
+    last = Run.objects.in_project(run.project).aggregate(last=Max("number"))["last"] or 0
+    pin_examples(run, drawn.examples)
+    run.is_part = drawn.is_part
+    rests_on = list(sources)
+    items = {(place["key"], place["texts"]) for place in drawn.places}
+    run.number = last + 1
+    run.digest = _digest(run, items, [source.digest for source in rests_on])
+    run.save()
+    run.sources.set(rests_on)
+    rows = (build_outcome(run, place) for place in drawn.places)
+    Outcome.objects.bulk_create(rows, batch_size=500)
+    return run
+
+
+def compute_digest(run: Run) -> str:
+    """The digest of all that a stored run pins, as it is now."""
+    items = run.outcomes.values_list("item__key", "revision__digest").distinct()
+    return _digest(run, set(items), run.sources.values_list("digest", flat=True))
+
+
+def build_outcome(run: Run, place: Mapping[str, Any]) -> Outcome:
+    """The outcome of a place, not stored and not decided."""
+    return Outcome(run=run, **{name: place[name] for name in COPIED_COLUMNS})
+
+
+def _digest(run: Run, items: set[tuple[str, str]], sources: Iterable[str]) -> str:
+    return digests.compute_run_digest(
+        strategy=run.strategy.digest,
+        renderer=run.renderer,
+        parser=run.parser,
+        endpoint={name: value for name, value in run.pinned.items() if name not in TRANSIENT_KEYS},
+        items=items,
+        few_shot=[(key, texts) for key, texts in run.few_shot],
+        samples=run.samples,
+        seed=run.seed,
+        sources=sources,
+        occasion=run.occasion,
+    )

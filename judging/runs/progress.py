@@ -1,0 +1,278 @@
+"""Where a run stands, for the page that follows it and for the API.
+
+What is counted is kept until it changes. While a worker asks, that is all the time: so the worker
+counts, once for all who look, and never for more than a small part of its time.
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Exists, Max, OuterRef, Q
+from django.utils import timezone
+
+from judging.evaluators.prices import TOKEN_LIMIT_NAMES
+from judging.jobs import heartbeat
+from judging.models import Outcome, Reading, Reply, Request, Run
+from judging.runs import archiving, counts, lifecycle
+from judging.runs.lifecycle import MAX_MESSAGES
+from judging.strategies import frames
+
+# Seconds between two counts of a worker, or so many times what counting took if that is more. What
+# it counted is shown until well after it should have counted again.
+COUNT_EVERY, REST_FACTOR, GRACE_FACTOR = 1.0, 20, 2.5
+# What is answered a second is counted over so many seconds.
+PACE_WINDOW = 10.0
+# No more of the last replies are looked at for that.
+MAX_RECENT_REPLIES = 5_000
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Counts of a run's requests and items.
+
+    `failures` are requests without a usable answer by cause, most frequent first: those that
+    failed, and replies that were cut, refused or unreadable. `to_come` counts calls that are
+    still to be made, by planning or as later steps of chains; some of them may share a request.
+    """
+
+    requests: int
+    answered: int
+    failed: int
+    waiting: int
+    items: int
+    settled: int
+    failures: dict[str, int]
+    to_come: int = 0
+
+    @property
+    def share(self) -> float:
+        """Share of the requests that are done, 0 to 1; 1 for a run without requests."""
+        known = self.requests + self.to_come
+        return (self.answered + self.failed) / known if known else 1.0
+
+
+@dataclass(frozen=True)
+class RunCounts:
+    """What takes long to count of a run, see `Watched`.
+
+    `per_second` is what a worker saw answered a second, at a time `at` in seconds.
+    """
+
+    progress: Progress
+    missing: dict[str, int]
+    failed: list[dict[str, Any]]
+    tried: list[dict[str, Any]]
+    per_second: float | None = None
+    at: float = 0.0
+
+
+@dataclass(frozen=True)
+class RunPace:
+    """How fast the run's requests are answered now, and the seconds until the rest is at that pace;
+    None where nothing came in the last WINDOW seconds, or the run is not asking."""
+
+    per_second: float | None = None
+    seconds_left: float | None = None
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """A run with its progress.
+
+    `missing` counts items by cause. `failed` and `tried` are what providers said of requests
+    that failed, and of those that wait for another try. `unattended`: something is due and no
+    worker is alive. `paused_until`: the evaluator asked not to be called before; None if it
+    did not. `steps` can be taken now. `refused` is a parameter of ours that the evaluator refused,
+    "" for none, and `instead` the one that it says to send in its place.
+    """
+
+    run: Run
+    progress: Progress
+    missing: dict[str, int]
+    failed: list[dict[str, Any]]
+    tried: list[dict[str, Any]]
+    unattended: bool
+    paused_until: datetime | None
+    steps: list[str]
+    pace: RunPace = RunPace()
+    refused: str = ""
+    instead: str = ""
+
+    @property
+    def leaves_no_limit(self) -> bool:
+        """Whether answers could be as long as the provider lets them without what is refused."""
+        return self.refused in TOKEN_LIMIT_NAMES and not self.instead
+
+    @property
+    def mended(self) -> str:
+        """The parameters by which a new endpoint is not refused, as JSON."""
+        kept = {self.instead: self.run.sends()[self.refused]} if self.instead else {}
+        return json.dumps({self.refused: None, **kept})
+
+
+def load_status(run: Run) -> RunStatus:
+    """Where the run stands now, and `counted`; of a run that is being asked as of a moment ago."""
+    now = timezone.now()
+    counts.with_item_counts([run], now)
+    paused = run.state == Run.State.RUNNING and run.endpoint.is_paused(now)
+    paused_until = run.endpoint.paused_until if paused else None
+    counted = _load_counts(run, now)
+    unattended = paused_until is None and _is_unattended(run, now)
+    refused, instead = lifecycle.find_refused_parameter(run, counted.failed)
+    return RunStatus(
+        run=run,
+        progress=counted.progress,
+        missing=counted.missing,
+        failed=counted.failed,
+        tried=counted.tried,
+        unattended=unattended,
+        paused_until=paused_until,
+        steps=archiving.list_open_steps(
+            run, counted.progress.failed, answered=counted.progress.answered, refused=refused
+        ),
+        pace=RunPace() if unattended else _pace(run, counted, now),
+        refused=refused,
+        instead=instead,
+    )
+
+
+def update_counts(runs: Iterable[int], now: datetime) -> float:
+    """Count these runs for all who look at them; the seconds until they should be counted again."""
+    begun = time.monotonic()
+    listed = list(Run.objects.filter(pk__in=runs).select_related("strategy"))
+    states = counts.load_states(listed)
+    counted = {
+        run.pk: asdict(
+            replace(count_run(run), per_second=_per_second(run, now), at=now.timestamp())
+        )
+        for run in listed
+    }
+    items = counts.count_items(list(states))
+    rest = max(COUNT_EVERY, REST_FACTOR * (time.monotonic() - begun))
+    until = now + timedelta(seconds=rest * GRACE_FACTOR)
+    counts.store_counts(counts.Kind.PROGRESS, states, counted, until)
+    counts.store_counts(counts.Kind.ITEMS, states, items, until)
+    return rest
+
+
+def release_counts(run: Run) -> None:
+    """Nobody counts this run again and again any more: what is shown of it is what there is.
+
+    One that is finished is counted now, so that nobody waits who looks at it.
+    """
+    counts.release_counts(run)
+    if run.state == Run.State.FINISHED:
+        _load_counts(run, timezone.now())
+        counts.with_item_counts([run], timezone.now())
+
+
+def _load_counts(run: Run, now: datetime) -> RunCounts:
+    states = counts.load_states([run])
+    kept = counts.load_counts(counts.Kind.PROGRESS, states, now)
+    if run.pk in kept:
+        return _build_counts(kept[run.pk])
+    counted = count_run(run)
+    counts.store_counts(counts.Kind.PROGRESS, states, {run.pk: asdict(counted)})
+    return counted
+
+
+def _build_counts(kept: counts.Counts) -> RunCounts:
+    return RunCounts(**{**kept, "progress": Progress(**kept["progress"])})
+
+
+def count_run(run: Run) -> RunCounts:
+    """All that there is to count of a run, in a few queries over its requests and outcomes."""
+    done = count_progress(run)
+    wanted = Request.objects.wanted_by(run)
+    failed = wanted.filter(state="failed").words()[:MAX_MESSAGES] if done.failed else []
+    tried = wanted.filter(state="waiting").words()[:MAX_MESSAGES] if done.waiting else []
+    return RunCounts(
+        progress=done,
+        missing={row["cause"]: row["n"] for row in run.outcomes.missing_by_cause()},
+        failed=list(failed),
+        tried=list(tried),
+    )
+
+
+def _is_unattended(run: Run, now: datetime) -> bool:
+    if run.state not in {Run.State.PLANNING, Run.State.RUNNING}:
+        return False
+    if heartbeat.has_worker(run.endpoint_id, now):
+        return False
+    return run.state == Run.State.PLANNING or Request.objects.wanted_by(run).idle(now).exists()
+
+
+def _pace(run: Run, counted: RunCounts, now: datetime) -> RunPace:
+    done = counted.progress
+    left = done.waiting + done.to_come
+    if run.state != Run.State.RUNNING or not left:
+        return RunPace()
+    # A run that no worker counts keeps its counts, but not its pace.
+    old = now.timestamp() - counted.at > PACE_WINDOW / 2
+    per_second = _per_second(run, now) if old else counted.per_second
+    return RunPace(per_second, left / per_second) if per_second else RunPace()
+
+
+def _per_second(run: Run, now: datetime) -> float | None:
+    """How many replies of the run came a second in the last WINDOW seconds; None if none came."""
+    if run.state != Run.State.RUNNING:
+        return None
+    last = Reply.objects.aggregate(last=Max("pk"))["last"] or 0
+    since = now - timedelta(seconds=PACE_WINDOW)
+    # Only the newest rows, so that it costs the same after a million replies.
+    recent = Reply.objects.filter(pk__gt=last - MAX_RECENT_REPLIES, created_at__gt=since)
+    answered = recent.filter(Exists(run.calls.filter(request=OuterRef("request")))).count()
+    running = (now - run.created_at).total_seconds()
+    return answered / min(PACE_WINDOW, max(1.0, running)) or None
+
+
+def count_progress(run: Run) -> Progress:
+    """How far a run has come, in requests and in items."""
+    wanted = Request.objects.filter(pk__in=run.calls.values("request"))
+    counted = wanted.values("state").annotate(n=Count("pk")).order_by()
+    counts = {row["state"]: row["n"] for row in counted}
+    # An item may have several axes; it is settled when none of them is pending.
+    pending = Count("item", distinct=True, filter=Q(result=Outcome.Result.PENDING))
+    items = run.outcomes.aggregate(all=Count("item", distinct=True), pending=pending)
+    return Progress(
+        requests=sum(counts.values()),
+        answered=counts.get("answered", 0),
+        failed=counts.get("failed", 0),
+        waiting=counts.get("waiting", 0) + counts.get("leased", 0),
+        failures=_failures(run),
+        items=items["all"],
+        settled=items["all"] - items["pending"],
+        to_come=_count_calls_to_come(run) if items["pending"] else 0,
+    )
+
+
+def _count_calls_to_come(run: Run) -> int:
+    """Calls that the pending outcomes of a run may still need, beside those that are made."""
+    strategy = run.asked()
+    if run.state != Run.State.PLANNING and not strategy.last_step:
+        return 0
+    a_sample = sum(len(frames.list_calls(strategy, step=n)) for n in range(strategy.last_step + 1))
+    # By the calls' own outcomes: looked for among the run's, each may be looked for among all, as
+    # PostgreSQL has not counted them yet while they are planned.
+    made = run.calls.filter(outcome__result=Outcome.Result.PENDING).count()
+    return max(0, run.outcomes.pending().count() * run.samples * a_sample - made)
+
+
+def _failures(run: Run) -> dict[str, int]:
+    """Requests that failed, or whose reply says nothing, by cause."""
+    # Both begin with the few that are useless, of which there is an index, and not with the run's.
+    readings = Reading.objects.filter(parser=run.parser).exclude(cause="")
+    useless = [
+        Request.objects.wanted_by(run).filter(state="failed"),
+        readings.filter(Exists(run.calls.filter(request=OuterRef("reply__request")))),
+    ]
+    counts: Counter[str] = Counter()
+    for found in useless:
+        for row in found.values("cause").annotate(n=Count("pk")).order_by():
+            counts[row["cause"]] += row["n"]
+    return dict(sorted(counts.items(), key=lambda count: (-count[1], count[0])))

@@ -1,0 +1,86 @@
+"""Where the stored verdicts of recorded replies and what our parser reads in them differ."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count
+
+from judging.models import Outcome, Run
+from judging.querysets import OutcomeQuerySet
+from judging.runs.recorded.transcripts import STORED
+from judging.runs.recorded.verdicts import DIFFERS_KEY, PARSED
+
+MAX_SHOWN = 20
+MAX_KINDS = 12
+
+
+@dataclass(frozen=True)
+class DifferenceKind:
+    """What the two say in `n` items, in words; None where one says nothing that counts."""
+
+    stored: str | None
+    parsed: str | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An item of which the two say different things, as in `Kind`."""
+
+    outcome: Outcome
+    stored: str | None
+    parsed: str | None
+
+
+@dataclass(frozen=True)
+class VerdictComparison:
+    """Where the replies of a run are from, and how its two verdicts compare.
+
+    `compared` items have both, of them `differing` differ; `kinds` are the most frequent ways to
+    differ, none where scores are compared; `first` are some of these items, in their order.
+    """
+
+    files: list[str]
+    decides: str
+    compared: int
+    differing: int
+    kinds: list[DifferenceKind]
+    first: list[Difference]
+
+
+def compare_verdicts(run: Run) -> VerdictComparison | None:
+    """What is to be said of a recorded run; None for any other."""
+    if run.kind != Run.Kind.RECORDED:
+        return None
+    both = run.outcomes.filter(values__has_keys=[STORED, PARSED])
+    differing = both.filter(**{f"values__{DIFFERS_KEY}": True})
+    return VerdictComparison(
+        files=run.pinned.get("recorded", {}).get("files", []),
+        decides=STORED if run.parser == STORED else PARSED,
+        compared=both.count(),
+        differing=differing.count(),
+        kinds=_count_kinds(differing),
+        first=[
+            Difference(
+                one, _format_verdict(one.values[STORED]), _format_verdict(one.values[PARSED])
+            )
+            for one in differing.for_list()[:MAX_SHOWN]
+        ],
+    )
+
+
+def _count_kinds(differing: OutcomeQuerySet) -> list[DifferenceKind]:
+    said = (f"values__{STORED}", f"values__{PARSED}")
+    counted = differing.order_by().values_list(*said).annotate(n=Count("pk")).order_by("-n", *said)
+    rows = list(counted[:MAX_KINDS])
+    if any(isinstance(value, dict) for row in rows for value in row):
+        return []
+    return [DifferenceKind(*row) for row in rows]
+
+
+def _format_verdict(value: Any) -> str | None:
+    """A verdict as it is; scores by metric, sorted, since databases keep no order of theirs."""
+    if not isinstance(value, dict):
+        return value
+    numbers = sorted((name, one) for name, one in value.items() if isinstance(one, int | float))
+    return ", ".join(f"{name} {number:g}" for name, number in numbers) or None

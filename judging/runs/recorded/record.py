@@ -1,0 +1,159 @@
+"""Replies that were made elsewhere, into a project as recorded runs.
+
+One run for each endpoint and strategy. Nothing is asked and no prompt is known. A value that
+somebody else read in a reply is kept as a reading of the parser `stored`, beside what our own
+parser reads; which of the two decides the outcomes is the run's parser. Idempotent: the same rows
+again are nothing new.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from annotation.models import Item, Membership, Project
+from formats.rows import BadRow
+from judging.models import Endpoint, Run, StrategyVersion
+from judging.runs import pinning, run_items, selection, start_checks
+from judging.runs.recorded import storage, verdicts
+from judging.runs.recorded.storage import PROVIDER, CheckedPart, RecordedPart
+from judging.runs.recorded.transcripts import STORED, Transcript
+from judging.runs.recorded.verdicts import JudgedPlace, PlaceKey
+from judging.runs.run_items import DrawnItems
+from judging.strategies import Strategy, frames
+
+# Who recorded replies left out some that failed: a run over so many of the items is no part.
+NEARLY_ALL_SHARE = 0.9
+
+
+@dataclass
+class ImportReport:
+    """What became of an import. `runs` are new, `known` were there already; with a row in `bad`
+    nothing is stored. Of the new runs' items `differing` have verdicts that differ; in those
+    `otherwise` the verdicts decide that were not wanted, since there are no others."""
+
+    runs: list[Run] = field(default_factory=list)
+    known: list[Run] = field(default_factory=list)
+    replies: int = 0
+    items: int = 0
+    differing: int = 0
+    otherwise: list[Run] = field(default_factory=list)
+    bad: list[BadRow] = field(default_factory=list)
+
+
+def record_replies(
+    project: Project,
+    parts: Iterable[RecordedPart],
+    *,
+    now: datetime,
+    wanted: str = "",
+    dry_run: bool = False,
+    while_labelling: bool = False,
+    member: Membership | None = None,
+) -> ImportReport:
+    """A finished run for each part, unless a row of any part is bad: then none.
+
+    `wanted` says which verdicts decide, `stored` or `parsed`; "" the stored ones where a part has
+    them. Raises `Refused` where people still label the items, unless `while_labelling` allows it.
+    """
+    report, prepared = ImportReport(), []
+    for part in parts:
+        run = _draft_run(project, part, verdicts.choose_verdicts(part.transcripts, wanted))
+        if known := storage.find_same_run(run):
+            report.known.append(known)
+        elif made := _check_part(part, run, report.bad):
+            prepared.append(made)
+    if report.bad:
+        return report
+    for one in prepared:
+        _check_labelling(one, while_labelling, member)
+    for one in prepared:
+        if dry_run or storage.store_part(one, now):
+            _add_to_report(one, report, wanted)
+        else:
+            report.known += filter(None, [storage.find_same_run(one.run)])
+    return report
+
+
+def build_project_strategy(project: Project, version: StrategyVersion) -> Strategy:
+    """A strategy as recorded runs of the project have it, with the metrics of its task type."""
+    return pinning.draft_run(project, version, Endpoint(provider=PROVIDER)).asked()
+
+
+def _check_labelling(one: CheckedPart, while_labelling: bool, member: Membership | None) -> None:
+    """Raise `Refused` where people still label the items and nobody allows it."""
+    labelling = start_checks.count_being_labelled(one.run, one.drawn.items)
+    start_checks.check_labelling(labelling, allowed=while_labelling, member=member)
+    one.run.while_labelling, one.run.member = bool(labelling), member
+
+
+def _add_to_report(one: CheckedPart, report: ImportReport, wanted: str) -> None:
+    report.runs.append(one.run)
+    report.replies += sum(told.is_kept for told in one.part.transcripts)
+    report.items += len(one.drawn.items)
+    report.differing += sum(judged.differs for judged in one.judged.values())
+    if wanted not in {"", one.run.pinned["recorded"]["verdicts"]}:
+        report.otherwise.append(one.run)
+
+
+def _check_part(part: RecordedPart, run: Run, bad: list[BadRow]) -> CheckedPart | None:
+    """The part with what it says of each place; None, and why in `bad`, where it cannot be used."""
+    strategy = build_project_strategy(run.project, part.version)
+    judged: dict[PlaceKey, JudgedPlace] = {}
+    choice = run.pinned["recorded"]["verdicts"]
+    for place, found in verdicts.judge_places(strategy, part.transcripts, choice).items():
+        if isinstance(found, BadRow):
+            bad.append(found)
+        else:
+            judged[place] = found
+    drawn = _draw_items(run.project, strategy, judged)
+    there = {(place["key"], place["axis"]) for place in drawn.places}
+    lost = [one.transcripts[0] for place, one in judged.items() if place not in there]
+    bad += _explain_lost(run.project, lost)
+    return None if lost or not judged else CheckedPart(part, strategy, run, drawn, judged)
+
+
+def _draw_items(
+    project: Project, strategy: Strategy, judged: Mapping[PlaceKey, JudgedPlace]
+) -> DrawnItems:
+    """The places that the replies speak of, as far as the project has them resolved."""
+    # What is decided of a folded run is an error or none, as in detection.
+    asked = replace(strategy, frame="detection") if strategy.frame == "fold" else strategy
+    keys = {key for key, _ in judged}
+    found = selection.load_rows(project, frames.get_item_needs(asked), with_duplicates=True)
+    rows = [row for row in found if row["key"] in keys]
+    places = [place for row in rows for place in run_items.build_places(asked, row)]
+    whole = {row["key"] for row in found if not row["duplicate_of"]}
+    is_part = len(whole & keys) < NEARLY_ALL_SHARE * len(whole)
+    return DrawnItems(
+        [place for place in places if (place["key"], place["axis"]) in judged], is_part=is_part
+    )
+
+
+def _explain_lost(project: Project, lost: Sequence[Transcript]) -> Iterator[BadRow]:
+    """Why there is no place for these replies."""
+    items = Item.objects.in_project(project).filter(key__in={told.item for told in lost})
+    there = set(items.values_list("key", flat=True))
+    for told in lost:
+        why = "is no item of the project. Import the items first."
+        if told.item in there:
+            why = "is not resolved as the strategy needs it. Label it, or import it with --accept."
+        yield told.bad("item", f"{told.item} {why}")
+
+
+def _draft_run(project: Project, part: RecordedPart, choice: str) -> Run:
+    """The run to be, with its endpoint, which is made when the run is stored."""
+    endpoint = Endpoint.objects.named(part.endpoint) or Endpoint(
+        name=part.endpoint, provider=PROVIDER, model=part.endpoint
+    )
+    samples = 1 + max(told.sample for told in part.transcripts)
+    values: dict[str, Any] = {"kind": Run.Kind.RECORDED, "state": Run.State.FINISHED, "seed": 0}
+    run = pinning.draft_run(project, part.version, endpoint, samples=samples, **values)
+    run.pinned["recorded"] = {
+        "files": sorted({told.row.file for told in part.transcripts}),
+        "verdicts": choice,
+        "digest": part.digest(choice),
+    }
+    if choice == STORED:
+        run.parser = STORED
+    return run

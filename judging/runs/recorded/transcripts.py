@@ -1,0 +1,245 @@
+"""Replies that evaluators, or people, gave elsewhere, as rows of files tell them; pure.
+
+A row names the item and which call it answers, and says what came of it: a text, a value that was
+read in it by somebody else, or why there is none.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from formats.rows import BadRow, Row
+from judging.evaluators.providers import openai_compatible
+from judging.evaluators.providers.errors import EvaluatorError, redact_message
+from judging.runs.recorded import values as recorded_values
+from judging.runs.recorded.values import Numbers
+from judging.strategies import Strategy, frames
+from judging.strategies.frames import CallSpec
+from judging.strategies.replies import outputs
+from judging.strategies.replies.outputs import ParsedReply
+
+# A row that says which detector and prompt it is from, where the published folders tell it.
+PUBLISHED_STRATEGIES = {
+    "simple_prompt_baseline/baseline_errordetection_prompt_1": "detect-1a",
+    "simple_prompt_baseline/baseline_errordetection_prompt_2": "detect-1b",
+    "simple_prompt_baseline/baseline_errordetection_prompt_3": "detect-2a",
+    "simple_prompt_baseline/baseline_errordetection_prompt_4": "detect-2b",
+    "advanced_prompt_baseline/cot_instruction_prompt": "detect-steps",
+    "self_consistency/baseline_errordetection_prompt_1": "detect-self-consistency",
+    "majority_vote/majority_vote": "majority",
+}
+MAX_SAMPLES = 1000
+STORED = "stored"
+RECORDED_CAUSES = (
+    "refused", "filtered", "truncated", "off_scale", "unparsable", "rejected", "rate-limited",
+    "timed_out", "unavailable",
+)  # fmt: skip
+
+_UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+_CAUSES_OF_STATUS = {0: "timed_out", 408: "timed_out", 429: "rate-limited"}
+
+
+class _FaultError(ValueError):
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(reason)
+        self.field = field
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """One reply as a row tells it.
+
+    `text` None means that it was not kept. `stored` is what somebody else read in it, None if the
+    row does not say; what it gives off the scale is no reading and stands in `off_scale`. A reply
+    that never came has a `cause` and no text. `decided` is what was made of all replies about the
+    item: (what was said of it,), or () if the row does not say.
+    """
+
+    row: Row
+    item: str
+    spec: CallSpec
+    sample: int
+    text: str | None = None
+    finish: str = "stop"
+    model: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    stored: ParsedReply | None = None
+    off_scale: Numbers | None = None
+    cause: str = ""
+    message: str = ""
+    decided: tuple[str | None, ...] = ()
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is a reply, or a failure, to keep; a value alone is in the outcome."""
+        return self.text is not None or bool(self.cause and self.stored is None)
+
+    def bad(self, field: str, reason: str) -> BadRow:
+        return BadRow(self.row.file, self.row.line, field, reason)
+
+
+def parse_rows(rows: Iterable[Row | BadRow], strategy: Strategy) -> Iterator[Transcript | BadRow]:
+    """Each row as a reply to the strategy, or why it cannot be one."""
+    for row in rows:
+        if isinstance(row, BadRow):
+            yield row
+            continue
+        try:
+            yield _parse_row(row, strategy)
+        except _FaultError as fault:
+            yield BadRow(row.file, row.line, fault.field, str(fault))
+
+
+def _parse_row(row: Row, strategy: Strategy) -> Transcript:
+    values = row.values
+    if strategy.frame == "fold":
+        return _parse_vote(row, strategy)
+    told = Transcript(
+        row=row,
+        item=_item(values),
+        spec=_spec(values, strategy),
+        sample=_whole(values, "sample", MAX_SAMPLES),
+        decided=_parse_decided(values, "decided") if "decided" in values else (),
+    )
+    if told.decided and strategy.frame != "detection":
+        raise _FaultError("decided", "is for error detection alone. Give a value.")
+    if "body" in values or "error" in values:
+        return _parse_provider_reply(told, values)
+    return _parse_result(told, values, strategy)
+
+
+def _parse_result(told: Transcript, values: Mapping[str, Any], strategy: Strategy) -> Transcript:
+    """The reply, or what was read in it, or why there is none, as the row has them by name."""
+    text, cause = values.get("text"), _cause(values)
+    if not isinstance(text, str | None):
+        raise _FaultError("text", "is not text. Put it in quotes, or leave it out.")
+    told = replace(
+        told,
+        text=None if text is None else outputs.strip_unstorable(text),
+        finish=_word(values, "finish") or "stop",
+        model=_word(values, "model"),
+        tokens_in=_tokens(values, "tokens_in"),
+        tokens_out=_tokens(values, "tokens_out"),
+        cause=cause if text is None else "",
+        **_parse_stored(values, strategy, cause),
+    )
+    if told.text is None and told.stored is None and not (told.cause or told.decided):
+        raise _FaultError("text", "is missing. Give a text, a value, values, or a cause.")
+    return told
+
+
+def _item(values: Mapping[str, Any]) -> str:
+    key = values.get("item", values.get("key"))
+    if not isinstance(key, str) or not key:
+        raise _FaultError("item", "is missing. Give the key of the item.")
+    return key
+
+
+def _spec(values: Mapping[str, Any], strategy: Strategy) -> CallSpec:
+    """The call of the deciding step; where there is only one, a row need not name it."""
+    axis = _word(values, "axis")
+    axes = [one.slug for one in strategy.axes]
+    if axis not in (axes or [""]):
+        raise _FaultError("axis", f"is {axis!r}; the strategy has {', '.join(axes) or 'none'}.")
+    known = frames.list_calls(strategy, axis=axis, step=strategy.last_step)
+    if not known:
+        return CallSpec("")
+    role, order = _word(values, "role"), _whole(values, "order", 9)
+    if not role and len(known) == 1:
+        return known[0]
+    spec = CallSpec(role, order, axis, strategy.last_step)
+    if spec not in known:
+        listed = ", ".join(f"{one.role} {one.order}" for one in known)
+        raise _FaultError("role", f"and order are {role!r} {order}; the strategy asks {listed}.")
+    return spec
+
+
+def _parse_provider_reply(told: Transcript, values: Mapping[str, Any]) -> Transcript:
+    """The reply of a provider as a batch keeps it."""
+    if "error" in values:
+        status = values["status"]
+        cause = _CAUSES_OF_STATUS.get(status, "rejected" if status < 500 else "unavailable")
+        return replace(told, cause=cause, message=redact_message(str(values["error"])))
+    try:
+        said = openai_compatible.parse_recorded(values["body"], _UNKNOWN_TIME)
+    except EvaluatorError as error:
+        raise _FaultError("response.body", f"{error} Give the batch's output file.") from error
+    return replace(
+        told,
+        text=outputs.strip_unstorable(said.text),
+        finish=said.finish,
+        model=said.model,
+        tokens_in=said.tokens_in,
+        tokens_out=said.tokens_out,
+    )
+
+
+def _parse_vote(row: Row, strategy: Strategy) -> Transcript:
+    """What votes came to, of which no reply is kept."""
+    values = row.values
+    if strategy.fold != "majority":
+        raise _FaultError(
+            "value",
+            f"cannot be recorded of {strategy.slug}. Import its members, then run it --over them.",
+        )
+    if "text" in values:
+        raise _FaultError("text", "is one reply, and a vote is over many. Leave it out.")
+    decided = _parse_decided(values, "decided" if "decided" in values else "value")
+    return Transcript(row=row, item=_item(values), spec=CallSpec(""), sample=0, decided=decided)
+
+
+def _parse_decided(values: Mapping[str, Any], name: str) -> tuple[str | None, ...]:
+    decided = values.get(name, "")
+    if decided not in ("error", "no_error", None):
+        raise _FaultError(name, f"is {str(decided)[:40]!r}. Give error, no_error or null.")
+    return (decided,)
+
+
+def _parse_stored(values: Mapping[str, Any], strategy: Strategy, cause: str) -> dict[str, Any]:
+    """What somebody else read in the reply: a value, or one for each metric."""
+    name = "values" if "values" in values else "value"
+    if name not in values:
+        return {}
+    if values[name] is None:
+        return {"stored": ParsedReply(None, cause=cause or "unparsable")}
+    found = recorded_values.parse_value(values[name], strategy)
+    if found is None:
+        shown = f"is {str(values[name])[:60]!r}, which {strategy.slug} never says"
+        raise _FaultError(
+            name, f"{shown}. Give {recorded_values.describe_values(strategy)}, or null."
+        )
+    path = STORED if found.reading.value is not None else ""
+    return {"stored": replace(found.reading, path=path), "off_scale": found.off_scale}
+
+
+def _cause(values: Mapping[str, Any]) -> str:
+    cause = _word(values, "cause")
+    if cause and cause not in RECORDED_CAUSES:
+        raise _FaultError("cause", f"is {cause[:40]!r}; causes are {', '.join(RECORDED_CAUSES)}.")
+    return cause
+
+
+def _word(values: Mapping[str, Any], name: str) -> str:
+    word = values.get(name)
+    if word is None:
+        return ""
+    if not isinstance(word, str) or len(word) > 200:
+        raise _FaultError(name, "is not a text of at most 200 characters.")
+    return word
+
+
+def _whole(values: Mapping[str, Any], name: str, most: int) -> int:
+    number = values.get(name)
+    if number is None:
+        return 0
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < most:
+        raise _FaultError(
+            name, f"is {str(number)[:40]!r}; give a whole number from 0 to {most - 1}."
+        )
+    return number
+
+
+def _tokens(values: Mapping[str, Any], name: str) -> int | None:
+    return None if values.get(name) is None else _whole(values, name, 2**31)

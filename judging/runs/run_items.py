@@ -1,0 +1,209 @@
+"""The items of a run, what it keeps of each, and those that it shows as examples."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import F
+
+from annotation.models import Project, Resolution
+from annotation.querysets import SI_ITEM
+from judging import strategies
+from judging.errors import Refused
+from judging.models import Run
+from judging.querysets import OutcomeQuerySet
+from judging.runs import run_config, selection
+from judging.runs.engine import digests
+from judging.strategies import Strategy, frames
+
+# What an outcome copies of its item, so that headline tables need no other table.
+COPIED_COLUMNS = (
+    "item_id", "revision_id", "category", "ability", "source_ability", "cluster", "invariant",
+    "truth", "axis", "main",
+)  # fmt: skip
+_NO_ITEMS_MESSAGE = (
+    "None of the chosen items can be asked about: they are not resolved as the strategy needs it,"
+    " serve as examples, or are of another ability than the category. Choose others."
+)
+# What of a base run's outcomes an explanation check asks about (study 000, section 5.3).
+EQUAL_DETAIL = "equal"
+NO_OVERRIDES = run_config.RunOverrides()
+
+
+@dataclass(frozen=True)
+class DrawnItems:
+    """The outcomes that a run is to have, and its examples.
+
+    `places` hold what an outcome copies, with the item's `key` and the digest of its `texts`;
+    `examples` are resolved items in the order in which they are shown, with their `answer`.
+    `is_part`: there were further items to ask about.
+    """
+
+    places: list[dict[str, Any]]
+    examples: list[dict[str, Any]] = field(default_factory=list)
+    is_part: bool = False
+
+    @property
+    def items(self) -> set[int]:
+        return {place["item_id"] for place in self.places}
+
+
+def draw_items(
+    project: Project,
+    strategy: Strategy,
+    *,
+    seed: int,
+    limit: int | None = None,
+    with_duplicates: bool = False,
+    only: Collection[int] | None = None,
+    own: run_config.RunOverrides = NO_OVERRIDES,
+) -> DrawnItems:
+    """Items that the strategy can be asked about, of `only` these ids, or a random part of them,
+    along the axes of its `own`. With guidance they may be items that were made themselves.
+
+    Examples are drawn first, and the run leaves out their clusters; with `only` they come from
+    other clusters than the run's. Raises `Refused` where nothing is left of either.
+    """
+    needs = frames.get_item_needs(strategy)
+    again = only if own.guidance else None
+    rows = selection.load_rows(project, needs, with_duplicates=with_duplicates, again=again)
+    asked = rows if only is None else [row for row in rows if row["item_id"] in only]
+    able = selection.filter_by_category(rows, strategy.category) if strategy.category else rows
+    if only is None:
+        asked = able
+    examples = _examples(strategy, rows, asked if only is not None else (), seed)
+    shown = {row["cluster"] for row in examples}
+    asked = [row for row in asked if row["cluster"] not in shown]
+    whole = {row["key"] for row in able if row["cluster"] not in shown and not row["duplicate_of"]}
+    if not asked:
+        raise Refused(selection.explain_no_items(needs) if not rows else _NO_ITEMS_MESSAGE)
+    asked = [
+        row
+        for row in asked
+        if any(is_on_axes(own.axes, place) for place in build_places(strategy, row))
+    ]
+    if not asked:
+        raise Refused("No item is judged along these axes. Choose others, or all.")
+    kept = selection.sample_rows(asked, seed, limit)
+    every = (place for row in kept for place in build_places(strategy, row))
+    is_part = not whole <= {row["key"] for row in kept}
+    return DrawnItems([place for place in every if is_on_axes(own.axes, place)], examples, is_part)
+
+
+def is_on_axes(axes: Collection[str], place: Mapping[str, Any]) -> bool:
+    """Whether a place is asked about where these axes are chosen; without a choice all are."""
+    return not axes or place["axis"] in axes or (run_config.MAIN_AXIS in axes and place["main"])
+
+
+def draw_for_check(
+    base: Run, strategy: Strategy, *, seed: int, limit: int | None = None
+) -> DrawnItems:
+    """What an explanation check asks about: the items that a run scored equal to the gold answer.
+
+    Raises `Refused` for a run that is not over, that repeats or explains nothing.
+    """
+    said = base.asked()
+    if base.state != Run.State.FINISHED:
+        raise Refused(
+            f"Run {base.number} is {base.state}. Let it end, then check what it explains."
+        )
+    if not said.explanation or said.frame != "single" or base.samples > 1:
+        raise Refused(
+            f"Run {base.number} ({said.slug}) leaves no explanation of one score an item to check."
+            " Choose a run that scores answers once, with an explanation."
+        )
+    places = load_places(base.outcomes.filter(detail=EQUAL_DETAIL))
+    if not places:
+        raise Refused(f"Run {base.number} scored no item equal to its gold answer.")
+    part = selection.sample_rows(places, seed, limit)
+    return DrawnItems(part, is_part=len(part) < len(places))
+
+
+def draw_as_pinned(run: Run) -> DrawnItems:
+    """The very revisions that a run is over, and the very examples that it shows."""
+    answers = run.pinned.get("answers", [])
+    examples = [
+        {"key": key, "texts": texts, "answer": answer}
+        for (key, texts), answer in zip(run.few_shot, answers, strict=True)
+    ]
+    return DrawnItems(load_places(run.outcomes.all()), examples, run.is_part)
+
+
+def load_places(outcomes: OutcomeQuerySet) -> list[dict[str, Any]]:
+    """The places of outcomes that are there, in the order of the items."""
+    found = outcomes.order_by("item__position", "axis")
+    return list(found.values(*COPIED_COLUMNS, key=F("item__key"), texts=F("revision__digest")))
+
+
+def build_places(strategy: Strategy, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a row of `selecting.load_rows` becomes: one place for each axis that the strategy
+    has."""
+    truth = row["truth"] if frames.get_item_needs(strategy) in selection.REQUIRED_RESULTS else ""
+    place = {
+        "key": row["key"],
+        "texts": row["texts"],
+        "item_id": row["item_id"],
+        "revision_id": row["revision_id"],
+        "source_ability": row["source_ability"],
+        "cluster": row["cluster"],
+        "invariant": truth == SI_ITEM,
+        "truth": truth,
+        **_build_table_columns(row),
+    }
+    own = SI_ITEM if truth == SI_ITEM else row["ability"]
+    for axis, main in strategies.list_item_axes(strategy, own, row["source_ability"]):
+        yield {**place, "axis": axis, "main": main}
+
+
+def _build_table_columns(row: Mapping[str, Any]) -> dict[str, str]:
+    """Where an item counts: its class comes from its resolution, not from what was intended.
+
+    Items that repeat another one have a row of their own and no ability, so that no total counts
+    a text twice.
+    """
+    if row["duplicate_of"]:
+        return {"ability": "", "category": row["category"]}
+    if row["truth"] == SI_ITEM:
+        return {"ability": SI_ITEM, "category": SI_ITEM}
+    return {"ability": row["ability"], "category": row["category"]}
+
+
+def _examples(
+    strategy: Strategy,
+    rows: Sequence[dict[str, Any]],
+    taken: Iterable[dict[str, Any]],
+    seed: int,
+) -> list[dict[str, Any]]:
+    """As many items as the strategy shows, each of a cluster of its own and none of a taken one."""
+    if not strategy.examples:
+        return []
+    clusters = {row["cluster"] for row in taken}
+    by_key = {row["key"]: row for row in rows if not row["duplicate_of"]}
+    found: list[dict[str, Any]] = []
+    for key in digests.shuffle_keys(seed, by_key):
+        row = by_key[key]
+        if len(found) < strategy.examples and row["cluster"] not in clusters:
+            clusters.add(row["cluster"])
+            found.append(row)
+    if len(found) < strategy.examples:
+        raise Refused(
+            f"Strategy {strategy.slug} shows {strategy.examples} resolved items of other clusters"
+            f" as examples, and there are {len(found)}. Label more items, ask about fewer, or show"
+            " fewer examples; 0 shows none, and examples that stand in the prompt of a copy of the"
+            " strategy need no items. Which items belong together a column cluster says at import."
+        )
+    values = _load_final_values(row["item_id"] for row in found)
+    scored = {metric.slug for metric in strategy.metrics}
+    answers = [
+        {name: value for name, value in values[row["item_id"]].items() if name in scored}
+        if scored
+        else row["truth"]
+        for row in found
+    ]
+    return [{**row, "answer": answer} for row, answer in zip(found, answers, strict=True)]
+
+
+def _load_final_values(items: Iterable[int]) -> dict[int, dict[str, Any]]:
+    """What holds of every field of items, by their ids."""
+    found = Resolution.objects.current().filter(item__in=list(items))
+    return dict(found.values_list("item", "values"))

@@ -1,0 +1,176 @@
+"""Stored versions of strategies, endpoints, and the items that a run may be over."""
+
+from collections.abc import Collection, Iterable, Sequence
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from django.db.models import F, Max, OuterRef, Subquery, Value
+
+from annotation import tasktypes
+from annotation.db import transactions
+from annotation.items import taxonomy
+from annotation.models import Item, Project, Resolution, Revision
+from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet, ResolutionQuerySet
+from judging import strategies
+from judging.models import Endpoint, StrategyVersion
+from judging.querysets import EndpointQuerySet
+from judging.runs.engine import digests
+
+BASELINE = "baseline"
+PERTURBATION = "perturbation"
+# What an item must be resolved as; for all other needs any resolution will do.
+REQUIRED_RESULTS = {PERTURBATION: (ERROR_ITEM, SI_ITEM), "detection": ("error", "no_error")}
+# What generators need, whatever people said of the item: a text of one of these names.
+SOURCE_TEXTS = {"prompt": ("prompt", "input"), "gold": ("gold",)}
+# What of an item a run keeps, beside its revision and what it is held for.
+PINNED_COLUMNS = ("key", "category", "ability", "source_ability", "cluster", "duplicate_of")
+
+
+def get_strategy_version(slug: str) -> StrategyVersion:
+    """The stored version of a strategy file as it is now. An unknown slug is a KeyError."""
+    definition = strategies.load_all()[slug].definition
+    digest = strategies.compute_digest(definition)
+    with transactions.transact():
+        shipped = StrategyVersion.objects.filter(slug=slug, project=None)
+        last = shipped.aggregate(last=Max("number"))["last"] or 0
+        version, _ = shipped.get_or_create(
+            slug=slug,
+            digest=digest,
+            project=None,
+            defaults={
+                "number": last + 1,
+                "definition": definition,
+                "source": strategies.read_source(slug),
+            },
+        )
+    return version
+
+
+def select_resolutions(
+    project: Project, needs: str = PERTURBATION, *, with_duplicates: bool = False
+) -> ResolutionQuerySet:
+    """Resolutions of the items that a run may be over, one an item, in their current texts.
+
+    `needs` is what a strategy needs an item to be resolved as (see `frames.get_item_needs`). Items
+    that repeat another word for word are left out unless asked for.
+    """
+    found = Resolution.objects.of_current_texts().judgeable(REQUIRED_RESULTS.get(needs))
+    found = found.of_project(project).exclude(value__in=_list_excluding_answers(project))
+    return found if with_duplicates else found.filter(item__duplicate_of=None)
+
+
+def _list_excluding_answers(project: Project) -> list[str]:
+    """Answers that take an item out of the final set."""
+    task = tasktypes.load_version(project.task_type)
+    return [str(option.value) for option in task.deciding.options if option.drops]
+
+
+def explain_no_items(needs: str) -> str:
+    """What to do where no item is resolved as a strategy needs it."""
+    if needs in SOURCE_TEXTS:
+        names = " or ".join(map(repr, SOURCE_TEXTS[needs]))
+        return f"No item of this project has the text {names} to start from. Import some."
+    wanted = " or ".join(value.replace("_", " ") for value in REQUIRED_RESULTS.get(needs, ()))
+    return (
+        f"No item of this project is resolved{' as ' * bool(wanted)}{wanted} yet."
+        " Label some, or import items with --accept."
+    )
+
+
+def select_sources(
+    project: Project,
+    needs: str,
+    *,
+    with_duplicates: bool = False,
+    again: Collection[int] | None = None,
+) -> ItemQuerySet:
+    """The items whose current texts have what a generator starts from: the "prompt", or "gold".
+
+    Resolved or not, but for a text that people were asked about and turned down; what is called
+    "input" is a prompt too. Of several with one source question it is the first, unless
+    duplicates are asked for. Made `again` are those of these ids, which were made themselves.
+    """
+    every = Item.objects.in_project(project)
+    if tasktypes.load_task_type(project).awaits == needs:
+        every = reduce(ItemQuerySet.not_resolved_as, _list_excluding_answers(project), every)
+    if again is not None:
+        some = every.of_tests().filter(pk__among=list(again))
+        return reduce(or_, (some.with_text(name) for name in SOURCE_TEXTS[needs]))
+    found = reduce(or_, (every.sources(name) for name in SOURCE_TEXTS[needs]))
+    return found if with_duplicates else found.first_of_clusters()
+
+
+def load_rows(
+    project: Project,
+    needs: str,
+    *,
+    with_duplicates: bool = False,
+    again: Collection[int] | None = None,
+) -> list[dict[str, Any]]:
+    """What a run pins of each item that it may be over, in the order of the items; `again` is for
+    generators (see `sources`)."""
+    if needs in SOURCE_TEXTS:
+        found = select_sources(project, needs, with_duplicates=with_duplicates, again=again)
+        made = found.order_by("position")
+        current = Revision.objects.filter(item=OuterRef("pk"), number=OuterRef("revision_number"))
+        return list(
+            made.values(
+                *PINNED_COLUMNS,
+                item_id=F("pk"),
+                revision_id=Subquery(current.values("pk")[:1]),
+                texts=Subquery(current.values("digest")[:1]),
+                truth=Value(""),
+            )
+        )
+    # A resolution names its item and revision, so that this is one flat join.
+    resolved = select_resolutions(project, needs, with_duplicates=with_duplicates)
+    return list(
+        resolved.order_by("item__position").values(
+            "item_id",
+            "revision_id",
+            truth=F("value"),
+            texts=F("revision__digest"),
+            **{name: F(f"item__{name}") for name in PINNED_COLUMNS},
+        )
+    )
+
+
+def find_first_item(project: Project, needs: str) -> int | None:
+    """The id of the first item that a run may be over."""
+    if needs in SOURCE_TEXTS:
+        made = select_sources(project, needs).order_by("position")
+        return made.values_list("pk", flat=True).first()
+    able = select_resolutions(project, needs).order_by("item__position")
+    return able.values_list("item", flat=True).first()
+
+
+def accepts_item(project: Project, needs: str, item: Item) -> bool:
+    """Whether a run may be over an item, be it a duplicate."""
+    if needs in SOURCE_TEXTS:
+        return select_sources(project, needs, with_duplicates=True).filter(pk=item.pk).exists()
+    return select_resolutions(project, needs, with_duplicates=True).filter(item=item).exists()
+
+
+def filter_by_category(rows: Iterable[dict[str, Any]], category: str) -> list[dict[str, Any]]:
+    """Those whose answer is of an ability in which a category is made."""
+    made_of = taxonomy.load().is_made_of
+    return [row for row in rows if made_of(category, row["source_ability"] or row["ability"])]
+
+
+def sample_rows(
+    rows: Sequence[dict[str, Any]], seed: int, limit: int | None
+) -> list[dict[str, Any]]:
+    """A random part of `limit` items that the seed decides; all of them without a limit."""
+    if limit is None:
+        return list(rows)
+    kept = set(digests.shuffle_keys(seed, {row["key"] for row in rows})[:limit])
+    return [row for row in rows if row["key"] in kept]
+
+
+def list_all_endpoints() -> EndpointQuerySet:
+    """All endpoints; the offline baseline needs no setting up, so it is always among them."""
+    Endpoint.objects.get_or_create(
+        name=BASELINE, defaults={"provider": "baseline", "model": "offline", "in_flight": 64}
+    )
+    return Endpoint.objects.all()

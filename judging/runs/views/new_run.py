@@ -1,0 +1,138 @@
+"""New runs: what would be asked, what it costs by a pilot, and the start."""
+
+import secrets
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods
+
+from annotation.labelling.views.label_page import HtmxRequest
+from annotation.models import Membership
+from annotation.projects import access
+from judging import tasks
+from judging.errors import Refused
+from judging.models import Run
+from judging.runs import choices, progress, selection, start
+from judging.runs.choices import ItemSelection
+from judging.runs.forms.new_run import StartForm
+from judging.runs.start import NewRuns, PlannedRun
+from judging.strategies import catalogue
+
+# A page follows so many pilots at once; nobody has more on their way.
+MOST_PILOTS = 40
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@login_required
+def new_run(request: HtmxRequest, slug: str) -> HttpResponse:
+    """What to ask of whom: said beforehand and measured by a pilot on request, then started."""
+    member = access.member_for(request, slug, right="run")
+    form = _build_form(request, member)
+    askings: list[PlannedRun] = []
+    if request.method == "POST" and form.is_valid():
+        try:
+            wish = _build_request(member, form)
+            if not {"foresee", "pilot"} & request.POST.keys():
+                return _start_runs(request, member, wish)
+            if "pilot" in request.POST:
+                _start_pilots(member, wish)
+            askings = start.estimate_runs(member.project, wish)
+        except Refused as problem:
+            form.add_error(None, str(problem))
+    context = {
+        "project": member.project,
+        "member": member,
+        "form": form,
+        **_estimate_context(askings),
+    }
+    if request.htmx:
+        return render(request, "judging/run_new.html#foreseen", context, status=_status(form))
+    context["items"] = selection.select_resolutions(member.project, "values").count()
+    return render(request, "judging/run_new.html", context, status=_status(form))
+
+
+@require_GET
+@never_cache
+@login_required
+def pilots(request: HttpRequest, slug: str) -> HttpResponse:
+    """How far the pilots of a page are, for the page that waits for them."""
+    member = access.member_for(request, slug, right="run")
+    numbers = [int(one) for one in request.GET.getlist("run") if one.isdecimal() and len(one) < 10]
+    found = Run.objects.in_project(member.project).numbered(numbers[:MOST_PILOTS]).for_page()
+    watched = [progress.load_status(run) for run in found.order_by("number")]
+    context = {"project": member.project, "member": member, "pilots": watched}
+    return render(request, "judging/_pilots.html", context)
+
+
+def _status(form: StartForm) -> int:
+    return 422 if form.errors else 200
+
+
+def _estimate_context(askings: list[PlannedRun]) -> dict[str, Any]:
+    """What the page says of the runs before they start."""
+    return {
+        "askings": askings,
+        "total": start.sum_costs(askings),
+        "pilots": [progress.load_status(run) for one in askings for run in one.pilots],
+        "wants_pilot": any(one.wants_pilot for one in askings),
+    }
+
+
+def _build_form(request: HttpRequest, member: Membership) -> StartForm:
+    project = member.project
+    given = _initial_data(request.GET)
+    return StartForm(
+        request.POST if request.method == "POST" else None,
+        strategies=[listed.version for listed in catalogue.list_offered(project)],
+        endpoints=choices.list_endpoints(),
+        explained=choices.list_explained_runs(project),
+        abilities=choices.count_by_field(project, "ability"),
+        categories=choices.count_by_field(project, "category"),
+        is_lead=member.is_lead,
+        initial={"seed": secrets.randbits(48), **given},
+    )
+
+
+def _initial_data(query: QueryDict) -> dict[str, Any]:
+    """What a link asks for, so that a page can lead here with something chosen."""
+    several = ("strategy", "endpoint", "ability", "category", "axes")
+    found: dict[str, Any] = {name: query.getlist(name) for name in several if name in query}
+    return found | {name: query[name] for name in ("over", "keys", "samples") if name in query}
+
+
+def _build_request(member: Membership, form: StartForm) -> NewRuns:
+    said, project = form.cleaned_data, member.project
+    chosen = ItemSelection(tuple(said["category"]), tuple(said["ability"]), said["keys"])
+    return NewRuns(
+        strategies=[catalogue.store_version(form.strategies[slug]) for slug in said["strategy"]],
+        endpoints=list(said["endpoint"]),
+        items=choices.select_items(project, chosen),
+        own=form.own(),
+        over=said.get("over"),
+        while_labelling=said.get("while_labelling", False),
+        **{
+            name: said[name]
+            for name in ("seed", "limit", "with_duplicates", "samples", "canary", "cap")
+        },
+    )
+
+
+def _start_pilots(member: Membership, wish: NewRuns) -> None:
+    for run in start.start_pilots(member.project, wish, access.ensure_membership(member)):
+        tasks.notify_workers(run.endpoint_id)
+
+
+def _start_runs(request: HttpRequest, member: Membership, wish: NewRuns) -> HttpResponse:
+    begun = start.start_runs(member.project, wish, access.ensure_membership(member))
+    for run in begun:
+        tasks.notify_workers(run.endpoint_id)
+    if len(begun) == 1:
+        return redirect("run", slug=member.project.slug, number=begun[0].number)
+    numbers = f"{begun[0].number} to {begun[-1].number}"
+    messages.success(request, f"{len(begun)} runs are started, {numbers}.")
+    return redirect("runs", slug=member.project.slug)

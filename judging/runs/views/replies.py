@@ -1,0 +1,192 @@
+"""What an evaluator was shown of one item, what it replied, and what was read in it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_GET
+
+from annotation import tasktypes
+from annotation.items.diffing import stored
+from annotation.projects import access
+from judging.models import Call, Outcome, Reading, Reply, Request, Run
+from judging.runs.engine import rendering
+from judging.strategies import TOTAL, Strategy, descriptions, frames, injection
+from judging.strategies.frames import CallSpec, RenderedPrompt
+from judging.strategies.replies.combination import PARTS_KEY
+
+
+@dataclass(frozen=True)
+class MetricScore:
+    """What one metric was given; `means` is what its points say of that value, `value` a number or
+    the cause why there is none."""
+
+    title: str
+    value: Any
+    scale: str
+    means: str
+
+
+@dataclass(frozen=True)
+class CallLine:
+    """One call with all that came of it.
+
+    `prompt` is rendered again, None for a recorded reply; `verified` says whether it makes the
+    request that was sent. `shows` is what an earlier reply said that the call shows, said by
+    `shown_from`. `scored` are the metrics of the reading, `others` what other parsers read.
+    """
+
+    title: str
+    call: Call
+    request: Request
+    prompt: RenderedPrompt | None
+    verified: bool
+    reply: Reply | None
+    reading: Reading | None
+    others: list[Reading]
+    scored: list[MetricScore]
+    shows: Any = None
+    shown_from: str = ""
+
+
+@dataclass(frozen=True)
+class SampleLine:
+    """What one sample of an outcome said, or one run that it was derived of."""
+
+    title: str
+    run: int | None
+    result: str
+    detail: str
+    values: Mapping[str, Any]
+
+
+@require_GET
+@login_required
+def run_item(request: HttpRequest, slug: str, number: int, key: str) -> HttpResponse:
+    """One item in one run: its texts as judged, and every call about it."""
+    member = access.member_for(request, slug, right="results")
+    found = get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
+    strategy = found.asked()
+    of_item = found.outcomes.for_replies().about(key)
+    outcome = of_item.along(request.GET.get("axis", "")).first()
+    if outcome is None:
+        raise Http404
+    task = tasktypes.load_version(member.project.task_type)
+    texts = outcome.revision.texts
+    context = {
+        "project": member.project,
+        "member": member,
+        "task": task,
+        "run": found,
+        "outcome": outcome,
+        "along": list(of_item.along("")) if strategy.axes else [],
+        "item": outcome.item,
+        "texts": texts,
+        "difference": stored.load_difference(outcome.revision) if task.diff else None,
+        "flags": injection.find_flags(texts, delimiters=injection.find_delimiters(strategy)),
+        "scored": _metric_scores(strategy, outcome.values),
+        "parts": _sample_lines(found, outcome),
+        "asked": _call_lines(found, strategy, list(outcome.calls.for_replies())),
+    }
+    return render(request, "judging/run_item.html", context)
+
+
+def _call_lines(run: Run, strategy: Strategy, made: list[Call]) -> list[CallLine]:
+    """Sample by sample, each chain from its first step to its last."""
+    shown = {}
+    if run.kind == Run.Kind.ASKED:
+        shown = rendering.load_prompt_inputs(run, strategy, [call.request_id for call in made])
+    made.sort(key=lambda call: (call.sample, call.order, call.role, call.step))
+    return [_call_line(run, strategy, call, shown.get(call.request_id)) for call in made]
+
+
+def _call_line(
+    run: Run, strategy: Strategy, call: Call, shown: rendering.PromptInputs | None
+) -> CallLine:
+    prompt, verified = None, False
+    if shown:
+        prompt = frames.render_prompt(strategy, shown.texts, shown.spec, more=shown.more)
+        body = rendering.render_body(run, shown.texts, shown.spec, strategy, shown.more)
+        verified = rendering.compute_request_digest(run, body, call.sample) == call.request.digest
+    reply = getattr(call.request, "reply", None)
+    readings = list(reply.readings.all()) if reply else []
+    reading = next((one for one in readings if one.parser == run.parser), None)
+    fed = call.fed_by
+    return CallLine(
+        title=_title(run, strategy, call),
+        call=call,
+        request=call.request,
+        prompt=prompt,
+        verified=verified,
+        reply=reply,
+        reading=reading,
+        others=[one for one in readings if one.parser != run.parser],
+        scored=_metric_scores(strategy, reading.value) if reading else [],
+        shows=(fed.value if fed.cause == "" else fed.cause) if fed else None,
+        shown_from=_earlier_reply(strategy, call) if fed else "",
+    )
+
+
+def _title(run: Run, strategy: Strategy, call: Call) -> str:
+    """What was shown, and which of several calls about it this is, as far as there are several."""
+    spec = CallSpec(call.role, call.order, call.axis, call.step)
+    sample = f", sample {call.sample + 1}" if run.samples > 1 else ""
+    return f"{descriptions.format_call_title(strategy, spec)}{sample}"
+
+
+def _earlier_reply(strategy: Strategy, call: Call) -> str:
+    if strategy.frame == "explanation":
+        return "the run that is checked"
+    return f"step {call.step} ({strategy.step(call.step - 1).name})"
+
+
+def _metric_scores(strategy: Strategy, values: Any) -> list[MetricScore]:
+    """The metrics of a rating or a rubric with what their points mean; [] for all else."""
+    if not strategy.metrics or not isinstance(values, Mapping):
+        return []
+    causes = values.get("missing") or {}
+    rows = []
+    for metric in strategy.metrics:
+        value = values.get(metric.slug)
+        means = metric.points.get(value, "") if isinstance(value, int | float) else ""
+        said = causes.get(metric.slug) if value is None else value
+        scale = f"{metric.scale.low:g} to {metric.scale.high:g}"
+        rows.append(MetricScore(metric.title, said, scale, means))
+    if TOTAL in values:
+        rows.append(MetricScore("Total", values[TOTAL], "", ""))
+    return rows
+
+
+def _sample_lines(run: Run, outcome: Outcome) -> list[SampleLine]:
+    """The samples of an outcome, or what each run said that it follows from."""
+    if run.kind == Run.Kind.DERIVED:
+        return [_source_line(one) for one in _source_outcomes(run, outcome)]
+    said: Sequence[Mapping[str, Any]] = outcome.values.get(PARTS_KEY, ())
+    return [
+        SampleLine(
+            title=f"Sample {place}",
+            run=None,
+            result=part["result"],
+            detail=part.get("detail") or part.get("cause", ""),
+            values=part["values"],
+        )
+        for place, part in enumerate(said, start=1)
+    ]
+
+
+def _source_outcomes(run: Run, outcome: Outcome) -> Iterable[Outcome]:
+    there = Outcome.objects.of_item(outcome.item).filter(axis=outcome.axis)
+    return there.filter(run__in=run.sources.all()).order_by("run__number")
+
+
+def _source_line(said: Outcome) -> SampleLine:
+    return SampleLine(
+        title=f"{said.run.strategy.slug}, {said.run.endpoint.name}",
+        run=said.run.number,
+        result=said.result,
+        detail=said.detail or said.cause,
+        values=said.values,
+    )

@@ -1,0 +1,201 @@
+"""Runs: listed, followed while they go on, steered."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotation.labelling.views.label_page import HtmxRequest
+from annotation.models import Membership
+from annotation.projects import access
+from judging import tasks
+from judging.making import choosing, suggesting
+from judging.models import Run
+from judging.results.filters import OutcomeFilter, RunFilter
+from judging.runs import (
+    archiving,
+    canaries,
+    choices,
+    counts,
+    lifecycle,
+    progress,
+    reparse,
+    run_config,
+)
+from judging.runs.forms.budget import CapForm
+from judging.runs.recorded import differences
+
+ROWS_PER_PAGE = 50
+STEP_MESSAGES = {
+    "pause": "Run {run} is paused. Calls in flight are stopped, and asked again when it goes on.",
+    "resume": "Run {run} goes on.",
+    "cancel": "Run {run} is cancelled. Calls in flight are stopped; what was answered stays.",
+    "retry": "The failed requests of run {run} are asked again.",
+    "mended": "Run {run} is updated from another run's retry.",
+    "archive": "Run {run} is archived: lists and figures leave it out.",
+    "unarchive": "Run {run} is back in lists and figures.",
+}
+
+
+@require_GET
+@login_required
+def run_list(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every run of the project, newest first, narrowed down by what it is."""
+    member = access.member_for(request, slug, right="results")
+    every = Run.objects.in_project(member.project)
+    narrowed = RunFilter(request.GET, queryset=every)
+    pages = Paginator(narrowed.qs.for_list(), ROWS_PER_PAGE)
+    page = pages.get_page(request.GET.get("page"))
+    counts.with_item_counts(page, timezone.now())
+    context = {
+        "project": member.project,
+        "member": member,
+        "filters": narrowed.offer(every.values_list("strategy__slug", "endpoint__name").distinct()),
+        "page": page,
+        "any_runs": every.exists(),
+    }
+    return render(request, "judging/runs.html", context)
+
+
+@require_GET
+@never_cache
+@login_required
+def run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
+    """One run: how far it is and why no further, what it rests on, what it says of each item."""
+    member = access.member_for(request, slug, right="results")
+    return render_run(request, member, get_run_or_404(member, number))
+
+
+@require_POST
+@login_required
+def change_run(request: HtmxRequest, slug: str, number: int, step: str) -> HttpResponse:
+    """Pause, cancel, ask again what failed, put away or take back."""
+    member = access.member_for(request, slug, right="run")
+    steered = get_run_or_404(member, number)
+    take = partial(archiving.STEPS[step], steered, access.ensure_membership(member))
+    return _apply_step(request, member, steered, step, take)
+
+
+@require_POST
+@login_required
+def resume_run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
+    """Go on with a paused run, under a higher cap if one is entered."""
+    member = access.member_for(request, slug, right="run")
+    paused = get_run_or_404(member, number)
+    form = CapForm(request.POST)
+    if not form.is_valid():
+        return render_run(request, member, paused, problem=f"New cap: {form.errors['cap'][0]}")
+    take = partial(
+        lifecycle.resume, paused, access.ensure_membership(member), cap=form.cleaned_data["cap"]
+    )
+    return _apply_step(request, member, paused, "resume", take)
+
+
+def _apply_step(
+    request: HtmxRequest, member: Membership, run: Run, step: str, take: Callable[[], object]
+) -> HttpResponse:
+    try:
+        number = take()
+    except lifecycle.Refused as problem:
+        return render_run(request, member, run, problem=str(problem))
+    tasks.notify_workers(run.endpoint_id)
+    said = "mended" if step == "retry" and not number else step
+    messages.success(request, STEP_MESSAGES[said].format(run=run.number))
+    return redirect("run", slug=member.project.slug, number=run.number)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def cancel_run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
+    """Ask once more before a run is ended for good."""
+    if request.method == "POST":
+        response: HttpResponse = change_run(request, slug=slug, number=number, step="cancel")
+        return response
+    member = access.member_for(request, slug, right="run")
+    asked = get_run_or_404(member, number)
+    context = {
+        "project": member.project,
+        "member": member,
+        "run": asked,
+        "progress": progress.count_progress(asked),
+    }
+    return render(request, "judging/run_cancel.html", context)
+
+
+def get_run_or_404(member: Membership, number: int) -> Run:
+    return get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
+
+
+def render_run(
+    request: HtmxRequest, member: Membership, run: Run, *, problem: str = ""
+) -> HttpResponse:
+    """The page of a run, of which a poll gets the progress alone."""
+    context = {
+        "project": member.project,
+        "member": member,
+        "run": run,
+        "problem": problem,
+        "watched": progress.load_status(run),
+        "unasked": lifecycle.UNASKED_REASONS.get(run.kind, ""),
+    }
+    if request.htmx:
+        response = render(request, "judging/run.html#progress", context)
+        if run.state in {Run.State.FINISHED, Run.State.CANCELLED}:
+            # The list of outcomes below the progress is complete only now.
+            response["HX-Refresh"] = "true"
+        return response
+    context |= _outcomes_context(request, run) | _related_context(run)
+    return render(request, "judging/run.html", context, status=422 if problem else 200)
+
+
+def _outcomes_context(request: HttpRequest, run: Run) -> dict[str, Any]:
+    narrowed = OutcomeFilter(request.GET, queryset=run.outcomes.for_list())
+    pages = Paginator(narrowed.qs, ROWS_PER_PAGE)
+    return {
+        "filters": narrowed.offer(run.outcomes.kinds()),
+        "page": pages.get_page(request.GET.get("page")),
+        "recorded": differences.compare_verdicts(run),
+        "strategy": run.strategy.strategy(),
+        "own": run_config.load_overrides(run.pinned),
+    }
+
+
+def _related_context(run: Run) -> dict[str, Any]:
+    """What it follows from, what follows from it, and what can be made of it now."""
+    return {
+        "sources": run.sources.for_results(),
+        "derived": run.derived.for_results(),
+        "explains": choices.list_explained_runs(run.project).filter(pk=run.pk).exists(),
+        "readable": reparse.can_reparse(run),
+        "comes_in": run.generates and not choosing.explain_unavailable(run),
+        "suggests": suggesting.suggests_abilities(run) and not suggesting.explain_unavailable(run),
+        **(_drift_context(run) if run.occasion and not run.generates else {}),
+    }
+
+
+def _drift_context(run: Run) -> dict[str, Any]:
+    # Altair takes a second to import; no other page should wait for it.
+    from charts import drift
+
+    canary = canaries.load_canary(run)
+    points = [
+        drift.CanaryRun(
+            run=f"Run {one.run.number}",
+            asked=one.run.created_at,
+            share=one.share.value,
+            low=one.share.low,
+            high=one.share.high,
+            n=one.n,
+        )
+        for one in canary.drifts
+        if one.share.value is not None
+    ]
+    return {"canary": canary, "drift": drift.draw_drift(points) if points else None}

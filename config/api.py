@@ -29,6 +29,6 @@ urlpatterns = [
     path("", include("judging.evaluators.api")),
     path("", include("judging.strategies.api")),
     path("", include("judging.runs.api.budget")),
-    path("", include("judging.api.exports")),
-    path("", include("judging.api.jobs")),
+    path("", include("judging.exporting.api")),
+    path("", include("judging.jobs.api")),
 ]

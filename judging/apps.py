@@ -9,7 +9,7 @@ class JudgingConfig(AppConfig):
     name = "judging"
 
     def ready(self) -> None:
-        import_module("judging.happenings").register()
+        import_module("judging.event_types").register()
         pre_migrate.connect(_drop_triggers, sender=self)
         post_migrate.connect(_install_triggers, sender=self)
 

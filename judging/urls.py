@@ -1,9 +1,11 @@
 from django.urls import path
 
 from judging.evaluators import views
+from judging.exporting import views as exporting_views
+from judging.jobs import views as jobs_views
 from judging.runs.views import budget, derived_runs, new_run, replies, runs
 from judging.strategies.views import editor, strategies
-from judging.views import exports, jobs, made, making, paper, suggesting
+from judging.views import made, making, paper, suggesting
 from judging.views.results import downloads, pictures, saved, showing
 
 RUN = "projects/<slug:slug>/runs/<int:number>/"
@@ -63,16 +65,18 @@ urlpatterns = [
         paper.methods_file,
         name="results-methods-file",
     ),
-    path("projects/<slug:slug>/exports/", exports.exports, name="exports"),
-    path("projects/<slug:slug>/exports/<int:number>/", exports.download_export, name="export"),
+    path("projects/<slug:slug>/exports/", exporting_views.exports, name="exports"),
+    path(
+        "projects/<slug:slug>/exports/<int:number>/", exporting_views.download_export, name="export"
+    ),
     path(
         "projects/<slug:slug>/exports/<int:number>/cancel/",
-        exports.cancel_export,
+        exporting_views.cancel_export,
         name="export-cancel",
     ),
-    path("projects/<slug:slug>/jobs/", jobs.jobs, name="jobs"),
-    path(JOB + "cancel/", jobs.change_job, {"step": "cancel"}, name="job-cancel"),
-    path(JOB + "again/", jobs.change_job, {"step": "again"}, name="job-again"),
+    path("projects/<slug:slug>/jobs/", jobs_views.jobs, name="jobs"),
+    path(JOB + "cancel/", jobs_views.change_job, {"step": "cancel"}, name="job-cancel"),
+    path(JOB + "again/", jobs_views.change_job, {"step": "again"}, name="job-again"),
     path("projects/<slug:slug>/archives/", paper.archives, name="archives"),
     path("projects/<slug:slug>/archives/<int:number>/", paper.archive, name="archive"),
     path(

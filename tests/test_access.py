@@ -21,7 +21,7 @@ from annotation.items.snapshots import jobs as snapshots
 from annotation.models import Account, ApiToken
 from annotation.projects import invitations
 from config.environment import OpenID
-from judging import exporting
+from judging.exporting import jobs
 from judging.paper import jobs as archives
 from judging.runs import lifecycle, selection
 from tests.builders import Cast, cast, make_item, make_resolution
@@ -363,7 +363,7 @@ def make_world() -> World:
     make_resolution(make_item(people.project, "a/b"))
     make_run(people)
     create.store_contents(snapshots.enqueue(people.project, None, "v1"))
-    exporting.enqueue(people.project, people.lead, exporting.ExportRequest("calls", "csv"))
+    jobs.enqueue(people.project, people.lead, jobs.ExportRequest("calls", "csv"))
     archives.enqueue(people.project, people.lead, archives.ArchiveRequest([1]))
     make_import(people)
     perturber_jobs.enqueue(people.project, PerturbRequest(perturbers=("spelling",), seed="s"))

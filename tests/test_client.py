@@ -12,7 +12,7 @@ from annotation.jobs import subprocesses
 from annotation.models import ApiToken, Project
 from examples import client as client_module
 from examples.client import Client, NotMade, Problem
-from judging import exporting
+from judging.exporting import jobs
 from judging.models import Run
 from judging.results import figures
 from judging.runs.engine import clock
@@ -125,7 +125,7 @@ def test_an_export_is_waited_for_and_read(
         return subprocesses.ProgramResult(0, "")
 
     def work(seconds: float) -> None:
-        exporting.run_job(project.jobs.get(kind=exporting.KIND).pk)
+        jobs.run_job(project.jobs.get(kind=jobs.KIND).pk)
 
     # A worker and its program would be processes of their own.
     monkeypatch.setattr(subprocesses, "run_program", make)

@@ -17,8 +17,8 @@ from django.utils import timezone
 from annotation.items.snapshots import create, jobs
 from annotation.labelling import comments
 from annotation.models import ApiToken, Item, Project, Resolution
-from judging import exporting
-from judging.exported import ExportRequest
+from judging.exporting import jobs as exporting_jobs
+from judging.exporting.rows import ExportRequest
 from judging.models import Run, SavedView
 from judging.results.tables import EXPORT_TABLES
 from judging.runs import lifecycle
@@ -130,7 +130,7 @@ def run(people: Cast) -> Run:
     SavedView.objects.create(member=people.lead, name=ONE_LINE[:80], page="overview", shared=True)
     create.store_contents(jobs.enqueue(people.project, people.lead, ONE_LINE[:80], ALL))
     for said in ({"snapshot": ONE_LINE[:80]}, {"filters": {"search": ONE_LINE}}):
-        exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv", **said))
+        exporting_jobs.enqueue(people.project, people.lead, ExportRequest("items", "csv", **said))
     return run
 
 

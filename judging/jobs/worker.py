@@ -17,7 +17,7 @@ from annotation.generation import perturber_jobs
 from annotation.importing import jobs as imports
 from annotation.items.snapshots import jobs as snapshots
 from annotation.settings import project_settings
-from judging import exporting
+from judging.exporting import jobs as exporting_jobs
 from judging.jobs import heartbeat
 from judging.making import bringing
 from judging.paper import jobs
@@ -71,8 +71,8 @@ KINDS = (
     ),
     WorkKind(
         "export",
-        lambda now: exporting.list_due(now),
-        lambda pk: exporting.run_job(pk, stopped=ask.STOP.is_set),
+        lambda now: exporting_jobs.list_due(now),
+        lambda pk: exporting_jobs.run_job(pk, stopped=ask.STOP.is_set),
     ),
     WorkKind(
         "generation",

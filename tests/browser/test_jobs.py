@@ -7,9 +7,9 @@ from playwright.sync_api import expect
 
 from annotation.importing import upload_files
 from annotation.models import Job, Membership
-from judging import exporting
 from judging.evaluators.providers.errors import Rejected
-from judging.exporting import ExportRequest
+from judging.exporting import jobs
+from judging.exporting.jobs import ExportRequest
 from judging.runs import lifecycle
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
@@ -39,8 +39,8 @@ def test_the_page_of_jobs_full_and_empty(
     page = open_page(lead.account, address, **look(width, scheme))
     checked(page)
     make_import(lead, state="running", done=40, total=90)
-    exporting.enqueue(lead.project, lead, ExportRequest("items", "csv"))
-    failed = exporting.enqueue(lead.project, lead, ExportRequest("labels", "csv"))
+    jobs.enqueue(lead.project, lead, ExportRequest("items", "csv"))
+    failed = jobs.enqueue(lead.project, lead, ExportRequest("labels", "csv"))
     ended = {"state": "failed", "finished_at": timezone.now(), "message": "The disk is full."}
     Job.objects.filter(pk=failed.pk).update(**ended)
     page.reload()

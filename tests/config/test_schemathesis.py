@@ -25,7 +25,7 @@ from schemathesis.specs.openapi.checks import (
 from annotation.labelling import comments
 from annotation.models import ApiToken, Project
 from config.wsgi import application
-from judging import exporting
+from judging.exporting import jobs
 from judging.runs import selection
 from judging.strategies import editing
 from tests.builders import Cast, cast, make_guidelines, make_item, make_known, say, take
@@ -128,7 +128,7 @@ def _judged(people: Cast) -> None:
         items = make_items(people.project, 2)
         make_judged(people.project, zip(items, ("detected", "missing"), strict=True))
     vanilla = selection.get_strategy_version("vanilla")
-    exporting.enqueue(people.project, people.lead, exporting.ExportRequest("calls", "csv"))
+    jobs.enqueue(people.project, people.lead, jobs.ExportRequest("calls", "csv"))
     editing.copy_strategy(people.project, vanilla, slug="ours", member=people.lead)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from judging import exporting
+from judging.exporting import jobs
 from tests.builders import Cast, cast, make_item
 from tests.judging.builders_judging import api_client
 
@@ -32,7 +32,7 @@ def address(people: Cast, end: str = "") -> str:
 
 
 def work(people: Cast) -> None:
-    exporting.run_job(people.project.jobs.get(kind=exporting.KIND).pk)
+    jobs.run_job(people.project.jobs.get(kind=jobs.KIND).pk)
 
 
 def test_an_export_is_asked_for_watched_and_taken(people: Cast) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from judging import exporting
+from judging.exporting import jobs
 from tests.builders import Cast, cast
 from tests.judging.builders_judging import api_client, make_items, make_judged
 
@@ -16,7 +16,7 @@ def people() -> Cast:
     people = cast()
     make_judged(people.project, [(make_items(people.project, 1)[0], "detected")])
     for table in ("items", "calls"):
-        exporting.enqueue(people.project, people.lead, exporting.ExportRequest(table, "csv"))
+        jobs.enqueue(people.project, people.lead, jobs.ExportRequest(table, "csv"))
     return people
 
 
@@ -44,7 +44,7 @@ def test_pages_of_jobs_hold_each_once_though_more_come_meanwhile(people: Cast, p
         pages.append(client.get(following).json())
         following = pages[-1]["next"]
         if len(pages) == 1:
-            exporting.enqueue(people.project, people.lead, exporting.ExportRequest("calls", "csv"))
+            jobs.enqueue(people.project, people.lead, jobs.ExportRequest("calls", "csv"))
     assert [
         (one["kind"], one["number"], one["state"]) for p in pages for one in p["results"]
     ] == every

@@ -8,8 +8,8 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.models import Item, Job, Membership, Project, Slot
-from judging import working
 from judging.errors import Refused
+from judging.jobs import job_list
 from judging.making import bringing
 from judging.models import Run
 from judging.runs import lifecycle
@@ -231,7 +231,7 @@ def test_the_page_of_jobs_leads_to_the_run_that_they_are_of(
     client.post(address(run), {"into": "fbi", **ALL})
     [entry] = [
         one
-        for one in working.build_entries(list(working.list_visible(lead)), lead)
+        for one in job_list.build_entries(list(job_list.list_visible(lead)), lead)
         if one.kind != "run"
     ]
     assert (entry.number, entry.place, entry.of) == (1, run.number, "run 2, into fbi")
@@ -300,10 +300,10 @@ def test_another_lead_cannot_have_it_done_again_where_they_are_none(
     make_items(project, 1)
     client.post(address(ended(project)), {"into": "led", **ALL})
     job = Job.objects.get()
-    assert working.cancel_job(job, lead)
+    assert job_list.cancel_job(job, lead)
     job.refresh_from_db()
-    assert not working.rerun_job(job, make_member(project, role="lead"))
-    assert working.rerun_job(job, lead)
+    assert not job_list.rerun_job(job, make_member(project, role="lead"))
+    assert job_list.rerun_job(job, lead)
 
 
 def test_what_comes_from_a_sealed_project_stays_sealed(

@@ -17,8 +17,8 @@ from annotation.items.snapshots import create as snapshot_freezing
 from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import job_queue
 from annotation.models import Item, Project
-from judging import exporting
-from judging.exported import ExportRequest
+from judging.exporting import jobs
+from judging.exporting.rows import ExportRequest
 from judging.paper import freezing
 from judging.paper.freezing import ArchiveOptions
 from tests.builders import make_item, make_member, make_project
@@ -49,10 +49,10 @@ def project(settings: Any, tmp_path: Path) -> Project:
 
 
 def export(project: Project, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    wanted = exporting.enqueue(project, make_member(project, "lead"), ExportRequest("items", UNFIT))
-    job = job_queue.take_lease(wanted.pk, exporting.KIND)
+    wanted = jobs.enqueue(project, make_member(project, "lead"), ExportRequest("items", UNFIT))
+    job = job_queue.take_lease(wanted.pk, jobs.KIND)
     assert job
-    exporting.write_export(job)
+    jobs.write_export(job)
 
 
 def export_by_command(project: Project, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

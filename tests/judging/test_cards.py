@@ -15,8 +15,8 @@ from markdown_it import MarkdownIt
 
 from annotation.items.snapshots import create, jobs
 from annotation.models import Event, Item, Job, Project, Slot
-from judging import exporting
-from judging.exported import ExportRequest
+from judging.exporting import jobs as exporting_jobs
+from judging.exporting.rows import ExportRequest
 from tests.builders import (
     Cast,
     cast,
@@ -44,11 +44,11 @@ def people(settings: Any, tmp_path: Path) -> Cast:
 
 
 def folder(people: Cast, **said: Any) -> dict[str, bytes]:
-    job = exporting.enqueue(people.project, people.lead, ExportRequest("items", "hub", **said))
+    job = exporting_jobs.enqueue(people.project, people.lead, ExportRequest("items", "hub", **said))
     # As the program reads it.
     job = Job.objects.select_related("project__task_type").get(pk=job.pk)
-    exporting.write_export(job)
-    return unzipped(exporting.get_path(job))
+    exporting_jobs.write_export(job)
+    return unzipped(exporting_jobs.get_path(job))
 
 
 def unzipped(path: Path) -> dict[str, bytes]:
@@ -176,7 +176,7 @@ def test_agreement_is_told_as_its_table_has_it(people: Cast) -> None:
 
 def test_a_canary_is_in_the_card_and_in_every_row(people: Cast) -> None:
     files = folder(people, canary=True)
-    canary = Job.objects.get(kind=exporting.KIND).result["canary"]
+    canary = Job.objects.get(kind=exporting_jobs.KIND).result["canary"]
     assert f"**Do not train on this.** {canary}." in files["README.md"].decode()
     for name in ("number-errors", "spelling"):
         table = pq.read_table(io.BytesIO(files[f"data/{name}.parquet"]))

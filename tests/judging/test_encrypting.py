@@ -17,8 +17,8 @@ from annotation.importing import program, receive, upload_files
 from annotation.models import Event, Job, Membership, Project
 from annotation.projects import encrypted_archives
 from formats.writers import FILE_FORMATS
-from judging import exporting, passwords
-from judging.exported import ExportRequest
+from judging.exporting import jobs, passwords
+from judging.exporting.rows import ExportRequest
 from judging.results.tables import EXPORT_TABLES
 from tests.builders import TEXTS, Cast, cast, make_item, make_member, make_project
 from tests.judging.builders_judging import api_client
@@ -44,11 +44,9 @@ def signed_in(member: Membership) -> Client:
 
 def made(member: Membership, **said: Any) -> Job:
     """An encrypted export as a worker leaves it."""
-    job = exporting.enqueue(
-        member.project, member, ExportRequest("items", **{"form": "jsonl", **said})
-    )
-    exporting.write_export(job)
-    expires = (timezone.now() + exporting.RETENTION).timestamp()
+    job = jobs.enqueue(member.project, member, ExportRequest("items", **{"form": "jsonl", **said}))
+    jobs.write_export(job)
+    expires = (timezone.now() + jobs.RETENTION).timestamp()
     result = {**job.result, "expires": expires, "deleted": False, "bytes": 1}
     job.state, job.result, job.finished_at = Job.State.FINISHED, result, timezone.now()
     job.save()
@@ -72,7 +70,7 @@ def address(project: Project, end: str = "") -> str:
 @pytest.mark.parametrize("form", FILE_FORMATS)
 def test_every_format_opens_with_its_password_alone(people: Cast, form: str) -> None:
     job = made(people.lead, form=form, encrypt=True)
-    path, password = exporting.get_path(job), passwords.derive(job.result)
+    path, password = jobs.get_path(job), passwords.derive(job.result)
     assert path.suffix == ".zip"
     files = opened(path, password)
     assert files
@@ -106,12 +104,12 @@ def test_a_password_is_kept_nowhere_and_forgotten_with_its_file(
 ) -> None:
     job = made(people.lead, encrypt=True)
     password = passwords.derive(job.result)
-    exporting._record_event(job)
+    jobs._record_event(job)
     kept = [*Job.objects.values_list("result", "message"), *Event.objects.values_list("data")]
     assert password not in str(kept)
-    later = timezone.now() + exporting.RETENTION
+    later = timezone.now() + jobs.RETENTION
     monkeypatch.setattr(timezone, "now", lambda: later)
-    assert exporting.run_job(job.pk)
+    assert jobs.run_job(job.pk)
     job.refresh_from_db()
     assert passwords.derive(job.result) == ""
     assert passwords.NONCE_KEY not in job.result
@@ -170,11 +168,11 @@ def test_the_command_is_held_to_it_as_well(people: Cast, tmp_path: Path) -> None
 
 
 def test_what_waited_when_a_project_was_sealed_is_not_written(people: Cast) -> None:
-    job = exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
+    job = jobs.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
     encrypted_archives.seal_project(Project.objects.get(pk=people.project.pk))
     with pytest.raises(CommandError, match="Choose to encrypt it"):
         call_command("make_export", str(job.pk))
-    assert not exporting.get_path(job).exists()
+    assert not jobs.get_path(job).exists()
 
 
 def test_an_archive_of_results_of_a_sealed_project_has_no_texts(
@@ -256,6 +254,6 @@ def test_what_is_sent_encrypted_in_the_browser_seals_its_project(
 
 def test_an_encrypted_export_comes_back_as_it_was(people: Cast) -> None:
     job = made(people.lead, encrypt=True)
-    path, other = exporting.get_path(job), make_project()
+    path, other = jobs.get_path(job), make_project()
     imported(other, path, password=passwords.derive(job.result))
     assert [item.key for item in other.items.all()] == ["a"]

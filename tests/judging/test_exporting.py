@@ -15,7 +15,7 @@ from django.utils import timezone
 from annotation.jobs import job_queue, subprocesses
 from annotation.jobs.subprocesses import ProgramResult
 from annotation.models import Event, Item, Job, Project
-from judging import exporting
+from judging.exporting import jobs
 from judging.jobs import worker
 from tests.builders import Cast, cast, make_item, make_resolution, make_revision
 
@@ -50,12 +50,12 @@ def signed_in(people: Cast, person: str) -> Client:
 def ask(client: Client, **asked: str) -> Job:
     asked = {"table": "items", "format": "jsonl", **asked}
     assert client.post(PAGE, asked).status_code == 302
-    return Job.objects.filter(kind=exporting.KIND).latest("pk")
+    return Job.objects.filter(kind=jobs.KIND).latest("pk")
 
 
 def made(client: Client, **asked: str) -> str:
     job = ask(client, **asked)
-    assert exporting.run_job(job.pk)
+    assert jobs.run_job(job.pk)
     taken = client.get(f"{PAGE}{job.result['number']}/")
     assert "attachment" in taken.headers["Content-Disposition"]
     return taken.getvalue().decode()
@@ -65,8 +65,8 @@ def test_a_lead_asks_for_an_export_and_takes_it(lead: Client) -> None:
     job = ask(lead)
     assert "Waits for a worker" in lead.get(PAGE).content.decode()
     assert lead.get(f"{PAGE}1/").status_code == 302
-    assert exporting.list_due(timezone.now()) == [job.pk]
-    assert exporting.run_job(job.pk)
+    assert jobs.list_due(timezone.now()) == [job.pk]
+    assert jobs.run_job(job.pk)
     taken = lead.get(f"{PAGE}1/")
     assert "fbi-items-1.jsonl" in taken.headers["Content-Disposition"]
     rows = [json.loads(line) for line in taken.getvalue().splitlines()]
@@ -77,26 +77,26 @@ def test_a_lead_asks_for_an_export_and_takes_it(lead: Client) -> None:
 def test_the_page_says_what_each_table_and_each_kind_of_zip_is(lead: Client) -> None:
     shown = lead.get(PAGE).content.decode()
     told = re.findall(r'<option value="([a-z]+)">\1: ', shown)
-    assert {*exporting.EXPORT_TABLES, "fbi", "hub"} - {*told} == {"comments"}
+    assert {*jobs.EXPORT_TABLES, "fbi", "hub"} - {*told} == {"comments"}
 
 
 def test_how_far_an_export_is_shows_as_a_bar(lead: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exporting, "PROGRESS_ROWS", 2)
+    monkeypatch.setattr(jobs, "PROGRESS_ROWS", 2)
     job, lines = ask(lead), list[int]()
-    assert job_queue.take_lease(job.pk, exporting.KIND)
-    assert exporting.write_export(job, lines.append) == 3
+    assert job_queue.take_lease(job.pk, jobs.KIND)
+    assert jobs.write_export(job, lines.append) == 3
     assert lines == [0, 2, 3]
-    exporting._note_progress(job, "2")
-    exporting._note_progress(job, "no number")
+    jobs._note_progress(job, "2")
+    jobs._note_progress(job, "no number")
     page = lead.get(PAGE).content.decode()
     assert '<progress class="meter" max="3" value="2"' in page
 
 
-@pytest.mark.parametrize("table", exporting.EXPORT_TABLES)
+@pytest.mark.parametrize("table", jobs.EXPORT_TABLES)
 def test_the_rows_of_a_table_are_counted_beforehand(lead: Client, people: Cast, table: str) -> None:
     make_revision(Item.objects.get(key="a"), {"gold": "8"}, author=people.lead)
     job = ask(lead, table=table)
-    count = exporting.write_export(job)
+    count = jobs.write_export(job)
     assert Job.objects.get().total in (None, count)
 
 
@@ -127,30 +127,30 @@ def test_a_file_can_be_taken_for_some_days_and_is_deleted_then(
     lead: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made(lead)
-    job, later = Job.objects.get(), timezone.now() + exporting.RETENTION
-    assert exporting.list_due(timezone.now()) == []
+    job, later = Job.objects.get(), timezone.now() + jobs.RETENTION
+    assert jobs.list_due(timezone.now()) == []
     monkeypatch.setattr(timezone, "now", lambda: later)
     assert lead.get(f"{PAGE}1/").status_code == 302
-    assert exporting.list_due(later) == [job.pk]
-    assert exporting.run_job(job.pk)
-    assert not exporting.get_path(job).exists()
-    assert exporting.list_due(later) == []
+    assert jobs.list_due(later) == [job.pk]
+    assert jobs.run_job(job.pk)
+    assert not jobs.get_path(job).exists()
+    assert jobs.list_due(later) == []
     assert "the file is deleted" in lead.get(PAGE).content.decode()
 
 
 def test_an_export_that_is_cancelled_leaves_nothing(
     lead: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job, write = ask(lead), exporting.write_export
+    job, write = ask(lead), jobs.write_export
 
     def cancelled_meanwhile(*given: Any) -> int:
         lead.post(f"{PAGE}1/cancel/")
         return write(*given)
 
-    monkeypatch.setattr(exporting, "write_export", cancelled_meanwhile)
-    assert not exporting.run_job(job.pk)
-    assert not exporting.get_path(job).exists()
-    assert exporting.list_due(timezone.now()) == []
+    monkeypatch.setattr(jobs, "write_export", cancelled_meanwhile)
+    assert not jobs.run_job(job.pk)
+    assert not jobs.get_path(job).exists()
+    assert jobs.list_due(timezone.now()) == []
     assert not Event.objects.filter(kind="export").exists()
     assert "Cancelled by" in lead.get(PAGE).content.decode()
 
@@ -173,16 +173,14 @@ def test_researchers_have_tables_of_results_and_no_others(people: Cast, lead: Cl
 
 def test_what_a_worker_is_at_is_left_to_it_until_it_is_gone(lead: Client) -> None:
     job = ask(lead)
-    assert job_queue.take_lease(job.pk, exporting.KIND)
-    assert not exporting.run_job(job.pk)
-    assert exporting.list_due(timezone.now() + job_queue.LEASE_TIME + timedelta(seconds=1)) == [
-        job.pk
-    ]
+    assert job_queue.take_lease(job.pk, jobs.KIND)
+    assert not jobs.run_job(job.pk)
+    assert jobs.list_due(timezone.now() + job_queue.LEASE_TIME + timedelta(seconds=1)) == [job.pk]
 
 
 def test_a_file_is_not_deleted_by_a_worker_that_comes_late(lead: Client) -> None:
     made(lead)
-    assert not exporting.run_job(Job.objects.get().pk)
+    assert not jobs.run_job(Job.objects.get().pk)
     assert lead.get(f"{PAGE}1/").status_code == 200
 
 
@@ -199,12 +197,12 @@ def test_an_end_that_was_not_wanted_leaves_no_file(
     job = ask(lead)
 
     def run(*_: Any, **__: Any) -> Any:
-        exporting.write_export(job)
+        jobs.write_export(job)
         return ended
 
     monkeypatch.setattr(subprocesses, "run_program", run)
-    assert not exporting.run_job(job.pk)
-    assert not exporting.get_path(job).exists()
+    assert not jobs.run_job(job.pk)
+    assert not jobs.get_path(job).exists()
     assert (Job.objects.get().state, said in lead.get(PAGE).content.decode()) == (state, True)
 
 
@@ -215,13 +213,13 @@ def test_the_layout_of_a_study_is_for_items_and_a_zip(lead: Client) -> None:
     Item.objects.update(category="own")
     with pytest.raises(CommandError, match="cannot be made: row 1, column"):
         call_command("make_export", str(job.pk))
-    assert exporting.get_path(job).suffix == ".zip"
+    assert jobs.get_path(job).suffix == ".zip"
 
 
 def test_a_filter_that_no_page_offers_is_refused(lead: Client) -> None:
     asked = {"table": "items", "format": "csv", "flag": "blue"}
     assert lead.post(PAGE, asked).status_code == 422
-    assert not Job.objects.filter(kind=exporting.KIND).exists()
+    assert not Job.objects.filter(kind=jobs.KIND).exists()
 
 
 def test_the_program_writes_only_what_waits(lead: Client) -> None:

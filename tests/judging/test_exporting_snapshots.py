@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from annotation.items.snapshots import create, jobs
 from annotation.models import Event, Item, Job
-from judging import exporting
+from judging.exporting import jobs as exporting_jobs
 from tests.builders import (
     Cast,
     cast,
@@ -59,9 +59,9 @@ def address(people: Cast) -> str:
 
 
 def written() -> list[dict[str, Any]]:
-    job = Job.objects.get(kind=exporting.KIND)
-    assert exporting.write_export(job) == job.project.jobs.get(pk=job.pk).total
-    return [json.loads(line) for line in exporting.get_path(job).read_text().splitlines()]
+    job = Job.objects.get(kind=exporting_jobs.KIND)
+    assert exporting_jobs.write_export(job) == job.project.jobs.get(pk=job.pk).total
+    return [json.loads(line) for line in exporting_jobs.get_path(job).read_text().splitlines()]
 
 
 def keys(rows: list[dict[str, Any]]) -> list[tuple[str, int, str | None]]:
@@ -131,7 +131,7 @@ def test_what_no_snapshot_gives_is_refused_with_a_remedy(
     assert answer.status_code == 422
     [[told]] = answer.json()["errors"].values()
     assert why in told
-    assert not Job.objects.filter(kind=exporting.KIND).exists()
+    assert not Job.objects.filter(kind=exporting_jobs.KIND).exists()
 
 
 def test_the_page_says_at_its_field_what_a_snapshot_cannot_be(lead: Client, people: Cast) -> None:
@@ -157,4 +157,4 @@ def test_who_has_no_items_is_asked_for_no_snapshot(people: Cast) -> None:
     assert 'name="snapshot"' not in client.get(page(people)).content.decode()
     body = {"table": "calls", "format": "csv", "snapshot": "v1"}
     assert client.post(page(people), body).status_code == 302
-    assert Job.objects.get(kind=exporting.KIND).result["snapshot"] == ""
+    assert Job.objects.get(kind=exporting_jobs.KIND).result["snapshot"] == ""

@@ -10,9 +10,10 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.importing import upload_files
 from annotation.models import Event, Job
-from judging import exporting, working
 from judging.evaluators.providers.errors import Rejected
-from judging.exporting import ExportRequest
+from judging.exporting import jobs
+from judging.exporting.jobs import ExportRequest
+from judging.jobs import job_list
 from judging.models import Run
 from judging.runs import lifecycle
 from tests.builders import Cast, cast, make_item, make_member, make_project, make_resolution
@@ -50,15 +51,15 @@ def make_import(people: Cast, step: str, **values: Any) -> Job:
     return make_job(people, "import", result=told | values.pop("result", {}), **values)
 
 
-def entries(people: Cast, name: str) -> list[working.JobListEntry]:
+def entries(people: Cast, name: str) -> list[job_list.JobListEntry]:
     member = getattr(people, name)
-    return working.build_entries(list(working.list_visible(member)), member)
+    return job_list.build_entries(list(job_list.list_visible(member)), member)
 
 
 def test_jobs_and_runs_stand_in_one_list_the_last_first(people: Cast) -> None:
     first = make_import(people, upload_files.STORE)
     run = make_run(people.project)
-    last = exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
+    last = jobs.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
     now = timezone.now()
     Job.objects.filter(pk=first.pk).update(created_at=now - timedelta(hours=2))
     Run.objects.filter(pk=run.pk).update(created_at=now - timedelta(hours=1))
@@ -80,8 +81,8 @@ def test_a_researcher_sees_runs_and_exports_of_results_alone(people: Cast) -> No
     make_import(people, upload_files.STORE)
     make_job(people, "freeze-results")
     make_job(people, "something-new")
-    exporting.enqueue(people.project, people.lead, ExportRequest("labels", "csv"))
-    exporting.enqueue(people.project, people.lead, ExportRequest("outcomes", "csv"))
+    jobs.enqueue(people.project, people.lead, ExportRequest("labels", "csv"))
+    jobs.enqueue(people.project, people.lead, ExportRequest("outcomes", "csv"))
     make_run(people.project)
     seen = {one.title: one.of for one in entries(people, "researcher")}
     assert (sorted(seen), seen["Export"]) == (["Export", "Run"], "outcomes, csv")
@@ -89,16 +90,16 @@ def test_a_researcher_sees_runs_and_exports_of_results_alone(people: Cast) -> No
 
 
 def test_a_job_of_another_project_is_neither_seen_nor_steered(people: Cast) -> None:
-    export = exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
+    export = jobs.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
     Job.objects.filter(pk=export.pk).update(result=export.result | {"number": 7})
     other = make_member(make_project(), role="lead")
-    assert working.find_job(people.lead, "export", 7)
-    assert working.find_job(other, "export", 7) is None
-    assert list(working.list_visible(other)) == []
+    assert job_list.find_job(people.lead, "export", 7)
+    assert job_list.find_job(other, "export", 7) is None
+    assert list(job_list.list_visible(other)) == []
 
 
 def test_who_may_cancels_and_the_line_says_who_did(people: Cast) -> None:
-    job = exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
+    job = jobs.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
     answer = browser(people, "lead").post(address(people, "export/1/cancel/"), follow=True)
     job.refresh_from_db()
     assert job.state == "cancelled"
@@ -106,7 +107,7 @@ def test_who_may_cancels_and_the_line_says_who_did(people: Cast) -> None:
 
 
 def test_who_does_not_see_a_job_cannot_steer_it(people: Cast) -> None:
-    job = exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
+    job = jobs.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
     answer = browser(people, "researcher").post(address(people, "export/1/cancel/"), follow=True)
     job.refresh_from_db()
     assert job.state == "waiting"
@@ -114,7 +115,7 @@ def test_who_does_not_see_a_job_cannot_steer_it(people: Cast) -> None:
 
 
 def test_what_failed_is_done_again_from_its_start_and_that_is_on_record(people: Cast) -> None:
-    job = exporting.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
+    job = jobs.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
     Job.objects.filter(pk=job.pk).update(
         state="failed",
         finished_at=timezone.now(),
@@ -126,14 +127,14 @@ def test_what_failed_is_done_again_from_its_start_and_that_is_on_record(people: 
     job.refresh_from_db()
     assert (job.state, job.message, job.done, job.finished_at) == ("waiting", "", 0, None)
     assert "until" not in job.result
-    assert job.pk in exporting.list_due(timezone.now())
-    assert Event.objects.filter(kind=working.RERUN_EVENT, subject="export 1").count() == 1
+    assert job.pk in jobs.list_due(timezone.now())
+    assert Event.objects.filter(kind=job_list.RERUN_EVENT, subject="export 1").count() == 1
 
 
 @pytest.mark.parametrize("state", ["waiting", "running", "finished"])
 def test_what_did_not_fail_is_not_done_again(people: Cast, state: str) -> None:
     job = make_job(people, "freeze-results", state=state)
-    assert not working.rerun_job(job, people.lead)
+    assert not job_list.rerun_job(job, people.lead)
     assert not entries(people, "lead")[0].can_again
     job.refresh_from_db()
     assert job.state == state
@@ -142,8 +143,8 @@ def test_what_did_not_fail_is_not_done_again(people: Cast, state: str) -> None:
 def test_an_import_whose_file_is_gone_cannot_be_done_again(people: Cast) -> None:
     there = make_import(people, upload_files.STORE, state="failed")
     gone = make_import(people, upload_files.STORE, state="failed", result={"deleted": True})
-    assert not working.rerun_job(gone, people.lead)
-    assert working.rerun_job(there, people.lead)
+    assert not job_list.rerun_job(gone, people.lead)
+    assert job_list.rerun_job(there, people.lead)
 
 
 def test_an_import_that_waits_for_a_person_says_so_and_keeps_no_page_busy(people: Cast) -> None:
@@ -170,7 +171,7 @@ def test_a_kind_that_nobody_named_is_for_leads_and_can_be_cancelled(people: Cast
     job = make_job(people, "something-new")
     [entry] = entries(people, "lead")
     assert (entry.title, entry.can_cancel) == ("Something new", True)
-    assert working.cancel_job(job, people.lead)
+    assert job_list.cancel_job(job, people.lead)
 
 
 def ended(people: Cast, *, failed: bool) -> Run:

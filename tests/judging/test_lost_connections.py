@@ -16,7 +16,7 @@ from annotation.jobs import job_queue
 from annotation.labelling import assignment
 from annotation.models import Job, Project
 from annotation.settings import project_settings
-from judging import exporting
+from judging.exporting import jobs
 from judging.making import bringing
 from judging.models import StoredFigure
 from judging.paper import jobs as archives
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 NOBODY = "http://127.0.0.1:1/v1"
 # The kinds that are done by a program of its own, and what a job of each asks for.
 KINDS: dict[str, tuple[Callable[..., bool], dict[str, Any]]] = {
-    exporting.KIND: (exporting.run_job, {}),
+    jobs.KIND: (jobs.run_job, {}),
     archives.KIND: (archives.run_job, {"runs": [], "texts": False, "replies": False}),
     snapshots.JOB_KIND: (snapshots.run_job, {}),
     imports.JOB_KIND: (imports.run_job, {"step": "store", "expires": 1e12}),
@@ -94,12 +94,12 @@ def test_a_change_of_settings_is_given_back_at_once_where_it_was(
 
 
 def test_a_job_that_another_worker_has_by_now_is_left_to_it(project: Project) -> None:
-    job = job_queue.enqueue(project, None, exporting.KIND)
+    job = job_queue.enqueue(project, None, jobs.KIND)
 
     def lose() -> None:
-        with job_queue.hold_lease(job.pk, exporting.KIND):
+        with job_queue.hold_lease(job.pk, jobs.KIND):
             assert job_queue.take_lease(
-                job.pk, exporting.KIND, now=timezone.now() + job_queue.LEASE_TIME
+                job.pk, jobs.KIND, now=timezone.now() + job_queue.LEASE_TIME
             )
             cut()
             Job.objects.count()
@@ -110,8 +110,8 @@ def test_a_job_that_another_worker_has_by_now_is_left_to_it(project: Project) ->
 
 
 def test_another_error_lets_a_job_rest_until_its_lease_is_over(project: Project) -> None:
-    job = job_queue.enqueue(project, None, exporting.KIND)
-    with pytest.raises(OperationalError), job_queue.hold_lease(job.pk, exporting.KIND):
+    job = job_queue.enqueue(project, None, jobs.KIND)
+    with pytest.raises(OperationalError), job_queue.hold_lease(job.pk, jobs.KIND):
         raise OperationalError("disk full")
     assert not waits(job)
 

@@ -15,7 +15,8 @@ from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import subprocesses
 from annotation.models import Project
 from formats.writers import ZIP_FORMATS, write_file
-from judging import exported, exporting
+from judging.exporting import jobs
+from judging.exporting import rows as exporting_rows
 from judging.making import bringing
 from judging.paper import freezing
 from judging.paper.freezing import ArchiveOptions
@@ -143,11 +144,11 @@ def test_an_export_that_is_packed_tells_after_its_last_row_as_well(
     settings.VAR_DIR = tmp_path
     make_item(project, "a")
     lead = make_member(project, role="lead")
-    job = exporting.enqueue(
-        project, lead, exported.ExportRequest("items", form, encrypt=form == "jsonl")
+    job = jobs.enqueue(
+        project, lead, exporting_rows.ExportRequest("items", form, encrypt=form == "jsonl")
     )
-    packed = exporting._packing_options(job, exporting._read_request(job))
-    made = exported.read_rows(project, exporting._read_request(job))
+    packed = jobs._packing_options(job, jobs._read_request(job))
+    made = exporting_rows.read_rows(project, jobs._read_request(job))
 
     def rows() -> Any:
         yield from made.rows

@@ -8,8 +8,8 @@ import pytest
 
 from annotation.jobs import job_queue
 from annotation.models import Job
-from judging import exporting
-from judging.exported import ExportRequest
+from judging.exporting import jobs
+from judging.exporting.rows import ExportRequest
 from tests.builders import make_member, make_project
 from tests.judging.builders_judging import make_items
 from tests.services.processes import PATIENCE, database_url
@@ -35,12 +35,12 @@ def test_an_export_that_finds_no_room_ends_and_its_job_says_so(
     # A file of more than some 100 kB is one that finds no room.
     narrow, manage = ("/bin/sh", "-c", 'ulimit -f 200; exec "$0" "$@"'), job_queue.manage_command
     monkeypatch.setattr(job_queue, "manage_command", lambda *words: [*narrow, *manage(*words)])
-    job = exporting.enqueue(project, make_member(project, "lead"), ExportRequest("items", form))
+    job = jobs.enqueue(project, make_member(project, "lead"), ExportRequest("items", form))
     ends = time.monotonic() + PATIENCE
-    assert not exporting.run_job(job.pk, stopped=lambda: time.monotonic() > ends)
+    assert not jobs.run_job(job.pk, stopped=lambda: time.monotonic() > ends)
     job.refresh_from_db()
     assert (job.state, job.message) == (
         Job.State.FAILED,
         "CommandError: The file cannot be written: File too large.",
     )
-    assert list(exporting.get_path(job).parent.iterdir()) == []
+    assert list(jobs.get_path(job).parent.iterdir()) == []

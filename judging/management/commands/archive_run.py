@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from judging.management import told
+from judging.management import run_commands
 from judging.runs import archiving
 
 
@@ -20,7 +20,7 @@ class Command(BaseCommand):
         step, what = archiving.archive_run, "archived"
         if options["back"]:
             step, what = archiving.unarchive_run, "taken back"
-        project = told.get_project(options["project"])
-        for run in told.get_runs(project, options["run"]):
-            told.call_service(partial(step, run, None))
+        project = run_commands.get_project(options["project"])
+        for run in run_commands.get_runs(project, options["run"]):
+            run_commands.call_service(partial(step, run, None))
             self.stdout.write(f"Run {run.number} of {project.slug} is {what}.")

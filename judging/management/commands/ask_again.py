@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from judging.management import told
+from judging.management import run_commands
 from judging.runs import canaries
 
 
@@ -21,18 +21,20 @@ class Command(BaseCommand):
             action="store_true",
             help="although people are still labelling some of the items",
         )
-        parser.add_argument("--wait", action="store_true", help=told.WAIT_HELP)
+        parser.add_argument("--wait", action="store_true", help=run_commands.WAIT_HELP)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = told.get_run(options["project"], options["run"])
+        run = run_commands.get_run(options["project"], options["run"])
         allowed = options["while_labelling"]
-        asked = told.call_service(lambda: canaries.repeat_canary(run, while_labelling=allowed))
+        asked = run_commands.call_service(
+            lambda: canaries.repeat_canary(run, while_labelling=allowed)
+        )
         first = canaries.get_first_run(asked)
         self.stdout.write(
             f"Run {asked.number} of {options['project']} asks run {first.number} again:"
             f" {asked.outcomes.count()} items"
         )
-        told.continue_run(asked, self.stderr, wait=options["wait"])
+        run_commands.continue_run(asked, self.stderr, wait=options["wait"])
         if options["wait"]:
             drifts = canaries.load_canary(asked).drifts
             drift = next(one for one in drifts if one.run == asked)

@@ -9,7 +9,7 @@ from annotation.management import release_options
 from annotation.models import Job
 from judging.making import bringing
 from judging.making.bringing import BringInRequest
-from judging.management import told
+from judging.management import run_commands
 
 
 class Command(BaseCommand):
@@ -29,17 +29,17 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["job"] is not None:
             job = _job(options["job"])
-            done = told.call_service(
+            done = run_commands.call_service(
                 lambda: bringing.bring_in_replies(bringing.load_request(job), job.member)
             )
             self.stdout.write(json.dumps(done.told()))
             return
         if options["project"] is None or options["run"] is None:
             raise CommandError("Name --project and --run.", returncode=2)
-        run = told.get_run(options["project"], options["run"])
-        target = told.get_project(options["into"]) if options["into"] else run.project
+        run = run_commands.get_run(options["project"], options["run"])
+        target = run_commands.get_project(options["into"]) if options["into"] else run.project
         wish = BringInRequest(run, target, ReleasePolicy.of(options))
-        said = told.call_service(lambda: bringing.bring_in_replies(wish, None)).told()
+        said = run_commands.call_service(lambda: bringing.bring_in_replies(wish, None)).told()
         for problem in said["problems"]:
             self.stderr.write(problem)
         self.stdout.write(

@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from judging.management import told
+from judging.management import run_commands
 from judging.models import Run
 from judging.runs import budget
 from judging.runs.spending import format_amount
@@ -21,9 +21,9 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        project = told.get_project(options["project"])
+        project = run_commands.get_project(options["project"])
         if (cap := options["cap"]) is not None:
-            limit = None if cap == UNCAPPED else told.parse_cap(cap)
+            limit = None if cap == UNCAPPED else run_commands.parse_cap(cap)
             budget.set_cap(project, limit, None)
         found = budget.load_status(project)
         self.stdout.write(

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.http import Http404, QueryDict
 
 from charts import files
-from judging.management import told
+from judging.management import run_commands
 from judging.results import run_marks
 from judging.views.results import pictures
 from judging.views.results.kinds import RUN_PARAMETER, VIEW_PARAMETER
@@ -40,7 +40,7 @@ class Command(BaseCommand):
         parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        project, output = told.get_project(options["project"]), options["output"]
+        project, output = run_commands.get_project(options["project"]), options["output"]
         form = options["format"] or output.suffix.removeprefix(".").lower()
         if form not in files.TYPES:
             raise CommandError(f"Name the --format: {', '.join(files.TYPES)}.", returncode=2)

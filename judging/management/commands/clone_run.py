@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from judging.management import told
+from judging.management import run_commands
 from judging.runs import choices, lifecycle
 
 
@@ -28,20 +28,20 @@ class Command(BaseCommand):
             action="store_true",
             help="although people are still labelling some of the items",
         )
-        parser.add_argument("--wait", action="store_true", help=told.WAIT_HELP)
+        parser.add_argument("--wait", action="store_true", help=run_commands.WAIT_HELP)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = told.get_run(options["project"], options["run"])
-        cap = told.parse_cap(options["cap"])
+        run = run_commands.get_run(options["project"], options["run"])
+        cap = run_commands.parse_cap(options["cap"])
         names = ("as_pinned", "while_labelling")
         said = {name: options[name] for name in names}
         name = options["endpoint"]
-        endpoint = told.call_service(lambda: choices.get_endpoint(name)) if name else None
-        clone = told.call_service(
+        endpoint = run_commands.call_service(lambda: choices.get_endpoint(name)) if name else None
+        clone = run_commands.call_service(
             lambda: lifecycle.clone_run(run, None, endpoint=endpoint, cap=cap, **said)
         )
         self.stdout.write(
             f"Run {clone.number} of {options['project']}, a clone of run {run.number}:"
             f" {clone.outcomes.count()} items"
         )
-        told.continue_run(clone, self.stderr, wait=options["wait"])
+        run_commands.continue_run(clone, self.stderr, wait=options["wait"])

@@ -9,8 +9,8 @@ from annotation.db import snapshot_reads
 from annotation.errors import FieldError
 from annotation.models import Event, Project
 from formats.writers import FILE_FORMATS, PackingOptions, write_file
-from judging import cards, exported, exporting, passwords
-from judging.exported import ExportRequest
+from judging.exporting import dataset_card, jobs, passwords, rows
+from judging.exporting.rows import ExportRequest
 from judging.results import tables
 
 
@@ -25,7 +25,10 @@ class Command(BaseCommand):
             "--snapshot", default="", metavar="NAME", help="items as this snapshot holds them"
         )
         parser.add_argument(
-            "--licence", choices=cards.LICENCES, default=cards.UNSTATED, help="for the format hub"
+            "--licence",
+            choices=dataset_card.LICENCES,
+            default=dataset_card.UNSTATED,
+            help="for the format hub",
         )
         parser.add_argument(
             "--canary", action="store_true", help="mark every row as test data, with a new string"
@@ -42,16 +45,18 @@ class Command(BaseCommand):
         output = options["output"]
         said = {name: options[name] for name in ("snapshot", "licence", "canary", "encrypt")}
         wish = ExportRequest(options["table"], options["format"], **said)
-        canary = exporting.generate_canary() if wish.canary else ""
+        canary = jobs.generate_canary() if wish.canary else ""
         password = passwords.generate() if wish.encrypt else ""
         packed = PackingOptions(
-            wish.table, password, cards.make_card_builder(project, wish, canary, timezone.now())
+            wish.table,
+            password,
+            dataset_card.make_card_builder(project, wish, canary, timezone.now()),
         )
         # Written beside its place and moved there when whole: a broken export leaves no file.
         part = output.with_name(output.name + ".part")
         try:
             with snapshot_reads.consistent_reads():
-                made = exported.read_rows(project, wish, canary)
+                made = rows.read_rows(project, wish, canary)
                 count = write_file(
                     wish.form, made.rows, made.columns, part, tables.COLUMN_KINDS, packed
                 )

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from annotation.errors import Refused
 from annotation.models import Event, Membership, Project
 from charts import files
-from judging.management import told
+from judging.management import run_commands
 from judging.models import Run
 from judging.paper import freezing
 from judging.paper.freezing import ArchiveOptions
@@ -52,7 +52,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        project = told.get_project(options["project"])
+        project = run_commands.get_project(options["project"])
         runs = _runs(project, options["run"])
         output, wanted = options["output"], _wanted(options)
         asked = Membership.objects.in_project(project).called([options["member"] or ""]).first()
@@ -95,7 +95,7 @@ def _nothing(name: str, number: int, of: str = "rows") -> None:
 
 def _runs(project: Project, numbers: list[int] | None) -> list[Run]:
     if numbers:
-        told.get_runs(project, numbers)
+        run_commands.get_runs(project, numbers)
         return list(Run.objects.in_project(project).judging().for_results().numbered(numbers))
     return run_marks.select_default(run_marks.load_marked_runs(project))
 

@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Job
-from judging import exporting
+from judging.exporting import jobs
 
 
 class Command(BaseCommand):
@@ -14,13 +14,13 @@ class Command(BaseCommand):
         parser.add_argument("job", type=int, metavar="ID")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = Job.objects.filter(pk=options["job"], kind=exporting.KIND, finished_at=None)
+        found = Job.objects.filter(pk=options["job"], kind=jobs.KIND, finished_at=None)
         job = found.select_related("project__task_type").first()
         if job is None:
             raise CommandError(f"No export {options['job']} waits.", returncode=2)
         try:
             # What is printed is how many rows are done, for the worker, which notes it.
-            exporting.write_export(job, lambda done: print(done, flush=True))
+            jobs.write_export(job, lambda done: print(done, flush=True))
         except ValueError as error:
             raise CommandError(f"The file cannot be made: {error}.") from error
         except OSError as error:

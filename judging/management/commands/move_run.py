@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from judging.management import told
+from judging.management import run_commands
 from judging.runs import choices, lifecycle
 
 
@@ -14,11 +14,11 @@ class Command(BaseCommand):
         parser.add_argument("run", type=int, metavar="NUMBER")
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument("--endpoint", required=True, metavar="NAME", help="who is asked now")
-        parser.add_argument("--wait", action="store_true", help=told.WAIT_HELP)
+        parser.add_argument("--wait", action="store_true", help=run_commands.WAIT_HELP)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = told.get_run(options["project"], options["run"])
-        endpoint = told.call_service(lambda: choices.get_endpoint(options["endpoint"]))
-        told.call_service(lambda: lifecycle.move_to_endpoint(run, endpoint, None))
+        run = run_commands.get_run(options["project"], options["run"])
+        endpoint = run_commands.call_service(lambda: choices.get_endpoint(options["endpoint"]))
+        run_commands.call_service(lambda: lifecycle.move_to_endpoint(run, endpoint, None))
         self.stdout.write(f"Run {run.number} of {options['project']} is asked at {endpoint.name}.")
-        told.continue_run(run, self.stderr, wait=options["wait"])
+        run_commands.continue_run(run, self.stderr, wait=options["wait"])

@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from judging.management import told
+from judging.management import run_commands
 from judging.runs import reparse
 from judging.runs.reparse import ReparsePreview
 
@@ -23,11 +23,11 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = told.get_run(options["project"], options["run"])
-        found = told.call_service(lambda: reparse.build_preview(run, options["parser"]))
+        run = run_commands.get_run(options["project"], options["run"])
+        found = run_commands.call_service(lambda: reparse.build_preview(run, options["parser"]))
         self._say(found)
         if options["apply"]:
-            told.call_service(lambda: reparse.switch_parser(run, None, options["parser"]))
+            run_commands.call_service(lambda: reparse.switch_parser(run, None, options["parser"]))
             self.stdout.write(f"Run {run.number} of {options['project']} is read so now.")
 
     def _say(self, found: ReparsePreview) -> None:

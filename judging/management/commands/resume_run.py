@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from judging.management import told
+from judging.management import run_commands
 from judging.runs import lifecycle
 
 
@@ -14,11 +14,11 @@ class Command(BaseCommand):
         parser.add_argument("run", type=int, metavar="NUMBER")
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument("--cap", metavar="AMOUNT", help="what it may spend in all, from now on")
-        parser.add_argument("--wait", action="store_true", help=told.WAIT_HELP)
+        parser.add_argument("--wait", action="store_true", help=run_commands.WAIT_HELP)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = told.get_run(options["project"], options["run"])
-        cap = told.parse_cap(options["cap"])
-        told.call_service(lambda: lifecycle.resume(run, None, cap=cap))
+        run = run_commands.get_run(options["project"], options["run"])
+        cap = run_commands.parse_cap(options["cap"])
+        run_commands.call_service(lambda: lifecycle.resume(run, None, cap=cap))
         self.stdout.write(f"Run {run.number} of {options['project']} goes on.")
-        told.continue_run(run, self.stderr, wait=options["wait"])
+        run_commands.continue_run(run, self.stderr, wait=options["wait"])

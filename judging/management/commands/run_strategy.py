@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.models import Project
-from judging.management import told
+from judging.management import run_commands
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import choices, derived, lifecycle, start
 from judging.runs.choices import ItemSelection
@@ -43,14 +43,14 @@ class Command(BaseCommand):
             action="store_true",
             help="say what it would ask and cost, and start nothing",
         )
-        parser.add_argument("--wait", action="store_true", help=told.WAIT_HELP)
+        parser.add_argument("--wait", action="store_true", help=run_commands.WAIT_HELP)
 
     def handle(self, *args: Any, **options: Any) -> None:
         run = self._start(options)
         if run is None:
             return
         self.stdout.write(f"Run {run.number} of {options['project']}: {run.outcomes.count()} items")
-        told.continue_run(run, self.stderr, wait=options["wait"])
+        run_commands.continue_run(run, self.stderr, wait=options["wait"])
 
     def _start(self, options: dict[str, Any]) -> Run | None:
         """The run, or None where an estimate is all that was asked for."""
@@ -58,9 +58,9 @@ class Command(BaseCommand):
             raise CommandError("--limit must be 1 or more.", returncode=2)
         if options["seed"] is not None and not 0 <= options["seed"] < 2**48:
             raise CommandError("--seed must lie between 0 and 2^48 - 1.", returncode=2)
-        project = told.get_project(options["project"])
+        project = run_commands.get_project(options["project"])
         strategy = _strategy(project, options["strategy"])
-        over = told.get_runs(project, options["over"] or [])
+        over = run_commands.get_runs(project, options["over"] or [])
         try:
             if strategy.strategy().frame == "fold":
                 _check_fold(options)
@@ -136,7 +136,7 @@ def _wish(
         endpoints=[_endpoint(options["endpoint"])],
         seed=secrets.randbits(48) if options["seed"] is None else options["seed"],
         limit=options["limit"],
-        cap=told.parse_cap(options["cap"]),
+        cap=run_commands.parse_cap(options["cap"]),
         with_duplicates=options["duplicates"],
         samples=options["samples"],
         over=over,

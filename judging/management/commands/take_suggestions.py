@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from judging.making import suggesting
-from judging.management import told
+from judging.management import run_commands
 
 
 class Command(BaseCommand):
@@ -18,6 +18,6 @@ class Command(BaseCommand):
         parser.add_argument("--run", required=True, type=int, metavar="NUMBER")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = told.get_run(options["project"], options["run"])
-        taken = told.call_service(lambda: suggesting.store_suggestions(run))
+        run = run_commands.get_run(options["project"], options["run"])
+        taken = run_commands.call_service(lambda: suggesting.store_suggestions(run))
         self.stdout.write(f"{taken.suggested:,} prompts suggested, {taken.new:,} anew")

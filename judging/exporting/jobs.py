@@ -17,8 +17,9 @@ from annotation.jobs import job_queue, subprocesses
 from annotation.jobs.subprocesses import ProgramResult
 from annotation.models import Event, Job, Membership, Project
 from formats.writers import PackingOptions, file_ending, temporary_prefix, write_file
-from judging import cards, exported, passwords
-from judging.exported import ExportRequest
+from judging.exporting import dataset_card, passwords
+from judging.exporting import rows as exporting_rows
+from judging.exporting.rows import ExportRequest
 from judging.results.tables import COLUMN_KINDS, EXPORT_TABLES
 
 KIND = "export"
@@ -40,7 +41,7 @@ def enqueue(project: Project, member: Membership, wish: ExportRequest) -> Job:
 
     Raises FieldError as `exported.check_request` does.
     """
-    exported.check_request(project, wish)
+    exporting_rows.check_request(project, wish)
     asked = asdict(wish) | {"canary": generate_canary() if wish.canary else ""}
     if wish.encrypt:
         asked[passwords.NONCE_KEY] = passwords.generate_nonce()
@@ -97,10 +98,10 @@ def write_export(job: Job, told: Callable[[int], object] = int) -> int:
     """Write the table that a job is of, as it is at one instant, and tell how many rows are done;
     the number of rows."""
     wish = _read_request(job)
-    job_queue.store_values(job, total=exported.count_rows(job.project, wish))
+    job_queue.store_values(job, total=exporting_rows.count_rows(job.project, wish))
     get_path(job).parent.mkdir(parents=True, exist_ok=True)
     with snapshot_reads.consistent_reads():
-        made = exported.read_rows(job.project, wish, job.result["canary"])
+        made = exporting_rows.read_rows(job.project, wish, job.result["canary"])
         rows = _report_progress(made.rows, told)
         packed = _packing_options(job, wish)
         count = write_file(wish.form, rows, made.columns, get_path(job), COLUMN_KINDS, packed)
@@ -111,7 +112,7 @@ def write_export(job: Job, told: Callable[[int], object] = int) -> int:
 
 
 def _packing_options(job: Job, wish: ExportRequest) -> PackingOptions:
-    card = cards.make_card_builder(job.project, wish, job.result["canary"], timezone.now())
+    card = dataset_card.make_card_builder(job.project, wish, job.result["canary"], timezone.now())
     return PackingOptions(
         wish.table, passwords.derive(job.result), card, subprocesses.send_heartbeat
     )

@@ -9,7 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.projects import access
-from judging import working
+from judging.jobs import job_list
 
 JOBS_PER_PAGE = 50
 
@@ -20,10 +20,10 @@ JOBS_PER_PAGE = 50
 def jobs(request: HttpRequest, slug: str) -> HttpResponse:
     """Every import, export, archive, snapshot and run that the member sees, the last first."""
     member = access.member_for(request, slug, right="results")
-    page = Paginator(working.list_visible(member)[:], JOBS_PER_PAGE).get_page(
+    page = Paginator(job_list.list_visible(member)[:], JOBS_PER_PAGE).get_page(
         request.GET.get("page")
     )
-    entries = working.build_entries(list(page.object_list), member)
+    entries = job_list.build_entries(list(page.object_list), member)
     context = {
         "project": member.project,
         "member": member,
@@ -40,8 +40,8 @@ def jobs(request: HttpRequest, slug: str) -> HttpResponse:
 def change_job(request: HttpRequest, slug: str, kind: str, number: int, step: str) -> HttpResponse:
     """Cancel a job, or have one that failed done again."""
     member = access.member_for(request, slug, right="results")
-    job = working.find_job(member, kind, number)
-    act = {"cancel": working.cancel_job, "again": working.rerun_job}[step]
+    job = job_list.find_job(member, kind, number)
+    act = {"cancel": job_list.cancel_job, "again": job_list.rerun_job}[step]
     if job is None or not act(job, access.ensure_membership(member)):
         messages.error(request, "There is nothing to do about this job any more. See its state.")
     return redirect("jobs", slug)

@@ -21,7 +21,7 @@ from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import job_queue
 from annotation.models import Event, Job, Membership
 from annotation.settings import project_settings as places
-from judging import exporting
+from judging.exporting import jobs
 from judging.making import bringing
 from judging.models import Run
 from judging.paper import jobs as archives
@@ -71,11 +71,11 @@ JOB_KINDS: dict[str, JobKind] = {
         cancel=lambda job, member: imports.cancel_import(job, member, timezone.now()),
         can_again=_import_is_there,
     ),
-    exporting.KIND: JobKind(
+    jobs.KIND: JobKind(
         "Export",
         "exports",
         of=lambda job: f"{job.result['table']}, {job.result['form']}",
-        sees=lambda member: Q(result__table__in=exporting.list_tables(member)),
+        sees=lambda member: Q(result__table__in=jobs.list_tables(member)),
     ),
     archives.KIND: JobKind("Archive of results", "archives"),
     perturber_jobs.JOB_KIND: JobKind(

@@ -15,14 +15,14 @@ from annotation.api.pagination import CursorPages
 from annotation.api.responses import PROBLEM_RESPONSES, Conflict, ProblemSerializer
 from annotation.models import Job
 from annotation.projects import access
-from judging import working
-from judging.working import JobListEntry
+from judging.jobs import job_list
+from judging.jobs.job_list import JobListEntry
 
 CONFLICT_RESPONSES = PROBLEM_RESPONSES | {
     409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")
 }
 JOB_PATH = "projects/<slug:slug>/jobs/<slug:kind>/<int:number>/"
-ACTIONS = {"cancel": working.cancel_job, "again": working.rerun_job}
+ACTIONS = {"cancel": job_list.cancel_job, "again": job_list.rerun_job}
 
 
 class JobSerializer(serializers.Serializer[JobListEntry]):
@@ -62,10 +62,10 @@ class JobList(ListAPIView[Any]):
         if getattr(self, "swagger_fake_view", False):
             return Job.objects.none()
         self.member = access.member_for(self.request, self.kwargs["slug"], right="results")
-        return working.list_visible(self.member)
+        return job_list.list_visible(self.member)
 
     def paginate_queryset(self, queryset: Any) -> Any:
-        return working.build_entries(super().paginate_queryset(queryset) or [], self.member)
+        return job_list.build_entries(super().paginate_queryset(queryset) or [], self.member)
 
 
 @extend_schema(request=None, responses={204: None, **CONFLICT_RESPONSES})
@@ -73,7 +73,7 @@ class JobList(ListAPIView[Any]):
 def change_job(request: Request, slug: str, kind: str, number: int, step: str) -> Response:
     """Cancel a job, or have one that failed done again; a run is steered by its own address."""
     member = access.member_for(request, slug, right="results")
-    job = working.find_job(member, kind, number)
+    job = job_list.find_job(member, kind, number)
     if job is None:
         raise Http404
     if not ACTIONS[step](job, access.ensure_membership(member)):

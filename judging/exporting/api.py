@@ -32,9 +32,9 @@ from annotation.jobs import job_queue
 from annotation.models import Item, Job, Membership
 from annotation.projects import access
 from formats.writers import FILE_FORMATS
-from judging import exporting
-from judging.cards import LICENCES, UNSTATED
-from judging.exported import ExportRequest
+from judging.exporting import jobs
+from judging.exporting.dataset_card import LICENCES, UNSTATED
+from judging.exporting.rows import ExportRequest
 from judging.results.tables import EXPORT_TABLES
 
 REFUSAL_RESPONSES = PROBLEM_RESPONSES | {
@@ -92,7 +92,7 @@ class ExportSerializer(JobFields):
         return datetime.fromtimestamp(seconds, tz=UTC) if seconds else None
 
     def get_file(self, job: Job) -> bool:
-        return exporting.can_download(job, timezone.now())
+        return jobs.can_download(job, timezone.now())
 
 
 class ExportList(ListAPIView[Job]):
@@ -106,7 +106,7 @@ class ExportList(ListAPIView[Job]):
         if getattr(self, "swagger_fake_view", False):
             return Job.objects.none()
         member = access.member_for(self.request, self.kwargs["slug"], right="results")
-        return exporting.list_exports(member).order_by("-pk")
+        return jobs.list_exports(member).order_by("-pk")
 
     @extend_schema(
         operation_id="projects_exports_create",
@@ -120,7 +120,7 @@ class ExportList(ListAPIView[Job]):
         member = access.member_for(request, slug, right="results")
         wish = _parse_export_body(member, validate_body(ExportAskedSerializer(data=request.data)))
         try:
-            job = exporting.enqueue(member.project, access.ensure_membership(member), wish)
+            job = jobs.enqueue(member.project, access.ensure_membership(member), wish)
         except FieldError as error:
             raise Unprocessable(_INVALID_BODY, {error.field: [str(error)]}) from error
         return Response(ExportSerializer(job).data, status=201)
@@ -151,13 +151,13 @@ def cancel_export(request: Request, slug: str, number: int) -> Response:
 def export_file(request: Request, slug: str, number: int) -> FileResponse:
     """The file of an export, once it is made and until its time is over."""
     _, job = _get_export_or_404(request, slug, number)
-    if not exporting.can_download(job, timezone.now()):
+    if not jobs.can_download(job, timezone.now()):
         raise Conflict(
             f"Export {number} has no file (any more). See its state, or ask for it anew."
         )
-    name = f"{slug}-{job.result['table']}-{number}{exporting.get_path(job).suffix}"
+    name = f"{slug}-{job.result['table']}-{number}{jobs.get_path(job).suffix}"
     return FileResponse(
-        exporting.get_path(job).open("rb"),
+        jobs.get_path(job).open("rb"),
         as_attachment=True,
         filename=name,
         content_type="application/octet-stream",
@@ -173,7 +173,7 @@ class PasswordSerializer(serializers.Serializer[Any]):
 def export_password(request: Request, slug: str, number: int) -> Response:
     """The password of an encrypted export that you asked for, as long as its file is there."""
     member, job = _get_export_or_404(request, slug, number)
-    found = exporting.get_password(job, member)
+    found = jobs.get_password(job, member)
     if not found:
         raise Conflict(
             f"Export {number} has no password for you: it is not encrypted, not made, no longer"
@@ -184,7 +184,7 @@ def export_password(request: Request, slug: str, number: int) -> Response:
 
 def _get_export_or_404(request: Request, slug: str, number: int) -> tuple[Membership, Job]:
     member = access.member_for(request, slug, right="results")
-    job = exporting.list_exports(member).filter(result__number=number).first()
+    job = jobs.list_exports(member).filter(result__number=number).first()
     if job is None:
         raise Http404
     return member, job
@@ -193,8 +193,8 @@ def _get_export_or_404(request: Request, slug: str, number: int) -> tuple[Member
 def _parse_export_body(member: Membership, said: dict[str, Any]) -> ExportRequest:
     """What is asked for; 422 for a table that the member may not have, or a filter that is none."""
     table, filters = said["table"], said["filters"]
-    if table not in exporting.list_tables(member):
-        named = ", ".join(exporting.list_tables(member))
+    if table not in jobs.list_tables(member):
+        named = ", ".join(jobs.list_tables(member))
         raise Unprocessable(_INVALID_BODY, {"table": [f"Your role may export {named}."]})
     narrowed = ItemFilter(filters, Item.objects.in_project(member.project))
     unknown = [] if table == "items" else list(filters)

@@ -17,9 +17,9 @@ from annotation.jobs import job_queue
 from annotation.models import Item, Job, Membership, Snapshot
 from annotation.projects import access
 from formats.writers import FILE_FORMATS
-from judging import cards, exporting
-from judging.exported import ExportRequest
-from judging.forms.exporting import ExportForm
+from judging.exporting import dataset_card, jobs
+from judging.exporting.forms import ExportForm
+from judging.exporting.rows import ExportRequest
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -33,12 +33,12 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
     if asked and form.is_valid() and filters.is_valid():
         wish = _build_request(form.cleaned_data, filters)
         try:
-            exporting.enqueue(member.project, access.ensure_membership(member), wish)
+            jobs.enqueue(member.project, access.ensure_membership(member), wish)
         except FieldError as error:
             form.add_error(error.field, str(error))
         else:
             return redirect("exports", slug)
-    found = list(exporting.list_exports(member))
+    found = list(jobs.list_exports(member))
     context = {
         "project": member.project,
         "member": member,
@@ -46,7 +46,7 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
         "filters": filters.form,
         "jobs": [_export_line(job, member) for job in found],
         "busy": any(job.finished_at is None for job in found),
-        "days": exporting.RETENTION.days,
+        "days": jobs.RETENTION.days,
     }
     template = "judging/exports.html" + ("#jobs" if request.headers.get("HX-Request") else "")
     return render(request, template, context, status=422 if asked else 200)
@@ -57,19 +57,19 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
 def download_export(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
     """The file of an export, until its time is over."""
     member = access.member_for(request, slug, right="results")
-    job = exporting.list_exports(member).filter(result__number=number).first()
-    if job is None or not exporting.can_download(job, timezone.now()):
+    job = jobs.list_exports(member).filter(result__number=number).first()
+    if job is None or not jobs.can_download(job, timezone.now()):
         messages.error(request, f"Export {number} is not here. Ask for it again.")
         return redirect("exports", slug)
-    name = f"{slug}-{job.result['table']}-{number}{exporting.get_path(job).suffix}"
-    return FileResponse(exporting.get_path(job).open("rb"), as_attachment=True, filename=name)
+    name = f"{slug}-{job.result['table']}-{number}{jobs.get_path(job).suffix}"
+    return FileResponse(jobs.get_path(job).open("rb"), as_attachment=True, filename=name)
 
 
 @require_POST
 @login_required
 def cancel_export(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     member = access.member_for(request, slug, right="results")
-    job = exporting.list_exports(member).filter(result__number=number).first()
+    job = jobs.list_exports(member).filter(result__number=number).first()
     if job and not job_queue.cancel_job(job, member):
         messages.error(request, f"Export {number} was done before it could be cancelled.")
     return redirect("exports", slug)
@@ -77,18 +77,18 @@ def cancel_export(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 
 def _export_line(job: Job, member: Membership) -> tuple[Job, bool, str]:
     """An export, whether its file is there, and its password if the member may know it."""
-    there = exporting.can_download(job, timezone.now())
-    return job, there, exporting.get_password(job, member)
+    there = jobs.can_download(job, timezone.now())
+    return job, there, jobs.get_password(job, member)
 
 
 def _build_form(request: HttpRequest, member: Membership) -> ExportForm:
     made = Snapshot.objects.in_project(member.project).made()
     return ExportForm(
         request.POST if request.method == "POST" else None,
-        tables=exporting.list_tables(member),
+        tables=jobs.list_tables(member),
         formats=FILE_FORMATS,
         snapshots=[snapshot.name for snapshot in made],
-        licences=cards.LICENCES.items(),
+        licences=dataset_card.LICENCES.items(),
         initial={"encrypt": member.project.sealed},
     )
 

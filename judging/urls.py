@@ -2,10 +2,11 @@ from django.urls import path
 
 from judging.evaluators import views
 from judging.exporting import views as exporting_views
+from judging.generation.views import ability_suggestions, board, bring_in
 from judging.jobs import views as jobs_views
 from judging.runs.views import budget, derived_runs, new_run, replies, runs
 from judging.strategies.views import editor, strategies
-from judging.views import made, making, paper, suggesting
+from judging.views import paper
 from judging.views.results import downloads, pictures, saved, showing
 
 RUN = "projects/<slug:slug>/runs/<int:number>/"
@@ -34,9 +35,9 @@ urlpatterns = [
     path(RUN + "again/", derived_runs.repeat_canary, name="run-again"),
     path(RUN + "ask-without/", derived_runs.ask_without, name="run-ask-without"),
     path(RUN + "reparse/", derived_runs.reparse_run, name="run-reparse"),
-    path(RUN + "anew/", making.retry_generation, name="run-anew"),
-    path(RUN + "bring-in/", making.bring_in, name="run-bring-in"),
-    path(RUN + "suggestions/", suggesting.take_suggestions, name="run-suggestions"),
+    path(RUN + "anew/", bring_in.retry_generation, name="run-anew"),
+    path(RUN + "bring-in/", bring_in.bring_in, name="run-bring-in"),
+    path(RUN + "suggestions/", ability_suggestions.take_suggestions, name="run-suggestions"),
     path(RUN + "items/<path:key>/", replies.run_item, name="run-item"),
     path("projects/<slug:slug>/strategies/", strategies.strategy_list, name="strategies"),
     path(STRATEGY, strategies.strategy, name="strategy"),
@@ -52,10 +53,10 @@ urlpatterns = [
     path(STRATEGY + "preview/", editor.preview_strategy, name="strategy-preview"),
     path(STRATEGY + "parse/", editor.parse_reply, name="strategy-parse"),
     path("projects/<slug:slug>/item-keys/", editor.suggest_items, name="item-keys"),
-    path("projects/<slug:slug>/making/", made.board, name="making"),
-    path("projects/<slug:slug>/making/open/", made.release_items, name="making-open"),
+    path("projects/<slug:slug>/making/", board.board, name="making"),
+    path("projects/<slug:slug>/making/open/", board.release_items, name="making-open"),
     path(
-        "projects/<slug:slug>/making/<slug:category>/", made.regenerate_items, name="making-again"
+        "projects/<slug:slug>/making/<slug:category>/", board.regenerate_items, name="making-again"
     ),
     path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
     path("projects/<slug:slug>/results/", showing.index, name="results"),

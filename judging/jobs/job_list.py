@@ -22,7 +22,7 @@ from annotation.jobs import job_queue
 from annotation.models import Event, Job, Membership
 from annotation.settings import project_settings as places
 from judging.exporting import jobs
-from judging.making import bringing
+from judging.generation import bring_in
 from judging.models import Run
 from judging.paper import jobs as archives
 from judging.runs import counts
@@ -84,13 +84,13 @@ JOB_KINDS: dict[str, JobKind] = {
         numbered=True,
         of=lambda job: f"by {job.result['by']}, seed {job.result['seed']}",
     ),
-    bringing.KIND: JobKind(
+    bring_in.KIND: JobKind(
         "Items of a run",
         "run-bring-in",
         numbered=True,
         place=lambda job: int(job.result["run"]),
         of=lambda job: f"run {job.result['run']}, into {job.result['into']}",
-        may_again=bringing.can_rerun,
+        may_again=bring_in.can_rerun,
     ),
     snapshots.JOB_KIND: JobKind(
         "Snapshot",

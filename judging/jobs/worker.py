@@ -18,8 +18,8 @@ from annotation.importing import jobs as imports
 from annotation.items.snapshots import jobs as snapshots
 from annotation.settings import project_settings
 from judging.exporting import jobs as exporting_jobs
+from judging.generation import bring_in
 from judging.jobs import heartbeat
-from judging.making import bringing
 from judging.paper import jobs
 from judging.results import figures
 from judging.runs.engine import ask, clock, lease
@@ -81,8 +81,8 @@ KINDS = (
     ),
     WorkKind(
         "items of a run",
-        lambda now: bringing.find_due(now),
-        lambda pk: bringing.run_job(pk, stopped=ask.STOP.is_set),
+        lambda now: bring_in.find_due(now),
+        lambda pk: bring_in.run_job(pk, stopped=ask.STOP.is_set),
     ),
     WorkKind(
         "archive of results",

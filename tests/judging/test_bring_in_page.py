@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from annotation.models import Item, Job, Membership, Project, Slot
 from judging.errors import Refused
+from judging.generation import bring_in
 from judging.jobs import job_list
-from judging.making import bringing
 from judging.models import Run
 from judging.runs import lifecycle
 from tests.builders import make_item, make_member, make_project
@@ -66,8 +66,8 @@ def shown(answer: Any, status: int = 200) -> str:
 
 
 def work() -> None:
-    for job in Job.objects.filter(kind=bringing.KIND, finished_at=None):
-        assert bringing.run_job(job.pk)
+    for job in Job.objects.filter(kind=bring_in.KIND, finished_at=None):
+        assert bring_in.run_job(job.pk)
 
 
 def test_a_lead_brings_items_in_and_reads_what_became_of_them(
@@ -289,7 +289,7 @@ def test_a_job_that_waited_is_refused_to_who_is_no_lead_there_any_more(
         Project.objects.filter(pk=led.pk).update(archived_at=timezone.now())
     job = Job.objects.get()
     with pytest.raises(Refused, match="lena is no longer lead both of fbi and of led"):
-        bringing.bring_in_replies(bringing.load_request(job), job.member)
+        bring_in.bring_in_replies(bring_in.load_request(job), job.member)
     assert not led.items.exists()
 
 

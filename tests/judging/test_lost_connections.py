@@ -17,7 +17,7 @@ from annotation.labelling import assignment
 from annotation.models import Job, Project
 from annotation.settings import project_settings
 from judging.exporting import jobs
-from judging.making import bringing
+from judging.generation import bring_in
 from judging.models import StoredFigure
 from judging.paper import jobs as archives
 from judging.results import keeping
@@ -37,7 +37,7 @@ KINDS: dict[str, tuple[Callable[..., bool], dict[str, Any]]] = {
     snapshots.JOB_KIND: (snapshots.run_job, {}),
     imports.JOB_KIND: (imports.run_job, {"step": "store", "expires": 1e12}),
     perturber_jobs.JOB_KIND: (perturber_jobs.run_job, {}),
-    bringing.KIND: (bringing.run_job, {}),
+    bring_in.KIND: (bring_in.run_job, {}),
 }
 
 

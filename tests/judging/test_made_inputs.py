@@ -6,7 +6,7 @@ import pytest
 
 from annotation.models import Project, Role
 from judging.errors import Refused
-from judging.making import choosing, rows
+from judging.generation import choices, rows
 from judging.models import Run
 from judging.runs import lifecycle
 from tests.builders import make_item, make_member, make_project
@@ -51,6 +51,6 @@ def test_responses_to_prompts_go_to_people_who_look_for_errors_in_them() -> None
     run = make_run(prompts, make_endpoint("http://127.0.0.1:1/v1"), "generate-response")
     lifecycle.plan_calls(run)
     answer_as(run, lambda body: "Eight.")
-    offered = choosing.list_targets(run, lead.account)
+    offered = choices.list_targets(run, lead.account)
     assert [one.slug for one in offered] == ["prompts", "labelled"]
-    assert choosing.default_target(run, offered) == "prompts"
+    assert choices.default_target(run, offered) == "prompts"

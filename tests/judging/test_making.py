@@ -15,8 +15,8 @@ from annotation.labelling import queue
 from annotation.models import Event, Item, Project, Resolution, Slot
 from formats.rows import BadRow
 from judging.errors import Refused
-from judging.making import bringing
-from judging.making.bringing import BringInRequest
+from judging.generation import bring_in
+from judging.generation.bring_in import BringInRequest
 from judging.models import Run
 from judging.runs import lifecycle
 from tests.builders import make_item, make_member, make_project
@@ -70,7 +70,7 @@ def perturbed(project: Project, **values: Any) -> Run:
 
 
 def bring(run: Run, target: Project | None = None, **vetting: Any) -> dict[str, Any]:
-    return bringing.bring_in_replies(
+    return bring_in.bring_in_replies(
         BringInRequest(run, target or run.project, ReleasePolicy(**vetting)), None
     ).told()
 
@@ -225,12 +225,12 @@ def test_a_run_that_judges_or_goes_on_or_does_not_fit_is_refused(
     make_items(project, 1)
     judge = make_run(project, make_endpoint(NOBODY))
     with pytest.raises(Refused, match="judges items and makes none"):
-        bringing.check(BringInRequest(judge, project, ReleasePolicy()))
+        bring_in.check(BringInRequest(judge, project, ReleasePolicy()))
     run = make_run(project, make_endpoint(NOBODY), "generate-entity")
     with pytest.raises(Refused, match="goes on"):
-        bringing.check(BringInRequest(run, project, ReleasePolicy()))
+        bring_in.check(BringInRequest(run, project, ReleasePolicy()))
     with pytest.raises(Refused, match="cannot take what run 2 made"):
-        bringing.check(BringInRequest(run, prompts, ReleasePolicy()))
+        bring_in.check(BringInRequest(run, prompts, ReleasePolicy()))
 
 
 def test_what_people_have_to_see_is_accepted_by_no_command(
@@ -250,10 +250,10 @@ def test_a_job_brings_in_as_it_was_asked_to(project: Project) -> None:
     make_items(project, 4)
     member = make_member(project, role="lead")
     run = perturbed(project)
-    job = bringing.enqueue(BringInRequest(run, project, ReleasePolicy(share=50)), member)
-    wish = bringing.load_request(job)
+    job = bring_in.enqueue(BringInRequest(run, project, ReleasePolicy(share=50)), member)
+    wish = bring_in.load_request(job)
     assert (wish.run, wish.target, wish.vetting.share) == (run, project, 50)
-    done = bringing.bring_in_replies(wish, member)
+    done = bring_in.bring_in_replies(wish, member)
     assert done.opened == 2
     event = Event.objects.filter(kind="made").get()
     assert (event.member, event.data["items"], event.data["people_get"]) == (member, 4, 2)

@@ -9,8 +9,8 @@ from annotation.labelling import queue, rejection_feedback
 from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Item, Project
 from judging.errors import Refused
-from judging.making import again, bringing
-from judging.making.bringing import BringInRequest
+from judging.generation import bring_in, regenerate
+from judging.generation.bring_in import BringInRequest
 from judging.models import Run
 from judging.runs import lifecycle
 from judging.runs.engine import rendering
@@ -45,7 +45,7 @@ def turned_down(project: Project, number: int = 1) -> list[Item]:
 
 
 def begin(project: Project, items: list[Item], slug: str = "generate-number-errors") -> Run:
-    return again.start(
+    return regenerate.start(
         project,
         "number-errors",
         items=[item.pk for item in items],
@@ -89,16 +89,16 @@ def test_what_is_made_again_names_what_it_was_made_of_and_is_not_offered_twice(
     project: Project,
 ) -> None:
     [item] = turned_down(project)
-    assert again.count_rejected(project) == {"number-errors": 1}
+    assert regenerate.count_rejected(project) == {"number-errors": 1}
     run = begin(project, [item])
     lifecycle.plan_calls(run)
     answer_as(run, lambda prompt: json.dumps(PERTURBED))
     lifecycle.finish_if_done(run)
-    done = bringing.bring_in_replies(BringInRequest(run, project, bringing.ReleasePolicy()), None)
+    done = bring_in.bring_in_replies(BringInRequest(run, project, bring_in.ReleasePolicy()), None)
     assert (done.report.new, done.opened) == (1, 1)
     made = project.items.get(parent=item)
     assert (made.category, made.cluster) == (item.category, item.cluster)
-    assert again.load_rejected(project, "number-errors") == []
+    assert regenerate.load_rejected(project, "number-errors") == []
     with pytest.raises(Refused, match="made again or decided anew since"):
         begin(project, [item])
 
@@ -107,7 +107,7 @@ def test_only_what_was_turned_down_can_be_made_again(project: Project) -> None:
     member = make_member(project)
     item = make_item(project)
     say(member, take(member), "valid")
-    assert again.load_rejected(project, item.category) == []
+    assert regenerate.load_rejected(project, item.category) == []
     assert rejection_feedback.collect_feedback(project, [item.pk]) == {item.pk: "Valid."}
 
 
@@ -138,7 +138,7 @@ def test_gold_answers_that_people_turned_down_are_no_source() -> None:
 
 
 def test_the_versions_that_are_offered_make_the_category(project: Project) -> None:
-    [version] = again.list_strategies(project, "number-errors")
+    [version] = regenerate.list_strategies(project, "number-errors")
     assert version.slug == "generate-number-errors"
 
 
@@ -151,7 +151,7 @@ def test_of_what_no_reply_was_of_use_somebody_can_ask_again(
     bad = f"{items[1].position} spiders"
     answer_as(run, lambda prompt: "No." if bad in prompt else json.dumps(PERTURBED))
     with pytest.raises(Refused, match="goes on"):
-        again.retry_missing(run, None)
+        regenerate.retry_missing(run, None)
     lifecycle.finish_if_done(run)
     page = browser.get("/projects/fbi/runs/1/").content.decode()
     assert "Ask again what made nothing" in page
@@ -167,4 +167,4 @@ def test_of_what_no_reply_was_of_use_somebody_can_ask_again(
     assert "Ask again what made nothing" not in page
     anew.refresh_from_db()
     with pytest.raises(Refused, match="made something of every item"):
-        again.retry_missing(anew, None)
+        regenerate.retry_missing(anew, None)

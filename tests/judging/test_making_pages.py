@@ -8,12 +8,12 @@ from django.test import Client
 
 from annotation.generation.release import ReleasePolicy
 from annotation.models import Event, Item, Membership, Project, Slot
-from judging.making import again, bringing, standing
-from judging.making.bringing import BringInRequest
+from judging.generation import board, bring_in, regenerate
+from judging.generation.bring_in import BringInRequest
+from judging.generation.views import board as views_board
 from judging.models import Run
 from judging.runs import lifecycle
 from judging.strategies import catalogue, editing
-from judging.views import made
 from tests.builders import make_item, make_member, make_resolution, say, take
 from tests.hostile import ALL, MARK, taken_for_markup
 from tests.judging.builders_judging import answer_as, make_endpoint, make_items, make_run
@@ -81,7 +81,7 @@ def test_the_board_shows_what_was_made_and_how_it_turned_out(
 def test_the_parts_of_a_bar_make_the_whole(project: Project) -> None:
     for item in generated(project, 3)[:2]:
         make_resolution(item, "valid", source="labels")
-    [line] = standing.load_board(project)
+    [line] = board.load_board(project)
     assert [(part.kind, part.n, part.begin) for part in line.bar] == [
         ("held", 2, 0),
         ("waiting", 1, 66.67),
@@ -115,21 +115,21 @@ def test_the_instruction_of_ones_own_is_edited_before_a_shipped_one(
     lead: Membership, project: Project
 ) -> None:
     generated(project, 1)
-    assert [line.strategy for line in standing.load_board(project)] == ["generate-number-errors"]
+    assert [line.strategy for line in board.load_board(project)] == ["generate-number-errors"]
     shipped = catalogue.find_version(project, "generate-number-errors")
     assert shipped
     editing.copy_strategy(project, shipped, slug="our-numbers", member=lead)
-    assert [line.strategy for line in standing.load_board(project)] == ["our-numbers"]
+    assert [line.strategy for line in board.load_board(project)] == ["our-numbers"]
 
 
 def test_what_no_model_made_has_no_instruction_to_edit(project: Project) -> None:
     generated(project, 1, origin="perturber", fields={"perturber": "numbers"})
-    assert [line.strategy for line in standing.load_board(project)] == [""]
+    assert [line.strategy for line in board.load_board(project)] == [""]
 
 
 def test_the_instruction_of_gold_answers_is_the_one_that_made_them(project: Project) -> None:
     generated(project, 1, category="", fields={"generator": "generate-gold v1"})
-    assert [line.strategy for line in standing.load_board(project)] == ["generate-gold"]
+    assert [line.strategy for line in board.load_board(project)] == ["generate-gold"]
 
 
 def test_what_was_turned_down_is_made_again_with_what_people_said(
@@ -151,9 +151,9 @@ def test_what_was_turned_down_is_made_again_with_what_people_said(
     answer_as(run, lambda prompt: json.dumps(perturbed))
     lifecycle.finish_if_done(run)
     run.refresh_from_db()
-    bringing.bring_in_replies(BringInRequest(run, project, ReleasePolicy()), lead)
+    bring_in.bring_in_replies(BringInRequest(run, project, ReleasePolicy()), lead)
     assert project.items.get(parent=items[0]).origin == "generated"
-    assert [one.item for one in again.load_rejected(project, "number-errors")] == items[1:]
+    assert [one.item for one in regenerate.load_rejected(project, "number-errors")] == items[1:]
 
 
 def test_what_cannot_be_made_again_is_said_and_what_was_chosen_stays(
@@ -178,11 +178,11 @@ def test_only_what_is_offered_is_read_and_the_rest_is_counted(
     client: Client, lead: Membership, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     items = turned_down(project, 3)
-    monkeypatch.setattr(made, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(views_board, "MOST_AT_ONCE", 1)
     page = shown(client.get(AGAIN))
     assert "These are the first 1; 2 more come after them." in page
     assert items[1].key not in page
-    [one] = again.load_rejected(project, "number-errors", items=[items[2].pk])
+    [one] = regenerate.load_rejected(project, "number-errors", items=[items[2].pk])
     assert one.said
 
 

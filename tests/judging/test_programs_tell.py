@@ -17,7 +17,7 @@ from annotation.models import Project
 from formats.writers import ZIP_FORMATS, write_file
 from judging.exporting import jobs
 from judging.exporting import rows as exporting_rows
-from judging.making import bringing
+from judging.generation import bring_in
 from judging.paper import freezing
 from judging.paper.freezing import ArchiveOptions
 from judging.results import progress
@@ -86,7 +86,7 @@ def test_items_of_a_run_tell_as_they_come_in_and_as_people_get_them(
         make_item(project, key)
     run = perturbed(project)
     monkeypatch.setattr(generated_items, "BATCH", 1)
-    bringing.bring_in_replies(bringing.BringInRequest(run, project, ReleasePolicy()), None)
+    bring_in.bring_in_replies(bring_in.BringInRequest(run, project, ReleasePolicy()), None)
     # Three are stored, found, given to people one by one, and counted.
     assert len(told) == 3 + 1 + 3 + 1
 
@@ -97,7 +97,7 @@ def test_gold_answers_tell_as_they_come_in(
     make_prompts(prompts, 3)
     run = answered(prompts)
     monkeypatch.setattr(generated_items, "BATCH", 1)
-    bringing.bring_in_replies(bringing.BringInRequest(run, prompts, ReleasePolicy()), None)
+    bring_in.bring_in_replies(bring_in.BringInRequest(run, prompts, ReleasePolicy()), None)
     assert len(told) == 3 + 1 + 3 + 1
 
 

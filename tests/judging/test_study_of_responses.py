@@ -7,8 +7,8 @@ import pytest
 
 from annotation.generation.release import ReleasePolicy
 from annotation.models import Item, Project, Slot
-from judging.making import bringing
-from judging.making.bringing import BringInRequest
+from judging.generation import bring_in
+from judging.generation.bring_in import BringInRequest
 from judging.models import Run
 from judging.runs import lifecycle
 from tests.builders import make_item, make_project
@@ -40,7 +40,7 @@ def ended(run: Run, text: str, seen: list[str]) -> Run:
 
 
 def bring(run: Run, target: Project) -> Item:
-    bringing.bring_in_replies(BringInRequest(run, target, ReleasePolicy()), None)
+    bring_in.bring_in_replies(BringInRequest(run, target, ReleasePolicy()), None)
     return Item.objects.in_project(target).get()
 
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from annotation.items import ability_sorting
 from annotation.models import Event, Item, Membership, Project
 from judging.errors import Refused
-from judging.making import suggesting
+from judging.generation import ability_suggestions
 from judging.models import Reading, Run
 from judging.runs import lifecycle
 from tests.builders import make_member, make_project
@@ -66,14 +66,14 @@ def test_ten_prompts_are_suggested_abilities_by_an_evaluator_and_confirmed_at_on
     ]
     assert len(ability_sorting.set_abilities(lead_of(prompts), wishes).changed) == 10
     assert ability_sorting.count_prompts(prompts).unsorted == 0
-    assert suggesting.store_suggestions(run) == suggesting.SuggestionCounts(10, 0)
+    assert ability_suggestions.store_suggestions(run) == ability_suggestions.SuggestionCounts(10, 0)
 
 
 def test_a_reply_that_names_no_ability_suggests_nothing(prompts: Project) -> None:
     make_prompts(prompts, 3, ability="")
     run = asked(prompts, "factual", '{"ability": "taste"}', "I would rather not.")
     assert results(run) == {"made": 1, "unparsable": 2}
-    assert suggesting.store_suggestions(run) == suggesting.SuggestionCounts(1, 1)
+    assert ability_suggestions.store_suggestions(run) == ability_suggestions.SuggestionCounts(1, 1)
     assert sorted(suggested(prompts)) == ["", "", "factual"]
     assert not Item.objects.exclude(first_reply_at=None).exists()
 
@@ -85,13 +85,13 @@ def test_of_several_samples_most_decide_and_a_later_run_takes_the_place_of_the_f
     run = asked(prompts, "reasoning", "reasoning", "reasoning", samples=3)
     first = Reading.objects.filter(reply__request__calls__sample=0)
     assert first.update(value={"ability": "factual", "rationale": "So."}) == 1
-    suggesting.store_suggestions(run)
+    ability_suggestions.store_suggestions(run)
     assert suggested(prompts) == ["reasoning"]
     item = Item.objects.get()
     assert item.fields["suggested_by"].startswith("suggest-ability v1, ")
     assert item.fields["suggested_by"].endswith(f"run {run.number}")
     later = asked(prompts, "factual")
-    assert suggesting.store_suggestions(later).new == 1
+    assert ability_suggestions.store_suggestions(later).new == 1
     assert suggested(prompts) == ["factual"]
 
 
@@ -99,11 +99,11 @@ def test_what_suggests_nothing_is_refused_with_the_reason(prompts: Project) -> N
     make_prompts(prompts, 1, ability="")
     gold = answered(prompts)
     with pytest.raises(Refused, match="suggests no abilities"):
-        suggesting.store_suggestions(gold)
+        ability_suggestions.store_suggestions(gold)
     planned = make_run(prompts, make_endpoint(NOBODY), "suggest-ability")
     lifecycle.plan_calls(planned)
     with pytest.raises(Refused, match="goes on"):
-        suggesting.store_suggestions(planned)
+        ability_suggestions.store_suggestions(planned)
     none = asked(prompts, "nothing at all.")
     with pytest.raises(CommandError, match="suggested nothing"):
         call_command("take_suggestions", project="prompts", run=none.number)

@@ -7,8 +7,8 @@ from django.core.management.base import BaseCommand, CommandError
 from annotation.generation.release import ReleasePolicy
 from annotation.management import release_options
 from annotation.models import Job
-from judging.making import bringing
-from judging.making.bringing import BringInRequest
+from judging.generation import bring_in
+from judging.generation.bring_in import BringInRequest
 from judging.management import run_commands
 
 
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         if options["job"] is not None:
             job = _job(options["job"])
             done = run_commands.call_service(
-                lambda: bringing.bring_in_replies(bringing.load_request(job), job.member)
+                lambda: bring_in.bring_in_replies(bring_in.load_request(job), job.member)
             )
             self.stdout.write(json.dumps(done.told()))
             return
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         run = run_commands.get_run(options["project"], options["run"])
         target = run_commands.get_project(options["into"]) if options["into"] else run.project
         wish = BringInRequest(run, target, ReleasePolicy.of(options))
-        said = run_commands.call_service(lambda: bringing.bring_in_replies(wish, None)).told()
+        said = run_commands.call_service(lambda: bring_in.bring_in_replies(wish, None)).told()
         for problem in said["problems"]:
             self.stderr.write(problem)
         self.stdout.write(
@@ -51,7 +51,7 @@ class Command(BaseCommand):
 
 
 def _job(pk: int) -> Job:
-    found = Job.objects.filter(pk=pk, kind=bringing.KIND, finished_at=None)
+    found = Job.objects.filter(pk=pk, kind=bring_in.KIND, finished_at=None)
     job = found.select_related("project", "member").first()
     if job is None:
         raise CommandError(f"No job {pk} waits.", returncode=2)

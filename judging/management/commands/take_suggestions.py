@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from judging.making import suggesting
+from judging.generation import ability_suggestions
 from judging.management import run_commands
 
 
@@ -19,5 +19,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         run = run_commands.get_run(options["project"], options["run"])
-        taken = run_commands.call_service(lambda: suggesting.store_suggestions(run))
+        taken = run_commands.call_service(lambda: ability_suggestions.store_suggestions(run))
         self.stdout.write(f"{taken.suggested:,} prompts suggested, {taken.new:,} anew")

@@ -17,7 +17,8 @@ from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Membership
 from annotation.projects import access
 from judging import tasks
-from judging.making import choosing, suggesting
+from judging.generation import ability_suggestions
+from judging.generation import choices as generation_choices
 from judging.models import Run
 from judging.results.filters import OutcomeFilter, RunFilter
 from judging.runs import (
@@ -175,8 +176,9 @@ def _related_context(run: Run) -> dict[str, Any]:
         "derived": run.derived.for_results(),
         "explains": choices.list_explained_runs(run.project).filter(pk=run.pk).exists(),
         "readable": reparse.can_reparse(run),
-        "comes_in": run.generates and not choosing.explain_unavailable(run),
-        "suggests": suggesting.suggests_abilities(run) and not suggesting.explain_unavailable(run),
+        "comes_in": run.generates and not generation_choices.explain_unavailable(run),
+        "suggests": ability_suggestions.suggests_abilities(run)
+        and not ability_suggestions.explain_unavailable(run),
         **(_drift_context(run) if run.occasion and not run.generates else {}),
     }
 

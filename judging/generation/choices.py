@@ -15,8 +15,8 @@ from annotation.items.diffing import difference
 from annotation.items.diffing.difference import Difference
 from annotation.models import Account, Item, Job, Project
 from judging.errors import Refused
-from judging.making import bringing, rows
-from judging.making.bringing import BringInRequest
+from judging.generation import bring_in, rows
+from judging.generation.bring_in import BringInRequest
 from judging.models import Outcome, Run
 
 # So many people see at once, in percent: of gold answers a sample, as study 000 had verified.
@@ -64,7 +64,7 @@ def default_target(run: Run, offered: list[Project]) -> str:
     """The slug of the project that is chosen unless a person says otherwise: the one that the last
     replies of the run's project came into, else its own or the only one; "" if none is."""
     slugs = [one.slug for one in offered]
-    before = Job.objects.filter(project=run.project_id, kind=bringing.KIND).order_by("-pk").first()
+    before = Job.objects.filter(project=run.project_id, kind=bring_in.KIND).order_by("-pk").first()
     if before and before.result["into"] in slugs:
         return str(before.result["into"])
     return slugs[0] if len(slugs) == 1 or run.project.slug in slugs else ""

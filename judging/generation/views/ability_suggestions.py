@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 from annotation.labelling.views.label_page import HtmxRequest
 from annotation.projects import access
 from judging.errors import Refused
-from judging.making import suggesting
+from judging.generation import ability_suggestions
 from judging.runs.views.runs import get_run_or_404, render_run
 
 
@@ -21,7 +21,7 @@ def take_suggestions(request: HtmxRequest, slug: str, number: int) -> HttpRespon
     member = access.member_for(request, slug, right="manage")
     run = get_run_or_404(member, number)
     try:
-        taken = suggesting.store_suggestions(run, access.ensure_membership(member))
+        taken = ability_suggestions.store_suggestions(run, access.ensure_membership(member))
     except Refused as refused:
         return render_run(request, member, run, problem=str(refused))
     messages.success(request, f"{taken.suggested} prompts suggested, {taken.new} anew.")

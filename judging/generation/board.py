@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from annotation.models import Project
 from annotation.reports import generation_board as board
 from annotation.reports.generation_board import GenerationCounts, GenerationRow
-from judging.making import again
+from judging.generation import regenerate
 from judging.runs import choices, selection
 from judging.strategies import catalogue
 
@@ -52,7 +52,7 @@ def load_board(project: Project) -> list[BoardRow]:
     offered = sorted((one for one in every if one.is_offered), key=lambda one: one.is_own)
     of_category = {one.strategy.category: one.strategy.slug for one in offered}
     of_category.pop("", None)
-    rejected = again.count_rejected(project)
+    rejected = regenerate.count_rejected(project)
 
     def line(row: GenerationRow) -> BoardRow:
         makers = [part.maker.partition(" ")[0] for part in row.parts]

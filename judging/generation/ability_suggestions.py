@@ -8,7 +8,7 @@ from annotation.items import ability_sorting
 from annotation.items.ability_sorting import AbilitySuggestion
 from annotation.models import Membership
 from judging.errors import Refused
-from judging.making import rows
+from judging.generation import rows
 from judging.models import Outcome, Run
 from judging.strategies.schema import ABILITY
 

@@ -11,8 +11,8 @@ from rest_framework.response import Response
 
 from annotation.api.responses import REFUSED_RESPONSES
 from annotation.projects import access
-from judging.making import suggesting
-from judging.making.suggesting import SuggestionCounts
+from judging.generation import ability_suggestions
+from judging.generation.ability_suggestions import SuggestionCounts
 from judging.runs.api.responses import RUN_PATH, call_or_422, get_run_or_404
 
 
@@ -30,7 +30,7 @@ def take_suggestions(request: Request, slug: str, number: int) -> Response:
     lead = access.member_for(request, slug, right="manage")
     run = get_run_or_404(lead, number)
     taken: Any = call_or_422(
-        lambda: suggesting.store_suggestions(run, access.ensure_membership(lead))
+        lambda: ability_suggestions.store_suggestions(run, access.ensure_membership(lead))
     )
     return Response(TakenSerializer(taken).data)
 

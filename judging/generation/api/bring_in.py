@@ -22,7 +22,7 @@ from annotation.errors import FieldError
 from annotation.generation.release import ReleasePolicy
 from annotation.models import Job, Membership
 from annotation.projects import access
-from judging.making import bringing, choosing
+from judging.generation import bring_in, choices
 from judging.models import Run
 from judging.runs.api.responses import IDEMPOTENT_RESPONSES, RUN_PATH, call_or_422, get_run_or_404
 
@@ -37,9 +37,9 @@ class BringAskedSerializer(serializers.Serializer[Any]):
     share = serializers.IntegerField(default=None, allow_null=True, min_value=0, max_value=100)
     accept = serializers.BooleanField(default=False)
     aside = serializers.ListField(
-        child=serializers.ChoiceField(choices=[*choosing.FLAGS.items()]),
-        default=[*choosing.DEFAULT_FLAGS],
-        max_length=len(choosing.FLAGS),
+        child=serializers.ChoiceField(choices=[*choices.FLAGS.items()]),
+        default=[*choices.DEFAULT_FLAGS],
+        max_length=len(choices.FLAGS),
     )
 
 
@@ -63,7 +63,7 @@ class BringList(ListAPIView[Job]):
         if getattr(self, "swagger_fake_view", False):
             return Job.objects.none()
         lead = access.member_for(self.request, self.kwargs["slug"], right="manage")
-        return bringing.list_jobs(get_run_or_404(lead, self.kwargs["number"])).order_by("-pk")
+        return bring_in.list_jobs(get_run_or_404(lead, self.kwargs["number"])).order_by("-pk")
 
     @extend_schema(
         operation_id="projects_runs_items_create",
@@ -86,12 +86,12 @@ class BringList(ListAPIView[Job]):
 
 
 def _enqueue_bring_in(lead: Membership, run: Run, said: dict[str, Any]) -> Job:
-    into = said["into"] or choosing.default_target(run, choosing.list_targets(run, lead.account))
-    share = choosing.default_share(run) if said["share"] is None else said["share"]
-    wish = choosing.build_request(
+    into = said["into"] or choices.default_target(run, choices.list_targets(run, lead.account))
+    share = choices.default_share(run) if said["share"] is None else said["share"]
+    wish = choices.build_request(
         run, lead.account, into, ReleasePolicy.of({**said, "share": share})
     )
-    return bringing.enqueue(wish, access.ensure_membership(lead))
+    return bring_in.enqueue(wish, access.ensure_membership(lead))
 
 
 urlpatterns = [path(RUN_PATH + "items/", BringList.as_view(), name="api-run-items")]

@@ -14,7 +14,7 @@ from annotation.jobs import job_queue
 from annotation.models import Job, Membership, Project
 from annotation.projects import encrypted_archives
 from judging.errors import Refused
-from judging.making import rows
+from judging.generation import rows
 from judging.models import Run
 
 KIND = "bring-in"

@@ -15,9 +15,10 @@ from annotation.models import Membership
 from annotation.projects import access
 from judging import tasks
 from judging.errors import Refused
-from judging.forms.making import RegenerateForm
-from judging.making import again, standing
-from judging.making.again import RejectedItem
+from judging.generation import board as generation_board
+from judging.generation import regenerate
+from judging.generation.forms import RegenerateForm
+from judging.generation.regenerate import RejectedItem
 from judging.models import Run, StrategyVersion
 from judging.runs import choices
 
@@ -34,8 +35,8 @@ def board(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "project": member.project,
         "member": member,
-        "lines": standing.load_board(member.project),
-        "parts": standing.PART_TITLES,
+        "lines": generation_board.load_board(member.project),
+        "parts": generation_board.PART_TITLES,
         "perturbs": perturbers.is_suitable(member.project),
     }
     return render(request, "judging/making.html", context)
@@ -71,8 +72,8 @@ def regenerate_items(request: HttpRequest, slug: str, category: str) -> HttpResp
     named = taxonomy.load().find(category)
     if named is None:
         raise Http404
-    found = again.load_rejected(member.project, category, most=MOST_AT_ONCE)
-    versions = {one.slug: one for one in again.list_strategies(member.project, category)}
+    found = regenerate.load_rejected(member.project, category, most=MOST_AT_ONCE)
+    versions = {one.slug: one for one in regenerate.list_strategies(member.project, category)}
     asked = request.method == "POST"
     form = _build_form(request.POST if asked else None, versions, found)
     if asked and form.is_valid() and (run := _start_run(member, category, form, versions, found)):
@@ -84,7 +85,7 @@ def regenerate_items(request: HttpRequest, slug: str, category: str) -> HttpResp
         "category": named,
         "form": form,
         "rejected": found,
-        "more": max(0, again.count_rejected(member.project).get(category, 0) - len(found)),
+        "more": max(0, regenerate.count_rejected(member.project).get(category, 0) - len(found)),
         "ticked": form.ticked(),
     }
     return render(request, "judging/making_again.html", context, status=422 if asked else 200)
@@ -100,7 +101,7 @@ def _build_form(
     return RegenerateForm(
         data,
         strategies=[(slug, told(one)) for slug, one in versions.items()],
-        endpoints=standing.list_generator_endpoints(),
+        endpoints=generation_board.list_generator_endpoints(),
         items=[one.item.key for one in found],
     )
 
@@ -116,7 +117,7 @@ def _start_run(
     said = form.cleaned_data
     chosen = set(said["items"])
     try:
-        run = again.start(
+        run = regenerate.start(
             member.project,
             category,
             items=[one.item.pk for one in found if one.item.key in chosen],

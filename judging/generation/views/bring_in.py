@@ -14,8 +14,9 @@ from annotation.models import Membership, Project
 from annotation.projects import access
 from judging import tasks
 from judging.errors import Refused
-from judging.forms.making import BringForm
-from judging.making import again, bringing, choosing, rows
+from judging.generation import bring_in as generation_bring_in
+from judging.generation import choices, regenerate, rows
+from judging.generation.forms import BringForm
 from judging.models import Run
 from judging.runs.views.runs import get_run_or_404
 
@@ -27,8 +28,8 @@ def bring_in(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Where the replies of a run can come in, and the times that they did; a post asks for it."""
     member = access.member_for(request, slug, right="manage")
     run = get_run_or_404(member, number)
-    problem = choosing.explain_unavailable(run)
-    offered = [] if problem else choosing.list_targets(run, member.account)
+    problem = choices.explain_unavailable(run)
+    offered = [] if problem else choices.list_targets(run, member.account)
     asked = request.method == "POST"
     form = _build_form(run, offered, request.POST if asked else None)
     if asked and form.is_valid() and _enqueue(member, run, form):
@@ -55,7 +56,7 @@ def retry_generation(request: HttpRequest, slug: str, number: int) -> HttpRespon
     member = access.member_for(request, slug, right="run")
     asked = get_run_or_404(member, number)
     try:
-        run = again.retry_missing(asked, access.ensure_membership(member))
+        run = regenerate.retry_missing(asked, access.ensure_membership(member))
     except Refused as problem:
         messages.error(request, str(problem))
         return redirect("run", slug, number)
@@ -68,12 +69,12 @@ def _build_form(run: Run, offered: list[Project], data: Any) -> BringForm:
     return BringForm(
         data,
         targets=[(one.slug, one.name) for one in offered],
-        flags=choosing.FLAGS,
+        flags=choices.FLAGS,
         may_accept=rows.can_skip_review(run),
         initial={
-            "into": choosing.default_target(run, offered),
-            "share": choosing.default_share(run),
-            "aside": choosing.DEFAULT_FLAGS,
+            "into": choices.default_target(run, offered),
+            "share": choices.default_share(run),
+            "aside": choices.DEFAULT_FLAGS,
         },
     )
 
@@ -81,17 +82,15 @@ def _build_form(run: Run, offered: list[Project], data: Any) -> BringForm:
 def _enqueue(member: Membership, run: Run, form: BringForm) -> bool:
     """Whether a job is asked for; else the form says why not."""
     try:
-        wish = choosing.build_request(
-            run, member.account, form.cleaned_data["into"], form.vetting()
-        )
-        bringing.enqueue(wish, access.ensure_membership(member))
+        wish = choices.build_request(run, member.account, form.cleaned_data["into"], form.vetting())
+        generation_bring_in.enqueue(wish, access.ensure_membership(member))
     except (Refused, errors.Refused) as problem:
         form.add_error(None, str(problem))
     return not form.errors
 
 
 def _bring_in_context(run: Run, offered: list[Project]) -> dict[str, Any]:
-    found = list(bringing.list_jobs(run))
+    found = list(generation_bring_in.list_jobs(run))
     return {
         "jobs": found,
         "busy": any(job.finished_at is None for job in found),
@@ -105,4 +104,4 @@ def _preview_context(run: Run, offered: list[Project], into: str) -> dict[str, A
     """A look at the first rows, as they come into the chosen project."""
     wanted = [one for one in offered if one.slug == into]
     chosen = next(iter(wanted or offered), None)
-    return {"chosen": chosen, "preview": choosing.build_preview(run, chosen) if chosen else []}
+    return {"chosen": chosen, "preview": choices.build_preview(run, chosen) if chosen else []}

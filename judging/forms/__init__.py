@@ -1,1 +1,0 @@
-"""What people enter, checked before a service sees it."""

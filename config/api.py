@@ -25,7 +25,7 @@ urlpatterns = [
     path("", include("judging.generation.api.ability_suggestions")),
     path("", include("judging.runs.api.runs")),
     path("", include("judging.api.results")),
-    path("", include("judging.api.paper")),
+    path("", include("judging.archive.api")),
     path("", include("judging.evaluators.api")),
     path("", include("judging.strategies.api")),
     path("", include("judging.runs.api.budget")),

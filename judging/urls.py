@@ -1,12 +1,12 @@
 from django.urls import path
 
+from judging.archive import views as archive_views
 from judging.evaluators import views
 from judging.exporting import views as exporting_views
 from judging.generation.views import ability_suggestions, board, bring_in
 from judging.jobs import views as jobs_views
 from judging.runs.views import budget, derived_runs, new_run, replies, runs
 from judging.strategies.views import editor, strategies
-from judging.views import paper
 from judging.views.results import downloads, pictures, saved, showing
 
 RUN = "projects/<slug:slug>/runs/<int:number>/"
@@ -60,10 +60,12 @@ urlpatterns = [
     ),
     path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
     path("projects/<slug:slug>/results/", showing.index, name="results"),
-    path("projects/<slug:slug>/results/methods/", paper.methods_page, name="results-methods"),
+    path(
+        "projects/<slug:slug>/results/methods/", archive_views.methods_page, name="results-methods"
+    ),
     path(
         "projects/<slug:slug>/results/methods.<slug:text>",
-        paper.methods_file,
+        archive_views.methods_file,
         name="results-methods-file",
     ),
     path("projects/<slug:slug>/exports/", exporting_views.exports, name="exports"),
@@ -78,8 +80,8 @@ urlpatterns = [
     path("projects/<slug:slug>/jobs/", jobs_views.jobs, name="jobs"),
     path(JOB + "cancel/", jobs_views.change_job, {"step": "cancel"}, name="job-cancel"),
     path(JOB + "again/", jobs_views.change_job, {"step": "again"}, name="job-again"),
-    path("projects/<slug:slug>/archives/", paper.archives, name="archives"),
-    path("projects/<slug:slug>/archives/<int:number>/", paper.archive, name="archive"),
+    path("projects/<slug:slug>/archives/", archive_views.archives, name="archives"),
+    path("projects/<slug:slug>/archives/<int:number>/", archive_views.archive, name="archive"),
     path(
         "projects/<slug:slug>/results/<slug:table>.<slug:form>",
         downloads.download_table,

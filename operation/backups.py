@@ -27,8 +27,8 @@ from django.db.migrations.recorder import MigrationRecorder
 from annotation.importing.upload_files import PASSWORD_SUFFIX
 from annotation.models import Account, Project
 from formats.archives import DAMAGED_ERRORS
+from judging.archive.versions import program_version
 from judging.models import Worker
-from judging.paper.versions import program_version
 from judging.runs.engine import clock
 from operation import databases
 from operation.databases import BackupError

@@ -21,8 +21,8 @@ from annotation.items.snapshots import jobs as snapshots
 from annotation.models import Account, ApiToken
 from annotation.projects import invitations
 from config.environment import OpenID
+from judging.archive import jobs as archives
 from judging.exporting import jobs
-from judging.paper import jobs as archives
 from judging.runs import lifecycle, selection
 from tests.builders import Cast, cast, make_item, make_resolution
 

@@ -20,8 +20,8 @@ from annotation.reports import agreement, agreement_answers
 from annotation.templatetags import figures as written
 from formats.held import CardBuilder, FolderCounts
 from formats.typeset import escape_markdown, escape_markdown_prose, write_markdown
+from judging.archive import methods, versions
 from judging.exporting.rows import ExportRequest
-from judging.paper import methods, versions
 
 # By the names that the hub has for them; "unknown" is its word for none that is stated.
 LICENCES = {

@@ -21,10 +21,10 @@ from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import job_queue
 from annotation.models import Event, Job, Membership
 from annotation.settings import project_settings as places
+from judging.archive import jobs as archives
 from judging.exporting import jobs
 from judging.generation import bring_in
 from judging.models import Run
-from judging.paper import jobs as archives
 from judging.runs import counts
 
 # What the audit calls it.

@@ -17,10 +17,10 @@ from annotation.generation import perturber_jobs
 from annotation.importing import jobs as imports
 from annotation.items.snapshots import jobs as snapshots
 from annotation.settings import project_settings
+from judging.archive import jobs
 from judging.exporting import jobs as exporting_jobs
 from judging.generation import bring_in
 from judging.jobs import heartbeat
-from judging.paper import jobs
 from judging.results import figures
 from judging.runs.engine import ask, clock, lease
 

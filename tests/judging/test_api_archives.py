@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from judging.paper import jobs
+from judging.archive import jobs
 from tests.builders import Cast, cast
 from tests.judging.builders_judging import api_client, make_items, make_judged
 

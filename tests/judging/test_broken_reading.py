@@ -17,10 +17,10 @@ from annotation.items.snapshots import create as snapshot_freezing
 from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import job_queue
 from annotation.models import Item, Project
+from judging.archive import create
+from judging.archive.create import ArchiveOptions
 from judging.exporting import jobs
 from judging.exporting.rows import ExportRequest
-from judging.paper import freezing
-from judging.paper.freezing import ArchiveOptions
 from tests.builders import make_item, make_member, make_project
 from tests.config.test_postgresql import end, number_of_this_connection
 
@@ -60,7 +60,7 @@ def export_by_command(project: Project, monkeypatch: pytest.MonkeyPatch, folder:
 
 
 def archive(project: Project, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    freezing.write_archive(project, [], ArchiveOptions(), Full(), lambda name, rows: None)
+    create.write_archive(project, [], ArchiveOptions(), Full(), lambda name, rows: None)
 
 
 def snapshot(project: Project, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

@@ -16,10 +16,10 @@ from annotation.jobs import job_queue
 from annotation.labelling import assignment
 from annotation.models import Job, Project
 from annotation.settings import project_settings
+from judging.archive import jobs as archives
 from judging.exporting import jobs
 from judging.generation import bring_in
 from judging.models import StoredFigure
-from judging.paper import jobs as archives
 from judging.results import keeping
 from judging.runs import lifecycle
 from judging.runs.engine import ask, clock, lease

@@ -15,11 +15,11 @@ from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import subprocesses
 from annotation.models import Project
 from formats.writers import ZIP_FORMATS, write_file
+from judging.archive import create
+from judging.archive.create import ArchiveOptions
 from judging.exporting import jobs
 from judging.exporting import rows as exporting_rows
 from judging.generation import bring_in
-from judging.paper import freezing
-from judging.paper.freezing import ArchiveOptions
 from judging.results import progress
 from judging.results.tables import COLUMN_KINDS
 from tests.annotation.test_perturbing import FACTS, STORY, row
@@ -121,10 +121,10 @@ def test_an_archive_tells_at_each_file_and_each_step_of_its_figures_and_charts(
             told.append(name)
             yield name, {}
 
-    monkeypatch.setattr(freezing.files, "render_all", lambda charts, form: [b""] * len(charts))
+    monkeypatch.setattr(create.files, "render_all", lambda charts, form: [b""] * len(charts))
     with (tmp_path / "results.zip").open("w+b") as stream:
         runs = list(project.runs.for_results())
-        freezing.write_archive(
+        create.write_archive(
             project,
             runs,
             ArchiveOptions(draw=draw),

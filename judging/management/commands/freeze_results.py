@@ -8,10 +8,10 @@ from django.core.management.base import BaseCommand, CommandError
 from annotation.errors import Refused
 from annotation.models import Event, Membership, Project
 from charts import files
+from judging.archive import create
+from judging.archive.create import ArchiveOptions
 from judging.management import run_commands
 from judging.models import Run
-from judging.paper import freezing
-from judging.paper.freezing import ArchiveOptions
 from judging.results import run_marks
 from judging.views.results import pictures
 
@@ -61,7 +61,7 @@ class Command(BaseCommand):
         part = output.with_name(output.name + ".part")
         try:
             with part.open("w+b") as stream:
-                freezing.write_archive(project, runs, wanted, stream, tell)
+                create.write_archive(project, runs, wanted, stream, tell)
             part.replace(output)
         except OSError as error:
             raise CommandError(

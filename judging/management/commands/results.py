@@ -10,8 +10,8 @@ from django.core.management.base import BaseCommand, CommandError
 from annotation.models import Project
 from formats.rows import FormatError
 from formats.writers import FIGURE_FORMATS, write_figures
+from judging.archive import methods, reproduce
 from judging.models import Run
-from judging.paper import elsewhere, methods
 from judging.results import figures, reports, run_marks, tables
 
 METHODS = "methods"
@@ -73,9 +73,9 @@ class Command(BaseCommand):
 
     def _from(self, options: dict[str, Any]) -> None:
         try:
-            with elsewhere.load_archive(options["archive"], compare=not options["table"]) as there:
+            with reproduce.load_archive(options["archive"], compare=not options["table"]) as there:
                 said = there.run(*_asked(there, options)) if options["table"] else there.said
-        except (FormatError, elsewhere.ReproductionFailed) as error:
+        except (FormatError, reproduce.ReproductionFailed) as error:
             raise CommandError(str(error), returncode=2) from error
         self.stdout.write(said, ending="")
 
@@ -147,7 +147,7 @@ def _refusal(table: str, columns: Sequence[str], one: str, name: str | None) -> 
     return f"--only {one}: the table {table} has no column {unknown!r}; there are {listed}."
 
 
-def _asked(there: elsewhere.LoadedArchive, options: dict[str, Any]) -> list[str]:
+def _asked(there: reproduce.LoadedArchive, options: dict[str, Any]) -> list[str]:
     """The same command over the project of an archive, by default of the runs it is about."""
     if options["project"] not in (None, there.facts["project"]):
         raise CommandError(f"The archive is of {there.facts['project']}.", returncode=2)

@@ -6,8 +6,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from formats.rows import FormatError
+from judging.archive import comparison, load
 from judging.errors import Refused
-from judging.paper import comparing, thawing
 
 
 class Command(BaseCommand):
@@ -24,15 +24,15 @@ class Command(BaseCommand):
     def handle(self, *args: Any, archive: Path, **options: Any) -> None:
         call_command("migrate", interactive=False, verbosity=0)
         try:
-            thawed = thawing.load_archive(archive)
+            thawed = load.load_archive(archive)
         except (Refused, FormatError) as error:
             raise CommandError(str(error), returncode=2) from error
         if options["compare"]:
             self._compare(archive, thawed)
         self.stderr.write(f"{archive}: {thawed.project.slug} is in the database.")
 
-    def _compare(self, archive: Path, thawed: thawing.LoadedProject) -> None:
-        found = list(comparing.compare_archive(archive, thawed))
+    def _compare(self, archive: Path, thawed: load.LoadedProject) -> None:
+        found = list(comparison.compare_archive(archive, thawed))
         for one in found:
             self.stdout.write(f"{one.table}: {one.said}")
         if not all(one.same for one in found):

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from annotation.models import Item, Project
+from judging.archive import create
+from judging.archive.create import ArchiveOptions
 from judging.models import Reply, Run
-from judging.paper import freezing
-from judging.paper.freezing import ArchiveOptions
 from judging.runs import lifecycle as running
 from tests.annotation.test_agreement import make_label
 from tests.builders import make_guidelines, make_item, make_member, make_project, say, take
@@ -161,7 +161,7 @@ def archive(
     shown = Run.objects.in_project(project).for_results().shown()
     runs = list(shown.filter(number__in=numbers) if numbers else shown)
     with path.open("w+b") as stream:
-        freezing.write_archive(
+        create.write_archive(
             project, runs, wanted or ArchiveOptions(), stream, lambda name, rows: None
         )
     return path

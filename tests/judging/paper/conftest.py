@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from judging.paper import elsewhere
+from judging.archive import reproduce
 from tests import databases
 
 
@@ -22,4 +22,4 @@ def _tables_are_there_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
             databases.make_sqlite(Path(made) / "results.sqlite3")
             yield made
 
-    monkeypatch.setattr(elsewhere, "TemporaryDirectory", folder)
+    monkeypatch.setattr(reproduce, "TemporaryDirectory", folder)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from judging.paper import thawing, versions
-from judging.paper.comparing import TableComparison, compare_archive, compare_table
+from judging.archive import load, versions
+from judging.archive.comparison import TableComparison, compare_archive, compare_table
 from judging.results import figures, tables
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "results"
@@ -90,7 +90,7 @@ def test_an_archive_that_was_made_before_differs_by_changed_methods_alone(path: 
     """They were frozen of projects of `builders_paper` when no method had a second version. If a
     table differs, either it should not, or its method wants a version and a line in the changelog.
     """
-    thawed = thawing.load_archive(path)
+    thawed = load.load_archive(path)
     assert "methods" not in thawed.facts
     found = list(compare_archive(path, thawed))
     assert {one.table for one in found} == {*thawed.facts["tables"]}

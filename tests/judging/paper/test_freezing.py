@@ -13,9 +13,9 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from annotation.models import Account, Project
+from judging.archive import create, reproduce
+from judging.archive.create import ArchiveOptions
 from judging.models import Endpoint, Outcome, Reply, Run
-from judging.paper import elsewhere, freezing
-from judging.paper.freezing import ArchiveOptions
 from judging.results import tables
 from tests.builders import make_project
 from tests.judging.builders_judging import make_items
@@ -59,8 +59,8 @@ def test_every_table_comes_out_the_same_elsewhere(
     call_command("results", archive=path)
     said = dict(line.split(": ") for line in capsys.readouterr().out.splitlines())
     runs = list(Run.objects.in_project(project).for_results())
-    made = {name for name in tables.RESULT_TABLES if freezing.compute_rows(name, project, runs)}
-    assert said.keys() == made - freezing.DATE_DEPENDENT_TABLES
+    made = {name for name in tables.RESULT_TABLES if create.compute_rows(name, project, runs)}
+    assert said.keys() == made - create.DATE_DEPENDENT_TABLES
     assert said.keys() >= MEANT.get(kind, set())
     assert all(one.startswith("the same") for one in said.values()), said
 
@@ -84,7 +84,7 @@ def test_an_archive_of_what_was_thawed_is_the_same_bytes(
     path, again, terms = (tmp_path / name for name in ("one.zip", "again.zip", "terms.txt"))
     terms.write_text("CC0")
     call_command("freeze_results", project="fbi", output=path, license=terms)
-    with elsewhere.load_archive(path) as there:
+    with reproduce.load_archive(path) as there:
         command = ("freeze_results", "--project", "fbi", "-o", str(again))
         there.run(*command, "--license", str(terms))
         measured = there.run("results", "blindspots", "--project", "fbi", *MEASURED)
@@ -130,7 +130,7 @@ def test_doses_and_penalties_are_the_same_elsewhere_however_they_are_grouped(
 ) -> None:
     """Some seconds: an archive is loaded and asked by three commands."""
     path = archive(make_dosed(), tmp_path / "results.zip")
-    with elsewhere.load_archive(path) as there:
+    with reproduce.load_archive(path) as there:
         for table, column in (("doses", "dose"), ("penalties", "expected")):
             command = ("results", table, "--project", "dosed", "--by", "", "--format", "json")
             capsys.readouterr()
@@ -224,7 +224,7 @@ def test_what_is_frozen_is_of_one_moment(tmp_path: Path) -> None:
 
     held = Outcome.objects.count()
     with (tmp_path / "results.zip").open("w+b") as stream:
-        freezing.write_archive(
+        create.write_archive(
             project, list(project.runs.for_results()), ArchiveOptions(), stream, tell
         )
     assert f"data/outcomes.jsonl {held}" in seen

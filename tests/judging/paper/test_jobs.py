@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from annotation.jobs import job_queue as leased
 from annotation.models import Job, Project
+from judging.archive import jobs
 from judging.jobs import worker
 from judging.models import Run
-from judging.paper import jobs
 from tests.builders import cast, make_member
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items

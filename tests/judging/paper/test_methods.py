@@ -12,8 +12,8 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.models import Item, Label, Project, Resolution
+from judging.archive import methods
 from judging.models import Reply, Run
-from judging.paper import methods
 from judging.runs import derived
 from judging.runs import lifecycle as running
 from tests.builders import make_item, make_member, make_project, say, take

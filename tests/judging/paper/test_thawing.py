@@ -13,9 +13,9 @@ from django.db import connection, transaction
 from annotation.models import Item, Label, Project
 from formats.rows import FormatError
 from formats.sealed import MANIFEST, ArchiveWriter
+from judging.archive import load
 from judging.errors import Refused
 from judging.models import Call, Reading, Run
-from judging.paper import thawing
 from tests.builders import make_project
 from tests.judging.paper.builders_paper import archive, ask, label, make_items
 
@@ -58,7 +58,7 @@ def changed(path: Path, name: str, change: Callable[[list[dict[str, Any]]], obje
 
 
 def test_what_was_frozen_is_in_the_database(frozen: Path) -> None:
-    thawed = thawing.load_archive(frozen)
+    thawed = load.load_archive(frozen)
     run = Run.objects.get()
     assert thawed.project.slug == "fbi"
     assert run.strategy.slug == "vanilla-score"
@@ -77,20 +77,20 @@ def test_an_answer_off_its_scale_is_still_told_where_an_archive_was_loaded(tmp_p
         Label.objects.update(missing=off)
         path = archive(project, tmp_path / "results.zip")
         transaction.set_rollback(True)
-    thawing.load_archive(path)
+    load.load_archive(path)
     assert {json.dumps(one.missing) for one in Label.objects.all()} == {json.dumps(off)}
 
 
 def test_items_point_at_items_that_come_later(frozen: Path) -> None:
     changed(frozen, "items", lambda rows: rows[0].update(parent="item-5"))
-    thawing.load_archive(frozen)
+    load.load_archive(frozen)
     assert Item.objects.get(key="item-1").parent == Item.objects.get(key="item-5")
 
 
 def test_an_archive_is_not_loaded_beside_other_projects(frozen: Path) -> None:
     make_project()
     with pytest.raises(Refused, match="empty"):
-        thawing.load_archive(frozen)
+        load.load_archive(frozen)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(
 ) -> None:
     changed(frozen, name, change)
     with pytest.raises(FormatError) as refused:
-        thawing.load_archive(frozen)
+        load.load_archive(frozen)
     assert said in str(refused.value)
     assert not Project.objects.exists()
 
@@ -137,4 +137,4 @@ def test_a_line_that_is_no_row_is_refused_with_its_place(frozen: Path) -> None:
     sealing.seal({"format": "blindspot-results", "version": 1, "runs": [], "project": "fbi"})
     frozen.write_bytes(stream.getvalue())
     with pytest.raises(FormatError, match=r"data/labels\.jsonl, line 1"):
-        thawing.load_archive(frozen)
+        load.load_archive(frozen)

@@ -11,9 +11,9 @@ from formats import sealed
 from formats.rows import FormatError
 from formats.sealed import Opener
 from formats.writers import write_table
+from judging.archive import create, load, versions
+from judging.archive.load import LoadedProject
 from judging.models import Run
-from judging.paper import freezing, thawing, versions
-from judging.paper.thawing import LoadedProject
 from judging.results import figures, tables
 
 # A table as it is written: its columns, and its rows as objects.
@@ -34,7 +34,7 @@ class TableComparison:
 def compare_archive(archive: Path, thawed: LoadedProject) -> Iterator[TableComparison]:
     """Make each table of the archive anew, and compare it with what is in it."""
     runs = list(Run.objects.in_project(thawed.project).for_results().numbered(thawed.facts["runs"]))
-    with sealed.open_sealed(archive, thawing.LIMITS) as (facts, members):
+    with sealed.open_sealed(archive, load.LIMITS) as (facts, members):
         for name in facts["tables"]:
             path = f"figures/{name}.json"
             if name not in tables.RESULT_TABLES or path not in members:
@@ -125,7 +125,7 @@ def _equal_in(columns: Sequence[str], one: Row, other: Row) -> bool:
 def _compute_table(name: str, thawed: LoadedProject, runs: list[Run]) -> Any:
     stream = io.StringIO()
     columns = tables.list_columns(name, figures.parse_fields(figures.DEFAULT_BY))
-    write_table(name, freezing.compute_rows(name, thawed.project, runs), columns, stream)
+    write_table(name, create.compute_rows(name, thawed.project, runs), columns, stream)
     return json.loads(stream.getvalue())
 
 

@@ -16,9 +16,9 @@ from django.db.models import Count, Max, Min
 from annotation.models import Item, Label, Project, Resolution, Stage
 from annotation.reports import agreement, agreement_answers
 from formats.typeset import escape_latex
+from judging.archive import versions
 from judging.models import Outcome, Reply, Run
 from judging.models.evaluators import JSON_CHOICES, PROVIDER_CHOICES
-from judging.paper import versions
 from judging.querysets import OutcomeQuerySet
 from judging.results import counting, gathering, reports
 from stats import bootstrap, paired

@@ -23,6 +23,8 @@ from annotation.models import (
     Slot,
     TaskTypeVersion,
 )
+from judging.archive import redact
+from judging.archive.redact import ArchiveScope, Mask
 from judging.models import (
     Call,
     Endpoint,
@@ -33,8 +35,6 @@ from judging.models import (
     Run,
     StrategyVersion,
 )
-from judging.paper import masking
-from judging.paper.masking import ArchiveScope, Mask
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ PARTS: tuple[ArchivePart, ...] = (
     ArchivePart(
         "revisions", Revision, ("item", "number"),
         ("item", "number", "digest", "texts", "author", "note", "created_at"),
-        _select_by_item(Revision), texts={"texts": masking.mask_text, "note": masking.drop},
+        _select_by_item(Revision), texts={"texts": redact.mask_text, "note": redact.drop},
     ),
     ArchivePart(
         "diffs", Diff, ("revision", "algorithm"),
@@ -176,7 +176,7 @@ PARTS: tuple[ArchivePart, ...] = (
         lambda scope: Diff.objects.filter(
             algorithm=difference.ALGORITHM, revision__in=judged_revisions(scope.runs)
         ),
-        texts={"segments": masking.mask_diff},
+        texts={"segments": redact.mask_diff},
     ),
     ArchivePart(
         "slots", Slot, ("item", "stage", "number"),
@@ -193,8 +193,8 @@ PARTS: tuple[ArchivePart, ...] = (
             "missing", "comment", "task_type", "guidelines", "supersedes", "current", "counted",
             "withdrawn_at", "seconds", "evaluator_seen", "informed", "created_at",
         ),
-        _select_in_project(Label), texts={"comment": masking.drop, "answers":
-        masking.drop_free_text}, later=("supersedes",),
+        _select_in_project(Label), texts={"comment": redact.drop, "answers":
+        redact.drop_free_text}, later=("supersedes",),
     ),
     ArchivePart(
         "resolutions", Resolution, (),
@@ -202,8 +202,8 @@ PARTS: tuple[ArchivePart, ...] = (
             "item", "revision", "value", "values", "reason", "comment", "rule", "source",
             "member", "current", "created_at", "ended_at",
         ),
-        _select_by_item(Resolution), texts={"comment": masking.drop, "values":
-        masking.drop_free_text},
+        _select_by_item(Resolution), texts={"comment": redact.drop, "values":
+        redact.drop_free_text},
     ),
     ArchivePart(
         "strategies", StrategyVersion, ("project", "slug", "number"),
@@ -214,7 +214,7 @@ PARTS: tuple[ArchivePart, ...] = (
     ArchivePart(
         "endpoints", Endpoint, ("name",),
         ("name", "provider", "address", "model", "parameters", "api", "template", "json_mode"),
-        _endpoints, always={"address": masking.public_address},
+        _endpoints, always={"address": redact.public_address},
     ),
     ArchivePart(
         "runs", Run, ("number",),
@@ -224,7 +224,7 @@ PARTS: tuple[ArchivePart, ...] = (
             "reason", "cap", "spent", "created_at", "finished_at", "archived_at",
         ),
         lambda scope: Run.objects.filter(pk__in=scope.runs),
-        always={"pinned": masking.redact_pinned},
+        always={"pinned": redact.redact_pinned},
     ),
     ArchivePart(
         "sources", Run.sources.through, (), ("from_run", "to_run"),
@@ -243,7 +243,7 @@ PARTS: tuple[ArchivePart, ...] = (
         ("digest", "endpoint", "sample", "occasion", "place", "state", "attempts", "cause",
          "message"),
         lambda scope: Request.objects.filter(_exists_call(scope, "pk")),
-        replies={"message": masking.drop},
+        replies={"message": redact.drop},
     ),
     ArchivePart(
         "replies", Reply, ("request",),
@@ -252,13 +252,13 @@ PARTS: tuple[ArchivePart, ...] = (
             "seconds",
         ),
         lambda scope: Reply.objects.filter(_exists_call(scope, "request")),
-        replies={"text": masking.drop},
+        replies={"text": redact.drop},
     ),
     ArchivePart(
         "readings", Reading, ("reply", "parser"),
         ("reply", "parser", "value", "path", "cause", "explanation"),
         lambda scope: Reading.objects.filter(_exists_call(scope, "reply__request")),
-        replies={"explanation": masking.drop},
+        replies={"explanation": redact.drop},
     ),
     ArchivePart(
         "calls", Call, ("outcome", "role", "order", "step", "axis", "sample"),

@@ -17,9 +17,9 @@ from annotation.models import Project
 from formats import jsonlines, sealed
 from formats.rows import BadRow, FormatError, Limits
 from formats.sealed import Opener
+from judging.archive.create import FORMAT, VERSION
+from judging.archive.tables import KEY_COLUMNS, PARTS, ArchivePart, related_model
 from judging.errors import Refused
-from judging.paper.freezing import FORMAT, VERSION
-from judging.paper.parts import KEY_COLUMNS, PARTS, ArchivePart, related_model
 
 AT_A_TIME = 2_000
 LIMITS = Limits(

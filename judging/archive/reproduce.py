@@ -17,7 +17,7 @@ from typing import Any
 from django.conf import settings
 
 from formats import sealed
-from judging.paper import thawing
+from judging.archive import load
 
 # What says where this installation keeps what it knows.
 _OWN_SETTINGS = frozenset({"DATABASE_URL", "REDIS_URL", "SITE_URL", "SECRET_KEY", "VAR_DIR"})
@@ -46,8 +46,8 @@ def load_archive(archive: Path, *, compare: bool = False) -> Iterator[LoadedArch
 
     Raises FormatError for one that was changed since it was made.
     """
-    with sealed.open_sealed(archive, thawing.LIMITS) as (facts, _):
-        thawing.check_manifest(archive, facts)
+    with sealed.open_sealed(archive, load.LIMITS) as (facts, _):
+        load.check_manifest(archive, facts)
     with TemporaryDirectory(prefix="blindspot-") as folder:
         own = {"DATABASE_URL": f"sqlite:///{folder}/results.sqlite3", "VAR_DIR": folder}
         own["PYTHONIOENCODING"] = "utf-8"

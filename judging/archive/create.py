@@ -23,10 +23,10 @@ from annotation.projects import encrypted_archives
 from charts import files
 from formats.sealed import ArchiveWriter
 from formats.writers import write_figures
+from judging.archive import methods, versions
+from judging.archive.redact import ArchiveScope
+from judging.archive.tables import PARTS, ArchivePart, judged_revisions, lookup_paths
 from judging.models import Run
-from judging.paper import methods, versions
-from judging.paper.masking import ArchiveScope
-from judging.paper.parts import PARTS, ArchivePart, judged_revisions, lookup_paths
 from judging.results import explaining, figures, progress, tables
 
 FORMAT = "blindspot-results"

@@ -28,7 +28,7 @@ from annotation.api.responses import (
 from annotation.models import Job, Membership
 from annotation.projects import access
 from judging.api.results import RUN_PARAMETER
-from judging.paper import jobs, methods
+from judging.archive import jobs, methods
 from judging.results import figures, run_marks
 
 CONFLICT_RESPONSES = {409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")}

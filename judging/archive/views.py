@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from annotation.errors import Refused
 from annotation.models import Job, Membership
 from annotation.projects import access
-from judging.paper import freezing, jobs, methods
+from judging.archive import create, jobs, methods
 from judging.results import figures, run_marks
 
 CONTENT_TYPES = {"txt": "text/plain; charset=utf-8", "tex": "text/x-tex; charset=utf-8"}
@@ -52,7 +52,7 @@ def archives(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         wish = _build_request(request, member)
         try:
-            freezing.check_sealed(member.project, texts=wish.texts, replies=wish.replies)
+            create.check_sealed(member.project, texts=wish.texts, replies=wish.replies)
         except Refused as error:
             messages.error(request, str(error))
         else:

@@ -24,7 +24,7 @@ urlpatterns = [
     path("", include("judging.generation.api.bring_in")),
     path("", include("judging.generation.api.ability_suggestions")),
     path("", include("judging.runs.api.runs")),
-    path("", include("judging.api.results")),
+    path("", include("judging.results.api")),
     path("", include("judging.archive.api")),
     path("", include("judging.evaluators.api")),
     path("", include("judging.strategies.api")),

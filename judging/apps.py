@@ -16,14 +16,14 @@ class JudgingConfig(AppConfig):
 
 def _drop_triggers(plan: Any, **kwargs: Any) -> None:
     """Tables that are about to change go without triggers."""
-    from judging import touches
+    from judging.results import change_counters
 
     if plan:
-        touches.drop_triggers()
+        change_counters.drop_triggers()
 
 
 def _install_triggers(**kwargs: Any) -> None:
-    from judging import touches
+    from judging.results import change_counters
 
-    if touches.has_all_tables():
-        touches.install_triggers()
+    if change_counters.has_all_tables():
+        change_counters.install_triggers()

@@ -5,9 +5,9 @@ from judging.evaluators import views
 from judging.exporting import views as exporting_views
 from judging.generation.views import ability_suggestions, board, bring_in
 from judging.jobs import views as jobs_views
+from judging.results.views import charts, downloads, pages, saved
 from judging.runs.views import budget, derived_runs, new_run, replies, runs
 from judging.strategies.views import editor, strategies
-from judging.views.results import downloads, pictures, saved, showing
 
 RUN = "projects/<slug:slug>/runs/<int:number>/"
 JOB = "projects/<slug:slug>/jobs/<slug:kind>/<int:number>/"
@@ -59,7 +59,7 @@ urlpatterns = [
         "projects/<slug:slug>/making/<slug:category>/", board.regenerate_items, name="making-again"
     ),
     path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
-    path("projects/<slug:slug>/results/", showing.index, name="results"),
+    path("projects/<slug:slug>/results/", pages.index, name="results"),
     path(
         "projects/<slug:slug>/results/methods/", archive_views.methods_page, name="results-methods"
     ),
@@ -88,10 +88,10 @@ urlpatterns = [
         name="results-download",
     ),
     path("projects/<slug:slug>/results/views/", saved.saved_views, name="results-views"),
-    path("projects/<slug:slug>/results/<slug:page>/", showing.page, name="results-page"),
+    path("projects/<slug:slug>/results/<slug:page>/", pages.page, name="results-page"),
     path(
         "projects/<slug:slug>/results/<slug:page>/chart.<slug:picture>",
-        pictures.download_chart,
+        charts.download_chart,
         name="results-chart",
     ),
 ]

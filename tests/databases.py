@@ -28,7 +28,7 @@ CACHE = ROOT / ".pytest_cache" / "d" / "databases"
 MADE_OF = (
     "*/migrations/*.py",
     "annotation/db/migration_operations.py",
-    "judging/touches.py",
+    "judging/results/change_counters.py",
     "requirements/runtime.txt",
 )
 # What migrations write, and no test may be without.
@@ -166,6 +166,6 @@ def _delete_rows(connection: Any) -> None:
         steps += [f"DELETE FROM {name}" for name in full]
         steps += ["SET CONSTRAINTS ALL IMMEDIATE"]
         steps += [f"ALTER TABLE {name} ENABLE TRIGGER USER" for name in full]
-        # With the one row that migrations leave (judging/touches.py).
+        # With the one row that migrations leave (judging/results/change_counters.py).
         steps += ["INSERT INTO judging_touch (subject, n) VALUES ('all', 1)"]
         cursor.execute("BEGIN; " + "; ".join(steps) + "; COMMIT")

@@ -21,8 +21,8 @@ from judging.exporting import jobs as exporting_jobs
 from judging.exporting.rows import ExportRequest
 from judging.models import Run, SavedView
 from judging.results.tables import EXPORT_TABLES
+from judging.results.views.registry import PAGES
 from judging.runs import lifecycle
-from judging.views.results.registry import PAGES
 from tests.builders import Cast, cast, make_guidelines, make_project, make_resolution, say, take
 from tests.hostile import ALL, CORPUS, MARK, taken_for_markup
 from tests.judging.builders_judging import answer, make_endpoint, make_run

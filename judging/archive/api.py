@@ -27,9 +27,9 @@ from annotation.api.responses import (
 )
 from annotation.models import Job, Membership
 from annotation.projects import access
-from judging.api.results import RUN_PARAMETER
 from judging.archive import jobs, methods
 from judging.results import figures, run_marks
+from judging.results.api import RUN_PARAMETER
 
 CONFLICT_RESPONSES = {409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")}
 

@@ -27,7 +27,7 @@ from judging.archive import methods, versions
 from judging.archive.redact import ArchiveScope
 from judging.archive.tables import PARTS, ArchivePart, judged_revisions, lookup_paths
 from judging.models import Run
-from judging.results import explaining, figures, progress, tables
+from judging.results import explanations, figures, progress, tables
 
 FORMAT = "blindspot-results"
 VERSION = 1
@@ -115,7 +115,7 @@ def _build_scope(project: Project, runs: Sequence[Run], wanted: ArchiveOptions) 
     found |= {
         one.from_run_id
         for one in checks
-        if one.from_run.strategy.strategy().frame == explaining.EXPLANATION_FRAME
+        if one.from_run.strategy.strategy().frame == explanations.EXPLANATION_FRAME
     }
     while more := set(over.filter(from_run__in=found).values_list("to_run", flat=True)) - found:
         found |= more

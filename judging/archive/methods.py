@@ -20,7 +20,7 @@ from judging.archive import versions
 from judging.models import Outcome, Reply, Run
 from judging.models.evaluators import JSON_CHOICES, PROVIDER_CHOICES
 from judging.querysets import OutcomeQuerySet
-from judging.results import counting, gathering, reports
+from judging.results import arrays, counted, undetected
 from stats import bootstrap, paired
 
 SENTENCES = Path(__file__).with_suffix(".toml")
@@ -243,15 +243,15 @@ def _item_sentences(run: Run) -> Sentences:
             yield format_sentence("run", "none_missing")
     else:
         yield format_sentence("run", "nothing")
-    [left] = reports.tabulate_left_out([run])
+    [left] = undetected.tabulate_left_out([run])
     for reason in ("pending", "other_revision"):
         if left[reason]:
             yield format_sentence("run", reason, number=left[reason])
 
 
 def _figure_sentences(runs: Sequence[Run]) -> Sentences:
-    asked = counting.load_strategies(runs)
-    rated = [run for run in runs if asked[run.pk].frame in gathering.JUDGING_FRAMES]
+    asked = counted.load_strategies(runs)
+    rated = [run for run in runs if asked[run.pk].frame in arrays.JUDGING_FRAMES]
     truths = _truths(runs)
     if rated:
         yield format_sentence("figures", "rates")

@@ -11,9 +11,9 @@ from django.db.models import Exists, OuterRef
 from annotation.models import Item, Project, Revision
 from annotation.reports.grouping import Grouping
 from judging.models import Outcome, Run
-from judging.results import counting, detecting, gathering, measured, progress
-from judging.results.gathering import Bools, Ints, RunArrays
-from judging.results.measured import FEATURES, FeatureValues
+from judging.results import arrays, counted, detectors, item_features, progress
+from judging.results.arrays import Bools, Ints, RunArrays
+from judging.results.item_features import FEATURES, FeatureValues
 from stats import families
 from stats.slices import LEAST_DIFFERENCE, SliceableItems, SliceContrast
 
@@ -95,7 +95,7 @@ class PreparedRun:
             missed = np.where(known, 1 - self.found.detected, np.nan)
             strata = self.categories if one.within else None
             self.ready[key] = SliceableItems.of(missed, self.found.cluster, strata)
-        rng = gathering.make_generator("blindspots", [self.found.run], one.name)
+        rng = arrays.make_generator("blindspots", [self.found.run], one.name)
         return self.ready[key].contrast(one.inside, rng)
 
 
@@ -121,21 +121,21 @@ def tabulate(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[d
     # One run after the other where somebody hears of it, so that one alone is held in memory.
     return [
         row
-        for some in progress.split_if_watched(runs, gathering.READING_STEP)
-        for found in gathering.load_arrays(some, sorted(further))
+        for some in progress.split_if_watched(runs, arrays.READING_STEP)
+        for found in arrays.load_arrays(some, sorted(further))
         for row in _run_rows(found.only(~found.invariant), read)
     ]
 
 
 def check_fields(project: Project, by: Sequence[str]) -> list[Grouping]:
     """What items have of these, but for what is measured. Raises `UnknownField`."""
-    return detecting.check_groupings(project, [name for name in by if name not in FEATURES])
+    return detectors.check_groupings(project, [name for name in by if name not in FEATURES])
 
 
 def _load_columns(project: Project, runs: Sequence[Run], by: Sequence[str]) -> ItemColumns:
     """What is known of items beside their outcomes, once for all runs."""
     measures = [name for name in by if name in FEATURES]
-    own = measured.shadowed_features(project, measures) if measures else set()
+    own = item_features.shadowed_features(project, measures) if measures else set()
     named = [
         Grouping(name, name)
         for name in by
@@ -145,7 +145,7 @@ def _load_columns(project: Project, runs: Sequence[Run], by: Sequence[str]) -> I
     if named:
         columns = ("pk", *(one.of() for one in named))
         rows = Item.objects.in_project(project).order_by().values_list(*columns)
-        for pk, *values in rows.iterator(gathering.AT_A_TIME):
+        for pk, *values in rows.iterator(arrays.AT_A_TIME):
             for one, value in zip(named, values, strict=True):
                 held[one.name][pk] = value
     judged = Revision.objects.filter(
@@ -154,7 +154,7 @@ def _load_columns(project: Project, runs: Sequence[Run], by: Sequence[str]) -> I
     )
     asked = [name for name in measures if name not in own]
     return ItemColumns(
-        tuple(by), held, measured.load_features(project, asked, judged) if asked else {}
+        tuple(by), held, item_features.load_features(project, asked, judged) if asked else {}
     )
 
 
@@ -165,7 +165,7 @@ def _run_rows(found: RunArrays, read: ItemColumns) -> list[dict[str, Any]]:
     said = f"searching run {found.run.number}"
     tested = [(one, prepared.contrast(one)) for one in progress.iterate(cut, said)]
     head = {
-        **counting.run_columns(found.run),
+        **counted.run_columns(found.run),
         "total": len(found.item),
         "missing": int(np.isnan(found.detected).sum()),
     }
@@ -204,7 +204,7 @@ def _column(found: RunArrays, read: ItemColumns, name: str) -> Any:
     if name in read.measures:
         values = read.measures[name]
         keys = found.fields["revision"] if FEATURES[name].of == "revision" else found.item
-        return measured.assign_bins(name, [values.get(key) for key in keys.tolist()])
+        return item_features.assign_bins(name, [values.get(key) for key in keys.tolist()])
     if name in read.of_items:
         values = read.of_items[name]
         return ["" if (one := values.get(key)) is None else str(one) for key in found.item.tolist()]

@@ -17,30 +17,30 @@ from annotation.models import Item, Project
 from annotation.reports import grouping
 from judging.models import Outcome, Run, StoredFigure
 from judging.results import (
-    aligning_scores,
     blindspots,
-    detecting,
-    keeping,
-    measured,
-    reports,
+    cache,
+    detectors,
+    fingerprint,
+    item_features,
+    paired_scores,
     run_marks,
-    states,
     tables,
+    undetected,
 )
-from judging.results.counting import UnknownField, check_fields
-from judging.results.keeping import CacheKey
-from judging.results.kinds import TableKind
+from judging.results.cache import CacheKey
+from judging.results.counted import UnknownField, check_fields
+from judging.results.table_kinds import TableKind
 
 DEFAULT_BY = "ability,category"
 GROUPING_HELP = (
     "undetected, scores, score_changes, verdicts, order_effect, repeats, explanations, doses, "
-    f"penalties and missing: {', '.join(reports.FIELDS)}, or empty for one row a run; detector, "
+    f"penalties and missing: {', '.join(undetected.FIELDS)}, or empty for one row a run; detector, "
     "detector_ranges, error_kinds, changes, bias, "
     f"majority and dataset: {', '.join(grouping.GROUPING_COLUMNS)} and any field that the items "
     "have of their own, such as task or response_model, or empty; alignment, alignment_groups, "
     "ceiling, alt_test, by_score, pairs and points: these and answer_length, short or long by the "
     "median number of words of the expected answer; forecast and board: one field of the items; "
-    f"blindspots: columns and fields of items, and {', '.join(measured.FEATURES)}"
+    f"blindspots: columns and fields of items, and {', '.join(item_features.FEATURES)}"
 )
 
 # What a query says of the whole table, and not of its rows.
@@ -101,7 +101,7 @@ class TableRequest:
         return CacheKey(self.project, self.table, runs, by)
 
     def state(self) -> str:
-        return states.compute_fingerprint(
+        return fingerprint.compute_fingerprint(
             self.project, self._resting, of_people=self._kind.of_people
         )
 
@@ -173,11 +173,11 @@ def build_request(
     """What is asked for, checked. Raises `reports.UnknownField`."""
     groups = tables.RESULT_TABLES[table].groups
     if groups == "items":
-        detecting.check_groupings(project, by)
+        detectors.check_groupings(project, by)
     elif groups == "slices":
         blindspots.check_fields(project, by)
     elif groups == "answers":
-        aligning_scores.check_groupings(project, by)
+        paired_scores.check_groupings(project, by)
     elif groups == "outcomes":
         check_fields(by)
     _check_names(table, by)
@@ -200,14 +200,14 @@ def fetch_or_enqueue(
     """What is asked for, as `ask` gives it."""
     wish = asked.wish()
     # What is stored was large once: then nothing needs to be counted.
-    found = keeping.find(wish) if asked.may_be_large else None
+    found = cache.find(wish) if asked.may_be_large else None
     if found is None and asked.is_small():
         return FigureTable(asked.table, asked.columns, asked.rows())
     now, state = now or timezone.now(), asked.state()
     if found and found.state == state:
         return _to_table(asked, found)
     if found is None or not (found.wanted_at or found.rests(now)):
-        found = keeping.enqueue(wish, now)
+        found = cache.enqueue(wish, now)
     last = _to_table(asked, found) if found.made_at else None
     return PendingTable(
         figure=found.pk,
@@ -227,20 +227,20 @@ def compute_or_fetch(asked: TableRequest) -> FigureTable:
     if asked.is_small():
         return FigureTable(asked.table, asked.columns, asked.rows())
     wish, state = asked.wish(), asked.state()
-    found = keeping.find(wish)
+    found = cache.find(wish)
     if not found or found.state != state:
-        found = keeping.compute_and_store(wish, state, asked.rows)
+        found = cache.compute_and_store(wish, state, asked.rows)
     return _to_table(asked, found)
 
 
 def list_due(now: datetime) -> list[int]:
     """The ids of figures that wait for a worker."""
-    return keeping.list_due(now)
+    return cache.list_due(now)
 
 
 def run_job(figure: int) -> bool:
     """Make figures that are waited for; whether they were made."""
-    return keeping.run_job(figure, _compute_key)
+    return cache.run_job(figure, _compute_key)
 
 
 def parse_fields(text: str) -> list[str]:
@@ -293,4 +293,4 @@ def _compute_key(wish: CacheKey) -> tuple[str, Iterable[dict[str, Any]]]:
 
 
 def _to_table(asked: TableRequest, figure: StoredFigure) -> FigureTable:
-    return FigureTable(asked.table, asked.columns, keeping.load_rows(figure), figure.made_at)
+    return FigureTable(asked.table, asked.columns, cache.load_rows(figure), figure.made_at)

@@ -15,14 +15,14 @@ from annotation.items import taxonomy
 from annotation.models import Resolution
 from judging.models import Outcome, Run
 from judging.querysets import OutcomeQuerySet, RunQuerySet
-from judging.results import aligning_people, audits, narrowing
+from judging.results import drilldown, explanation_audits, raters
 
 COMPARISON_TITLES = {
-    narrowing.ONLY_HERE: "Noticed more than by run",
-    narrowing.ONLY_THERE: "Noticed less than by run",
-    narrowing.DIFFERS_FROM: "Other than by run",
-    narrowing.IN_BOTH: "Parsed by run as well",
-    narrowing.SHARED_WITH: "Counted of run as well",
+    drilldown.ONLY_HERE: "Noticed more than by run",
+    drilldown.ONLY_THERE: "Noticed less than by run",
+    drilldown.DIFFERS_FROM: "Other than by run",
+    drilldown.IN_BOTH: "Parsed by run as well",
+    drilldown.SHARED_WITH: "Counted of run as well",
 }
 ORDER_EFFECT_TITLES = {
     "first_twice": "The first answer twice",
@@ -50,7 +50,7 @@ ITEM_TITLES = {
 AUDIT_TITLES = {
     "-".join(filter(None, (verdict, quality))): f"Verdict {verdict}, {quality or 'any'} explanation"
     for verdict in ("right", "wrong")
-    for quality in ("", *audits.QUALITIES, audits.UNJUDGED)
+    for quality in ("", *explanation_audits.QUALITIES, explanation_audits.UNJUDGED)
 }
 TRUTH_TITLES = {"error": "An error", "no_error": "No error"}
 COUNTED_TITLES = {"yes": "Counted", "no": "Left out"}
@@ -129,19 +129,19 @@ class OutcomeFilter(django_filters.FilterSet):
         empty_label="All",
     )
     only_here = django_filters.NumberFilter(
-        label=COMPARISON_TITLES[narrowing.ONLY_HERE], method="beside"
+        label=COMPARISON_TITLES[drilldown.ONLY_HERE], method="beside"
     )
     only_there = django_filters.NumberFilter(
-        label=COMPARISON_TITLES[narrowing.ONLY_THERE], method="beside"
+        label=COMPARISON_TITLES[drilldown.ONLY_THERE], method="beside"
     )
     differs_from = django_filters.NumberFilter(
-        label=COMPARISON_TITLES[narrowing.DIFFERS_FROM], method="beside"
+        label=COMPARISON_TITLES[drilldown.DIFFERS_FROM], method="beside"
     )
     in_both = django_filters.NumberFilter(
-        label=COMPARISON_TITLES[narrowing.IN_BOTH], method="beside"
+        label=COMPARISON_TITLES[drilldown.IN_BOTH], method="beside"
     )
     shared_with = django_filters.NumberFilter(
-        label=COMPARISON_TITLES[narrowing.SHARED_WITH], method="beside"
+        label=COMPARISON_TITLES[drilldown.SHARED_WITH], method="beside"
     )
     repeats = django_filters.ChoiceFilter(
         label="Repeats",
@@ -206,36 +206,34 @@ class OutcomeFilter(django_filters.FilterSet):
     def as_gold(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
         """At least, or at most."""
         end = "gte" if name == "gold_from" else "lte"
-        return narrowing.filter_by_gold_score(found, **{end: float(value)})
+        return drilldown.filter_by_gold_score(found, **{end: float(value)})
 
     def of_slice(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
-        return narrowing.filter_by_slice(found, value)
+        return drilldown.filter_by_slice(found, value)
 
     def of_dose(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
-        return narrowing.filter_by_dose(found, int(value)) if value == int(value) else found.none()
+        return drilldown.filter_by_dose(found, int(value)) if value == int(value) else found.none()
 
     def of_expected(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
-        return narrowing.filter_by_expected_effect(found, value)
+        return drilldown.filter_by_expected_effect(found, value)
 
     def beside(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
         """Beside the run of this number; no other number is one."""
         number = int(value) if value == int(value) and 0 < value < 10**9 else 0
-        return narrowing.filter_by_other_run(found, number, name)
+        return drilldown.filter_by_other_run(found, number, name)
 
     def of_repeated(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
-        return narrowing.filter_changing(found)
+        return drilldown.filter_changing(found)
 
     def of_audited(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
-        return audits.filter_outcomes(found, *value.split("-"))
+        return explanation_audits.filter_outcomes(found, *value.split("-"))
 
     def as_rated(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
         try:
             row = json.loads(value)
         except (ValueError, RecursionError):  # brackets can stand in one another too deep
             return found.none()
-        return (
-            aligning_people.filter_outcomes(found, row) if isinstance(row, dict) else found.none()
-        )
+        return raters.filter_outcomes(found, row) if isinstance(row, dict) else found.none()
 
     def as_counted(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
         """Of several axes the item's own alone: no figure is about the others."""

@@ -14,25 +14,27 @@ from annotation.exporting.tables import Table
 from annotation.models import Project
 from judging.models import Call, Outcome, Request, Run
 from judging.results import (
-    absent,
-    audited,
+    audit_results,
     blindspots,
-    comparing,
-    costing,
-    describing,
-    detecting,
-    detecting_kinds,
-    detecting_ranges,
-    dosing,
-    effects,
-    explaining,
-    reports,
-    scoring,
-    sensing,
+    compare,
+    cost,
+    data_set,
+    detector_changes,
+    detector_intervals,
+    detectors,
+    doses,
+    explanations,
+    missing,
+    recall_by_kind,
+    scores,
+    sensitivity,
+    undetected,
     verdicts,
 )
-from judging.results.counting import run_columns
-from judging.results.kinds import (
+from judging.results.counted import run_columns
+from judging.results.lead_tables import LEAD_TABLES
+from judging.results.people_tables import PEOPLE_TABLES
+from judging.results.table_kinds import (
     GROUP_DRAW_LIMIT,
     RUN_COLUMNS,
     SUM_LIMIT,
@@ -44,28 +46,26 @@ from judging.results.kinds import (
     from_runs_ungrouped,
     summed_table,
 )
-from judging.results.tables_of_leads import LEAD_TABLES
-from judging.results.tables_of_people import PEOPLE_TABLES
 
 
 def _undetected(runs: Sequence[Run], by: Sequence[str]) -> Rows:
-    return [row.as_row() for row in reports.tabulate_undetected(runs, by)]
+    return [row.as_row() for row in undetected.tabulate_undetected(runs, by)]
 
 
 def _detector(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
-    return [row.as_row() for row in detecting.tabulate(project, runs, by)]
+    return [row.as_row() for row in detectors.tabulate(project, runs, by)]
 
 
 def _changes(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
-    return [row.as_row() for row in effects.tabulate_changes(project, runs, by)]
+    return [row.as_row() for row in detector_changes.tabulate_changes(project, runs, by)]
 
 
 def _bias(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
-    return [row.as_row() for row in effects.tabulate_bias(project, runs, by)]
+    return [row.as_row() for row in detector_changes.tabulate_bias(project, runs, by)]
 
 
 def _audited(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
-    return audited.tabulate(project, runs)
+    return audit_results.tabulate(project, runs)
 
 
 RESULT_TABLES: dict[str, TableKind] = {
@@ -88,42 +88,42 @@ RESULT_TABLES: dict[str, TableKind] = {
         ),
         _undetected,
     ),
-    "scores": summed_table(scoring.COLUMNS, scoring.tabulate_scores),
-    "score_changes": summed_table(scoring.CHANGE_COLUMNS, scoring.tabulate_changes),
+    "scores": summed_table(scores.COLUMNS, scores.tabulate_scores),
+    "score_changes": summed_table(scores.CHANGE_COLUMNS, scores.tabulate_changes),
     "verdicts": summed_table(verdicts.COLUMNS, verdicts.tabulate_verdicts),
     "order_effect": summed_table(verdicts.ORDER_COLUMNS, verdicts.tabulate_order_effect),
     "repeats": summed_table(verdicts.REPEAT_COLUMNS, verdicts.tabulate_repeats),
-    "explanations": summed_table(explaining.COLUMNS, explaining.tabulate),
+    "explanations": summed_table(explanations.COLUMNS, explanations.tabulate),
     "left_out": TableKind(
-        (*RUN_COLUMNS, *reports.LEFT_OUT_COLUMNS),
+        (*RUN_COLUMNS, *undetected.LEFT_OUT_COLUMNS),
         False,
-        from_runs_ungrouped(reports.tabulate_left_out),
+        from_runs_ungrouped(undetected.tabulate_left_out),
         at_once=SUM_LIMIT,
         of_people=False,
     ),
     "sensitivity": TableKind(
-        (*RUN_COLUMNS, *sensing.COLUMNS),
+        (*RUN_COLUMNS, *sensitivity.COLUMNS),
         False,
-        from_runs_ungrouped(sensing.tabulate),
+        from_runs_ungrouped(sensitivity.tabulate),
         of_people=False,
     ),
     "doses": TableKind(
-        dosing.DOSE_COLUMNS,
+        doses.DOSE_COLUMNS,
         True,
-        from_runs(dosing.tabulate_doses),
+        from_runs(doses.tabulate_doses),
         at_once=GROUP_DRAW_LIMIT,
         of_people=False,
         groups="outcomes",
     ),
     "penalties": TableKind(
-        dosing.PENALTY_COLUMNS,
+        doses.PENALTY_COLUMNS,
         True,
-        dosing.tabulate_penalties,
+        doses.tabulate_penalties,
         at_once=GROUP_DRAW_LIMIT,
         groups="outcomes",
     ),
     "compare": TableKind(
-        comparing.COLUMNS, False, from_runs_ungrouped(comparing.compare), of_people=False
+        compare.COLUMNS, False, from_runs_ungrouped(compare.compare), of_people=False
     ),
     "blindspots": TableKind(
         (*RUN_COLUMNS, *blindspots.COLUMNS),
@@ -133,45 +133,45 @@ RESULT_TABLES: dict[str, TableKind] = {
         groups="slices",
     ),
     "cost": TableKind(
-        (*RUN_COLUMNS, *costing.COLUMNS),
+        (*RUN_COLUMNS, *cost.COLUMNS),
         False,
-        from_runs_ungrouped(costing.tabulate),
+        from_runs_ungrouped(cost.tabulate),
         at_once=SUM_LIMIT,
         of_people=False,
     ),
     "missing": TableKind(
-        absent.COLUMNS,
+        missing.COLUMNS,
         True,
-        from_runs(absent.tabulate),
+        from_runs(missing.tabulate),
         ("total", "missing"),
         of_people=False,
         groups="outcomes",
     ),
     "detector": TableKind(
-        ("n", "invalid", *detecting.FIGURES, "reason"),
+        ("n", "invalid", *detectors.FIGURES, "reason"),
         True,
         _detector,
         ("total", "missing"),
         groups="items",
     ),
     "detector_ranges": TableKind(
-        detecting_ranges.COLUMNS,
+        detector_intervals.COLUMNS,
         True,
-        detecting_ranges.tabulate,
+        detector_intervals.tabulate,
         ("total", "missing"),
         of_people=False,
         groups="items",
     ),
     # The task of the project says which fields are kinds.
     "error_kinds": TableKind(
-        detecting_kinds.COLUMNS,
+        recall_by_kind.COLUMNS,
         True,
-        detecting_kinds.tabulate,
+        recall_by_kind.tabulate,
         ("total", "missing"),
         groups="items",
     ),
     "changes": TableKind(
-        effects.CHANGE_COLUMNS,
+        detector_changes.CHANGE_COLUMNS,
         True,
         _changes,
         ("total", "missing"),
@@ -179,14 +179,19 @@ RESULT_TABLES: dict[str, TableKind] = {
         groups="items",
     ),
     "bias": TableKind(
-        effects.BIAS_COLUMNS, True, _bias, ("total", "missing"), of_people=False, groups="items"
+        detector_changes.BIAS_COLUMNS,
+        True,
+        _bias,
+        ("total", "missing"),
+        of_people=False,
+        groups="items",
     ),
     **PEOPLE_TABLES,
     "dataset": TableKind(
-        describing.COLUMNS, True, from_items(describing.tabulate), of_items=True, groups="items"
+        data_set.COLUMNS, True, from_items(data_set.tabulate), of_items=True, groups="items"
     ),
     # It rests on other projects, of whose changes this one does not hear.
-    "audits": TableKind((*RUN_COLUMNS, *audited.COLUMNS), False, _audited, at_once=None),
+    "audits": TableKind((*RUN_COLUMNS, *audit_results.COLUMNS), False, _audited, at_once=None),
     **LEAD_TABLES,
 }
 

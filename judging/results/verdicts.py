@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from judging.models import Run
-from judging.results import counting
-from judging.results.counting import PARSED_SQL, GroupSums, json_text, one_if
+from judging.results import counted
+from judging.results.counted import PARSED_SQL, GroupSums, json_text, one_if
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson
 
@@ -42,7 +42,7 @@ def tabulate_verdicts(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, 
         **{name: one_if(_effect_sql(name)) for name in EFFECTS},
         "one_order": one_if("o.cause = 'one_order'"),
     }
-    return [_row(found) for found in counting.sum_outcomes(chosen, by, rates=both, counts=counts)]
+    return [_row(found) for found in counted.sum_outcomes(chosen, by, rates=both, counts=counts)]
 
 
 def tabulate_order_effect(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def tabulate_order_effect(runs: Iterable[Run], by: Sequence[str]) -> list[dict[s
             **_estimate_columns(clustered_wilson(found.rates[name])),
             "score_invariant": found.invariant,
         }
-        for found in counting.sum_outcomes(chosen, by, rates=rates)
+        for found in counted.sum_outcomes(chosen, by, rates=rates)
         for name in EFFECTS
     ]
 
@@ -71,7 +71,7 @@ def tabulate_repeats(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, A
     changed their result.
     """
     runs = list(runs)
-    asked = counting.load_strategies(runs)
+    asked = counted.load_strategies(runs)
     chosen = [run for run in runs if run.samples > 1 and asked[run.pk].frame in JUDGING_FRAMES]
     samples = [
         json_text("parts", place, "result")
@@ -79,7 +79,7 @@ def tabulate_repeats(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, A
     ]
     detected, undetected = _times_sql(samples, "detected"), _times_sql(samples, "undetected")
     rates = {
-        "all": (PARSED_SQL, counting.UNDETECTED_SQL),
+        "all": (PARSED_SQL, counted.UNDETECTED_SQL),
         "first": (
             f"{samples[0]} IN ('detected', 'undetected')",
             one_if(f"{samples[0]} = 'undetected'"),
@@ -89,12 +89,12 @@ def tabulate_repeats(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, A
             one_if(f"{detected} > 0 AND {undetected} > 0"),
         ),
     }
-    return [_repeat_row(found) for found in counting.sum_outcomes(chosen, by, rates=rates)]
+    return [_repeat_row(found) for found in counted.sum_outcomes(chosen, by, rates=rates)]
 
 
 def _pair_runs(runs: Iterable[Run]) -> list[Run]:
     runs = list(runs)
-    asked = counting.load_strategies(runs)
+    asked = counted.load_strategies(runs)
     return [run for run in runs if asked[run.pk].frame == "pair"]
 
 

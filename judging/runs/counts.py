@@ -8,8 +8,8 @@ from typing import Any
 from django.db import connection
 
 from annotation.db import transactions
-from judging import touches
 from judging.models import Call, Outcome, Reply, Run, Tally
+from judging.results import change_counters
 
 Kind = Tally.Kind
 Counts = dict[str, Any]
@@ -46,9 +46,9 @@ def load_states(runs: Iterable[Run]) -> dict[int, str]:
     """What there is to count of each run, by its id, in one short query. To be taken before
     anything is counted: what comes meanwhile then belongs to a later state."""
     listed = list(runs)
-    changes = touches.load_counts(touches.run_subject(run.pk) for run in listed)
-    everything = changes.get(touches.ALL_SUBJECTS, 0)
-    counts = {run.pk: changes.get(touches.run_subject(run.pk), 0) for run in listed}
+    changes = change_counters.load_counts(change_counters.run_subject(run.pk) for run in listed)
+    everything = changes.get(change_counters.ALL_SUBJECTS, 0)
+    counts = {run.pk: changes.get(change_counters.run_subject(run.pk), 0) for run in listed}
     return {run.pk: f"{everything}.{counts[run.pk]} {run.state} {run.parser}" for run in listed}
 
 

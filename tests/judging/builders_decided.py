@@ -8,7 +8,7 @@ from typing import Any
 from annotation.models import Item, Project
 from judging import strategies
 from judging.models import Endpoint, Outcome, Run
-from judging.results import audits
+from judging.results import explanation_audits
 from judging.runs import pinning
 from judging.runs.engine import outcomes
 from judging.runs.run_config import RunOverrides
@@ -77,7 +77,9 @@ def make_replied(
 def make_audit(run: Run, *said: tuple[bool, str]) -> Project:
     """An audit of a run: of the explanation of each of its first items whether the verdict was
     right, and what people hold it for, "" where that is open."""
-    audit = make_project(f"{run.project.slug}-audit-{run.number}", task_type=audits.TASK)
+    audit = make_project(
+        f"{run.project.slug}-audit-{run.number}", task_type=explanation_audits.TASK
+    )
     keys = run.outcomes.order_by("item__position").values_list("item__key", flat=True)
     further = (f"further-{number}" for number in count())
     for key, (right, quality) in zip(chain(keys, further), said, strict=False):

@@ -11,8 +11,8 @@ from django.core.management import call_command
 
 from annotation.models import Project
 from judging.models import Run
-from judging.results import aligning_scores
-from judging.results.aligning_scores import PairedScores
+from judging.results import paired_scores
+from judging.results.paired_scores import PairedScores
 
 Answers = Mapping[str, Any]
 
@@ -83,7 +83,7 @@ def runs_of(project: Project) -> list[Run]:
 
 def aligned(project: Project, metric: str, by: Sequence[str] = ()) -> list[PairedScores]:
     """Both sides of each run on one metric."""
-    found = aligning_scores.load_paired_scores(project, runs_of(project), by)
+    found = paired_scores.load_paired_scores(project, runs_of(project), by)
     return [one for one in found if one.metric.name == metric]
 
 

@@ -1,11 +1,11 @@
-"""The figures that study 001 prints, from the files in `judging/published`."""
+"""The figures that study 001 prints, from the files in `judging/results/published`."""
 
 import csv
 from pathlib import Path
 
-from judging import strategies
+from judging import results
 
-FOLDER = Path(strategies.__file__).parent / "published"
+FOLDER = Path(results.__file__).parent / "published"
 DETECTORS, BIAS = FOLDER / "001-detectors.csv", FOLDER / "001-bias.csv"
 FIGURES = ("f1", "precision", "recall", "accuracy")
 # The set whose replies are at hand.

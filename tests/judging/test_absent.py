@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project
 from judging.models import Run
-from judging.results import absent, reports
+from judging.results import missing, undetected
 from tests.judging.builders_decided import CUT, make_replied, scores, verdicts
 from tests.judging.builders_detecting import judge, make_sets
 from tests.judging.builders_judging import make_endpoint, make_items
@@ -28,7 +28,7 @@ def test_missing_outcomes_are_counted_by_cause_with_bounds_on_the_rate(project: 
     items = make_items(project, len(said) + 1)
     run = make_replied(project, "vanilla", zip(items, [*said, scores(9, 9)], strict=True))
     items[-1].resolutions.update(current=False)
-    truncated, unread = absent.tabulate([run], BY)
+    truncated, unread = missing.tabulate([run], BY)
     assert (truncated["cause"], truncated["n"]) == ("truncated", 3)
     assert (unread["cause"], unread["n"]) == ("unparsable", 1)
     for row in (truncated, unread):
@@ -41,7 +41,9 @@ def test_one_order_that_did_not_choose_gold_is_undetected_either_way(project: Pr
     other, _ = verdicts("P")
     said = [verdicts("G"), verdicts("P"), (gold, CUT), (other, CUT)]
     items = make_items(project, len(said))
-    (row,) = absent.tabulate([make_replied(project, "pairwise", zip(items, said, strict=True))], BY)
+    (row,) = missing.tabulate(
+        [make_replied(project, "pairwise", zip(items, said, strict=True))], BY
+    )
     assert (row["cause"], row["n"], row["total"]) == ("one_order", 2, 4)
     # P and the last pair for sure; the third could have been either.
     assert (row["lowest"], row["highest"]) == (2 / 4, 3 / 4)
@@ -51,13 +53,13 @@ def test_shares_of_repeats_count_as_shares_in_the_bounds(project: Project) -> No
     said = [scores(9, 5, 9, 9), scores(9, None, 9, None)]
     items = make_items(project, 2)
     run = make_replied(project, "vanilla", zip(items, said, strict=True), samples=2)
-    (row,) = absent.tabulate([run], BY)
+    (row,) = missing.tabulate([run], BY)
     assert (row["lowest"], row["highest"]) == (0.5 / 2, 1.5 / 2)
 
 
 def test_a_group_that_lacks_nothing_has_its_rate_for_bounds(project: Project) -> None:
     run = make_replied(project, "vanilla", [(make_items(project, 1)[0], scores(9, 9))])
-    (row,) = absent.tabulate([run], BY)
+    (row,) = missing.tabulate([run], BY)
     assert (row["cause"], row["n"], row["missing"]) == (None, 0, 0)
     assert row["lowest"] == row["highest"] == 1
 
@@ -67,10 +69,10 @@ def test_whether_replies_are_missing_depends_on_the_category(project: Project) -
     numbers = make_items(project, 12)
     said = [*[scores(9, None)] * 12, *[scores(9, 5)] * 12]
     run = make_replied(project, "vanilla", zip([*units, *numbers], said, strict=True))
-    rows = absent.tabulate([run], BY)
+    rows = missing.tabulate([run], BY)
     assert {row["p"] for row in rows} == {1 / 1000}
     few = make_replied(project, "vanilla", zip(numbers[:2], said[-2:], strict=True))
-    (row,) = absent.tabulate([few], BY)
+    (row,) = missing.tabulate([few], BY)
     assert (row["p"], row["p_reason"]) == (None, "one group")
 
 
@@ -82,27 +84,29 @@ def test_any_number_of_runs_are_three_queries(
         make_replied(project, "vanilla", [(item, scores(9, None)) for item in items])
     runs = list(Run.objects.for_results())
     with django_assert_num_queries(3):
-        absent.tabulate(runs, BY)
+        missing.tabulate(runs, BY)
 
 
 def test_a_detector_has_causes_and_neither_bounds_nor_an_undetected_rate(project: Project) -> None:
     run = judge(make_sets(project), "DU--UU", endpoint=make_endpoint("http://a"))
     perturbed = make_replied(project, "vanilla", [(make_items(project, 1)[0], scores(9, 9))])
     for by in ((), ("ability",), BY):
-        found = absent.tabulate([perturbed, run], by)
+        found = missing.tabulate([perturbed, run], by)
         assert [row["run"] for row in found] == [perturbed.number, run.number]
         row = found[-1]
         assert (row["total"], row["missing"], row["parsed"]) == (6, 2, 4)
         assert (row["cause"], row["n"], row["p"]) == ("truncated", 2, None)
         assert row["lowest"] is row["highest"] is None
-        assert [one.run for one in reports.tabulate_undetected([perturbed, run], by)] == [perturbed]
+        assert [one.run for one in undetected.tabulate_undetected([perturbed, run], by)] == [
+            perturbed
+        ]
 
 
 def test_of_ratings_all_that_could_be_read_are_parsed(tmp_path: Path) -> None:
     runs = runs_of(make_rated(tmp_path, dozens=1))
-    row = next(row for row in absent.tabulate(runs, ()) if row["cause"])
+    row = next(row for row in missing.tabulate(runs, ()) if row["cause"])
     assert (row["strategy"], row["total"], row["parsed"], row["n"]) == ("likert-no-gold", 12, 11, 1)
-    assert reports.tabulate_undetected(runs, BY) == []
+    assert undetected.tabulate_undetected(runs, BY) == []
 
 
 @pytest.mark.parametrize("by", ["", "ability", "ability,category"])

@@ -15,8 +15,8 @@ from scipy import stats as scipy_stats
 
 from annotation.models import Project, Resolution
 from judging.evaluators.providers import Target, baseline
-from judging.results import aligning, aligning_people, aligning_points, aligning_scores, tables
-from judging.results.reports import UnknownField
+from judging.results import correlations, paired_answers, paired_scores, raters, tables
+from judging.results.undetected import UnknownField
 from judging.runs import lifecycle as running
 from tests.builders import make_member
 from tests.judging.builders_judging import answer_as, api_client, make_run
@@ -107,7 +107,7 @@ def measured(body: str) -> str:
 
 
 def alignment(project: Project, *by: str) -> list[dict[str, Any]]:
-    return list(aligning.tabulate_alignment(project, runs_of(project), by))
+    return list(correlations.tabulate_alignment(project, runs_of(project), by))
 
 
 @pytest.mark.parametrize("slug", ["likert", "likert-no-gold"])
@@ -129,7 +129,7 @@ def test_correlations_with_the_majority_of_three_equal_scipy_s(
     # Scaled to 0..1: (x - 1) / 2.
     means = (np.mean(people) - 1) / 2, (np.mean(theirs) - 1) / 2
     assert (row["mean_people"], row["mean_evaluator"]) == pytest.approx(means)
-    for name in aligning.WITH_INTERVAL:
+    for name in correlations.WITH_INTERVAL:
         assert row[f"{name}_low"] < row[name] < row[f"{name}_high"]
         assert row[f"{name}_reason"] is None
 
@@ -138,10 +138,10 @@ def test_three_different_ratings_give_2_and_count_as_no_majority(rated: Project)
     given = labels(rated, "correctness")
     split = [key for key, values in given.items() if len(set(values)) == 3]
     assert split
-    found = list(aligning_points.tabulate_points(rated, runs_of(rated)[:1], []))
+    found = list(paired_answers.tabulate_points(rated, runs_of(rated)[:1], []))
     points = {row["item"]: row for row in found if row["metric"] == "correctness"}
     assert {(points[key]["people"], points[key]["decided"]) for key in split} == {(2, False)}
-    row = only(aligning_people.tabulate_majority(rated, []), metric="correctness")
+    row = only(raters.tabulate_majority(rated, []), metric="correctness")
     assert (row["n"], row["decided"]) == (60, 60 - len(split))
     assert row["share"] == pytest.approx(1 - len(split) / 60)
     first = points["i0"]
@@ -155,7 +155,7 @@ def test_groups_are_those_of_scipy_and_their_mean_stands_beside_the_pooled_figur
     with_gold = [row for row in rows if row["strategy"] == "likert"]
     assert [row["language"] for row in with_gold] == ["en", "hi", "sv"]
     assert sum(row["n"] for row in with_gold) == 60
-    found = aligning.tabulate_groups(rated, runs_of(rated), ["language"])
+    found = correlations.tabulate_groups(rated, runs_of(rated), ["language"])
     over = only(found, strategy="likert", metric="correctness", figure="rho")
     rhos = [row["rho"] for row in with_gold]
     assert (over["mean"], over["sd"]) == pytest.approx((np.mean(rhos), np.std(rhos, ddof=1)))
@@ -175,7 +175,7 @@ def test_a_task_that_people_rate_alike_has_no_correlation_and_is_counted(tmp_pat
     first = only(alignment(project, "task"), task="t0", metric="correctness")
     assert (first["rho"], first["rho_reason"]) == (None, "one side is constant")
     assert first["rmse"] == 0
-    over = aligning.tabulate_groups(project, runs_of(project), ["task"])
+    over = correlations.tabulate_groups(project, runs_of(project), ["task"])
     rho = only(over, metric="correctness", figure="rho")
     # The evaluator gives all items of an odd number 2, so that every task is constant on a side.
     assert (rho["mean"], rho["groups"], rho["undefined"]) == (None, 0, 4)
@@ -204,7 +204,7 @@ def test_mean_ratings_lie_apart_by_model_as_in_table_1(tmp_path: Path) -> None:
         for place, value in enumerate(values)
     ]
     bring_scores(tmp_path, project, "judge", "likert", given)
-    over = aligning.tabulate_groups(project, runs_of(project), ["model"])
+    over = correlations.tabulate_groups(project, runs_of(project), ["model"])
     row = only(over, metric="correctness", figure="distance")
     # |0.5 - 0.75| and |1 - 0.5|; pooled |0.75 - 0.625|.
     assert (row["mean"], row["pooled"]) == pytest.approx((0.375, 0.125))
@@ -217,13 +217,13 @@ def test_agreement_by_people_s_score_and_pairs_with_their_number(rated: Project)
     for score in (1, 2, 3):
         keys = [key for key, value in people.items() if value == score]
         same = sum(said[key] == score for key in keys)
-        found = aligning_points.tabulate_by_score(rated, runs, [])
+        found = paired_answers.tabulate_by_score(rated, runs, [])
         row = only(found, strategy="likert", metric="correctness", score=score)
         assert (row["n"], row["same"], row["agreement"]) == (len(keys), same, same / len(keys))
     pairs = Counter((people[key], said[key]) for key in said)
     cells = {
         (row["people"], row["evaluator"]): row["n"]
-        for row in aligning_points.tabulate_pairs(rated, runs, [])
+        for row in paired_answers.tabulate_pairs(rated, runs, [])
         if row["strategy"] == "likert" and row["metric"] == "correctness"
     }
     assert cells == pairs
@@ -233,7 +233,7 @@ def test_each_person_is_held_against_the_mean_of_the_others(rated: Project) -> N
     given, said = labels(rated, "correctness"), evaluator(rated, "likert", "correctness")
     table = np.array([given[key] for key in said])
     theirs = list(said.values())
-    rows = list(aligning_people.tabulate_ceiling(rated, runs_of(rated), []))
+    rows = list(raters.tabulate_ceiling(rated, runs_of(rated), []))
     found = [
         only(rows, strategy="likert", metric="correctness", measure="rho", rater=rater)
         for rater in RATERS
@@ -253,7 +253,7 @@ def test_each_person_is_held_against_the_mean_of_the_others(rated: Project) -> N
 def test_an_evaluator_that_may_stand_in_for_people_passes_and_a_worse_one_does_not(
     rated: Project,
 ) -> None:
-    rows = list(aligning_people.tabulate_alt_test(rated, runs_of(rated), []))
+    rows = list(raters.tabulate_alt_test(rated, runs_of(rated), []))
     at = {"metric": "correctness", "epsilon": 0.2, "rater": None}
     assert only(rows, strategy="likert", **at)["passed"] is True
     assert only(rows, strategy="likert-no-gold", **at)["passed"] is False
@@ -276,7 +276,7 @@ def test_rouge_l_of_several_golds_stands_beside_people_in_any_script(rated: Proj
     row = only(alignment(rated), run=run.number, metric="correctness")
     people = [three(labels(rated, "correctness")[key]) for key in found.key]
     assert row["rho"] == pytest.approx(scipy_stats.spearmanr(people, found.evaluator).statistic)
-    assert (row["rmse"], row["rmse_reason"]) == (None, aligning.OTHER_SCALE_REASON)
+    assert (row["rmse"], row["rmse_reason"]) == (None, correlations.OTHER_SCALE_REASON)
     assert (row["rmse_highest"], row["accuracy002"]) == (None, None)
     assert row["mean_evaluator"] == pytest.approx(np.mean(found.evaluator))
 
@@ -321,7 +321,7 @@ def test_what_could_not_be_read_is_missing_and_bounds_the_error(tmp_path: Path) 
     # As it was recorded: 9 where people gave 2.
     assert (kept["off_scale"], kept["missing"]) == ("kept", 1)
     assert kept["rmse"] == pytest.approx(((1 + 0 + 49) / 3) ** 0.5)
-    rows = list(aligning_points.tabulate_points(project, runs_of(project), []))
+    rows = list(paired_answers.tabulate_points(project, runs_of(project), []))
     last = only(rows, item="i3", metric="correctness")
     assert (last["evaluator"], last["off_scale"]) == (9, True)
     second = only(rows, item="i1", metric="correctness")
@@ -346,11 +346,11 @@ def test_queries_do_not_grow_with_runs_and_groups(
     # Whether items have each of the fields, outcomes, texts, what is held.
     for some in (runs[:1], runs):
         with django_assert_num_queries(6):
-            aligning_scores.load_paired_scores(rated, some, ["language", "task", "answer_length"])
+            paired_scores.load_paired_scores(rated, some, ["language", "task", "answer_length"])
     # Outcomes, what is held, labels.
     for some in (runs[:1], runs):
         with django_assert_num_queries(3):
-            list(aligning_people.tabulate_ceiling(rated, some, []))
+            list(raters.tabulate_ceiling(rated, some, []))
 
 
 TABLES = (
@@ -383,4 +383,4 @@ def test_tables_can_be_asked_for_by_the_length_of_answers(rated: Project) -> Non
 def test_a_run_of_which_nothing_counts_has_no_rows(rated: Project) -> None:
     Resolution.objects.of_project(rated).update(current=False)
     assert alignment(rated) == []
-    assert next(aligning.tabulate_groups(rated, runs_of(rated), []))["pooled"] is None
+    assert next(correlations.tabulate_groups(rated, runs_of(rated), []))["pooled"] is None

@@ -10,7 +10,7 @@ from annotation import tasktypes
 from annotation.models import Item, Project, Resolution, Slot
 from annotation.projects import encrypted_archives
 from judging.models import Request, Run
-from judging.results import audits
+from judging.results import explanation_audits
 from judging.runs import lifecycle
 from judging.runs.engine import store
 from judging.runs.engine.store import CallResult
@@ -48,8 +48,10 @@ def judged(project: Project, reply: str = LOW, strategy: str = "reference", **va
     return run
 
 
-def audit(project: Project, *found: Run, n: int = 3, **values: Any) -> audits.CreatedAudit:
-    return audits.create_audit(found, **{"n": n, "seed": 0, "into": "audit", **values})
+def audit(
+    project: Project, *found: Run, n: int = 3, **values: Any
+) -> explanation_audits.CreatedAudit:
+    return explanation_audits.create_audit(found, **{"n": n, "seed": 0, "into": "audit", **values})
 
 
 def items() -> list[Item]:
@@ -71,7 +73,11 @@ def test_an_item_shows_what_the_evaluator_saw_said_and_whether_it_was_right(
     assert texts["verdict"] == "3 on a scale of 1 to 10"
     assert texts["verdict_right"] == "Yes: it noticed the error."
     assert texts["truth"] == "The answer was changed so that it has an error (number errors)."
-    assert (made.drawn, made.available, made.project.task_type.slug) == (1, 6, audits.TASK)
+    assert (made.drawn, made.available, made.project.task_type.slug) == (
+        1,
+        6,
+        explanation_audits.TASK,
+    )
     assert Slot.objects.filter(item=item).count() == made.project.overlap
 
 
@@ -160,7 +166,9 @@ def test_of_several_axes_the_item_s_own_is_judged(project: Project) -> None:
     assert (made.drawn, made.available, made.report.rows) == (2, 6, 2)
     run.outcomes.filter(main=True).update(result="missing", cause="refused")
     other.update(result="undetected", cause="")
-    with pytest.raises(audits.AuditRefused, match="no item that all these runs decided"):
+    with pytest.raises(
+        explanation_audits.AuditRefused, match="no item that all these runs decided"
+    ):
         audit(project, run)
 
 
@@ -244,19 +252,23 @@ def test_a_long_key_stays_a_key_of_its_own() -> None:
 
 def test_runs_that_explain_nothing_are_refused(project: Project) -> None:
     for run in (make_run(project), judged(project, strategy="vanilla-score")):
-        with pytest.raises(audits.AuditRefused, match="asks for no explanation"):
+        with pytest.raises(explanation_audits.AuditRefused, match="asks for no explanation"):
             audit(project, run)
     assert not Project.objects.filter(slug="audit").exists()
 
 
 def test_runs_without_a_shared_item_are_refused(project: Project) -> None:
     run = make_run(project, make_endpoint(ADDRESS))
-    with pytest.raises(audits.AuditRefused, match="no item that all these runs decided"):
+    with pytest.raises(
+        explanation_audits.AuditRefused, match="no item that all these runs decided"
+    ):
         audit(project, run)
 
 
 def test_a_project_of_another_task_type_is_refused(project: Project) -> None:
-    with pytest.raises(audits.AuditRefused, match="An audit needs one of 'explanation-audit'"):
+    with pytest.raises(
+        explanation_audits.AuditRefused, match="An audit needs one of 'explanation-audit'"
+    ):
         audit(project, judged(project), into="spiders")
 
 
@@ -292,5 +304,8 @@ def test_the_command_refuses_in_words(
 
 
 def test_every_frame_has_a_call_whose_explanation_is_shown() -> None:
-    assert set(audits._CALLS_BY_FRAME) <= set(frames.FRAMES)
-    assert all(spec in frames.FRAMES[frame] for frame, (spec, _) in audits._CALLS_BY_FRAME.items())
+    assert set(explanation_audits._CALLS_BY_FRAME) <= set(frames.FRAMES)
+    assert all(
+        spec in frames.FRAMES[frame]
+        for frame, (spec, _) in explanation_audits._CALLS_BY_FRAME.items()
+    )

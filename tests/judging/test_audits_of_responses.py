@@ -8,7 +8,7 @@ import pytest
 
 from annotation.models import Item, Label, Project
 from judging.models import Run
-from judging.results import audited, audits
+from judging.results import audit_results, explanation_audits
 from judging.runs import lifecycle
 from tests.builders import make_member, make_project, make_slot
 from tests.judging.builders_judging import answer, make_endpoint, make_responses, make_run
@@ -44,7 +44,7 @@ def recorded(folder: Path, project: Project, strategy: str, *rows: dict[str, Any
 
 def audit(*found: Run, n: int = 9) -> list[Item]:
     """The items of an audit of these runs, in the order of what they are about."""
-    made = audits.create_audit(found, n=n, seed=0, into="audit")
+    made = explanation_audits.create_audit(found, n=n, seed=0, into="audit")
     assert not made.report.bad
     return sorted(made.project.items.all(), key=lambda one: one.key)
 
@@ -110,7 +110,7 @@ def test_recorded_replies_are_audited_by_what_was_stored_with_each(tmp_path: Pat
         ("item-1", True), ("item-1", False), ("item-2", False),
     ]  # fmt: skip
     assert [shown(one)["explanation"] for one in made] == [ERROR, "Hm.", NO_ERROR]
-    rows = audited.tabulate(project, list(Run.objects.for_results()))
+    rows = audit_results.tabulate(project, list(Run.objects.for_results()))
     assert [(row["verdict"], row["total"]) for row in rows] == [("right", 0.5), ("wrong", 1.5)]
 
 
@@ -122,7 +122,7 @@ def test_a_rating_is_right_if_it_is_peoples_on_what_decides() -> None:
     right, wrong = audit(judged(project, json.dumps(said), "likert"))
     texts = shown(right)
     assert texts["input"] == "\n".join(
-        ("How many legs have 1 ants?", "", audits.REFERENCE, "1 ants have 6 legs.")
+        ("How many legs have 1 ants?", "", explanation_audits.REFERENCE, "1 ants have 6 legs.")
     )
     assert texts["explanation"] == "It counts."
     assert texts["verdict"] == (
@@ -173,9 +173,13 @@ def test_what_cannot_be_audited_is_refused_with_the_reason(tmp_path: Path) -> No
     project = responses("rating", "3", correctness=3, naturalness=3, relatedness=3)
     numbers = {"naturalness": 3, "relatedness": 3, "correctness": 3}
     wordless = bring_scores(tmp_path, project, "rater", "likert", [("item-1", numbers)])
-    with pytest.raises(audits.AuditRefused, match="recorded without the texts of its replies"):
+    with pytest.raises(
+        explanation_audits.AuditRefused, match="recorded without the texts of its replies"
+    ):
         audit(wordless)
     other = judged(project, "<RESULT>S1: 1, S2: 0, S3: 0</RESULT>", "score-chain")
-    with pytest.raises(audits.AuditRefused, match="by criteria or on a scale that people did not"):
+    with pytest.raises(
+        explanation_audits.AuditRefused, match="by criteria or on a scale that people did not"
+    ):
         audit(other)
     assert not Project.objects.filter(slug="audit").exists()

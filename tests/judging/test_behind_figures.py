@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Diff, Item, Project, Resolution, Revision
 from judging.models import Run
-from judging.results import blindspots, measured, narrowing
-from judging.results.reports import UnknownField
+from judging.results import blindspots, drilldown, item_features
+from judging.results.undetected import UnknownField
 from tests.judging import builders_decided
 from tests.judging.builders_decided import make_audit, make_replied, scores
 from tests.judging.builders_judging import make_items
@@ -90,9 +90,9 @@ def test_what_is_neither_measured_nor_a_field_is_refused(project: Project) -> No
 
 def test_lengths_are_cut_into_quarters() -> None:
     # Quarters end at 17.5, 25 and 32.5.
-    found = measured.assign_bins("length", [10, 20, 30, 40, None])
+    found = item_features.assign_bins("length", [10, 20, 30, 40, None])
     assert list(found) == ["10-to-17", "18-to-25", "26-to-32", "33-to-40", ""]
-    assert measured.bin_title("length", "18-to-25") == "18 to 25 characters"
+    assert item_features.bin_title("length", "18-to-25") == "18 to 25 characters"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_lengths_are_cut_into_quarters() -> None:
 def test_bins_begin_with_their_lower_end(
     name: str, numbers: list[float | None], slugs: list[str]
 ) -> None:
-    assert list(measured.assign_bins(name, numbers)) == slugs
+    assert list(item_features.assign_bins(name, numbers)) == slugs
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_an_address_of_many_equals_signs_asks_no_more_than_one_of_some(
 ) -> None:
     make_replied(project, "vanilla", [(item, DETECTED) for item in items])
     asked = []
-    for signs in (narrowing.MOST_EQUAL_SIGNS, 290):
+    for signs in (drilldown.MOST_EQUAL_SIGNS, 290):
         with CaptureQueriesContext(connection) as queries:
             assert keys(browser, f"{RUN}?slice=a{'%3D' * signs}") == []
         asked.append(len(queries))

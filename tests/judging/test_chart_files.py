@@ -14,7 +14,7 @@ from django.test import Client
 
 from annotation.models import Project
 from charts import files
-from judging.views.results import pictures
+from judging.results.views import charts
 from tests.judging.builders_decided import make_endpoint, make_replied, scores, verdicts
 from tests.judging.builders_judging import make_items
 
@@ -95,21 +95,21 @@ def test_a_chart_that_cannot_be_made_is_no_fault_of_the_page(
     sent = browser.get(CHART + "svg")
     assert (sent.status_code, sent.headers["Content-Type"]) == (503, "text/plain; charset=utf-8")
     assert "not drawn within" in sent.content.decode()
-    assert pictures._CONVERSIONS.acquire(blocking=False)
-    pictures._CONVERSIONS.release()
+    assert charts._CONVERSIONS.acquire(blocking=False)
+    charts._CONVERSIONS.release()
 
 
 def test_who_comes_while_all_places_are_taken_is_told_to_come_again(
     judged: Project, browser: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pictures, "WAIT_SECONDS", 0)
-    assert pictures._CONVERSIONS.acquire()
-    assert pictures._CONVERSIONS.acquire()
+    monkeypatch.setattr(charts, "WAIT_SECONDS", 0)
+    assert charts._CONVERSIONS.acquire()
+    assert charts._CONVERSIONS.acquire()
     try:
         sent = browser.get(CHART + "svg")
     finally:
-        pictures._CONVERSIONS.release()
-        pictures._CONVERSIONS.release()
+        charts._CONVERSIONS.release()
+        charts._CONVERSIONS.release()
     assert (sent.status_code, sent.headers["Retry-After"]) == (503, "2")
 
 
@@ -158,7 +158,7 @@ def test_every_chart_tells_two_evaluators_of_one_strategy_apart(project: Project
         make_replied(project, "explanation-check", flags, **made)
     for place in CHARTS:
         page, view = place.split("/")
-        drawing = pictures.draw_query(project, page, QueryDict(f"view={view}"))
+        drawing = charts.draw_query(project, page, QueryDict(f"view={view}"))
         assert drawing is not None, place
         drawn = json.dumps(drawing.spec, ensure_ascii=False)
         slug, numbers = ("pairwise", (2, 5)) if page == "verdicts" else ("vanilla", (1, 4))

@@ -5,7 +5,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Item, Project
 from judging.models import Run
-from judging.results import comparing
+from judging.results import compare
 from stats import paired
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
@@ -24,7 +24,7 @@ def test_two_runs_differ_over_the_items_that_both_parsed(project: Project) -> No
     calm = make_items(project, 2, "score-invariant")
     a = make_said(project, [*items, *calm], "DDDDDDDDUU-DDDD")
     b = make_said(project, [*items, *calm], "UUUUUUUDDUDD-UU")
-    row, by_ability = comparing.compare([a, b])
+    row, by_ability = compare.compare([a, b])
     assert (row["run_a"], row["run_b"], row["ability"]) == (1, 2, None)
     # Of ten items both parsed seven only a detects, one only b, one both and one neither; one is
     # missing in a, both detect the next, and one is missing in b.
@@ -44,7 +44,7 @@ def test_runs_that_differ_share_no_letter_and_p_is_adjusted_for_all_pairs(
 ) -> None:
     items = make_items(project, 10)
     runs = [make_said(project, items, one * 10) for one in "DDU"]
-    rows = comparing.compare(runs)[:3]
+    rows = compare.compare(runs)[:3]
     assert [(row["letters_a"], row["letters_b"]) for row in rows] == [
         ("a", "a"), ("a", "b"), ("a", "b"),
     ]  # fmt: skip
@@ -56,7 +56,7 @@ def test_p_is_exact_however_small_where_questions_have_several_items(project: Pr
     # Twenty questions of two items each.
     items = [one for n in range(20) for one in make_items(project, 2, cluster=f"question {n}")]
     a, b, c = (make_said(project, items, said * 20) for said in ("DD", "UU", "DU"))
-    found = {(row["run_a"], row["run_b"]): row for row in comparing.compare([a, b, c])[:3]}
+    found = {(row["run_a"], row["run_b"]): row for row in compare.compare([a, b, c])[:3]}
     # Every question differs the same way: one pattern of signs of 2^20, and its mirror.
     for pair, row in found.items():
         assert (row["p"], row["test"]) == (pytest.approx(2**-19), "exact"), pair
@@ -66,7 +66,7 @@ def test_p_is_exact_however_small_where_questions_have_several_items(project: Pr
 def test_items_of_one_cluster_flip_together(project: Project) -> None:
     items = make_items(project, 6, cluster="one") + make_items(project, 1)
     a, b = (make_said(project, items, said) for said in ("DDDDDDU", "UUUUUUU"))
-    row, *_ = comparing.compare([a, b])
+    row, *_ = compare.compare([a, b])
     # One cluster differs, and could as well have differed the other way.
     assert row["p"] == 1
 
@@ -74,20 +74,20 @@ def test_items_of_one_cluster_flip_together(project: Project) -> None:
 def test_items_that_repeat_another_one_are_compared_in_no_row(project: Project) -> None:
     (item,) = make_items(project, 1)
     items = [item, *make_items(project, 1, duplicate_of=item)]
-    row, *_ = comparing.compare([make_said(project, items, said) for said in ("DD", "DU")])
+    row, *_ = compare.compare([make_said(project, items, said) for said in ("DD", "DU")])
     assert (row["total"], row["difference"]) == (1, 0)
 
 
 def test_runs_over_other_items_have_no_difference_but_a_reason(project: Project) -> None:
     one, other = make_items(project, 1), make_items(project, 1)
-    row, *_ = comparing.compare([make_said(project, one, "D"), make_said(project, other, "D")])
+    row, *_ = compare.compare([make_said(project, one, "D"), make_said(project, other, "D")])
     assert (row["total"], row["n"], row["difference"], row["p"]) == (2, 0, None, None)
     assert row["reason"] == "no item that both parsed"
 
 
 def test_one_run_alone_is_compared_with_nothing(project: Project) -> None:
     run = make_said(project, make_items(project, 1), "D")
-    assert comparing.compare([run]) == comparing.compare([]) == []
+    assert compare.compare([run]) == compare.compare([]) == []
 
 
 def test_any_number_of_runs_are_one_query(
@@ -98,4 +98,4 @@ def test_any_number_of_runs_are_one_query(
         make_said(project, items, said)
     runs = list(Run.objects.for_results())
     with django_assert_num_queries(1):
-        comparing.compare(runs)
+        compare.compare(runs)

@@ -7,7 +7,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project
 from judging.models import Reply, Run
-from judging.results import costing
+from judging.results import cost
 from judging.runs import lifecycle
 from tests.judging.builders_judging import (
     TWO_CALLS,
@@ -35,7 +35,7 @@ def test_a_request_that_several_calls_share_costs_once(project: Project) -> None
         reply = call.request.reply
         type(reply).objects.filter(pk=reply.pk).update(cost="0.25")
     run.outcomes.filter(item=items[0]).update(result="detected")
-    (row,) = costing.tabulate(Run.objects.for_results())
+    (row,) = cost.tabulate(Run.objects.for_results())
     assert (row["calls"], row["requests"], row["answered"]) == (4, 3, 3)
     assert (row["tokens"], row["tokens_in"], row["tokens_out"]) == (330, 300, 30)
     assert (row["cost"], row["paid"], row["detected"]) == (0.75, 2, 1)
@@ -48,7 +48,7 @@ def test_cost_and_what_the_run_paid_agree_to_the_last_digit(project: Project) ->
     run = make_run(project, make_endpoint("https://judge.invalid/v1", **prices))
     lifecycle.plan_calls(run)
     answer(run, tokens_in=100, tokens_out=50)
-    (row,) = costing.tabulate(Run.objects.for_results())
+    (row,) = cost.tabulate(Run.objects.for_results())
     # Three calls of 100 x 0.1 / 10^6 + 50 x 0.41 / 10^6 = 0.0000305.
     assert (row["cost"], row["paid"]) == (0.0000915, 0.0000915)
 
@@ -59,7 +59,7 @@ def test_a_run_may_cost_millions(project: Project) -> None:
     lifecycle.plan_calls(run)
     answer(run)
     Reply.objects.update(cost=Decimal("4000000.75"))
-    (row,) = costing.tabulate(Run.objects.for_results())
+    (row,) = cost.tabulate(Run.objects.for_results())
     assert row["cost"] == 12_000_002.25
 
 
@@ -68,7 +68,7 @@ def test_a_reply_without_a_price_leaves_no_cost(project: Project) -> None:
     run = make_run(project, make_endpoint("https://judge.invalid/v1"), TWO_CALLS)
     lifecycle.plan_calls(run)
     answer(run, tokens_in=None)
-    (row,) = costing.tabulate([run])
+    (row,) = cost.tabulate([run])
     assert (row["cost"], row["per_detected"], row["tokens"]) == (None, None, None)
     assert row["paid"] is None
     assert (row["without_price"], row["without_tokens"]) == (2, 2)
@@ -78,7 +78,7 @@ def test_a_reply_without_a_price_leaves_no_cost(project: Project) -> None:
 def test_a_run_without_calls_has_dashes(project: Project) -> None:
     run = make_judged(project, [(item, "detected") for item in make_items(project, 1)])
     run.calls.all().delete()
-    (row,) = costing.tabulate([run])
+    (row,) = cost.tabulate([run])
     assert (row["calls"], row["cost"], row["reason"]) == (None, None, "no replies")
 
 
@@ -88,7 +88,7 @@ def test_what_a_detector_says_of_good_answers_is_no_detected_error(project: Proj
     said = zip([*errors, *clean], ["detected", "missing", "detected", "undetected"], strict=True)
     endpoint = make_endpoint("https://judge.invalid/v1")
     run = make_judged(project, said, strategy="detect-1a", endpoint=endpoint)
-    (row,) = costing.tabulate([run])
+    (row,) = cost.tabulate([run])
     assert (row["total"], row["missing"], row["detected"]) == (2, 1, 1)
 
 
@@ -99,4 +99,4 @@ def test_any_number_of_runs_are_two_queries(
         make_judged(project, [(item, "detected") for item in make_items(project, 1)])
     every = list(Run.objects.for_results())
     with django_assert_num_queries(2):
-        costing.tabulate(every)
+        cost.tabulate(every)

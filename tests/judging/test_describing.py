@@ -4,8 +4,8 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project
-from judging.results import describing
-from judging.results.reports import UnknownField
+from judging.results import data_set
+from judging.results.undetected import UnknownField
 from tests.builders import make_project, make_revision
 from tests.judging.builders_judging import make_items
 
@@ -16,7 +16,7 @@ Said = dict[tuple[str, str | None], dict[str, object]]
 
 def said_of(project: Project, *by: str) -> dict[str, Said]:
     found: dict[str, Said] = {}
-    for row in describing.tabulate(project, list(by)):
+    for row in data_set.tabulate(project, list(by)):
         group = " ".join(str(row[name]) for name in by)
         found.setdefault(group, {})[row["of"], row["value"]] = row
     return found
@@ -77,9 +77,9 @@ def test_a_field_with_more_than_fifty_values_is_not_listed(project: Project) -> 
 
 
 def test_an_empty_project_has_no_rows_and_a_field_must_be_there(project: Project) -> None:
-    assert describing.tabulate(project, ["category"]) == []
+    assert data_set.tabulate(project, ["category"]) == []
     with pytest.raises(UnknownField):
-        describing.tabulate(project, ["task"])
+        data_set.tabulate(project, ["task"])
 
 
 def test_a_table_is_six_queries_at_any_length(
@@ -87,4 +87,4 @@ def test_a_table_is_six_queries_at_any_length(
 ) -> None:
     make_items(project, 30)
     with django_assert_num_queries(6):
-        describing.tabulate(project, ["ability", "category"])
+        data_set.tabulate(project, ["ability", "category"])

@@ -7,8 +7,8 @@ import pytest
 
 from annotation.models import Item, Project
 from judging.models import Run
-from judging.results import detecting, tables
-from judging.results.reports import UnknownField
+from judging.results import detectors, tables
+from judging.results.undetected import UnknownField
 from tests.builders import make_project, make_resolution
 from tests.judging.builders_judging import make_endpoint, make_items, make_judged
 
@@ -36,7 +36,7 @@ def judge(items: Sequence[Item], results: str, strategy: str = "detect-1a", **va
 
 def rows(project: Project, *by: str) -> list[dict[str, Any]]:
     runs = list(Run.objects.in_project(project).for_results())
-    return [row.as_row() for row in detecting.tabulate(project, runs, by)]
+    return [row.as_row() for row in detectors.tabulate(project, runs, by)]
 
 
 def test_an_item_without_a_verdict_is_no_error_in_recall_and_wrong_in_accuracy(
@@ -79,7 +79,7 @@ def test_a_field_that_no_item_has_is_refused_and_names_those_there_are(project: 
 def test_the_mean_is_that_of_the_four_prompts_values(project: Project) -> None:
     items, endpoint = make_sets(project)[:6], make_endpoint("http://a")
     said = ("DDDDUU", "DDUUUU", "UUUUUU", "----UU")
-    for slug, results in zip(detecting.PROMPTS, said, strict=True):
+    for slug, results in zip(detectors.PROMPTS, said, strict=True):
         judge(items, results, slug, endpoint=endpoint)
     judge(items, "DDDDDD", "detect-steps", endpoint=endpoint)
     mean = rows(project, "task")[-1]
@@ -118,7 +118,7 @@ def test_without_all_four_prompts_there_is_no_mean_and_the_row_says_why(project:
 
 def test_of_two_runs_of_a_prompt_the_later_one_enters_the_mean(project: Project) -> None:
     items, endpoint = make_sets(project)[:6], make_endpoint("http://a")
-    for slug in ("detect-1a", *detecting.PROMPTS):
+    for slug in ("detect-1a", *detectors.PROMPTS):
         judge(items, "UUUUUU" if slug == "detect-1a" else "DDDDUU", slug, endpoint=endpoint)
     judge(items, "DDDDUU", "detect-1a", endpoint=endpoint)
     assert rows(project)[-1]["recall"] == 1

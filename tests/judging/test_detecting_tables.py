@@ -8,8 +8,8 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Project
 from judging.models import Run
-from judging.results import detecting, tables
-from judging.results.detecting import FIGURES, PROMPTS
+from judging.results import detectors, tables
+from judging.results.detectors import FIGURES, PROMPTS
 from tests.builders import make_member, make_project, make_resolution
 from tests.judging.builders_detecting import judge, label_blind, make_sets, say_kinds
 from tests.judging.builders_judging import make_endpoint
@@ -180,5 +180,5 @@ def test_a_table_has_its_columns_and_asks_the_database_as_often_for_many_runs(
 
 
 def test_a_run_that_judged_no_error_item_has_no_rows(project: Project) -> None:
-    assert detecting.tabulate(project, [], []) == []
+    assert detectors.tabulate(project, [], []) == []
     assert not rows(project, "detector_ranges")

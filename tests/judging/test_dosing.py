@@ -13,7 +13,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Item, Label, Project
 from judging.models import Run
-from judging.results import counting, dosing, expecting
+from judging.results import counted, doses, expected_effect
 from tests.annotation.test_agreement import make_label
 from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores, verdicts
@@ -60,7 +60,7 @@ def run(project: Project, ladder: list[Item]) -> Run:
 
 
 def test_each_dose_has_a_detection_rate_and_a_mean_penalty(run: Run) -> None:
-    found = by("dose", dosing.tabulate_doses([run], []))
+    found = by("dose", doses.tabulate_doses([run], []))
     # What has no dose is on no rung.
     assert list(found) == [1, 4]
     one, four = found[1], found[4]
@@ -72,7 +72,7 @@ def test_each_dose_has_a_detection_rate_and_a_mean_penalty(run: Run) -> None:
 
 
 def test_rates_have_wilson_s_interval_and_penalties_that_of_the_bootstrap(run: Run) -> None:
-    one = by("dose", dosing.tabulate_doses([run], []))[1]
+    one = by("dose", doses.tabulate_doses([run], []))[1]
     # Wilson for 6 of 12: (.5 + 1.92 / 12 +- 1.96 sqrt(.25 / 12 + .96 / 144)) / (1 + 3.84 / 12).
     assert one["detection_low"] == pytest.approx(0.254, abs=1e-3)
     assert one["detection_high"] == pytest.approx(0.746, abs=1e-3)
@@ -85,7 +85,7 @@ def test_rates_have_wilson_s_interval_and_penalties_that_of_the_bootstrap(run: R
 def test_doses_over_few_questions_have_no_interval_of_a_mean(project: Project) -> None:
     items = make_items(project, 3, dose=2)
     run = make_replied(project, "vanilla", [(item, scores(9, 5)) for item in items])
-    [row] = dosing.tabulate_doses([run], [])
+    [row] = doses.tabulate_doses([run], [])
     assert (row["penalty"], row["penalty_low"], row["penalty_reason"]) == (
         4, None, "under 10 clusters",
     )  # fmt: skip
@@ -98,18 +98,18 @@ def test_doses_are_grouped_by_fields_of_outcomes(project: Project) -> None:
         *make_items(project, 1, dose=1),
     ]
     run = make_replied(project, "vanilla", [(item, scores(9, 5)) for item in items])
-    rows = dosing.tabulate_doses([run], ["ability", "category"])
+    rows = doses.tabulate_doses([run], ["ability", "category"])
     assert [(row["category"], row["dose"], row["total"]) for row in rows] == [
         ("spelling", 2, 1), ("number-errors", 1, 1), ("number-errors", 2, 2),
     ]  # fmt: skip
-    with pytest.raises(counting.UnknownField):
-        dosing.tabulate_doses([run], ["dose"])
+    with pytest.raises(counted.UnknownField):
+        doses.tabulate_doses([run], ["dose"])
 
 
 def test_score_invariant_items_are_on_no_rung(project: Project) -> None:
     items = [*make_items(project, 1, dose=1), *make_items(project, 1, "score-invariant", dose=1)]
     run = make_replied(project, "vanilla", [(item, scores(9, 5)) for item in items])
-    [row] = dosing.tabulate_doses([run], [])
+    [row] = doses.tabulate_doses([run], [])
     assert row["total"] == 1
 
 
@@ -117,19 +117,19 @@ def test_where_gold_is_not_scored_apart_there_is_no_penalty_but_a_reason(project
     items = make_items(project, 2, dose=1)
     pair = make_replied(project, "pairwise", [(item, verdicts("G")) for item in items])
     reference = make_replied(project, "reference", [(item, scores(7)) for item in items])
-    for row in dosing.tabulate_doses([pair, reference], []):
+    for row in doses.tabulate_doses([pair, reference], []):
         assert (row["detection"], row["penalty"], row["scored"], row["at_top"]) == (
             1,
             None,
             0,
             None,
         )
-        assert row["penalty_reason"] == dosing.NOT_SCORED_APART_REASON
+        assert row["penalty_reason"] == doses.NOT_SCORED_APART_REASON
 
 
 def test_a_dose_of_which_nothing_is_parsed_says_so(project: Project) -> None:
     run = make_replied(project, "vanilla", [(make_items(project, 1, dose=1)[0], CUT)])
-    [row] = dosing.tabulate_doses([run], [])
+    [row] = doses.tabulate_doses([run], [])
     assert (row["total"], row["missing"], row["clusters"], row["detected"]) == (1, 1, 0, 0)
     assert (row["detection_reason"], row["penalty_reason"]) == ("no items", "no items")
 
@@ -137,7 +137,7 @@ def test_a_dose_of_which_nothing_is_parsed_says_so(project: Project) -> None:
 def test_an_item_that_was_asked_repeatedly_has_its_mean_penalty(project: Project) -> None:
     [item] = make_items(project, 1, dose=1)
     run = make_replied(project, "vanilla", [(item, scores(9, 5, 9, 9))], samples=2)
-    [row] = dosing.tabulate_doses([run], [])
+    [row] = doses.tabulate_doses([run], [])
     assert (row["detected"], row["detection"], row["penalty"]) == (0.5, 0.5, 2)
 
 
@@ -157,7 +157,7 @@ def test_any_number_of_runs_are_one_query(
     make_replied(run.project, "pairwise", [])
     runs = list(Run.objects.for_results())
     with django_assert_num_queries(1):
-        dosing.tabulate_doses(runs, [])
+        doses.tabulate_doses(runs, [])
 
 
 # --- what people expect -------------------------------------------------------------------------
@@ -178,19 +178,24 @@ def expected(project: Project) -> Run:
 
 
 def test_given_penalties_stand_by_what_people_expect(project: Project, expected: Run) -> None:
-    rows = dosing.tabulate_penalties(project, [expected], [])
+    rows = doses.tabulate_penalties(project, [expected], [])
     assert [(row["expected"], row["parsed"], row["detection"], row["penalty"]) for row in rows] == [
         ("score-invariant", 2, 0.5, 0.5),
         ("little", 2, 0.5, 0.5),
         ("lot", 2, 1, 6),
-        (expecting.DISAGREE, 1, 1, 2),
-        (expecting.UNANSWERED, 1, 1, 1),
+        (expected_effect.DISAGREE, 1, 1, 2),
+        (expected_effect.UNANSWERED, 1, 1, 1),
     ]
 
 
 @pytest.mark.parametrize(
     ("said", "found"),
-    [("lot", [1, 2]), ("little", [3, 4]), (expecting.DISAGREE, [5]), (expecting.UNANSWERED, [6])],
+    [
+        ("lot", [1, 2]),
+        ("little", [3, 4]),
+        (expected_effect.DISAGREE, [5]),
+        (expected_effect.UNANSWERED, [6]),
+    ],
 )
 def test_items_are_found_by_what_people_expect(
     expected: Run, browser: Client, said: str, found: Sequence[int]
@@ -204,21 +209,21 @@ def test_only_counted_work_labels_say_what_is_expected(project: Project) -> None
     make_label(item, ann, {"choice": "valid", "effect": "lot"}, counted=False)
     make_label(item, ann, {"choice": "valid", "effect": "lot"}, stage="verify")
     make_label(item, bob, {"choice": "valid"})
-    assert expecting.load_expected_effects(project) == {}
+    assert expected_effect.load_expected_effects(project) == {}
 
 
 def test_what_an_earlier_task_offered_comes_last(project: Project, expected: Run) -> None:
     lot = Label.objects.filter(item__key="item-1")
     lot.update(answers={"choice": "valid", "effect": "everything"})
-    rows = dosing.tabulate_penalties(project, [expected], [])
+    rows = doses.tabulate_penalties(project, [expected], [])
     assert [row["expected"] for row in rows][-1] == "everything"
 
 
 def test_a_task_without_the_question_expects_nothing_in_particular() -> None:
     project = make_project("other", task_type="error-detection")
     run = make_replied(project, "vanilla", [(make_items(project, 1)[0], scores(9, 5))])
-    [row] = dosing.tabulate_penalties(project, [run], [])
-    assert row["expected"] == expecting.UNANSWERED
+    [row] = doses.tabulate_penalties(project, [run], [])
+    assert row["expected"] == expected_effect.UNANSWERED
 
 
 def test_two_queries_tell_what_was_expected_and_given(
@@ -226,7 +231,7 @@ def test_two_queries_tell_what_was_expected_and_given(
 ) -> None:
     runs = list(Run.objects.for_results())
     with django_assert_num_queries(2):
-        dosing.tabulate_penalties(project, runs, [])
+        doses.tabulate_penalties(project, runs, [])
 
 
 # --- from the import ----------------------------------------------------------------------------
@@ -242,7 +247,7 @@ def test_doses_come_with_the_import_as_the_documents_have_it(
     items = list(Item.objects.in_project(project).order_by("position"))
     said = [scores(9, 8), scores(9, 5)]
     run = make_replied(project, "vanilla", zip(items, said, strict=True))
-    found = dosing.tabulate_doses([run], [])
+    found = doses.tabulate_doses([run], [])
     assert [(row["dose"], row["penalty"]) for row in found] == [(1, 1), (2, 4)]
     # Both are of one question.
     assert len({item.cluster for item in items}) == 1

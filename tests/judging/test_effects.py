@@ -7,7 +7,7 @@ import pytest
 
 from annotation.models import Item, Project
 from judging.models import Endpoint, Run
-from judging.results import effects, tables
+from judging.results import detector_changes, tables
 from tests.builders import make_project
 from tests.judging.builders_judging import make_endpoint, make_items, make_judged
 
@@ -39,12 +39,12 @@ def judge(items: Sequence[Item], results: str, strategy: str, endpoint: Endpoint
 
 def changes(project: Project, *by: str) -> list[dict[str, Any]]:
     runs = list(Run.objects.in_project(project).for_results())
-    return [row.as_row() for row in effects.tabulate_changes(project, runs, by)]
+    return [row.as_row() for row in detector_changes.tabulate_changes(project, runs, by)]
 
 
 def biases(project: Project, *by: str) -> list[dict[str, Any]]:
     runs = list(Run.objects.in_project(project).for_results())
-    return [row.as_row() for row in effects.tabulate_bias(project, runs, by)]
+    return [row.as_row() for row in detector_changes.tabulate_bias(project, runs, by)]
 
 
 def test_a_run_is_put_beside_prompt_1a_on_the_items_that_both_judged(

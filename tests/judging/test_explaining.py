@@ -5,7 +5,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Item, Project
 from judging.models import Run
-from judging.results import explaining
+from judging.results import explanations
 from tests.judging.builders_decided import CUT, make_replied, scores
 from tests.judging.builders_judging import make_items
 
@@ -41,7 +41,7 @@ def test_what_is_found_in_words_alone_is_taken_off_the_undetected(
     base: Run, items: list[Item]
 ) -> None:
     check(base, items[2:6], FOUND, FOUND, NOTHING, (CUT,))
-    (row,) = explaining.tabulate([base], BY)
+    (row,) = explanations.tabulate([base], BY)
     assert (row["total"], row["missing"], row["parsed"]) == (8, 1, 7)
     assert (row["detected"], row["equal"], row["found"], row["unnoticed"]) == (2, 4, 2, 3)
     assert (row["checked"], row["unparsed"]) == (4, 1)
@@ -53,7 +53,7 @@ def test_what_is_found_in_words_alone_is_taken_off_the_undetected(
 def test_errors_found_in_gold_answers_are_false_credit(base: Run, items: list[Item]) -> None:
     check(base, items[2:6], FOUND, NOTHING, NOTHING, NOTHING)
     check(base, items[2:6], FOUND, NOTHING, NOTHING, (CUT,), of="-gold")
-    (row,) = explaining.tabulate([base], BY)
+    (row,) = explanations.tabulate([base], BY)
     assert (row["gold_checked"], row["false_credit"]) == (3, pytest.approx(1 / 3))
     assert (row["check"], row["gold_check"]) == (2, 3)
 
@@ -61,19 +61,19 @@ def test_errors_found_in_gold_answers_are_false_credit(base: Run, items: list[It
 def test_the_last_check_counts(base: Run, items: list[Item]) -> None:
     check(base, items[2:6], FOUND, FOUND, FOUND, FOUND)
     check(base, items[2:6], NOTHING, NOTHING, NOTHING, FOUND)
-    (row,) = explaining.tabulate([base], BY)
+    (row,) = explanations.tabulate([base], BY)
     assert (row["check"], row["found"]) == (3, 1)
 
 
 def test_a_check_of_a_part_gives_no_rate(base: Run, items: list[Item]) -> None:
     check(base, items[2:4], FOUND, NOTHING)
-    (row,) = explaining.tabulate([base], BY)
+    (row,) = explanations.tabulate([base], BY)
     assert (row["found"], row["rate_after"], row["found_rate"]) == (1, None, None)
     assert row["reason"] == "2 of 4 checked"
 
 
 def test_a_run_that_nobody_checked_has_no_row(base: Run) -> None:
-    assert explaining.tabulate([base], BY) == []
+    assert explanations.tabulate([base], BY) == []
 
 
 def test_any_number_of_runs_are_three_queries(
@@ -82,4 +82,4 @@ def test_any_number_of_runs_are_three_queries(
     check(base, items[2:6], FOUND, FOUND, NOTHING, (CUT,))
     runs = list(Run.objects.for_results())
     with django_assert_num_queries(3):
-        explaining.tabulate(runs, BY)
+        explanations.tabulate(runs, BY)

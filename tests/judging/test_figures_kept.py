@@ -22,9 +22,8 @@ from annotation import importing
 from annotation.items import revisions
 from annotation.labelling import resolution
 from annotation.models import Item, Project, Resolution
-from judging import touches
 from judging.models import Outcome, Run, StoredFigure
-from judging.results import figures, keeping, progress, states, tables
+from judging.results import cache, change_counters, figures, fingerprint, progress, tables
 from judging.results.figures import FigureTable, PendingTable
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
@@ -231,32 +230,32 @@ def test_other_code_makes_all_figures_anew(
     judged: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made(judged)
-    monkeypatch.setattr("judging.results.states.code_digest", lambda: "another release")
+    monkeypatch.setattr("judging.results.fingerprint.code_digest", lambda: "another release")
     assert isinstance(figures.request_table(judged, "undetected", NOTHING), PendingTable)
 
 
-@pytest.mark.parametrize("name", states.CODE)
+@pytest.mark.parametrize("name", fingerprint.CODE)
 def test_a_changed_line_of_whatever_computes_figures_changes_the_digest(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = importlib.util.find_spec(name)
     assert spec is not None
     folder = Path(str(spec.origin)).parent
-    inside = [path for path in states.code_files() if path.is_relative_to(folder)]
-    before = states.code_digest.__wrapped__()
+    inside = [path for path in fingerprint.code_files() if path.is_relative_to(folder)]
+    before = fingerprint.code_digest.__wrapped__()
     read = Path.read_bytes
     for changed in inside:
         monkeypatch.setattr(
             Path, "read_bytes", lambda self, c=changed: read(self) + b"#" * (self == c)
         )
-        assert states.code_digest.__wrapped__() != before
+        assert fingerprint.code_digest.__wrapped__() != before
     assert inside
 
 
 def test_code_that_moved_away_is_missed_loudly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(states, "CODE", ("stats", "judging.nowhere"))
+    monkeypatch.setattr(fingerprint, "CODE", ("stats", "judging.nowhere"))
     with pytest.raises(ModuleNotFoundError, match="nowhere computes figures"):
-        states.code_files()
+        fingerprint.code_files()
 
 
 @pytest.mark.django_db
@@ -266,12 +265,12 @@ def test_a_figure_in_the_hands_of_a_worker_is_left_to_it_until_it_is_gone(
     asked = figures.request_table(judged, "undetected", NOTHING)
     assert isinstance(asked, PendingTable)
     now = timezone.now()
-    StoredFigure.objects.get().hold("counting outcomes", 1, 2, until=now + keeping.LEASE)
+    StoredFigure.objects.get().hold("counting outcomes", 1, 2, until=now + cache.LEASE)
     assert not figures.run_job(asked.figure)
     again = figures.request_table(judged, "undetected", NOTHING)
     assert isinstance(again, PendingTable)
     assert (again.step, again.done, again.total) == ("counting outcomes", 1, 2)
-    assert figures.list_due(now + keeping.LEASE + timedelta(seconds=1)) == [asked.figure]
+    assert figures.list_due(now + cache.LEASE + timedelta(seconds=1)) == [asked.figure]
 
 
 @pytest.mark.django_db
@@ -296,7 +295,7 @@ def test_what_fails_is_said_and_tried_again_later(
 def test_of_many_tables_those_made_last_are_kept(
     judged: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "MOST_TABLES", 2)
+    monkeypatch.setattr(cache, "MOST_TABLES", 2)
     for table in ("undetected", "scores", "cost"):
         made(judged, table)
     assert set(StoredFigure.objects.values_list("table", flat=True)) == {"scores", "cost"}
@@ -334,10 +333,10 @@ def test_triggers_that_are_gone_come_back_and_then_everything_counts_as_changed(
     judged: Project,
 ) -> None:
     made(judged)
-    touches.install_triggers()
+    change_counters.install_triggers()
     assert isinstance(figures.request_table(judged, "undetected", NOTHING), FigureTable)
-    touches.drop_triggers()
-    touches.install_triggers()
+    change_counters.drop_triggers()
+    change_counters.install_triggers()
     assert isinstance(figures.request_table(judged, "undetected", NOTHING), PendingTable)
 
 
@@ -346,15 +345,15 @@ def test_what_is_rolled_back_counts_for_nothing_and_the_rest_of_its_transaction_
     project: Project,
 ) -> None:
     (item,) = make_items(project, 1)
-    subject = touches.project_subject(project.pk)
-    before = touches.load_counts([subject])
+    subject = change_counters.project_subject(project.pk)
+    before = change_counters.load_counts([subject])
     with transaction.atomic():
         point = transaction.savepoint()
         Item.objects.filter(pk=item.pk).update(category="one")
         transaction.savepoint_rollback(point)
-        assert touches.load_counts([subject]) == before
+        assert change_counters.load_counts([subject]) == before
         Item.objects.filter(pk=item.pk).update(category="two")
-    assert touches.load_counts([subject])[subject] == before[subject] + 1
+    assert change_counters.load_counts([subject])[subject] == before[subject] + 1
 
 
 @pytest.mark.django_db(transaction=True)
@@ -362,11 +361,11 @@ def test_rows_that_one_statement_adds_count_for_every_project_that_they_are_of(
     project: Project,
 ) -> None:
     other = importing.create_project("other")
-    subjects = [touches.project_subject(each.pk) for each in (project, other)]
-    before = touches.load_counts(subjects)
+    subjects = [change_counters.project_subject(each.pk) for each in (project, other)]
+    before = change_counters.load_counts(subjects)
     added = [Item(project=each, key=f"new {each.pk}", position=9) for each in (project, other)]
     Item.objects.bulk_create(added)
-    after = touches.load_counts(subjects)
+    after = change_counters.load_counts(subjects)
     assert [after[one] - before.get(one, 0) for one in subjects] == [1, 1]
 
 
@@ -381,8 +380,8 @@ def second() -> Iterator[Any]:
 @pytest.mark.django_db(transaction=True)
 def test_writers_at_once_do_not_wait_for_each_other(project: Project, second: Any) -> None:
     one, two = make_items(project, 2)
-    subject = touches.project_subject(project.pk)
-    before = touches.load_counts([subject])[subject]
+    subject = change_counters.project_subject(project.pk)
+    before = change_counters.load_counts([subject])[subject]
     change = "UPDATE annotation_item SET category = 'other' WHERE id = %s"
     with transaction.atomic():
         Item.objects.filter(pk=one.pk).update(category="other")
@@ -390,7 +389,7 @@ def test_writers_at_once_do_not_wait_for_each_other(project: Project, second: An
             cursor.execute("SET lock_timeout = '1s'")
             cursor.execute(change, [two.pk])
         # The other has committed, this one has not.
-    assert touches.load_counts([subject])[subject] == before + 2
+    assert change_counters.load_counts([subject])[subject] == before + 2
 
 
 @pytest.mark.django_db

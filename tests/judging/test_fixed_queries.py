@@ -12,7 +12,7 @@ from annotation.db.cache import process_cache
 from annotation.models import Project
 from judging.models import Run
 from judging.results import figures, tables
-from judging.views.results.registry import PAGES
+from judging.results.views.registry import PAGES
 from tests.annotation.test_agreement import make_label, people_of
 from tests.builders import make_account, make_project
 from tests.judging import builders_decided

@@ -20,7 +20,7 @@ from judging.archive import jobs as archives
 from judging.exporting import jobs
 from judging.generation import bring_in
 from judging.models import StoredFigure
-from judging.results import keeping
+from judging.results import cache
 from judging.runs import lifecycle
 from judging.runs.engine import ask, clock, lease
 from tests.builders import make_project
@@ -117,17 +117,17 @@ def test_another_error_lets_a_job_rest_until_its_lease_is_over(project: Project)
 
 
 def test_a_table_of_figures_is_given_back_at_once(project: Project) -> None:
-    wish = keeping.CacheKey(project, "undetected", (), ())
-    figure = keeping.enqueue(wish, timezone.now())
+    wish = cache.CacheKey(project, "undetected", (), ())
+    figure = cache.enqueue(wish, timezone.now())
 
-    def make(wish: keeping.CacheKey) -> tuple[str, list[dict[str, Any]]]:
+    def make(wish: cache.CacheKey) -> tuple[str, list[dict[str, Any]]]:
         cut()
         return "state", [{"n": Project.objects.count()}]
 
     with pytest.raises(OperationalError):
-        keeping.run_job(figure.pk, make)
+        cache.run_job(figure.pk, make)
     connection.close()
-    assert keeping.list_due(timezone.now()) == [figure.pk]
+    assert cache.list_due(timezone.now()) == [figure.pk]
     assert StoredFigure.objects.get().failure == ""
 
 

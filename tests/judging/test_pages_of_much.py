@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import Project
-from judging.views.results import by_category, cells, sensitivity, spots, stacks
+from judging.results.views import blind_spots, by_category, cells, sensitivity, stacked_charts
 from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
@@ -82,8 +82,8 @@ def test_many_pairs_of_runs_are_compared_in_a_table(project: Project, browser: C
     page = shown(browser, "compare/")
     pairs = 12 * 11 // 2
     assert len(lines(page)) == pairs
-    assert len(chart(page)["layer"][-1]["data"]["values"]) == stacks.MOST_BARS
-    assert f"The first {stacks.MOST_BARS} of {pairs} pairs" in page
+    assert len(chart(page)["layer"][-1]["data"]["values"]) == stacked_charts.MOST_BARS
+    assert f"The first {stacked_charts.MOST_BARS} of {pairs} pairs" in page
 
 
 def test_groups_of_many_runs_are_left_to_the_table(project: Project, browser: Client) -> None:
@@ -102,24 +102,27 @@ def test_groups_of_many_runs_are_left_to_the_table(project: Project, browser: Cl
 
 def test_a_run_without_a_blind_spot_shows_the_slices_with_the_least_p() -> None:
     rows = [{"blind": False, "p": p, "difference": 0.1} for p in (0.9, None, 0.2, 0.1, 0.5, 0.3)]
-    told = spots._select_slices(rows, spots.SPOTS)
+    told = blind_spots._select_slices(rows, blind_spots.SPOTS)
     assert [row["p"] for row in told] == [0.1, 0.2, 0.3, 0.5, 0.9]
 
 
 def test_slices_that_are_missed_no_more_than_the_rest_are_near_to_nothing() -> None:
     rows = [{"blind": None, "p": None, "difference": one} for one in (-0.2, None, 0.1, 0.0)]
-    assert spots._select_slices(rows, spots.SPOTS) == [rows[2]]
+    assert blind_spots._select_slices(rows, blind_spots.SPOTS) == [rows[2]]
     # With none that is missed more, there are still slices to look at.
-    assert spots._select_slices(rows[:2], spots.SPOTS) == rows[:2]
+    assert blind_spots._select_slices(rows[:2], blind_spots.SPOTS) == rows[:2]
 
 
 def test_the_parts_of_a_slice_stand_on_lines_of_their_own_in_the_chart() -> None:
     run = {"run": 3, "strategy": "vanilla", "endpoint": "gpt"}
     of = {**run, "field": "category", "value": "spelling", "second_field": "topic"}
     row = {**of, "second_value": "art"}
-    assert spots.slice_title(row) == "Spelling · Topic: art"
-    assert spots._name(row, several=True) == "Spelling: Topic art: 3 · vanilla: gpt"
-    assert spots._name({**of, "second_field": "", "second_value": ""}, several=False) == "Spelling"
+    assert blind_spots.slice_title(row) == "Spelling · Topic: art"
+    assert blind_spots._name(row, several=True) == "Spelling: Topic art: 3 · vanilla: gpt"
+    assert (
+        blind_spots._name({**of, "second_field": "", "second_value": ""}, several=False)
+        == "Spelling"
+    )
 
 
 # --- what is written ------------------------------------------------------------------------------

@@ -21,7 +21,8 @@ from django.core.management import call_command
 from formats import archives
 from formats.rows import Limits
 from judging.models import Run
-from judging.results import detecting, effects
+from judging.results import detector_changes
+from judging.results import detectors as results_detectors
 from tests.judging import published_tables
 from tests.judging.published_tables import FIGURES, SET, Printed
 
@@ -29,7 +30,7 @@ from tests.judging.published_tables import FIGURES, SET, Printed
 pytestmark = pytest.mark.django_db
 
 PASSWORD = "open-realmistake"
-ROOT = Path(effects.__file__).parents[2]
+ROOT = Path(detector_changes.__file__).parents[2]
 
 
 def of_table(table: str) -> Any:
@@ -163,7 +164,7 @@ def test_table_8(published: Published, row: Printed) -> None:
 @of_table("5")
 def test_table_5(published: Published, row: Printed) -> None:
     """One output and five samples on the items that both have, with the study's stars."""
-    once = row["strategy"] == effects.BASE_PROMPT
+    once = row["strategy"] == detector_changes.BASE_PROMPT
     asked = row | {"strategy": "detect-self-consistency"}
     found = {name: published.change(asked, name) for name in FIGURES}
     assert {(one["n"], one["left_out"]) for one in found.values()} == {(int(row["n"]), 90)}
@@ -196,7 +197,7 @@ def test_bias_of_section_4_3(published: Published) -> None:
     recall = {
         (row["endpoint"], row["strategy"]): row["recall"]
         for row in published.detector
-        if row["run"] and row["strategy"] in detecting.PROMPTS
+        if row["run"] and row["strategy"] in results_detectors.PROMPTS
     }
     detectors = {name for name, _ in recall}
     assert len(detectors) == 12

@@ -19,7 +19,7 @@ from scipy import stats as scipy_stats
 from annotation import tasktypes
 from annotation.models import Project
 from annotation.projects import creation
-from judging.results import aligning, aligning_points
+from judging.results import correlations, paired_answers
 from judging.runs import estimate, lifecycle
 from judging.runs.run_config import RunOverrides
 from stats import groups
@@ -63,7 +63,7 @@ def bring(folder: Path, slug: str, found: Evaluation, task_type: str, strategy: 
 
 
 def alignment(project: Project) -> list[dict[str, Any]]:
-    return list(aligning.tabulate_alignment(project, runs_of(project), []))
+    return list(correlations.tabulate_alignment(project, runs_of(project), []))
 
 
 def as_printed(rows: Iterable[dict[str, Any]], row: Printed) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def test_the_score_above_its_scale_is_flagged_with_figures_both_ways(
     # People gave it 1: 9 of the squares' sum of 57 are that item's.
     assert kept["rmse"] == pytest.approx(math.sqrt(57 / 25))
     assert left_out["rmse"] == pytest.approx(math.sqrt(48 / 24))
-    points = list(aligning_points.tabulate_points(project, runs_of(project), []))
+    points = list(paired_answers.tabulate_points(project, runs_of(project), []))
     flagged = [row for row in points if row["off_scale"]]
     assert {(row["item"], row["metric"], row["evaluator"]) for row in flagged} == {
         ("DSI12", "m5", 4), ("DSI12", "total", 14),

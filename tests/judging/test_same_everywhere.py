@@ -17,8 +17,8 @@ from annotation.models import Item, Project
 from annotation.templatetags import figures as written
 from formats.typeset import escape_latex
 from judging.results import tables
+from judging.results.views.registry import PAGES
 from judging.runs import lifecycle
-from judging.views.results.registry import PAGES
 from tests.annotation.test_agreement import make_label, people_of
 from tests.builders import make_account, make_project
 from tests.judging import builders_decided, shown_views

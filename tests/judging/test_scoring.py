@@ -5,7 +5,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project, Resolution
 from judging.models import Run
-from judging.results import scoring
+from judging.results import scores as results_scores
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
 
@@ -27,18 +27,18 @@ def apart(project: Project) -> Run:
 
 
 def test_scores_apart_have_directions_means_and_golds_at_the_ends(apart: Run) -> None:
-    (row,) = scoring.tabulate_scores([apart], BY)
+    (row,) = results_scores.tabulate_scores([apart], BY)
     assert (row["total"], row["missing"], row["parsed"]) == (5, 2, 3)
     assert (row["lower"], row["equal"], row["higher"]) == (1, 1, 1)
     # (10 + 10 + 1) / 3 and (7 + 10 + 2) / 3: the reply beside a cut one is in no mean.
     assert (row["mean_gold"], row["mean_pert"]) == (7, pytest.approx(19 / 3))
     assert (row["gold_at_bottom"], row["gold_at_top"]) == (1, 2)
     assert (row["bottom"], row["at_top"]) == (1, 10)
-    assert {row[name] for name in scoring.BINS} == {None}
+    assert {row[name] for name in results_scores.BINS} == {None}
 
 
 def test_changes_of_scores_add_up_to_what_was_parsed(apart: Run) -> None:
-    rows = scoring.tabulate_changes([apart], BY)
+    rows = results_scores.tabulate_changes([apart], BY)
     assert [(row["change"], row["n"]) for row in rows] == [(-3, 1), (0, 1), (1, 1)]
     assert {row["parsed"] for row in rows} == {3}
     assert sum(row["share"] for row in rows) == pytest.approx(1)
@@ -48,11 +48,11 @@ def test_scores_against_gold_stand_in_bins_below_the_top(project: Project) -> No
     said = [10, 10, 9, 8, 7, 1, None]
     items = make_items(project, len(said))
     run = make_replied(project, "reference", zip(items, [scores(one) for one in said], strict=True))
-    (row,) = scoring.tabulate_scores([run], BY)
-    assert [row[name] for name in scoring.BINS] == [2, 1, 1, 2]
+    (row,) = results_scores.tabulate_scores([run], BY)
+    assert [row[name] for name in results_scores.BINS] == [2, 1, 1, 2]
     assert (row["parsed"], row["mean_pert"]) == (6, 45 / 6)
     assert row["lower"] is row["mean_gold"] is row["gold_at_top"] is None
-    assert scoring.tabulate_changes([run], BY) == []
+    assert results_scores.tabulate_changes([run], BY) == []
 
 
 def test_a_change_of_repeats_goes_to_the_nearest_step(project: Project) -> None:
@@ -60,21 +60,25 @@ def test_a_change_of_repeats_goes_to_the_nearest_step(project: Project) -> None:
     # Means of 8 and 20 / 3: a change of -4/3.
     replies = scores(8, 7, 8, 7, 8, 6)
     run = make_replied(project, "vanilla", [(item, replies)], samples=3)
-    (row,) = scoring.tabulate_changes([run], BY)
+    (row,) = results_scores.tabulate_changes([run], BY)
     assert (row["change"], row["n"]) == (-1, 1)
-    assert scoring.tabulate_scores([run], BY)[0]["mean_pert"] == pytest.approx(20 / 3)
+    assert results_scores.tabulate_scores([run], BY)[0]["mean_pert"] == pytest.approx(20 / 3)
 
 
 def test_nothing_parsed_has_no_mean_and_no_golds_at_an_end(project: Project) -> None:
     run = make_replied(project, "vanilla", [(make_items(project, 1)[0], scores(5, None))])
-    (row,) = scoring.tabulate_scores([run], BY)
+    (row,) = results_scores.tabulate_scores([run], BY)
     assert (row["missing"], row["mean_gold"], row["gold_at_top"]) == (1, None, None)
-    assert scoring.tabulate_changes([run], BY) == []
+    assert results_scores.tabulate_changes([run], BY) == []
 
 
 def test_pairs_have_no_scores(project: Project) -> None:
     run = make_replied(project, "pairwise", [])
-    assert scoring.tabulate_scores([run], BY) == scoring.tabulate_changes([run], BY) == []
+    assert (
+        results_scores.tabulate_scores([run], BY)
+        == results_scores.tabulate_changes([run], BY)
+        == []
+    )
 
 
 def test_scores_of_any_number_of_runs_are_one_query(
@@ -83,6 +87,6 @@ def test_scores_of_any_number_of_runs_are_one_query(
     make_replied(apart.project, "reference", [])
     runs = list(Run.objects.for_results())
     with django_assert_num_queries(1):
-        scoring.tabulate_scores(runs, BY)
+        results_scores.tabulate_scores(runs, BY)
     with django_assert_num_queries(2):
-        scoring.tabulate_changes(runs, BY)
+        results_scores.tabulate_changes(runs, BY)

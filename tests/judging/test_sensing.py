@@ -5,7 +5,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Project
 from judging.models import Run
-from judging.results import sensing
+from judging.results import sensitivity
 from tests.judging.builders_decided import make_replied, scores, verdicts
 from tests.judging.builders_judging import make_items
 
@@ -15,7 +15,7 @@ DETECTED, EQUAL, CUT = scores(9, 5), scores(9, 9), scores(9, None)
 
 
 def rows_of(run: Run) -> dict[tuple[str | None, str | None], dict[str, object]]:
-    return {(row["ability"], row["origin"]): row for row in sensing.tabulate([run])}
+    return {(row["ability"], row["origin"]): row for row in sensitivity.tabulate([run])}
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_invariant_items_go_to_the_ability_they_were_made_from_and_to_their_orig
 
 
 def test_the_same_figures_come_again(run: Run) -> None:
-    assert sensing.tabulate([run]) == sensing.tabulate([run])
+    assert sensitivity.tabulate([run]) == sensitivity.tabulate([run])
 
 
 def test_of_an_item_asked_again_and_again_the_share_counts(run: Run) -> None:
@@ -82,4 +82,4 @@ def test_any_number_of_runs_are_one_query(
     make_replied(run.project, "pairwise", [])
     runs = list(Run.objects.for_results())
     with django_assert_num_queries(1):
-        sensing.tabulate(runs)
+        sensitivity.tabulate(runs)

@@ -8,9 +8,9 @@ from django.http import Http404, QueryDict
 from charts import files
 from judging.management import run_commands
 from judging.results import run_marks
-from judging.views.results import pictures
-from judging.views.results.kinds import RUN_PARAMETER, VIEW_PARAMETER
-from judging.views.results.registry import PAGES
+from judging.results.views import charts
+from judging.results.views.page_parts import RUN_PARAMETER, VIEW_PARAMETER
+from judging.results.views.registry import PAGES
 
 
 class Command(BaseCommand):
@@ -45,7 +45,7 @@ class Command(BaseCommand):
         if form not in files.TYPES:
             raise CommandError(f"Name the --format: {', '.join(files.TYPES)}.", returncode=2)
         try:
-            drawing = pictures.draw_query(project, options["page"], _query(options))
+            drawing = charts.draw_query(project, options["page"], _query(options))
             if drawing is None:
                 raise CommandError("There is nothing to draw for these runs.", returncode=2)
             output.write_bytes(files.render(drawing.spec, form))

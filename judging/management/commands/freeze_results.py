@@ -13,7 +13,7 @@ from judging.archive.create import ArchiveOptions
 from judging.management import run_commands
 from judging.models import Run
 from judging.results import run_marks
-from judging.views.results import pictures
+from judging.results.views import charts
 
 
 class Command(BaseCommand):
@@ -110,5 +110,5 @@ def _wanted(options: dict[str, Any]) -> ArchiveOptions:
 
 
 def _charts(project: Project, runs: Sequence[Run]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for name, drawing in pictures.draw_all(project, runs):
+    for name, drawing in charts.draw_all(project, runs):
         yield name, drawing.spec

@@ -7,7 +7,7 @@ from django.core.validators import validate_slug
 
 from annotation.models import Project
 from judging.models import Run
-from judging.results import audits
+from judging.results import explanation_audits
 
 
 class Command(BaseCommand):
@@ -35,7 +35,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             validate_slug(options["into"])
-            made = audits.create_audit(
+            made = explanation_audits.create_audit(
                 _runs(options["project"], options["run"]),
                 n=options["n"],
                 seed=options["seed"],
@@ -47,7 +47,7 @@ class Command(BaseCommand):
                 "underscores.",
                 returncode=2,
             ) from error
-        except audits.AuditRefused as error:
+        except explanation_audits.AuditRefused as error:
             raise CommandError(str(error), returncode=2) from error
         report = made.report
         for row in (*report.bad, *report.conflicts):

@@ -12,7 +12,7 @@ from formats.rows import FormatError
 from formats.writers import FIGURE_FORMATS, write_figures
 from judging.archive import methods, reproduce
 from judging.models import Run
-from judging.results import figures, reports, run_marks, tables
+from judging.results import figures, run_marks, tables, undetected
 
 METHODS = "methods"
 
@@ -116,7 +116,7 @@ def _print(project: Project, runs: list[Run], options: dict[str, Any]) -> None:
         raise CommandError(f"{table} has no {form}: {', '.join(FIGURE_FORMATS)}.", returncode=2)
     try:
         asked = figures.build_request(project, table, runs, by)
-    except reports.UnknownField as error:
+    except undetected.UnknownField as error:
         raise CommandError(str(error), returncode=2) from error
     only = _only(table, asked.columns, options["only"])
     made = figures.filter_rows(figures.compute_or_fetch(asked), only)

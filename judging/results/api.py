@@ -1,0 +1,105 @@
+"""The API of figures: every table that the command prints, in the same rows."""
+
+from typing import Any
+
+from django.http import Http404
+from django.urls import path
+from django.utils.http import http_date
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.exceptions import ParseError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api.responses import PROBLEM_RESPONSES, ProblemSerializer
+from annotation.projects import access
+from judging import tasks
+from judging.results import figures, tables, undetected
+from judging.results.figures import FigureTable, PendingTable
+
+RUN_PARAMETER = OpenApiParameter(
+    "run",
+    OpenApiTypes.INT,
+    many=True,
+    description="Numbers of runs. None means those that are finished, over all items, no canaries"
+    " and superseded by none; all that are not archived if there is none of that kind.",
+)
+BY_PARAMETER = OpenApiParameter(
+    "by",
+    description=f"Fields to group by, separated by commas. Of {figures.GROUPING_HELP}.",
+    default=figures.DEFAULT_BY,
+)
+# Seconds after which to ask again for figures that are being made.
+RETRY_AFTER = 1
+
+
+class FiguresSerializer(serializers.Serializer[FigureTable]):
+    """A table of figures as the command prints it: rates are fractions of 1, unrounded."""
+
+    table = serializers.CharField()
+    columns = serializers.ListField(child=serializers.CharField())
+    rows = serializers.ListField(child=serializers.DictField())
+
+
+class MakingSerializer(serializers.Serializer[PendingTable]):
+    """Figures that a worker makes: `done` of `total` of a `step` in words, empty before it begins.
+
+    `failure` says why they could not be made; a worker tries again a minute later. `last` are the
+    figures as they were before something changed, if they ever were made.
+    """
+
+    table = serializers.CharField()
+    columns = serializers.ListField(child=serializers.CharField())
+    since = serializers.DateTimeField(allow_null=True)
+    step = serializers.CharField(allow_blank=True)
+    done = serializers.IntegerField()
+    total = serializers.IntegerField()
+    failure = serializers.CharField(allow_blank=True)
+    last = FiguresSerializer(allow_null=True)
+
+
+@extend_schema(
+    parameters=[RUN_PARAMETER, BY_PARAMETER],
+    responses={
+        200: FiguresSerializer,
+        202: OpenApiResponse(MakingSerializer, "Being made; ask again after `Retry-After`."),
+        400: ProblemSerializer,
+        **PROBLEM_RESPONSES,
+    },
+)
+@api_view(["GET"])
+def results(request: Request, slug: str, table: str) -> Response:
+    """A table of figures, the same as on the command line.
+
+    One over many outcomes is made by a worker and kept until what it rests on changes;
+    `Last-Modified` says when. A parameter that is named as a column, such as `ability=factual`,
+    gives the rows alone that have it.
+    """
+    member = access.member_for(request, slug, right="results")
+    if table not in tables.RESULT_TABLES:
+        raise Http404(
+            f"There is no table {table[:80]}. There are {', '.join(tables.RESULT_TABLES)}."
+        )
+    try:
+        asked = figures.request_table(member.project, table, request.query_params)
+    except figures.UnknownRun as problem:
+        raise Http404(str(problem)) from problem
+    except undetected.UnknownField as problem:
+        raise ParseError(str(problem)) from problem
+    tasks.notify_of_figure(asked)
+    return _respond(asked)
+
+
+def _respond(asked: FigureTable | PendingTable) -> Response:
+    if isinstance(asked, FigureTable):
+        headers = {"Last-Modified": http_date(asked.at.timestamp())} if asked.at else None
+        return Response(FiguresSerializer(asked).data, headers=headers)
+    said: Any = MakingSerializer(asked).data
+    return Response(said, status=202, headers={"Retry-After": str(RETRY_AFTER)})
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/results/<slug:table>/", results, name="api-results"),
+]

@@ -1,0 +1,127 @@
+"""What counts of runs, item by item as arrays: for figures that no sum over clusters gives."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db.models import Case, F, Field, Value, When
+from numpy.typing import NDArray
+
+from annotation.reports.grouping import Grouping
+from judging.models import Outcome, Run
+from judging.querysets import OutcomeQuerySet
+from judging.results import counted, progress
+from judging.strategies import compute_digest
+
+# Frames whose items are error items and score-invariant ones.
+JUDGING_FRAMES = ("single", "pair", "reference")
+AT_A_TIME = 5_000
+READING_STEP = "reading outcomes"
+# Of no type that Django would convert, a million times, what is a number already.
+_NUMBER: "Field[Any, Any]" = Field()
+# 1, 0 or the share of repeats, null where missing.
+_DETECTED = Case(
+    When(result=Outcome.Result.MISSING, then=None),
+    When(share__isnull=False, then=F("share")),
+    When(result=Outcome.Result.DETECTED, then=Value(1.0)),
+    default=Value(0.0),
+    output_field=_NUMBER,
+)
+_INVARIANT = Case(When(invariant=True, then=Value(1)), default=Value(0), output_field=_NUMBER)
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int_]
+
+
+@dataclass(frozen=True, eq=False)
+class RunArrays:
+    """The items of one run, an array each: `detected` 1, 0 or the share of repeats, nan where
+    missing; clusters have numbers that all runs share; `fields` hold what else was asked for."""
+
+    run: Run
+    item: Ints
+    cluster: Ints
+    detected: Floats
+    invariant: Bools
+    fields: dict[str, NDArray[Any]]
+
+    def only(self, these: Bools | Ints) -> "RunArrays":
+        """Some of the items: those that a mask picks, or those at these places."""
+        return RunArrays(
+            self.run,
+            self.item[these],
+            self.cluster[these],
+            self.detected[these],
+            self.invariant[these],
+            {name: values[these] for name, values in self.fields.items()},
+        )
+
+
+def load_arrays(
+    runs: Iterable[Run],
+    fields: Sequence[str] = (),
+    groups: Sequence[Grouping] = (),
+    *,
+    among: OutcomeQuerySet | None = None,
+) -> list[RunArrays]:
+    """The counted items of runs that judge error items or score-invariant ones, repeats of other
+    items left out, with fields of outcomes and what items are grouped by, by name.
+
+    `among`: of these outcomes alone; what they are annotated with is a field of theirs. One query
+    for all, one a run where somebody hears how far it is, and none without such a run.
+    """
+    runs = list(runs)
+    asked = counted.load_strategies(runs)
+    chosen = [run for run in runs if asked[run.pk].frame in JUDGING_FRAMES]
+    if not chosen:
+        return []
+    columns = (
+        "run",
+        "item",
+        "cluster",
+        _DETECTED,
+        _INVARIANT,
+        *fields,
+        *(one.of("item__") for one in groups),
+    )
+    names = (*fields, *(one.name for one in groups))
+    every = Outcome.objects.all() if among is None else among
+    found = every.counted().main().exclude(ability="").order_by().values_list(*columns)
+    rows: dict[int, list[tuple[Any, ...]]] = {run.pk: [] for run in chosen}
+    for some in progress.split_if_watched(chosen, READING_STEP):
+        for row in found.filter(run__in=some).iterator(chunk_size=AT_A_TIME):
+            rows[row[0]].append(row)
+    return list(_build_arrays(chosen, rows, names))
+
+
+def make_generator(table: str, runs: Iterable[Run], *filters: Any) -> np.random.Generator:
+    """Random numbers that follow from what is asked alone, so that every machine draws the same."""
+    seed = int(compute_digest([table, [run.digest for run in runs], *filters])[:32], 16)
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def _build_arrays(
+    runs: Sequence[Run], rows: Mapping[int, Sequence[tuple[Any, ...]]], names: Sequence[str]
+) -> Iterator[RunArrays]:
+    """The rows of each run, in the order of their items, whatever the database gave first."""
+    clusters = sorted({row[2] for found in rows.values() for row in found})
+    numbers = {cluster: number for number, cluster in enumerate(clusters)}
+    for run in runs:
+        found = list(zip(*rows[run.pk], strict=True)) or [()] * (5 + len(names))
+        _, item, cluster, detected, invariant, *rest = found
+        items = np.array(item, dtype=int)
+        order = np.argsort(items)
+        yield RunArrays(
+            run,
+            items[order],
+            np.array([numbers[one] for one in cluster], dtype=int)[order],
+            # None becomes nan.
+            np.array(detected, dtype=float)[order],
+            np.array(invariant, dtype=bool)[order],
+            {
+                name: np.array(one, dtype=object)[order]
+                for name, one in zip(names, rest, strict=True)
+            },
+        )

@@ -1,0 +1,102 @@
+"""How far the figures of detectors reach: by chance, and by what has no verdict (study 001)."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from annotation.models import Project
+from judging.models import Run
+from judging.results import arrays, detector_verdicts, detectors, progress
+from judging.results.detector_verdicts import OTHER_ITEMS_REASON, DetectorLine
+from judging.results.detectors import FIGURES
+from stats import bootstrap, detection
+from stats.detection import ConfusionCounts, DetectionScores, Measure
+from stats.estimates import Estimate
+
+COLUMNS = ("figure", "value", "low", "high", "lowest", "highest", "valid", "reason")
+DRAWING_STEP = "drawing clusters"
+RATES: tuple[Literal["accuracy", "precision", "recall"], ...] = ("accuracy", "precision", "recall")
+BOOTSTRAPPED: tuple[Measure, ...] = ("f1", "mcc")
+
+
+def tabulate(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The table `detector_ranges`: of every run, and of the mean over an evaluator's four prompts,
+    a row a figure of the table `detector`, whose `value` it has.
+
+    `low` and `high` are its 95 % interval: Wilson's for clustered items of accuracy, precision and
+    recall, by drawing clusters 2,000 times of F1 and MCC; None under 10 of them and where all
+    draws agree. Of a mean the prompts are fixed: it tells nothing of other wordings.
+    `lowest` and `highest`: what it would be had every item without a verdict been judged wrongly,
+    or rightly. `valid`: over the items that have a verdict alone. `total` and `missing` are those
+    of `detector`. Chance and people have no rows. Raises `UnknownField`.
+    """
+    said = detectors.load_verdicts(runs, detectors.check_groupings(project, by))
+    for part in progress.iterate(list(detector_verdicts.build_lines(runs, said, by)), DRAWING_STEP):
+        yield from _rows(part)
+
+
+def _rows(part: DetectorLine) -> Iterator[dict[str, Any]]:
+    counts = [
+        detection.count_verdicts(verdict[:2] for verdict in said.values()) for said in part.said
+    ]
+    kinds: dict[str, Callable[[ConfusionCounts], DetectionScores]] = {
+        "lowest": lambda one: detection.bound_scores(one).lowest,
+        "highest": lambda one: detection.bound_scores(one).highest,
+        "valid": detection.score_valid,
+    }
+    beside = {
+        name: detection.mean_scores([of(one) for one in counts]) for name, of in kinds.items()
+    }
+    missing = sum(one.missing for one in counts) / len(counts)
+    for name, found in zip(FIGURES, _estimates(part, counts), strict=True):
+        there = found.value is not None
+        yield {
+            **part.head(),
+            "total": part.n,
+            "missing": missing,
+            **part.group,
+            "figure": name,
+            "value": found.value,
+            "low": found.low,
+            "high": found.high,
+            **{kind: getattr(one, name) if there else None for kind, one in beside.items()},
+            "reason": found.reason or None,
+        }
+
+
+def _estimates(part: DetectorLine, counts: Sequence[ConfusionCounts]) -> list[Estimate]:
+    """Each figure with its interval; of those that are no rates from the same draws."""
+    scores = detection.mean_scores([detection.compute_scores(one) for one in counts])
+    plain = [
+        _without_interval(getattr(scores, name), part.n, part.reason or scores.reason)
+        for name in FIGURES
+    ]
+    if part.reason:
+        return [replace(one, value=None) for one in plain]
+    if part.other_items:
+        return [replace(one, reason=one.reason or OTHER_ITEMS_REASON) for one in plain]
+    items = part.common
+    truths = [part.said[0][item].is_error for item in items]
+    verdicts = [[said[item].verdict for said in part.said] for item in items]
+    named = [part.said[0][item].cluster for item in items]
+    _, clusters = np.unique(named, return_inverse=True)
+    figures = [detection.make_figure(name, truths, verdicts) for name in BOOTSTRAPPED]
+    rng = arrays.make_generator("detector_ranges", part.runs, *part.group.values())
+    found: dict[Measure, Estimate] = dict(
+        zip(BOOTSTRAPPED, bootstrap.estimates(figures, clusters, rng), strict=True)
+    )
+    for name in RATES:
+        found[name] = detection.estimate_rate(name, truths, verdicts, named)
+    return [_with_interval(one, found[name]) for name, one in zip(FIGURES, plain, strict=True)]
+
+
+def _without_interval(value: float | None, n: int, reason: str) -> Estimate:
+    return Estimate(value, None, None, n, reason)
+
+
+def _with_interval(plain: Estimate, drawn: Estimate) -> Estimate:
+    """The value of the table with the interval round it, and what is to be said."""
+    said = dict.fromkeys(one for one in (plain.reason, drawn.reason) if one)
+    return replace(plain, low=drawn.low, high=drawn.high, reason="; ".join(said))

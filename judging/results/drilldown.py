@@ -1,0 +1,162 @@
+"""The outcomes behind one figure, where fields of outcomes alone do not tell them."""
+
+import re
+from typing import Any
+
+from django.db.models import (
+    Case,
+    Exists,
+    F,
+    FloatField,
+    Max,
+    OuterRef,
+    Q,
+    Subquery,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast, Coalesce
+
+from annotation.models import Project
+from annotation.reports.grouping import Grouping
+from judging.models import Outcome, Run
+from judging.querysets import NUL, OutcomeQuerySet
+from judging.results import expected_effect, item_features
+
+OUTCOME_FIELDS = ("ability", "category", "source_ability")
+# One run against another: which of them notices more of an item that both parsed.
+ONLY_HERE, ONLY_THERE, DIFFERS_FROM, IN_BOTH = "only_here", "only_there", "differs_from", "in_both"
+# That figures count an item of both, parsed or missing.
+SHARED_WITH = "shared_with"
+_NEAR = 1e-9
+# How many errors are in an answer: a column of items, else a field that their import gave.
+DOSE, OWN_DOSE = "item__dose", Grouping("dose", "Dose")
+# As many as the name of a field may have: each is a query, and an address may hold hundreds.
+MOST_EQUAL_SIGNS = 5
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,4}")
+
+
+def detected_share() -> Any:
+    """How much of an item an outcome detected, in SQL: of its repeats a share, else 1 or 0; null
+    where it is missing."""
+    return Case(
+        When(result="detected", then=Coalesce("share", Value(1.0))),
+        When(result="undetected", then=Coalesce("share", Value(0.0))),
+        output_field=FloatField(),
+    )
+
+
+def filter_by_other_run(found: OutcomeQuerySet, number: int, which: str) -> OutcomeQuerySet:
+    """The outcomes whose item this run of the same project parsed as well (`in_both`), and noticed
+    less of (`only_here`), more (`only_there`) or either (`differs_from`): the cells of Compare. Of
+    an item asked about repeatedly it is the share of the repeats that is more or less.
+    `shared_with`: those whose item counts there as well, parsed or missing."""
+    other = (
+        Outcome.objects.counted()
+        .main()
+        .filter(item=OuterRef("item"), run__number=number, run__project=OuterRef("run__project"))
+    )
+    if which == SHARED_WITH:
+        return found.filter(Exists(other))
+    of_both = found.annotate(
+        here=detected_share(),
+        there=Subquery(other.annotate(said=detected_share()).values("said")[:1]),
+    ).annotate(apart=F("here") - F("there"))
+    more, less = Q(apart__gt=_NEAR), Q(apart__lt=-_NEAR)
+    such = {
+        ONLY_HERE: more,
+        ONLY_THERE: less,
+        DIFFERS_FROM: more | less,
+        IN_BOTH: Q(apart__isnull=False),
+    }
+    return of_both.filter(such[which])
+
+
+def filter_changing(found: OutcomeQuerySet) -> OutcomeQuerySet:
+    """Those of which one sample detected and another did not, be they repeats or votes."""
+    runs = Run.objects.filter(pk__in=found.order_by().values("run"))
+    samples = range(runs.aggregate(most=Max("samples"))["most"] or 0)
+    one, other = Q(pk=None), Q(pk=None)
+    for place in samples:
+        one |= Q(**{f"values__parts__{place}__result": "detected"})
+        other |= Q(**{f"values__parts__{place}__result": "undetected"})
+    return found.filter(one, other)
+
+
+def filter_by_slice(found: OutcomeQuerySet, text: str) -> OutcomeQuerySet:
+    """Those of a slice as `name=value`: a column of items, what is measured of them, or a field of
+    their own. There are none of what no item can have."""
+    if "=" not in text or NUL in text:
+        return found.none()
+    name, value = _split_slice(found, text)
+    if name in OUTCOME_FIELDS:
+        return found.filter(**{name: value})
+    if name in item_features.FEATURES:
+        project = _get_project(found)
+        if project is None:
+            return found.none()
+        if name not in item_features.shadowed_features(project, [name]):
+            return _filter_by_feature(found, project, name, value)
+    # Cast, or SQLite takes what it is compared with for JSON.
+    held = Cast(Grouping(name, name).of("item__"), TextField())
+    return found.annotate(of_slice=held).filter(of_slice=value)
+
+
+def _split_slice(found: OutcomeQuerySet, text: str) -> tuple[str, str]:
+    """Name and value of a slice. Of the first SIGNS the last one divides them before which a field
+    of the items is named, else the first of all."""
+    parts = text.split("=", MOST_EQUAL_SIGNS)
+    cuts = [("=".join(parts[:n]), "=".join(parts[n:])) for n in range(len(parts) - 1, 0, -1)]
+    named = (cut for cut in cuts[:-1] if found.filter(item__fields__has_key=cut[0]).exists())
+    return next(named, cuts[-1])
+
+
+def filter_dosed(found: OutcomeQuerySet) -> OutcomeQuerySet:
+    """Those whose item may have a dose."""
+    return found.filter(Q(item__dose__isnull=False) | Q(item__fields__has_key=OWN_DOSE.name))
+
+
+def read_dose(held: int | None, own: object) -> int:
+    """The dose of an item by its column and its field; -1 if neither has a whole number."""
+    if held is None:
+        return int(str(own)) if _WHOLE.fullmatch(str(own)) else -1
+    return held
+
+
+def filter_by_dose(found: OutcomeQuerySet, dose: int) -> OutcomeQuerySet:
+    """Those whose item has this dose."""
+    own = Cast(OWN_DOSE.of("item__"), TextField())
+    return found.annotate(own_dose=own).filter(
+        Q(item__dose=dose) | Q(item__dose=None, own_dose=str(dose))
+    )
+
+
+def filter_by_expected_effect(found: OutcomeQuerySet, expected: str) -> OutcomeQuerySet:
+    """Those of whose item people expect this penalty, as the table `penalties` has it."""
+    project = _get_project(found)
+    said = expected_effect.load_expected_effects(project) if project else {}
+    if expected == expected_effect.UNANSWERED:
+        return found.exclude(item__among=list(said))
+    return found.filter(item__among=[item for item, one in said.items() if one == expected])
+
+
+def filter_by_gold_score(found: OutcomeQuerySet, **ends: float) -> OutcomeQuerySet:
+    """Those whose gold answer was scored so, `gte` or `lte`."""
+    scored = found.annotate(gold_score=Cast(KT("values__gold"), FloatField()))
+    return scored.filter(**{f"gold_score__{end}": value for end, value in ends.items()})
+
+
+def _get_project(found: OutcomeQuerySet) -> Project | None:
+    """Whose outcomes these are; None without outcomes."""
+    return Project.objects.filter(runs__in=found.values("run")).first()
+
+
+def _filter_by_feature(
+    found: OutcomeQuerySet, project: Project, name: str, value: str
+) -> OutcomeQuerySet:
+    try:
+        return item_features.filter_by_bin(found, project, name, value)
+    except ValueError:
+        return found.none()

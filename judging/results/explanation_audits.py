@@ -1,0 +1,451 @@
+"""Explanations of evaluators as items for people to judge (study 001, section 4.2 and figure 6).
+
+Each item of an audit is one evaluator's explanation of one item that it judged, with its verdict
+and whether that was right; of an evaluator that was asked several times it is that of one sample.
+The same items are drawn for every run, so that evaluators differ by what they say and by nothing
+else; and what people see of an item names no evaluator. Whether a verdict was right is told by the
+item's resolution: a detection is if it says the same, a rating or a rubric if its number that
+decides, the total of a score matrix, is people's.
+"""
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import Any, NamedTuple
+
+from django.db.models import Case, F, OuterRef, QuerySet, Subquery, TextField, Value, When
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast, Coalesce, Concat
+
+from annotation import importing, tasktypes
+from annotation.items import taxonomy
+from annotation.labelling import correct_answers
+from annotation.models import Item, Label, Membership, Project, Resolution
+from annotation.projects import encrypted_archives
+from formats.rows import BadRow, Row
+from judging.models import Call, Outcome, Reading, Run
+from judging.querysets import CallQuerySet, OutcomeQuerySet
+from judging.results import metric_scales
+from judging.results.metric_scales import ScoredMetric
+from judging.strategies import TOTAL, Strategy, frames, placeholders
+from judging.strategies.frames import CallSpec
+from judging.strategies.replies import json_objects, outputs
+from judging.strategies.replies.combination import PARTS_KEY
+from stats.lots import draw_number
+
+TASK = "explanation-audit"
+KEY_LENGTH = 200
+# Longer than a word, in scripts that write no spaces too.
+LONGEST_WORD = 20
+_FENCES = re.compile(r"\A\s*```[\w-]{0,20}\s|```\s*\Z")
+REFERENCE = "Reference answer that the evaluator saw:"
+# What people hold an explanation for; "open" is one that they hold for nothing yet.
+QUALITIES = ("correct", "insufficient", "wrong", "none")
+UNJUDGED = "open"
+
+PARSED_RESULTS = frozenset({Outcome.Result.DETECTED, Outcome.Result.UNDETECTED})
+# Of a frame the call whose explanation is judged, and which texts of the item it showed as what.
+_CALLS_BY_FRAME: dict[str, tuple[CallSpec, dict[str, str]]] = {
+    "single": (CallSpec("perturbed"), {"": "perturbed"}),
+    "reference": (CallSpec("perturbed"), {"": "perturbed"}),
+    "pair": (CallSpec("pair", 1), {"Answer A": "gold", "Answer B": "perturbed"}),
+    "detection": (CallSpec("response"), {"": "response"}),
+    "rating": (CallSpec("response"), {"": "response"}),
+    "rubric": (CallSpec("response"), {"": "response"}),
+}
+_SCORED = ("rating", "rubric")
+_DETECTION_TITLES = {"error": "An error", "no_error": "No error"}
+_NEAR = 1e-9
+
+
+class AuditRefused(ValueError):
+    """An audit that cannot be made; the message says what to do."""
+
+
+class ExplainedVerdict(NamedTuple):
+    """What an evaluator said in words, and whether that was right, with how."""
+
+    words: str
+    is_right: bool
+    how: str
+
+
+class ItemTruth(NamedTuple):
+    """What the project holds true of an item, by field, and what people wrote about its errors."""
+
+    value: str
+    values: Mapping[str, Any]
+    errors: str
+
+
+@dataclass(frozen=True)
+class CreatedAudit:
+    """An audit: its project, how many items were drawn of how many that all runs decided, and what
+    the import made of the explanations."""
+
+    project: Project
+    drawn: int
+    available: int
+    report: importing.ItemImportReport
+
+
+def create_audit(
+    runs: Sequence[Run], *, n: int, seed: int, into: str, member: Membership | None = None
+) -> CreatedAudit:
+    """Draw `n` items that all runs decided, and make an item of each explanation of each.
+
+    The draw depends on seed and keys alone: the same again is nothing new, and a larger n adds to
+    what was drawn. A reply that is only the JSON of a verdict has no explanation and is a bad row.
+    The project is made if it is not there. Raises `Refused` for runs that explain nothing or share
+    no item, and for a project of another task type.
+    """
+    for run in runs:
+        _check_run(run)
+    shared = _shared_keys(runs)
+    drawn = sorted(shared, key=lambda key: draw_number(f"audit\0{seed}\0{key}"))[:n]
+    if not drawn:
+        raise AuditRefused("There is no item that all these runs decided. Choose other runs.")
+    project = _get_or_create_project(into)
+    task = tasktypes.load_version(project.task_type)
+    rows = sorted(
+        _audit_rows(runs, drawn), key=lambda row: draw_number(f"audit\0{seed}\0{row['key']}")
+    )
+    made = (_made(number, row) for number, row in enumerate(rows, start=1))
+    if any(run.project.sealed for run in runs):
+        encrypted_archives.seal_project(project, member.pk if member else None)
+    report = importing.store_items(project, importing.parse_items(made, task), member=member)
+    return CreatedAudit(project, len(drawn), len(shared), report)
+
+
+def _made(number: int, row: dict[str, Any]) -> Row | BadRow:
+    if row["explanation"]:
+        return Row("audit", number, row)
+    reason = (
+        f"Run {row['run']} gave none for {row['item']}: its reply is only a verdict. Ask for an"
+        " explanation in words, or audit another run."
+    )
+    return BadRow("audit", number, "explanation", reason)
+
+
+def judged_explanations() -> QuerySet[Any]:
+    """Every explanation in an audit, with whose it is as `of` ("project/run/item", in numbers and
+    keys), whether its verdict was "right" or "wrong", and its `quality`."""
+    held = Resolution.objects.current().filter(item=OuterRef("pk"), value__in=QUALITIES)
+    found = Item.objects.live().filter(project__task_type__slug=TASK).order_by()
+    return found.alias(is_right=Cast(KT("fields__verdict_is_right"), TextField())).annotate(
+        of=_join_key(KT("fields__project"), KT("fields__run"), KT("fields__item")),
+        # How databases write what JSON holds as true.
+        verdict=Case(When(is_right__in=["true", "1"], then=Value("right")), default=Value("wrong")),
+        quality=Coalesce(Subquery(held.values("value")[:1]), Value(UNJUDGED)),
+    )
+
+
+def filter_outcomes(found: OutcomeQuerySet, verdict: str, quality: str = "") -> OutcomeQuerySet:
+    """The outcomes of which an audit has an explanation with such a verdict, "right" or "wrong",
+    and of this quality if one is named."""
+    such = judged_explanations().filter(verdict=verdict)
+    such = such.filter(quality=quality) if quality else such
+    own = _join_key(F("run__project__slug"), F("run__number"), F("item__key"))
+    return found.alias(of=own).filter(of__in=such.values("of"))
+
+
+def _join_key(project: Any, run: Any, item: Any) -> Concat:
+    one, two, three = (Cast(part, TextField()) for part in (project, run, item))
+    slash = Value("/", TextField())
+    return Concat(one, slash, two, slash, three)
+
+
+def _check_run(run: Run) -> None:
+    strategy = run.asked()
+    if not strategy.explanation or strategy.frame not in _CALLS_BY_FRAME:
+        raise AuditRefused(
+            f"Run {run.number} ({run.strategy.slug}) asks for no explanation. Choose a run of a"
+            " strategy that does."
+        )
+    if run.kind == Run.Kind.RECORDED and not _answered_calls(run).exists():
+        raise AuditRefused(
+            f"Run {run.number} was recorded without the texts of its replies, so that there is no"
+            " explanation. Import the replies with their texts."
+        )
+    if strategy.frame in _SCORED and not all(one.is_comparable for one in _deciding_metrics(run)):
+        raise AuditRefused(
+            f"Run {run.number} ({run.strategy.slug}) scores by criteria or on a scale that people"
+            " did not, so that nobody can tell whether it was right. Choose a run of a strategy"
+            " with the criteria of the project's task."
+        )
+
+
+def _deciding_metrics(run: Run) -> list[ScoredMetric]:
+    """Of a run that gives numbers those that stand for the item."""
+    strategy, task = run.asked(), tasktypes.load_task_type(run.project)
+    found = metric_scales.strategy_metrics(strategy, task)
+    return [one for one in found if one.value == strategy.decides] or found
+
+
+def _shared_keys(runs: Sequence[Run]) -> set[str]:
+    """The keys of the items that every run decided, and that are held true as they were then."""
+    found = [_decided_keys(run) for run in runs]
+    return set.intersection(*found) if found else set()
+
+
+def _decided_keys(run: Run) -> set[str]:
+    """The keys of the items whose verdict by a run is right or wrong, and explained by a reply."""
+    counted = run.outcomes.counted().main().filter(pk__in=_answered_calls(run).values("outcome"))
+    if run.asked().frame not in _SCORED:
+        return set(counted.parsed().values_list("item__key", flat=True))
+    scored = list(counted.filter(result=Outcome.Result.SCORED).select_related("item"))
+    truths, metrics = _load_truths(run, [one.item_id for one in scored]), _deciding_metrics(run)
+    return {
+        one.item.key
+        for one in scored
+        if _scores_match(metrics, truths[one.item_id].values, one.values) is not None
+    }
+
+
+def _answered_calls(run: Run) -> CallQuerySet:
+    """The calls of a run whose replies are kept."""
+    return Call.objects.filter(run=run, request__reply__isnull=False)
+
+
+def _load_truths(run: Run, items: Sequence[int]) -> dict[int, ItemTruth]:
+    """What is held true of these items, by their ids; errors in the words of who decided or, where
+    labels did, of those labels that say the same."""
+    task = tasktypes.load_task_type(run.project)
+    texts = [field.name for field in task.fields if field.kind == "text"]
+    said: dict[tuple[int, str], list[str]] = defaultdict(list)
+    labels = Label.objects.filter(item__in=items, current=True, counted=True).order_by("pk")
+    for item, choice, answered in labels.values_list("item", "choice", "answers"):
+        words = (str(answered.get(name, "")).strip() for name in texts)
+        said[item, choice] += [one for one in words if one and one not in said[item, choice]]
+    held = Resolution.objects.current().filter(item__in=items)
+    return {
+        item: ItemTruth(value, values, comment.strip() or "\n\n".join(said[item, value]))
+        for item, value, values, comment in held.values_list("item", "value", "values", "comment")
+    }
+
+
+def _get_or_create_project(slug: str) -> Project:
+    project = Project.objects.filter(slug=slug).select_related("task_type").first()
+    if project is None:
+        return importing.create_audited_project(slug, task_type=TASK)
+    if project.task_type.slug != TASK:
+        raise AuditRefused(
+            f"The project {slug!r} has the task type {project.task_type.slug!r}. An audit needs"
+            f" one of {TASK!r}: name another project."
+        )
+    return project
+
+
+def _audit_rows(runs: Sequence[Run], keys: list[str]) -> Iterator[dict[str, Any]]:
+    for run in runs:
+        strategy = run.asked()
+        spec, _ = _CALLS_BY_FRAME[strategy.frame]
+        found = _answered_calls(run).filter(outcome__main=True, outcome__item__key__in=keys)
+        # Of a chain the last step explains.
+        found = found.filter(role=spec.role, order=spec.order, step=strategy.last_step)
+        found = found.select_related("outcome__item", "outcome__revision", "request__reply")
+        calls = list(found.prefetch_related("request__reply__readings"))
+        truths = _load_truths(run, [call.outcome.item_id for call in calls])
+        for call in calls:
+            truth = truths[call.outcome.item_id]
+            if verdict := _verdict(run, call, truth):
+                yield _audit_row(run, call, verdict, truth)
+
+
+def _sample_result(call: Call) -> Mapping[str, Any]:
+    """The result and the values of a sample; of several that is one part of the item's."""
+    outcome = call.outcome
+    if PARTS_KEY not in outcome.values:
+        return {"result": outcome.result, "values": outcome.values}
+    part: Mapping[str, Any] = outcome.values[PARTS_KEY][call.sample]
+    return part
+
+
+def _readings(run: Run, call: Call) -> list[Reading]:
+    """What was read in a reply: what the run goes by first, then what our parser read."""
+    names = [run.parser, outputs.get_parser_version(run.asked())]
+    there = {one.parser: one for one in call.request.reply.readings.all()}
+    return [there[name] for name in dict.fromkeys(names) if name in there]
+
+
+def _audit_row(run: Run, call: Call, verdict: ExplainedVerdict, truth: ItemTruth) -> dict[str, Any]:
+    outcome = call.outcome
+    texts, slug = outcome.revision.texts, run.project.slug
+    # Of one sample alone the key is as short as ever, so that an audit can be made again.
+    sample = f"/{call.sample + 1}" if run.samples > 1 else ""
+    return {
+        "key": _key(f"{slug}/{run.number}/{outcome.item.key}{sample}"),
+        "category": outcome.category,
+        "cluster": f"{slug}/{outcome.cluster}",
+        "input": _input(run.asked(), texts),
+        "response": _response(run.asked(), texts),
+        "explanation": _explanation(run, call),
+        "verdict": verdict.words,
+        "verdict_right": f"{'Yes' if verdict.is_right else 'No'}: {verdict.how}.",
+        "truth": _truth_text(run, outcome, truth),
+        "known_errors": _errors_text(run, outcome, truth),
+        "project": slug,
+        "item": outcome.item.key,
+        "run": run.number,
+        "endpoint": run.endpoint.name,
+        "strategy": run.strategy.slug,
+        "verdict_is_right": verdict.is_right,
+        **({"sample": call.sample + 1} if sample else {}),
+    }
+
+
+def _explanation(run: Run, call: Call) -> str:
+    """What was read as one, else the reply as it came; "" if that is the JSON of a verdict."""
+    read = (reading.explanation.strip() for reading in _readings(run, call))
+    text = call.request.reply.text
+    return next(filter(None, read), "") or ("" if _is_bare(run.asked(), text) else text)
+
+
+def _is_bare(strategy: Strategy, text: str) -> bool:
+    """Whether a reply is one JSON object, in a code block or not, without words beside the answer:
+    models also call their explanation otherwise."""
+    fields = json_objects.parse_whole(_FENCES.sub("", text))
+    output = outputs.OUTPUTS.get(strategy.step(strategy.last_step).output)
+    answers_in = output.keys(strategy) if output else frozenset()
+    beside = [
+        value
+        for name, value in fields.items()
+        if name not in answers_in or not isinstance(value, str)
+    ]
+    said = (one.strip() for one in _strings(beside))
+    return bool(fields) and not any(" " in one or len(one) > LONGEST_WORD for one in said)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """The texts in lists and objects, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(one)
+
+
+def _key(key: str) -> str:
+    if len(key) <= KEY_LENGTH:
+        return key
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{key[: KEY_LENGTH - 17]}~{digest}"
+
+
+def _input(strategy: Strategy, texts: Mapping[str, Any]) -> str:
+    spec, _ = _CALLS_BY_FRAME[strategy.frame]
+    sources = frames.FRAMES[strategy.frame][spec]
+    asked = _text(texts, sources["question"], spec)
+    shown = placeholders.find_names(strategy.step(strategy.last_step).prompt) & sources.keys()
+    gold = _text(texts, sources["reference"], spec) if "reference" in shown else ""
+    return f"{asked}\n\n{REFERENCE}\n{gold}" if gold else asked
+
+
+def _response(strategy: Strategy, texts: Mapping[str, Any]) -> str:
+    spec, shown = _CALLS_BY_FRAME[strategy.frame]
+    parts = {title: _text(texts, name, spec) for title, name in shown.items()}
+    return "\n\n".join(f"{title}:\n{text}" if title else text for title, text in parts.items())
+
+
+def _text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> str:
+    """A text as a prompt shows it; "" where a recorded run needed none."""
+    there = name in texts or (name == "question" and texts.keys() & {"prompt", "input"})
+    return frames.format_text(texts, name, spec) if there else ""
+
+
+def _verdict(run: Run, call: Call, truth: ItemTruth) -> ExplainedVerdict | None:
+    """What a reply says, and whether it is right; None if it says nothing that is either."""
+    if run.asked().frame == "detection":
+        said = next((one.value for one in _readings(run, call)), None)
+        return _detection_verdict(str(said), truth.value) if said in _DETECTION_TITLES else None
+    judged = _sample_result(call)
+    if run.asked().frame in _SCORED:
+        return _score_verdict(run, judged["values"], truth)
+    return _perturbation_verdict(run, call, judged) if judged["result"] in PARSED_RESULTS else None
+
+
+def _detection_verdict(said: str, truth: str) -> ExplainedVerdict:
+    how = {
+        ("error", "error"): "it found that there is an error",
+        ("no_error", "no_error"): "it found no error, and there is none",
+        ("error", "no_error"): "it saw an error where there is none",
+        ("no_error", "error"): "it did not see that there is an error",
+    }
+    return ExplainedVerdict(_DETECTION_TITLES[said], said == truth, how[said, truth])
+
+
+def _score_verdict(
+    run: Run, values: Mapping[str, Any], truth: ItemTruth
+) -> ExplainedVerdict | None:
+    deciding = _deciding_metrics(run)
+    is_right = _scores_match(deciding, truth.values, values)
+    if is_right is None:
+        return None
+    every = metric_scales.strategy_metrics(run.asked(), tasktypes.load_task_type(run.project))
+    given = (_format_number(one, one.of_evaluator(values), with_scale=True) for one in every)
+    people = ", ".join(_format_number(one, one.of_people(truth.values)) for one in deciding)
+    how = "it gave what people gave" if is_right else "people gave something else"
+    return ExplainedVerdict("\n".join(given), is_right, f"{how} ({people})")
+
+
+def _scores_match(
+    metrics: Sequence[ScoredMetric], held: Mapping[str, Any], values: Mapping[str, Any]
+) -> bool | None:
+    """Whether an evaluator's numbers are people's; None where one of either is missing."""
+    apart = [abs(one.of_people(held) - one.of_evaluator(values)) for one in metrics]
+    return None if any(map(isnan, apart)) else all(one < _NEAR for one in apart)
+
+
+def _format_number(metric: ScoredMetric, number: float, *, with_scale: bool = False) -> str:
+    title = "Total" if metric.value == TOTAL else metric.titles[0]
+    scale = metric.evaluator if with_scale else None
+    of = f" on a scale of {scale.low:g} to {scale.high:g}" if scale else ""
+    return f"{title} {'–' if isnan(number) else f'{number:g}'}{of}"
+
+
+def _perturbation_verdict(run: Run, call: Call, judged: Mapping[str, Any]) -> ExplainedVerdict:
+    """By what the project holds true of the item an error is to be noticed, or nothing."""
+    invariant = call.outcome.invariant
+    is_right = (judged["result"] == Outcome.Result.DETECTED) is not invariant
+    if invariant:
+        how = "it took nothing off" if is_right else "it took a good change for an error"
+    else:
+        how = "it noticed the error" if is_right else "it did not notice the error"
+    value, strategy = _readings(run, call)[0].value, run.asked()
+    if strategy.scale is None:
+        return ExplainedVerdict(str(value), is_right, how)
+    said = f"{float(str(value)):g} on a scale of {strategy.scale.low:g} to {strategy.scale.high:g}"
+    gold = judged["values"].get("gold")
+    words = said if gold is None else f"{said}; it gave the unchanged answer {gold:g}"
+    return ExplainedVerdict(words, is_right, how)
+
+
+def _truth_text(run: Run, outcome: Outcome, truth: ItemTruth) -> str:
+    if run.asked().frame in ("detection", *_SCORED):
+        return _resolution_text(run, truth)
+    if outcome.invariant:
+        return "The answer was changed, and is worth as much as before."
+    category = taxonomy.load().find(outcome.category)
+    name = category.name.lower() if category else outcome.category
+    return f"The answer was changed so that it has an error ({name})."
+
+
+def _resolution_text(run: Run, truth: ItemTruth) -> str:
+    """What holds of every field, a line each."""
+    task = tasktypes.load_task_type(run.project)
+    held = dict(truth.values)
+    if run.asked().frame == "detection":
+        held = {task.deciding.name: truth.value, **held}
+    told = correct_answers.describe_answers(task, held)
+    told += [("Total", f"{total:g}") for total in task.totals(held).values()]
+    return "\n".join(f"{title}{'' if title[-1:] == '?' else ':'} {said}" for title, said in told)
+
+
+def _errors_text(run: Run, outcome: Outcome, truth: ItemTruth) -> str:
+    """What is known of the errors: what was changed, or what people wrote."""
+    if run.asked().frame in ("detection", *_SCORED):
+        return "" if truth.value == "no_error" else truth.errors
+    return "" if outcome.invariant else str(outcome.revision.texts.get("claim", ""))

@@ -1,0 +1,151 @@
+"""What could not be read: by cause and group, whether it depends on the category, and bounds."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from judging.models import Outcome, Run
+from judging.results import arrays, counted, frames, progress
+from judging.results.counted import PARSED_SQL, UNDETECTED_SQL, GroupSums, json_text, one_if
+from stats import absence
+from stats.estimates import PValue
+
+COLUMNS = ("parsed", "cause", "n", "lowest", "highest", "p", "p_reason", "score_invariant")
+CATEGORY = "category"
+NOT_TESTED_REASON = "judges no perturbed answers"
+
+# Run, group and class of items.
+Key = tuple[Any, ...]
+
+
+def tabulate(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+    """The table `missing`: of each run and group a row a cause, the most frequent first; a group
+    that lacks nothing has one row without a cause.
+
+    `lowest` and `highest` are what the group's undetected rate could be had every missing outcome
+    gone one way or the other: undetected / total and (undetected + missing) / total. A pair of
+    which one order was read and did not choose gold is undetected in both. `p` is that of the
+    run's error items: that what is missing does not depend on the category. Detectors and ratings
+    have no undetected rate and no bounds here, and items of any kind in one row; `parsed` are all
+    of which something was read. Raises `UnknownField`.
+    """
+    runs = list(runs)
+    counted.check_fields(by)
+    rated, others = frames.split_by_rate(runs)
+    order = {run.number: place for place, run in enumerate(runs)}
+    rows = [*_rows_with_rates(rated, by), *_rows_without_rates(others, by)]
+    return sorted(rows, key=lambda row: order[row["run"]])
+
+
+def _rows_with_rates(runs: Sequence[Run], by: Sequence[str]) -> list[dict[str, Any]]:
+    counts = {
+        "undetected": f"CASE WHEN {PARSED_SQL} THEN {UNDETECTED_SQL} ELSE 0 END",
+        "lost": _lost_sql(),
+    }
+    found = counted.sum_outcomes(runs, by, counts=counts)
+    causes, depends = _count_causes(runs, by), _test_dependence(runs)
+    return [
+        row
+        for one in found
+        for row in _rows(one, causes.get(_group_key(one), {}), depends.get(one.run.pk))
+    ]
+
+
+def _rows_without_rates(runs: Sequence[Run], by: Sequence[str]) -> Iterable[dict[str, Any]]:
+    """The rows of runs without an undetected rate."""
+    known = {run.pk: run for run in runs}
+    names = ", ".join(f"o.{name}" for name in ("run_id", *by))
+    found: dict[Key, dict[str, int]] = {}
+    for some in progress.split_if_watched(list(known), "counting outcomes") if known else ():
+        statement = f"""
+            SELECT {names}, o.cause, COUNT(*) AS n FROM {Outcome._meta.db_table} AS o
+            WHERE {counted.counted_condition(some)} GROUP BY {names}, o.cause ORDER BY n DESC,
+            o.cause
+        """
+        for row in counted.fetch_dicts(statement):
+            key = (row["run_id"], *(row[name] for name in by))
+            found.setdefault(key, {})[row["cause"]] = int(row["n"])
+    for (pk, *group), causes in sorted(found.items(), key=lambda one: _sort_key(by, one[0])):
+        parsed = causes.pop("", 0)
+        bare = GroupSums(
+            run=known[pk],
+            group=dict(zip(by, group, strict=True)),
+            invariant=False,
+            total=parsed + sum(causes.values()),
+            parsed=parsed,
+            rates={},
+            counts={},
+        )
+        yield from _rows(bare, causes, None)
+
+
+def _sort_key(by: Sequence[str], key: Key) -> list[int]:
+    return counted.taxonomy_order(dict(zip(by, key[1:], strict=True)))
+
+
+def _lost_sql() -> str:
+    """One where the order that was read did not choose gold."""
+    # SQLite says 0 for what is false in JSON.
+    chose_gold = f"CAST({json_text('chose_gold')} AS TEXT)"
+    return one_if(f"o.cause = 'one_order' AND {chose_gold} IN ('false', '0')")
+
+
+def _count_causes(runs: Sequence[Run], by: Sequence[str]) -> dict[Key, dict[str, int]]:
+    if not runs:
+        return {}
+    names = ", ".join(f"o.{name}" for name in ("run_id", *by, "invariant"))
+    statement = f"""
+        SELECT {names}, o.cause, COUNT(*) AS n FROM {Outcome._meta.db_table} AS o
+        WHERE {counted.counted_condition(run.pk for run in runs)} AND o.result = 'missing'
+            {counted.separate_condition(by)}
+        GROUP BY {names}, o.cause ORDER BY n DESC, o.cause
+    """
+    found: dict[Key, dict[str, int]] = {}
+    for row in counted.fetch_dicts(statement):
+        key = (row["run_id"], *(row[name] for name in by), bool(row["invariant"]))
+        found.setdefault(key, {})[row["cause"]] = int(row["n"])
+    return found
+
+
+def _test_dependence(runs: Sequence[Run]) -> dict[int, PValue]:
+    found = {}
+    for one in progress.iterate(arrays.load_arrays(runs, (CATEGORY,)), "dealing missing replies"):
+        errors = one.only(~one.invariant)
+        _, category = np.unique(errors.fields[CATEGORY].astype(str), return_inverse=True)
+        rng = arrays.make_generator("missing", [one.run])
+        gone = np.isnan(errors.detected)
+        found[one.run.pk] = absence.permutation_p_value(gone, category, errors.cluster, rng)
+    return found
+
+
+def _group_key(found: GroupSums) -> Key:
+    return (found.run.pk, *found.group.values(), found.invariant)
+
+
+def _rows(
+    found: GroupSums, causes: Mapping[str, int], depends: PValue | None
+) -> Iterable[dict[str, Any]]:
+    lowest, highest = _bounds(found)
+    tested = depends or PValue(None, 0, NOT_TESTED_REASON)
+    listed: list[tuple[str | None, int]] = [*causes.items()]
+    for cause, n in listed or [(None, 0)]:
+        yield {
+            **found.head(),
+            "parsed": found.parsed,
+            "cause": cause,
+            "n": n,
+            "lowest": lowest,
+            "highest": highest,
+            "p": tested.p,
+            "p_reason": tested.reason or None,
+            "score_invariant": found.invariant,
+        }
+
+
+def _bounds(found: GroupSums) -> tuple[float | None, float | None]:
+    if not found.counts:
+        return None, None
+    sure = found.counts["undetected"] + found.counts["lost"]
+    unsure = found.missing - found.counts["lost"]
+    return sure / found.total, (sure + unsure) / found.total

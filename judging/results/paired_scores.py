@@ -1,0 +1,301 @@
+"""What people and an evaluator give the same items, number by number (studies 002 and 003).
+
+People's number is what the project holds true of the item by its rule for that field: of three
+people the majority (003), or the median. Which runs see the gold answer is a matter of their
+strategies, so that with and without gold are different runs.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from math import nan
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from django.db.models import TextField
+from django.db.models.functions import Cast
+from numpy.typing import NDArray
+
+from annotation import tasktypes
+from annotation.models import Item, Project, Resolution, Revision
+from annotation.reports.grouping import Grouping
+from judging.models import Outcome, Run
+from judging.results import counted, detectors, metric_scales, progress
+from judging.results.arrays import AT_A_TIME, READING_STEP, Bools, Floats, Ints
+from judging.results.detectors import GroupKey
+from judging.results.metric_scales import SCORING_FRAMES, ScoredMetric
+from judging.strategies.replies import item_decisions
+from stats.rouge import unicode_words
+
+# A group that every item has: whether the answer that is expected is a short one.
+ANSWER_LENGTH = "answer_length"
+SHORT, LONG = "short", "long"
+# Whether what was recorded off the scale is taken as it was given, or as missing.
+KEPT, LEFT_OUT = "kept", "left out"
+# What recorded runs keep in an outcome's values.
+_OFF_SCALE = "off_scale"
+_ARRAYS = ("key", "position", "cluster", "group", "people", "evaluator", "given", "cause")
+
+Objects = NDArray[np.object_]
+# As JSON, of which equal ones are read once.
+_AS_TEXT = Cast("values", TextField())
+
+
+@dataclass(frozen=True, eq=False)
+class PairedScores:
+    """Both sides of one run and metric, an entry an item in the order of items, nan where missing.
+
+    `evaluator` has what counts, `cause` why it is missing; `given` what was recorded off the
+    scale. Clusters have numbers that all runs share; `group` is the place of an item's group in
+    `groups`.
+    """
+
+    run: Run
+    metric: ScoredMetric
+    groups: tuple[GroupKey, ...]
+    key: Objects
+    position: Ints
+    cluster: Ints
+    group: Ints
+    people: Floats
+    evaluator: Floats
+    given: Floats
+    cause: Objects
+
+    @property
+    def both(self) -> Bools:
+        """Items that both sides gave a number."""
+        there: Bools = ~np.isnan(self.people) & ~np.isnan(self.evaluator)
+        return there
+
+    def only(self, these: Bools) -> "PairedScores":
+        """Some of the items."""
+        return replace(self, **{name: getattr(self, name)[these] for name in _ARRAYS})
+
+    def ways(self) -> Iterator[tuple[str | None, "PairedScores"]]:
+        """The items; where something was recorded off the scale, both ways to take it."""
+        there = ~np.isnan(self.given)
+        if not there.any():
+            yield None, self
+            return
+        yield KEPT, replace(self, evaluator=np.where(there, self.given, self.evaluator))
+        yield LEFT_OUT, self
+
+    def by_group(self) -> Iterator[tuple[GroupKey, "PairedScores"]]:
+        """The items of each group, in the order of the groups' names."""
+        for place in sorted(range(len(self.groups)), key=self.groups.__getitem__):
+            part = self.only(self.group == place)
+            if len(part.key):
+                yield self.groups[place], part
+
+
+@dataclass(frozen=True, eq=False)
+class _RunOutcomes:
+    """What counts of a run, an entry an item, in the order of items.
+
+    `said` has each values that an outcome has once, and `which` the place of an item's in it: a
+    scale has few numbers, and a million outcomes say them again and again. `grouped` is what
+    groups the items, a sequence a grouping, without the length of their answers.
+    """
+
+    item: Ints
+    key: Objects
+    position: Ints
+    cluster: Sequence[str]
+    cause: Objects
+    said: Sequence[Mapping[str, Any]]
+    which: Ints
+    grouped: Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class _PeopleScores:
+    """People's numbers of each metric, told by its parts, of these items in their order."""
+
+    item: Ints
+    numbers: Mapping[tuple[str, ...], Floats]
+
+    def of(self, metric: ScoredMetric, items: Ints) -> Floats:
+        """People's number of each of the items, nan without one."""
+        if not len(self.item):
+            return np.full(len(items), nan)
+        place = np.searchsorted(self.item, items).clip(max=len(self.item) - 1)
+        there = self.item[place] == items
+        numbers: Floats = np.where(there, self.numbers[metric.parts][place], nan)
+        return numbers
+
+
+class _Numbering(dict[Any, int]):
+    """A number for each thing, as it comes up."""
+
+    def __missing__(self, one: Any) -> int:
+        self[one] = len(self)
+        return self[one]
+
+
+def load_paired_scores(
+    project: Project, runs: Iterable[Run], by: Sequence[str] = ()
+) -> list[PairedScores]:
+    """Every metric of every run that gives numbers, over the items that count and repeat no other.
+
+    `by` names columns of items, fields of their own, or `answer_length`: short where the expected
+    answer (the gold one, of several their mean; else the response) has at most the median number
+    of words over all items of these runs, else long. A field of that name that items have of their
+    own takes its place. A fixed number of queries. Raises `UnknownField`.
+    """
+    runs = list(runs)
+    groupings = check_groupings(project, by)
+    asked = counted.load_strategies(runs)
+    chosen = [run for run in runs if asked[run.pk].frame in SCORING_FRAMES]
+    if not chosen:
+        return []
+    read = _load_outcomes(chosen, groupings)
+    lengths = _classify_lengths(chosen) if None in groupings else {}
+    groups, clusters, task = _Numbering(), _Numbering(), tasktypes.load_task_type(project)
+    places = {pk: _group_numbers(groupings, one, lengths, groups) for pk, one in read.items()}
+    cluster = {run.pk: _to_numbers(read[run.pk].cluster, clusters) for run in chosen}
+    metrics = {run.pk: metric_scales.strategy_metrics(asked[run.pk], task) for run in chosen}
+    people = _load_people(project, chain.from_iterable(metrics.values()))
+    return [
+        PairedScores(
+            run=run,
+            metric=metric,
+            groups=tuple(groups),
+            key=read[run.pk].key,
+            position=read[run.pk].position,
+            cluster=cluster[run.pk],
+            group=places[run.pk],
+            people=people.of(metric, read[run.pk].item),
+            **_evaluator_arrays(metric, read[run.pk]),
+        )
+        for run in chosen
+        for metric in metrics[run.pk]
+    ]
+
+
+def check_groupings(project: Project, by: Sequence[str]) -> list[Grouping | None]:
+    """What items are grouped by, None for the length of the answer. Raises `UnknownField`."""
+    items = Item.objects.in_project(project)
+    own = ANSWER_LENGTH in by and items.filter(fields__has_key=ANSWER_LENGTH).exists()
+    names = [name for name in by if own or name != ANSWER_LENGTH]
+    found = {one.name: one for one in detectors.check_groupings(project, names)}
+    return [found.get(name) for name in by]
+
+
+def _load_outcomes(
+    runs: Sequence[Run], named: Sequence[Grouping | None]
+) -> dict[int, _RunOutcomes]:
+    """What counts of each run, by its id."""
+    counted = Outcome.objects.counted().main().filter(item__duplicate_of=None)
+    said = ("run", "item__position", "item", "item__key", "cluster", "cause", _AS_TEXT)
+    columns = (*said, *(one.of("item__") for one in named if one))
+    # Sorted here: the database would carry whole rows through its sorting.
+    rows = counted.order_by().values_list(*columns)
+    found: dict[int, _RunOutcomes] = {}
+    for some in progress.split_if_watched(runs, READING_STEP):
+        by_run: dict[int, list[tuple[Any, ...]]] = {run.pk: [] for run in some}
+        for row in rows.filter(run__in=some).iterator(AT_A_TIME):
+            by_run[row[0]].append(row)
+        found |= {pk: _to_columns(of_run, len(columns)) for pk, of_run in by_run.items()}
+    return found
+
+
+def _to_columns(rows: list[tuple[Any, ...]], width: int) -> _RunOutcomes:
+    rows.sort(key=itemgetter(1))
+    _, position, item, key, cluster, cause, values, *grouped = (
+        zip(*rows, strict=True) if rows else [()] * width
+    )
+    said = _Numbering()
+    return _RunOutcomes(
+        which=_to_numbers(values, said),
+        said=[json.loads(text) for text in said],
+        item=np.array(item, dtype=int),
+        key=np.array(key, dtype=object),
+        position=np.array(position, dtype=int),
+        cluster=cluster,
+        cause=np.array(cause, dtype=object),
+        grouped=grouped,
+    )
+
+
+def _to_numbers(names: Iterable[Any], numbers: _Numbering) -> Ints:
+    return np.array([numbers[name] for name in names], dtype=int)
+
+
+def _group_numbers(
+    named: Sequence[Grouping | None],
+    read: _RunOutcomes,
+    lengths: Mapping[int, str],
+    groups: _Numbering,
+) -> Ints:
+    """The number of each item's group."""
+    if not named:
+        return np.full(len(read.item), groups[()])
+    fields = iter(read.grouped)
+    parts = [
+        next(fields) if one else [lengths[item] for item in read.item.tolist()] for one in named
+    ]
+    alike = _Numbering()
+    which = _to_numbers(zip(*parts, strict=True), alike)
+    return _to_numbers(map(detectors.make_group_key, alike), groups)[which]
+
+
+def _classify_lengths(runs: Sequence[Run]) -> dict[int, str]:
+    """Whether the answer that is expected of each item is short or long, by the item's id."""
+    judged = Outcome.objects.filter(run__in=runs).values("revision")
+    texts = Revision.objects.filter(pk__in=judged).order_by().values_list("item", "texts")
+    words = {item: _mean_words(one) for item, one in texts.iterator(AT_A_TIME)}
+    middle = float(np.median(list(words.values()))) if words else 0.0
+    return {item: SHORT if n <= middle else LONG for item, n in words.items()}
+
+
+def _mean_words(texts: Mapping[str, Any]) -> float:
+    answer = texts.get("gold") or texts.get("response") or ""
+    several = answer if isinstance(answer, list) else [answer]
+    return sum(len(unicode_words(str(one))) for one in several) / len(several)
+
+
+def _load_people(project: Project, metrics: Iterable[ScoredMetric]) -> _PeopleScores:
+    """The number that people hold of each item."""
+    current = Resolution.objects.current().of_project(project).order_by()
+    rows = sorted(current.values_list("item", _AS_TEXT).iterator(AT_A_TIME))
+    said = _Numbering()
+    which = _to_numbers((text for _, text in rows), said)
+    held = [json.loads(text) for text in said]
+    return _PeopleScores(
+        np.array([item for item, _ in rows], dtype=int),
+        {
+            metric.parts: np.array([metric.of_people(values) for values in held])[which]
+            for metric in metrics
+            if held
+        },
+    )
+
+
+def _evaluator_arrays(metric: ScoredMetric, read: _RunOutcomes) -> dict[str, NDArray[Any]]:
+    """What the evaluator said of each item, what it said off the scale, and why it said nothing."""
+    given = np.array([_off_scale_number(metric, values) for values in read.said])[read.which]
+    evaluator = np.array([metric.of_evaluator(values) for values in read.said])[read.which]
+    causes = np.array([_cause(metric, values) for values in read.said], dtype=object)[read.which]
+    return {
+        "evaluator": evaluator,
+        "given": np.where(np.isnan(evaluator), given, nan),
+        "cause": np.where(causes == "", read.cause, causes),
+    }
+
+
+def _off_scale_number(metric: ScoredMetric, values: Mapping[str, Any]) -> float:
+    """What was recorded off the scale, if by one reply: of repeats those on it make the mean."""
+    off_scale = values.get(_OFF_SCALE, [])
+    if len(off_scale) != 1:
+        return nan
+    return metric.of_given(off_scale[0]["said"])
+
+
+def _cause(metric: ScoredMetric, values: Mapping[str, Any]) -> str:
+    """Why there is no number, where not all parts have the same cause; a total says so of the
+    first of its parts."""
+    causes = values.get(item_decisions.MISSING_KEY, {})
+    return next((causes[part] for part in metric.parts if part in causes), "")

@@ -1,0 +1,92 @@
+"""Which kinds of error detectors find: recall by what people said the error is (study 001)."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from annotation import tasktypes
+from annotation.models import Project, Resolution
+from annotation.tasktypes.fields import Field
+from judging.models import Run
+from judging.results import detector_verdicts, detectors
+from judging.results.detector_verdicts import OTHER_ITEMS_REASON, DetectorLine
+from judging.results.detectors import ERROR
+from stats.estimates import Estimate
+from stats.rates import clustered_wilson, sum_clusters
+
+COLUMNS = ("field", "value", "n", "detected", "recall", "low", "high", "reason")
+
+# A field of the task and one of its values; "" where an error has none.
+ErrorKind = tuple[str, str]
+
+
+def tabulate(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The table `error_kinds`: of every run, and of the mean over an evaluator's four prompts, the
+    recall among the items that are held for an error of a kind.
+
+    The kinds are the values of each resolved field with choices beside the deciding one, such as
+    `error_type`; an item may have several, and has the `value` "" if people named none. `detected`
+    of `n` items were called an error; `missing` have no verdict and count as not detected, as in
+    recall. `low` and `high` are Wilson's interval for clustered items. Raises `UnknownField`.
+    """
+    said = detectors.load_verdicts(runs, detectors.check_groupings(project, by))
+    held = _load_kinds(project)
+    for part in detector_verdicts.build_lines(runs, said, by):
+        yield from _rows(part, held)
+
+
+def error_kind_fields(project: Project) -> list[Field]:
+    """The fields of the task that tell kinds of error apart."""
+    task = tasktypes.load_task_type(project)
+    return [one for one in task.resolved if one is not task.deciding and one.options]
+
+
+def _load_kinds(project: Project) -> dict[int, list[ErrorKind]]:
+    """The kinds of each item that is held for an error."""
+    names = [one.name for one in error_kind_fields(project)]
+    errors = Resolution.objects.current().of_project(project).filter(value=ERROR)
+    return {
+        item: [(name, kind) for name in names for kind in _answer_values(values.get(name))]
+        for item, values in errors.values_list("item", "values")
+    }
+
+
+def _answer_values(said: object) -> list[str]:
+    if isinstance(said, list):
+        return [str(one) for one in said] or [""]
+    return [str(said)] if said is not None else [""]
+
+
+def _rows(part: DetectorLine, held: Mapping[int, Sequence[ErrorKind]]) -> Iterator[dict[str, Any]]:
+    items: dict[ErrorKind, list[int]] = defaultdict(list)
+    for item in part.common:
+        for kind in held.get(item, ()) if part.said[0][item].is_error else ():
+            items[kind].append(item)
+    for (field, value), found in sorted(items.items()):
+        verdicts = [said[item].verdict for said in part.said for item in found]
+        prompts, recall = len(part.said), _recall(part, found)
+        reason = part.reason or (OTHER_ITEMS_REASON if part.other_items else recall.reason)
+        is_there = not (part.reason or part.other_items)
+        yield {
+            **part.head(),
+            "total": len(found),
+            "missing": verdicts.count(None) / prompts,
+            **part.group,
+            "field": field,
+            "value": value,
+            "n": len(found),
+            "detected": verdicts.count(True) / prompts if is_there else None,
+            "recall": recall.value if is_there else None,
+            "low": recall.low if is_there else None,
+            "high": recall.high if is_there else None,
+            "reason": reason or None,
+        }
+
+
+def _recall(part: DetectorLine, items: Sequence[int]) -> Estimate:
+    """Of the mean an item's hit is the share of the prompts that detect it."""
+    clusters: dict[str, list[float]] = defaultdict(list)
+    for item in items:
+        hits = sum(said[item].verdict is True for said in part.said) / len(part.said)
+        clusters[part.said[0][item].cluster].append(hits)
+    return clustered_wilson(sum_clusters((len(hits), sum(hits)) for hits in clusters.values()))

@@ -1,0 +1,230 @@
+"""Agreement and effort: how far do people agree, who says what, and how long does it take them?"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from annotation.reports import agreement
+from annotation.reports.agreement import MEASURES, PAIR_MEASURES
+from annotation.reports.label_times import LONG_SECONDS
+from annotation.templatetags import figures as written
+from charts import axes
+from judging.results.views import cells, confusions, dot_charts, grids
+from judging.results.views.cells import Row
+from judging.results.views.grids import Cell, Column, GridLine
+from judging.results.views.page_parts import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    Switch,
+    TableQuery,
+    ViewContent,
+)
+from stats.estimates import Estimate
+
+EMPTY = "Nobody has labelled an item yet, or no two people the same one."
+ALL_PEOPLE, PAIRS, PERSONS = "everybody", "pairs", "persons"
+WHO_SWITCH = Switch(
+    "who", "About", {ALL_PEOPLE: "Everybody", PAIRS: "Two by two", PERSONS: "Against the rest"}
+)
+# Past so many marks nobody reads a chart; the table has them all.
+MOST_MARKS = 60
+TITLES = {name: one.title for name, one in MEASURES.items()} | {
+    agreement.AGAINST_REST: "Share that more than half of the others say too"
+}
+QUESTION_TITLES = {"field": "Question"}
+RATES = ("percent", agreement.AGAINST_REST)
+FIGURES = (
+    Column("Question", "field", is_number=False),
+    Column("Measure", "measure", is_number=False),
+    Column("Value", "value"),
+    Column("Items", "n_items"),
+    Column("People", "n_raters"),
+)
+
+
+def show_coefficients(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """A line a question and measure, with its interval; of everybody, two people or one."""
+    who, titles = asked.said(WHO_SWITCH.name), confusions.question_titles(asked)
+    rows = [row for row in tables[0] if _people_text(row) == who and row["n_items"]]
+    columns = (*FIGURES[:2], *([] if who == ALL_PEOPLE else [_PEOPLE_COLUMN]), *FIGURES[2:])
+    lines = [_line(asked, row, titles, named=who != ALL_PEOPLE) for row in rows]
+    words = (
+        "Each person's last label counts, if it was given before the person could see what others"
+        " say. “Not sure” is an answer like any other where answers have no order, and is left out"
+        " where they have. The 95 % intervals are of clusters of items drawn anew, from 10 clusters"
+        " on; where all draws agree there is none. 0 is what chance alone gives a kappa or an"
+        " alpha, 1 is agreement in all."
+    )
+    return ViewContent(
+        grids.build_grid("Agreement of people", columns, lines),
+        _draw_measures(rows, titles, who),
+        words,
+    )
+
+
+def show_effort(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """A line a person: labels, how many a day, and how long an item takes them."""
+    columns = (
+        Column("Person", "annotator", is_number=False),
+        Column("Labels", "labels"),
+        Column("A day", "a_day", "mean of the last full days"),
+        Column("Last label", "last_day", is_number=False),
+        Column("Median time", "seconds_median"),
+        Column("A quarter under", "seconds_low"),
+        Column("A quarter over", "seconds_high"),
+        Column("Over 30 minutes", "over_30_minutes", "in no time"),
+    )
+    lines = [_person_line(asked, row) for row in tables[0] if row["labels"]]
+    words = (
+        "Labels at work that are in force. A time runs from when an item is shown until its label"
+        " is in; one of over half an hour says that the person was not at it, and is left out."
+    )
+    return ViewContent(
+        grids.build_grid("Effort of people", columns, lines), _draw_times(tables[0]), words
+    )
+
+
+_PEOPLE_COLUMN = Column("People", "people", is_number=False)
+
+
+def _people_text(row: Row) -> str:
+    if not row["people"]:
+        return ALL_PEOPLE
+    return PAIRS if row["measure"] in PAIR_MEASURES else PERSONS
+
+
+def _line(asked: PageQuery, row: Row, titles: Mapping[str, str], *, named: bool) -> GridLine:
+    measure = TITLES[row["measure"]]
+    people = [cells.text_cell(row["people"])] if named else []
+    told = {name: row[name] for name in ("field", "measure", "people")}
+    return GridLine(
+        (
+            cells.text_cell(titles.get(row["field"], row["field"])),
+            cells.text_cell(measure),
+            *people,
+            _value(row),
+            cells.count_cell(row["n_items"], confusions.items_url(asked, told)),
+            cells.count_cell(row["n_raters"]),
+        )
+    )
+
+
+def _value(row: Row) -> Cell:
+    told = written.share if row["measure"] in RATES else written.coefficient
+    value, low, high = row["value"], row["low"], row["high"]
+    interval = "" if low is None else f"{told(low)} to {told(high)}"
+    return Cell(told(value), value, interval=interval, reason=row["reason"])
+
+
+def _title_value(asked: PageQuery, column: str, value: str) -> str:
+    """A question or a measure in words."""
+    known = {"field": confusions.question_titles(asked), "measure": TITLES}
+    return known.get(column, {}).get(value, "")
+
+
+def _draw_measures(rows: Rows, titles: Mapping[str, str], who: str) -> ChartSpec | None:
+    """Every measure is on one scale, from what chance gives to agreement in all."""
+    found = [
+        (
+            titles.get(row["field"], row["field"]),
+            ": ".join(filter(None, (row["people"], TITLES[row["measure"]].replace(", ", ": ")))),
+            Estimate(row["value"], row["low"], row["high"], row["n_items"], row["reason"]),
+        )
+        for row in rows
+    ]
+    axis = axes.coefficient_axis(dot_charts.list_ends(one for *_, one in found))
+    caption = "Agreement by measure and question, with 95 % intervals."
+    if len(found) > MOST_MARKS:
+        caption += f" The first {MOST_MARKS} of {len(found)}; the table has them all."
+    shown = found[:MOST_MARKS]
+    return dot_charts.draw_dots(
+        shown, title="Agreement", caption=caption, series="Question", axis=axis
+    )
+
+
+def _person_line(asked: PageQuery, row: Row) -> GridLine:
+    items, day = _labels_url(asked, annotator=row["annotator"]), row["last_day"]
+    late = _labels_url(asked, annotator=row["annotator"], longer_than=LONG_SECONDS)
+    return GridLine(
+        (
+            cells.text_cell(row["annotator"]),
+            cells.count_cell(row["labels"], items),
+            Cell(written.number(row["a_day"]), row["a_day"]),
+            cells.text_cell(str(day) if day else "", str(day or "")),
+            _seconds(row, "seconds_median", n=row["timed"]),
+            _seconds(row, "seconds_low"),
+            _seconds(row, "seconds_high"),
+            cells.count_cell(row["over_30_minutes"], late),
+        )
+    )
+
+
+def _labels_url(asked: PageQuery, **which: Any) -> str:
+    """Where the items are listed that have such a label."""
+    return f"{reverse('items', args=[asked.project.slug])}?{urlencode(which)}"
+
+
+def _seconds(row: Row, name: str, n: int | None = None) -> Cell:
+    value = row[name]
+    return Cell(written.duration(value), value, n=n, reason="not timed" if value is None else "")
+
+
+def _draw_times(rows: Rows) -> ChartSpec | None:
+    # Altair takes a second to import; nothing else should wait for it.
+    from charts import pace
+
+    found = [
+        pace.LabelTime(
+            person=row["annotator"],
+            low=row["seconds_low"],
+            median=row["seconds_median"],
+            high=row["seconds_high"],
+            n=row["timed"],
+        )
+        for row in rows
+        if row["seconds_median"] is not None
+    ]
+    caption = "How long an item takes each person: the median, and the middle half of the times."
+    return ChartSpec(pace.draw_times(found), caption) if found else None
+
+
+VIEWS = (
+    ResultView(
+        slug="measures",
+        title="Agreement",
+        asks=(TableQuery("agreement", ""),),
+        show=show_coefficients,
+        studies={},
+        empty=EMPTY,
+        switches=(WHO_SWITCH,),
+        columns=("field", "measure"),
+        titles=QUESTION_TITLES,
+        named=_title_value,
+        of_runs=False,
+    ),
+    ResultView(
+        slug="confusion",
+        title="Who says what",
+        asks=(TableQuery("confusion", ""),),
+        show=confusions.show,
+        studies={},
+        empty=EMPTY,
+        columns=("field", "a", "b"),
+        titles={**QUESTION_TITLES, "a": "One person", "b": "Another person"},
+        named=_title_value,
+        of_runs=False,
+    ),
+    ResultView(
+        slug="effort",
+        title="Effort",
+        asks=(TableQuery("pace", ""),),
+        show=show_effort,
+        studies={},
+        empty="Nobody has labelled an item yet.",
+        of_runs=False,
+    ),
+)

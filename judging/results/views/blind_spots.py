@@ -1,0 +1,266 @@
+"""Blind spots: which slices of the items does a run miss more than the rest?"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
+from annotation.templatetags import figures as written
+from judging.models import Run
+from judging.results import blindspots, item_features
+from judging.results.views import cells, grids, measures
+from judging.results.views.cells import RateColumns, Row
+from judging.results.views.grids import Cell, Column, GridLine
+from judging.results.views.page_parts import (
+    BY_PARAMETER,
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    Switch,
+    TableQuery,
+    ViewContent,
+)
+from stats.slices import ALL_ALIKE
+
+SLICE_RATE = RateColumns(missing="", bad="high", n="n")
+# What was not tested is not made to look bad.
+UNTESTED_RATE = RateColumns(missing="", n="n")
+REST_RATE = RateColumns("rest", "rest_low", "rest_high", "rest_n", missing="")
+DEFAULT_FIELDS = "ability,category,source_ability,origin"
+ALL_FIELDS = ",".join((DEFAULT_FIELDS, *item_features.FEATURES))
+FIELD_OPTIONS = {
+    ALL_FIELDS: "All that is known",
+    "category": "Categories",
+    "edit_size,place,changes,length": "What was changed",
+    "detectability,surgicality": "What people saw",
+    DEFAULT_FIELDS: "Where items are from",
+}
+SPOTS, FURTHEST, ALL = "spots", "furthest", "all"
+SHOWN_OPTIONS = {SPOTS: "Blind spots", FURTHEST: "The 40 furthest", ALL: "Every slice"}
+FAMILY_TITLES = {
+    blindspots.GROUPS: "abilities and categories",
+    blindspots.VALUES: "values of other fields",
+    blindspots.PAIRS: "pairs of values",
+}
+# Of a run without a blind spot so many slices tell how near it came.
+NEAREST_SLICES, MOST_SLICES = 5, 40
+LEADING_COLUMNS = (
+    Column("Slice", "slice", is_number=False),
+    Column("Run", "run", is_number=False),
+    Column("Undetected in the slice", "rate"),
+    Column("In the rest", "rest"),
+    Column("Clusters", "clusters"),
+    Column("Difference", "difference", note=f"{cells.POINTS_UNIT}, within categories"),
+    Column("p", "p"),
+    Column("q", "q"),
+    Column("Blind spot", "blind", is_number=False),
+)
+
+
+def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """A line a slice, those of each run together, the largest difference first."""
+    runs = {run.number: run for run in measures.select_judging_runs(asked)}
+    rows = [row for row in tables[0] if row["run"] in runs]
+    told = [
+        row
+        for _, of in groupby(rows, key=_run_number)
+        for row in _select_slices(list(of), asked.said("show"))
+    ]
+    grid = grids.build_grid(
+        "Blind spots", LEADING_COLUMNS, [_line(runs[row["run"]], row) for row in told]
+    )
+    said = _headline(rows), _lines_note(rows, told, asked.said("show"))
+    return ViewContent(grid, _drawing(told, several=len(runs) > 1), _describe_tests(rows), *said)
+
+
+def _headline(rows: Rows) -> str:
+    """What the search comes to."""
+    runs = {row["run"] for row in rows}
+    tested = [row["run"] for row in rows if row["p"] is not None]
+    if not tested:
+        return f"No slice can be tested: {_why_untested(rows)}"
+    searched = {*tested}
+    of_runs = f" of {len(searched)} runs" if len(searched) > 1 else f" of run {tested[0]}"
+    blind = sum(bool(row["blind"]) for row in rows)
+    said = f"{_count_noun(blind, 'blind spot') if blind else 'No blind spot'} in "
+    said += _count_noun(len(tested), "slice") + (of_runs if len(runs) > 1 else "")
+    # Where nothing could be tested nothing is cleared.
+    left = len(runs) - len(searched)
+    return f"{said}; no slice of {_count_noun(left, 'other run')} can be tested" if left else said
+
+
+def _lines_note(rows: Rows, told: Rows, which: str) -> str:
+    """What the lines below are where they are no blind spots."""
+    if which != SPOTS or all(row["blind"] for row in told):
+        return ""
+    if all(row["p"] is None for row in rows):
+        return "The lines below prove nothing."
+    if not any(row["blind"] for row in rows):
+        return "The lines below come nearest; none of them is a blind spot."
+    return "Of runs without a blind spot the lines that come nearest are shown; they say “no”."
+
+
+def _why_untested(rows: Rows) -> str:
+    is_alike = any(row["reason"] == ALL_ALIKE for row in rows)
+    return ALL_ALIKE if is_alike else "none is large enough"
+
+
+def _count_noun(number: int, noun: str) -> str:
+    return f"{written.number(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def _run_number(row: Row) -> int:
+    return int(row["run"])
+
+
+def _select_slices(rows: Rows, which: str) -> Rows:
+    """Those of one run that are asked for."""
+    if which == SPOTS:
+        blind = [row for row in rows if row["blind"]]
+        worse = [row for row in rows if (row["difference"] or 0) > 0]
+        return blind or sorted(worse or rows, key=_by_p)[:NEAREST_SLICES]
+    return rows if which == ALL else rows[:MOST_SLICES]
+
+
+def _by_p(row: Row) -> tuple[bool, float]:
+    return row["p"] is None, row["p"] or 0.0
+
+
+def _line(run: Run, row: Row) -> GridLine:
+    missed = cells.items_url(run, {}, **_slice_query(row), result="undetected")
+    parsed = cells.items_url(run, {}, **_slice_query(row), result="parsed")
+    return GridLine(
+        (
+            Cell(slice_title(row), row["slice"], href=parsed, is_number=False),
+            cells.run_cell(run),
+            _rate(row, UNTESTED_RATE if row["blind"] is None else SLICE_RATE, missed),
+            _rate(row, REST_RATE),
+            cells.count_cell(row["clusters"]),
+            cells.points_cell(row["difference"], reason=row["reason"]),
+            cells.p_value_cell(row["p"], row["reason"]),
+            cells.p_value_cell(row["q"], row["reason"]),
+            _verdict(row),
+        )
+    )
+
+
+def _rate(row: Row, such: RateColumns, href: str = "") -> Cell:
+    # Why there is no p says nothing of a rate that is there.
+    reason = row["reason"] if row[such.value] is None else ""
+    return cells.rate_cell({**row, "reason": reason}, such, href=href)
+
+
+def _verdict(row: Row) -> Cell:
+    if row["blind"] is None:
+        return Cell("not tested", 2, is_number=False)
+    return cells.text_cell("yes, exploratory" if row["blind"] else "no", 0 if row["blind"] else 1)
+
+
+def _slice_query(row: Row) -> dict[str, str]:
+    """What narrows the outcomes of the run down to the slice."""
+    parts = {"slice": f"{row['field']}={row['value']}"}
+    if row["second_field"]:
+        parts["second_slice"] = f"{row['second_field']}={row['second_value']}"
+    return parts
+
+
+def slice_title(row: Row) -> str:
+    """A slice in words."""
+    return " · ".join(_values(row))
+
+
+def _name(row: Row, *, several: bool) -> str:
+    """The same on lines of its own in the chart, with its run where there are several."""
+    lines = [one.replace(": ", " ") for one in _values(row)]
+    run = (f"{row['run']} · {row['strategy']}", row["endpoint"])
+    return ": ".join([*lines, *run] if several else lines)
+
+
+def _values(row: Row) -> list[str]:
+    pairs = [(row["field"], row["value"]), (row["second_field"], row["second_value"])]
+    return [_value(name, value) for name, value in pairs if name]
+
+
+def _value(name: str, value: str) -> str:
+    if name in item_features.FEATURES:
+        return item_features.bin_title(name, value)
+    if name in GROUPING_COLUMNS:
+        return Grouping(name, name).title_of(value)
+    return f"{name.replace('_', ' ').capitalize()}: {value}"
+
+
+def _describe_tests(rows: Rows) -> str:
+    tests = "; ".join(_family_texts(rows))
+    return (
+        "Undetected rates of a slice of the error items against the rest, with 95 % intervals that"
+        " allow for items of one question being alike. But for categories and abilities the"
+        " difference is within categories (Mantel and Haenszel), so that no slice is blind for"
+        " holding hard categories; its sign may differ from that of the two rates. p is one-sided,"
+        " of whole clusters or items dealt anew, and beyond what these show of Student’s t; q is"
+        " adjusted (Benjamini and Hochberg) for the slices of its family that were tested:"
+        " abilities and categories together, single values of the other fields, or pairs of values."
+        " A blind spot has 20 items in 10 clusters or more, a difference of 10 points or more and q"
+        " below 0.05. A field that says of every item what another one does is left out. This is"
+        f" exploratory: look at the items before you believe it. Slices tested: {tests}."
+    )
+
+
+def _family_texts(rows: Rows) -> Iterator[str]:
+    for number, of in groupby(rows, key=_run_number):
+        found = list(of)
+        parts = []
+        for family, title in FAMILY_TITLES.items():
+            own = [row for row in found if row["family"] == family]
+            blind = sum(bool(row["blind"]) for row in own)
+            if own and (tested := own[0]["tests"]):
+                parts.append(f"{written.number(tested)} {title}, of which {blind or 'none'} blind")
+        if parts:
+            yield f"run {number}: {', '.join(parts)}"
+        else:
+            why = _why_untested(found)
+            yield f"run {number}: none, as {why}, so that these lines prove nothing"
+
+
+def _drawing(rows: Rows, *, several: bool) -> ChartSpec | None:
+    # Altair takes a second to import; nothing else should wait for it.
+    from charts import slices
+
+    there = [row for row in rows if row["rate"] is not None and row["rest"] is not None]
+    found = [
+        slices.SliceRates(
+            _name(row, several=several),
+            rate=row["rate"],
+            low=row["low"],
+            high=row["high"],
+            rest=row["rest"],
+            rest_low=row["rest_low"],
+            rest_high=row["rest_high"],
+            n=row["n"],
+            rest_n=row["rest_n"],
+            blind=bool(row["blind"]),
+        )
+        for row in there[:MOST_SLICES]
+    ]
+    caption = (
+        "Undetected rates of slices and of the rest, with 95 % intervals; the band between them is"
+        " deep for a blind spot. Exploratory."
+    )
+    if len(there) > MOST_SLICES:
+        caption += f" The first {MOST_SLICES} of {len(there)} lines."
+    return ChartSpec(slices.draw_slices(found), caption) if found else None
+
+
+VIEWS = (
+    ResultView(
+        slug="slices",
+        title="Slices",
+        asks=(TableQuery("blindspots"),),
+        show=show,
+        studies={},
+        empty="The chosen runs have decided no item that figures count, or all items are alike.",
+        switches=(
+            Switch(BY_PARAMETER, "Slices by", FIELD_OPTIONS),
+            Switch("show", "Shown", SHOWN_OPTIONS),
+        ),
+    ),
+)

@@ -1,0 +1,286 @@
+"""By category: which errors pass? (study 000, tables 6 to 10 and 18)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from judging.models import Run
+from judging.results.views import (
+    cells,
+    matrix,
+    measures,
+    run_group_tables,
+    stacked_charts,
+    undetected_beside,
+)
+from judging.results.views.cells import RateColumns, Row
+from judging.results.views.grids import Cell, Column
+from judging.results.views.page_parts import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    StudyFigure,
+    TableQuery,
+    ViewContent,
+)
+from judging.strategies.schema import Scale
+
+TABLES = (
+    StudyFigure("table 6", ("vanilla-score",)),
+    StudyFigure("table 7", ("vanilla",)),
+    StudyFigure("table 8", ("rubric",)),
+    StudyFigure("table 9", ("axis",)),
+    StudyFigure("table 10", ("axis-rubric",)),
+    StudyFigure("table 18", ("vanilla",)),
+)
+NO_SCORES = (
+    "None of the chosen runs scored the gold and the perturbed answer apart. Choose a run of such a"
+    " strategy, for example vanilla, rubric or axis."
+)
+_NO_SCALE = NO_SCORES.replace("answer apart", "answer apart, on a scale")
+_DIRECTIONS = {"lower": "Lower", "equal": "Equal", "higher": "Higher"}
+# A scale of many steps shows those alone that scores made.
+MOST_STEPS = 40
+_ENDS = {"gold_at_bottom": "At the bottom", "between": "Between", "gold_at_top": "At the top"}
+
+
+def show_counts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """The study's table: of how many items how many were noticed."""
+    judging = {run.number for run in measures.select_judging_runs(asked)}
+    rows = [row for row in tables[0] if row["run"] in judging]
+    figures = (
+        (Column("Total", "total"), _total),
+        (Column("Missing", "missing"), _count_in("missing")),
+        (Column("Parsed", "parsed"), _count_in("parsed")),
+        (Column("Detected", "detected"), _count_in("detected")),
+        (Column("Undetected", "undetected"), _count_in("undetected")),
+        (Column("Undetected rate", "rate"), _undetected),
+    )
+    grid = run_group_tables.build_table(asked, "Detected and undetected items", rows, figures)
+    kinds = {"undetected": "Undetected", "detected": "Detected"}
+    drawing = stacked_charts.draw_groups(
+        asked, rows, kinds, "Share of the parsed items", "What was noticed"
+    )
+    return ViewContent(grid, drawing, measures.MEASURES["undetected"].words)
+
+
+def show_directions(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """Where the perturbed answer was scored against the gold one."""
+    rows = _scored_rows(tables[0])
+    shares = [
+        (Column(title, name), stacked_charts.make_share_cell(name))
+        for name, title in _DIRECTIONS.items()
+    ]
+    means = (
+        (Column("Mean of gold", "mean_gold"), _mean_in("mean_gold")),
+        (Column("Mean of perturbed", "mean_pert"), _mean_in("mean_pert")),
+    )
+    grid = run_group_tables.build_table(
+        asked, "Scores against gold", rows, (*stacked_charts.COUNT_COLUMNS, *shares, *means)
+    )
+    words = (
+        "The score of the perturbed answer against that of the gold one. Lower is detected; equal"
+        " and higher are not. On score-invariant items lower is a false alarm."
+    )
+    caption = "Scores of perturbed answers against gold"
+    return ViewContent(
+        grid, stacked_charts.draw_groups(asked, rows, _DIRECTIONS, "Share of items", caption), words
+    )
+
+
+def show_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """How far the perturbed answer was scored from the gold one, by runs with a scale: a length has
+    as many steps as there are answers."""
+    scales = {run.number: run.asked().scale for run in asked.runs}
+    rows = [row for row in tables[0] if scales[row["run"]]]
+    steps = sorted({row["change"] for row in rows})
+    moved = [
+        (Column(_format_signed(step), f"moved{step:g}"), _moved_cell(step, scales))
+        for step in steps
+    ]
+    lines = _merge_steps(rows)
+    grid = run_group_tables.build_table(
+        asked, "How far scores moved", lines, (*stacked_charts.COUNT_COLUMNS, *moved)
+    )
+    words = "Perturbed minus gold, in points of the scale; below zero the error was noticed."
+    if len(rows) < len(tables[0]):
+        words += " Runs without a scale have no steps; the files have what they say."
+    return ViewContent(grid, _draw_strips(asked, rows, fill_steps(steps)), words)
+
+
+def show_ends(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """How many golds stand where nothing more can be seen."""
+    rows = [
+        {**row, "between": row["parsed"] - row["gold_at_bottom"] - row["gold_at_top"]}
+        for row in tables[0]
+        if row["gold_at_top"] is not None
+    ]
+    shares = [(Column(title, name), _gold_cell(name)) for name, title in _ENDS.items()]
+    scale = (Column("Scale", "at_top"), _scale)
+    grid = run_group_tables.build_table(
+        asked,
+        "Golds at the ends of the scale",
+        rows,
+        (*stacked_charts.COUNT_COLUMNS, scale, *shares),
+    )
+    words = (
+        "How many gold answers were scored at an end of the scale. From the bottom no score can be"
+        " lower, so no error can be noticed there."
+    )
+    caption = "Scores of gold answers by their place on the scale"
+    return ViewContent(
+        grid, stacked_charts.draw_groups(asked, rows, _ENDS, "Share of golds", caption), words
+    )
+
+
+def _total(run: Run, row: Row) -> Cell:
+    return cells.count_cell(row["total"], cells.items_url(run, row))
+
+
+def _count_in(name: str) -> stacked_charts.CellFunction:
+    """The count in a column that is a result as well."""
+
+    def cell(run: Run, row: Row) -> Cell:
+        return cells.count_cell(row[name], cells.items_url(run, row, result=name))
+
+    return cell
+
+
+def _mean_in(name: str) -> stacked_charts.CellFunction:
+    return lambda run, row: cells.number_cell(row[name])
+
+
+def _undetected(run: Run, row: Row) -> Cell:
+    bad = "low" if measures.is_invariant(row) else "high"
+    return cells.rate_cell(
+        row, RateColumns(bad=bad), href=cells.items_url(run, row, result="undetected")
+    )
+
+
+def fill_steps(steps: Sequence[float]) -> Sequence[float]:
+    """Steps from the lowest to the highest; between whole ones those that no score made, too, as
+    long as they are few."""
+    if not steps or any(step != int(step) for step in steps):
+        return steps
+    every = range(int(steps[0]), int(steps[-1]) + 1)
+    return list(every) if len(every) <= MOST_STEPS else steps
+
+
+def _merge_steps(rows: Rows) -> Rows:
+    """One row a run and group, with the number of items by how far they moved."""
+    found: dict[object, dict[str, Any]] = {}
+    for row in rows:
+        one = found.setdefault(undetected_beside.row_key(row), {**row, "moved": {}})
+        one["moved"][row["change"]] = row["n"]
+    return list(found.values())
+
+
+def _moved_cell(step: float, scales: Mapping[int, Scale | None]) -> stacked_charts.CellFunction:
+    """Leads to the items that moved so far, to the nearest step of the run's scale."""
+
+    def cell(run: Run, row: Row) -> Cell:
+        scale = scales[run.number]
+        half = float((scale and scale.step) or 1) / 2
+        ends = {"moved_from": f"{step - half:g}", "moved_below": f"{step + half:g}"}
+        n = row["moved"].get(step, 0)
+        return cells.share_cell(
+            n, row["parsed"], cells.items_url(run, row, result="parsed", **ends)
+        )
+
+    return cell
+
+
+def _format_signed(step: float) -> str:
+    return f"{step:+g}".replace("-", "−") if step else "0"
+
+
+def _gold_cell(name: str) -> stacked_charts.CellFunction:
+    """Leads to the items whose gold answer was scored there."""
+
+    def cell(run: Run, row: Row) -> Cell:
+        low, high, inside = row["bottom"], row["at_top"], (row["at_top"] - row["bottom"]) / 10**4
+        ends = {
+            "gold_at_bottom": {"gold_to": f"{low:g}"},
+            "between": {"gold_from": f"{low + inside:g}", "gold_to": f"{high - inside:g}"},
+            "gold_at_top": {"gold_from": f"{high:g}"},
+        }
+        return cells.share_cell(
+            row[name], row["parsed"], cells.items_url(run, row, result="parsed", **ends[name])
+        )
+
+    return cell
+
+
+def _scale(run: Run, row: Row) -> Cell:
+    return Cell(f"{row['bottom']:g} to {row['at_top']:g}", row["at_top"])
+
+
+def _scored_rows(rows: Rows) -> Rows:
+    return [row for row in rows if row["lower"] is not None]
+
+
+def _draw_strips(asked: PageQuery, rows: Rows, steps: Sequence[float]) -> ChartSpec | None:
+    # Altair takes a second to import; nothing else should wait for it.
+    from charts import strips
+
+    named = [(run_group_tables.chart_label(asked, row), row) for row in rows]
+    every = list(dict.fromkeys(label for label, _ in named))
+    shown = set(every[: stacked_charts.MOST_BARS])
+    found = [
+        strips.StepShare(label, row["change"], row["share"], row["n"])
+        for label, row in named
+        if label in shown
+    ]
+    caption = "How far scores moved: share of the parsed items by perturbed minus gold."
+    caption += stacked_charts.cut_note(len(every))
+    drawn = strips.draw_strips(found, steps=steps, title="Perturbed minus gold")
+    return ChartSpec(drawn, caption) if found else None
+
+
+VIEWS = (
+    ResultView(
+        slug="rates",
+        title="Side by side",
+        asks=matrix.TABLE_QUERIES,
+        show=matrix.show,
+        studies={},
+        empty=measures.NOTHING_DECIDED,
+        switches=(measures.MEASURE_SWITCH,),
+    ),
+    ResultView(
+        slug="counts",
+        title="Counts",
+        asks=(TableQuery("undetected"),),
+        show=show_counts,
+        studies={"000": TABLES},
+        empty=measures.NOTHING_DECIDED,
+        switches=(run_group_tables.group_switch(run_group_tables.BY_CATEGORY),),
+    ),
+    ResultView(
+        slug="scores",
+        title="Lower, equal, higher",
+        asks=(TableQuery("scores"),),
+        show=show_directions,
+        studies={},
+        empty=NO_SCORES,
+        switches=(run_group_tables.group_switch(),),
+    ),
+    ResultView(
+        slug="changes",
+        title="How far",
+        asks=(TableQuery("score_changes"),),
+        show=show_changes,
+        studies={},
+        empty=_NO_SCALE,
+        switches=(run_group_tables.group_switch(),),
+    ),
+    ResultView(
+        slug="ends",
+        title="Ends of the scale",
+        asks=(TableQuery("scores"),),
+        show=show_ends,
+        studies={},
+        empty=_NO_SCALE,
+        switches=(run_group_tables.group_switch(),),
+    ),
+)

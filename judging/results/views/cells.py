@@ -1,0 +1,188 @@
+"""Cells of result tables: a run, a count, a rate, and the items behind each."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from annotation.templatetags import figures as written
+from judging.models import Run
+from judging.results import undetected
+from judging.results.views.grids import Cell
+from stats.estimates import Estimate
+
+Row = Mapping[str, Any]
+
+# What differences of rates are in, beside the title of their column.
+POINTS_UNIT = "points"
+
+
+class RateColumns(NamedTuple):
+    """Which columns of a row are a rate: its value, its interval, its items, and which is bad.
+
+    `missing`: those that it leaves out, "" for a rate of a part, of which none are. `rest`: 1 minus
+    it is shown. `bad` is "high", "low" or "" for neither.
+    """
+
+    value: str = "rate"
+    low: str = "low"
+    high: str = "high"
+    n: str = "parsed"
+    reason: str = "reason"
+    missing: str = "missing"
+    bad: str = ""
+    rest: bool = False
+
+
+def run_name(run: Run, between: str = " · ") -> str:
+    """A run in charts: its number and strategy, its endpoint and what sets it apart. With ": "
+    `between` these are two lines."""
+    return between.join((f"{run.number} · {run.strategy.slug}", _endpoint_text(run)))
+
+
+def run_cell(one: Run) -> Cell:
+    """A run, which leads to its page, with its endpoint and what sets it apart."""
+    return Cell(
+        f"{one.number} · {one.strategy.slug}",
+        one.number,
+        href=reverse("run", args=[one.project.slug, one.number]),
+        note=_endpoint_text(one),
+        is_number=False,
+    )
+
+
+def _endpoint_text(run: Run) -> str:
+    return " · ".join((run.endpoint.name, *(mark.words for mark in run.marks)))
+
+
+def text_cell(text: str, place: float | str | None = None, *, note: str = "") -> Cell:
+    """A text; sorted by itself if nothing else is said."""
+    return Cell(text or written.DASH, text if place is None else place, note=note, is_number=False)
+
+
+def count_cell(value: float | None, href: str = "", *, note: str = "") -> Cell:
+    """A number of items."""
+    return Cell(written.number(value), value, href if value else "", note=note)
+
+
+def number_cell(value: float | None, *, note: str = "") -> Cell:
+    """A mean or the like, two digits."""
+    return Cell(
+        written.DASH if value is None else _with_minus_sign(f"{value:.2f}"), value, note=note
+    )
+
+
+def percent_cell(value: float | None) -> Cell:
+    """A fraction of 1 as percent, without an n of its own."""
+    return Cell(written.share(value), value)
+
+
+def points_cell(
+    value: float | None,
+    low: float | None = None,
+    high: float | None = None,
+    reason: str | None = "",
+) -> Cell:
+    """A difference of rates in points of a hundred, with its sign and its interval."""
+    interval = (
+        "" if low is None or high is None else f"{_format_signed(low)} to {_format_signed(high)}"
+    )
+    return Cell(
+        _format_signed(value) if value is not None else written.DASH,
+        value,
+        interval=interval,
+        reason=reason or "",
+    )
+
+
+def distance_cell(value: float | None) -> Cell:
+    """How far two rates are or would have to be apart, in points of a hundred: without a sign."""
+    return Cell(written.DASH if value is None else f"{100 * value:.1f}", value)
+
+
+def p_value_cell(value: float | None, reason: str | None = "") -> Cell:
+    """A p with three digits; None has a reason."""
+    if value is None:
+        return Cell(reason=reason or "")
+    return Cell("< 0.001" if value < 0.0005 else f"{value:.3f}", value)
+
+
+def figure_cell(row: Row, name: str) -> Cell:
+    """A figure with two digits, its interval and its reason, in columns that begin with `name`."""
+    value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
+    interval = "" if low is None else f"{number_cell(low).text} to {number_cell(high).text}"
+    return Cell(
+        number_cell(value).text, value, interval=interval, reason=row[f"{name}_reason"] or ""
+    )
+
+
+def rate_cell(
+    row: Row | None, such: RateColumns, *, href: str = "", missing_href: str = "", note: str = ""
+) -> Cell:
+    """A rate with its n, its interval and what it leaves out; None: there are no such items."""
+    if row is None:
+        return Cell(reason="no items")
+    found = read_estimate(row, such)
+    value, low, high = found.value, found.low, found.high
+    return Cell(
+        text=written.share(value),
+        place=value,
+        href=href if value is not None else "",
+        n=found.n,
+        missing=row[such.missing] if such.missing else 0,
+        missing_href=missing_href,
+        interval="" if low is None else f"{written.share(low)} to {written.share(high)}",
+        reason=found.reason,
+        heat=int(written.heat(value, such.bad)) if such.bad and value is not None else None,
+        note=note,
+    )
+
+
+def read_estimate(row: Row, such: RateColumns) -> Estimate:
+    """A rate as it is shown, with its interval or why it has none."""
+    value, low, high = row[such.value], row[such.low], row[such.high]
+    if such.rest:
+        value, low, high = _complement(value), _complement(high), _complement(low)
+    reason = row.get(such.reason) or ""
+    return Estimate(
+        value, low, high, row[such.n], "nothing parsed" if reason == "no items" else reason
+    )
+
+
+def share_cell(part: float | None, n: float, href: str = "") -> Cell:
+    """A part of n items as a count with its share; a dash where the part does not apply."""
+    if part is None:
+        return Cell()
+    of_all = f"{written.share(part / n)} of {written.number(n)}" if n else ""
+    note = of_all.replace(" ", "\u00a0")
+    return Cell(written.number(part), part, href if part else "", note=note)
+
+
+def items_url(one: Run, group: Row, number: int | None = None, /, **which: str) -> str:
+    """Where the items behind a figure are listed: the run's outcomes of this group that count, or
+    those of the run with this number."""
+    narrowed = {field: group[field] for field in undetected.FIELDS if group.get(field)}
+    if not group.get("ability"):
+        # Of no ability are items that repeat others; of all abilities, those with an error.
+        narrowed["items"] = "repeats" if "ability" in group else "errors"
+    return outcomes_url(one, number, **{**narrowed, **which, "counted": "yes"})
+
+
+def outcomes_url(one: Run, number: int | None = None, /, **which: str) -> str:
+    """Where outcomes of the run, or of the run with this number, are listed, those left out too."""
+    page = reverse("run", args=[one.project.slug, number or one.number])
+    return f"{page}?{urlencode(which)}#outcomes"
+
+
+def _format_signed(value: float) -> str:
+    return _with_minus_sign(f"{100 * value:+.1f}")
+
+
+def _with_minus_sign(number: str) -> str:
+    """With the sign that is as wide as a plus, and none at nought."""
+    return number.replace("-", "−") if float(number) else number.lstrip("+-")
+
+
+def _complement(value: float | None) -> float | None:
+    return None if value is None else 1 - value

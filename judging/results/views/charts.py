@@ -1,0 +1,114 @@
+"""The charts of the result pages as files, and the pages' charts of some runs."""
+
+from collections.abc import Iterator, Sequence
+from threading import BoundedSemaphore
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.utils.log import log_response
+from django.views.decorators.http import require_GET
+
+from annotation.models import Membership, Project, Role
+from annotation.projects import access
+from charts import files
+from judging import tasks
+from judging.models import Run
+from judging.results import figures
+from judging.results.views import query as views_query
+from judging.results.views.page_parts import (
+    RUN_PARAMETER,
+    VIEW_PARAMETER,
+    ChartSpec,
+    PageQuery,
+    Rows,
+)
+from judging.results.views.registry import PAGES
+
+# Each takes some 200 MB while it is made; who comes too many waits for this many seconds.
+_CONVERSIONS = BoundedSemaphore(2)
+WAIT_SECONDS = 10.0
+NOTHING_TO_DRAW, TRY_LATER = 409, 503
+
+
+@require_GET
+@login_required
+def download_chart(request: HttpRequest, slug: str, page: str, picture: str) -> HttpResponse:
+    """The chart of a page as its address shows it, as a file.
+
+    It is made while one waits, by a process of its own: a second or two, and never more than the
+    seconds that `files.render` gives it.
+    """
+    member = access.member_for(request, slug, right="results")
+    if picture not in files.TYPES:
+        raise Http404
+    wish = views_query.parse_query(member, page, request.GET)
+    answers = views_query.request_tables(wish)
+    making = [one for one in answers if isinstance(one, figures.PendingTable)]
+    for one in making:
+        tasks.notify_of_figure(one)
+    if making:
+        return _respond_later(request, "The figures are being made. Try again in a moment.")
+    drawing = draw_view(wish, [one.rows for one in answers if isinstance(one, figures.FigureTable)])
+    if drawing is None:
+        return _respond_text("The chosen runs have nothing to draw yet.", NOTHING_TO_DRAW)
+    return _file(drawing, f"{slug}-{page}-{wish.view.slug}", picture)
+
+
+def draw_view(wish: PageQuery, answers: Sequence[Rows]) -> ChartSpec | None:
+    """The chart of a view; `answers` are the rows of its tables and of what they leave out."""
+    tables = views_query.filter_tables(wish, answers[:-1])
+    return wish.view.show(wish, tables).drawing
+
+
+def draw_all(project: Project, runs: Sequence[Run]) -> Iterator[tuple[str, ChartSpec]]:
+    """The chart of every view of every page for these runs, as far as there is something to draw;
+    with the name of page and view."""
+    for slug, page in PAGES.items():
+        for view in page.views:
+            numbers = "&".join(f"{RUN_PARAMETER}={run.number}" for run in runs)
+            found = draw_query(project, slug, QueryDict(f"{VIEW_PARAMETER}={view.slug}&{numbers}"))
+            if found:
+                yield f"{slug}-{view.slug}", found
+
+
+def draw_query(project: Project, page: str, query: QueryDict) -> ChartSpec | None:
+    """The chart that the address of a page shows, however long its figures take.
+
+    Raises Http404 for a page, view, run or field that is not there, and for a name that the view
+    does not heed: a page may show what it knows of an old address, a figure on paper may not.
+    """
+    reader = Membership(project=project, role=Role.RESEARCHER)
+    wish = views_query.parse_query(reader, page, query)
+    if unknown := sorted(set(query) - {RUN_PARAMETER, VIEW_PARAMETER, *wish.heeded}):
+        raise Http404(
+            f"This view does not know {', '.join(unknown)}. It knows {', '.join(wish.heeded)}."
+        )
+    return draw_view(wish, views_query.compute_tables(wish))
+
+
+def _file(drawing: ChartSpec, name: str, form: str) -> HttpResponse:
+    if not _CONVERSIONS.acquire(timeout=WAIT_SECONDS):
+        return _respond_text("Others are taking charts. Try again in a moment.", TRY_LATER)
+    try:
+        made = files.render(drawing.spec, form)
+    except files.ConversionFailed as error:
+        return _respond_text(str(error), TRY_LATER)
+    finally:
+        _CONVERSIONS.release()
+    response = HttpResponse(made, content_type=files.TYPES[form])
+    response["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
+    return response
+
+
+def _respond_later(request: HttpRequest, words: str) -> HttpResponse:
+    """What nobody did wrong: Django would put each 503 into the log as an error."""
+    response = _respond_text(words, TRY_LATER)
+    log_response(words, response=response, request=request, level="info")
+    return response
+
+
+def _respond_text(words: str, status: int) -> HttpResponse:
+    headers = {"Retry-After": "2"} if status == TRY_LATER else {}
+    return HttpResponse(
+        words, status=status, content_type="text/plain; charset=utf-8", headers=headers
+    )

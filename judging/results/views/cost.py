@@ -1,0 +1,152 @@
+"""Cost: what did the runs cost, and what did an error cost that they detected?"""
+
+from collections.abc import Mapping, Sequence
+
+from judging.models import Run
+from judging.results import counted
+from judging.results.views import cells, grids
+from judging.results.views.cells import Row
+from judging.results.views.grids import Cell, Column, GridLine
+from judging.results.views.page_parts import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    TableQuery,
+    ViewContent,
+)
+from judging.runs.spending import format_estimate
+from judging.strategies import Strategy
+
+COLUMNS = (
+    Column("Run", "run", is_number=False),
+    Column("Error items", "total"),
+    Column("Calls", "calls"),
+    Column("Replies", "answered", "of so many requests"),
+    Column("Tokens in", "tokens_in"),
+    Column("Tokens out", "tokens_out"),
+    Column("Cost", "cost"),
+    Column("Paid by the run", "paid"),
+    Column("Detected", "detected"),
+    Column("Cost of a detected error", "per_detected"),
+)
+FREE_CELL = Cell("free", 0)
+# What a chart can show.
+DRAWN_TITLES = {"per_detected": "Cost of a detected error", "tokens": "Tokens, in and out"}
+
+
+def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """A line a run."""
+    runs = {run.number: run for run in asked.runs}
+    rows = [row for row in tables[0] if row["run"] in runs]
+    strategies = counted.load_strategies(runs.values())
+    lines = [_line(runs[row["run"]], row, strategies) for row in rows]
+    drawing = _drawing(runs, rows)
+    words = (
+        "In the currency of the prices that were entered at the endpoints. A request that several"
+        " calls share counts once; the cost is that of all its replies, whichever run paid for"
+        " them. Runs whose replies have no price, and runs that nobody was asked for, have a dash."
+        " Calls, replies, tokens and cost are those of all items, error or not. The last column is"
+        " the cost by the number of error items that the run detected."
+    )
+    if drawing is None:
+        words = f"{_why_no_cost(rows)} There is no chart. {words}"
+    return ViewContent(grids.build_grid("Cost by run", COLUMNS, lines), drawing, words)
+
+
+def money_cell(value: float | None, reason: str = "") -> Cell:
+    """A sum of money, four digits of what is small; None has a reason."""
+    return Cell(reason=reason) if value is None else Cell(format_estimate(value), value)
+
+
+def _line(run: Run, row: Row, asked: Mapping[int, Strategy]) -> GridLine:
+    reason = row["reason"] or ""
+    detects = asked[run.pk].frame == "detection"
+    # Every reply has a price, and that is 0.
+    is_free = row["cost"] == 0
+    return GridLine(
+        (
+            cells.run_cell(run),
+            cells.count_cell(
+                row["total"], _error_items_url(run, detects=detects), note=_missing(row)
+            ),
+            cells.count_cell(row["calls"]),
+            cells.count_cell(row["answered"], note=_requests(row)),
+            _token_cell(row, "tokens_in"),
+            _token_cell(row, "tokens_out"),
+            FREE_CELL if is_free else money_cell(row["cost"], reason),
+            FREE_CELL if is_free else money_cell(row["paid"], reason),
+            cells.count_cell(
+                row["detected"], _error_items_url(run, detects=detects, result="detected")
+            ),
+            FREE_CELL if is_free and row["detected"] else money_cell(row["per_detected"], reason),
+        )
+    )
+
+
+def _error_items_url(run: Run, *, detects: bool, **which: str) -> str:
+    """Where the error items of a run are listed; of one that detects errors those held for one."""
+    if detects:
+        return cells.outcomes_url(run, truth="error", counted="yes", **which)
+    return cells.items_url(run, {}, **which)
+
+
+def _missing(row: Row) -> str:
+    return f"{row['missing']:,} missing" if row["missing"] else ""
+
+
+def _requests(row: Row) -> str:
+    return f"of {row['requests']:,}" if row["requests"] is not None else ""
+
+
+def _token_cell(row: Row, name: str) -> Cell:
+    without = row["without_tokens"]
+    lacking = f"{without:,} replies do not say" if without else "no replies"
+    cell = cells.count_cell(row[name])
+    return cell if row[name] is not None else Cell(reason=lacking)
+
+
+def _drawing(runs: dict[int, Run], rows: Rows) -> ChartSpec | None:
+    """What a detected error costs; where nothing was paid, how many tokens the runs took."""
+    # Altair takes a second to import; nothing else should wait for it.
+    from charts import bars
+
+    for name, title in DRAWN_TITLES.items():
+        found = [
+            bars.Bar(
+                cells.run_name(runs[row["run"]]),
+                row[name],
+                _format_amount(name, row[name]),
+                row["total"],
+            )
+            for row in rows
+            if row[name] is not None
+        ]
+        if any(one.value for one in found):
+            why = "" if name == "per_detected" else f"{_why_no_cost(rows)} "
+            caption = f"{why}{title} by run. Runs that have none are left out."
+            return ChartSpec(bars.draw_bars(found, title=title, counted="Error items"), caption)
+    return None
+
+
+def _why_no_cost(rows: Rows) -> str:
+    """Why no detected error has a cost."""
+    if any(row["cost"] for row in rows):
+        return "Nothing was detected for what was paid."
+    return "Nothing was paid that is known of."
+
+
+def _format_amount(name: str, value: float) -> str:
+    return money_cell(value).text if name == "per_detected" else f"{value:,.0f}"
+
+
+VIEWS = (
+    ResultView(
+        slug="runs",
+        title="Cost by run",
+        asks=(TableQuery("cost", ""),),
+        show=show,
+        studies={},
+        empty="There is no run whose cost could be told.",
+    ),
+)

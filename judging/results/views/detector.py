@@ -1,0 +1,289 @@
+"""Detector: how well are errors found, and which kinds of them? (study 001, tables 4, 6 and 8)"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from annotation.templatetags import figures as written
+from judging.results import recall_by_kind
+from judging.results.views import (
+    cells,
+    detector_changes,
+    detector_lines,
+    dot_charts,
+    grids,
+    group_fields,
+)
+from judging.results.views.cells import Row
+from judging.results.views.detector_lines import BASELINES, DetectorPage
+from judging.results.views.dot_charts import Dot
+from judging.results.views.grids import Cell, Column, GridLine
+from judging.results.views.page_parts import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    Switch,
+    TableQuery,
+    ViewContent,
+    study_figures,
+)
+from stats.estimates import Estimate
+
+if TYPE_CHECKING:
+    from charts.tradeoff import PrecisionRecall
+
+TITLES = {
+    "f1": "F1",
+    "precision": "Precision",
+    "recall": "Recall",
+    "accuracy": "Accuracy",
+    "mcc": "MCC",
+}
+DRAWN = ("precision", "recall", "f1")
+CHART_SWITCH = Switch(
+    "chart", "In the chart", {"by-detector": "By detector", "plane": "As a plane"}
+)
+# What a figure's link leads to: those that it is a share of.
+ITEM_FILTERS = {"precision": {"result": "detected"}, "recall": {"truth": "error"}}
+# A figure below that of chance in the same group.
+SHADES = 3
+NOT_NAMED = "none named"
+
+# The rows of intervals and bounds by what tells the rows of figures apart, and by figure.
+RangeRows = Mapping[tuple[tuple[object, ...], str], Row]
+# Of kinds of error, by field and value.
+KindTitles = Mapping[tuple[str, str], str]
+
+
+def show_figures(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """A line a detector and group, chance and people among them."""
+    page = DetectorPage(asked)
+    rows = page.kept(tables[0], "f1")
+    beside = {(_key(page, row), row["figure"]): row for row in tables[1]}
+    chance = {page.group(row): row for row in rows if row["strategy"] == "random"}
+    lines = [_line(page, row, beside, chance) for row in rows]
+    named = (Column(TITLES[name], name) for name in TITLES)
+    columns = (*page.heads(), Column("Items", "n"), Column("No verdict", "invalid"), *named)
+    words = (
+        "Positive is an error. An item without a verdict counts as “no error” in precision, recall,"
+        " F1 and MCC, and as wrong in accuracy; below a figure stands what it could be had all"
+        " missing verdicts been wrong, or right. A detector that was asked by all four prompts is"
+        " the mean of their figures, which says nothing of other wordings. Shaded: below the random"
+        " baseline. 95 % intervals allow for items of one question being alike."
+    )
+    grid = grids.build_grid("How well errors are detected", columns, lines)
+    draw = _draw_plane if asked.said(CHART_SWITCH.name) == "plane" else _draw_dots
+    return ViewContent(grid, draw(page, rows, beside), words)
+
+
+def show_kinds(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """A line a detector, group and kind of error."""
+    page = DetectorPage(asked)
+    rows = page.kept(tables[0], "recall")
+    titles = _titles(asked)
+    lines = [_kind_line(page, row, titles) for row in rows]
+    columns = (
+        *page.heads(),
+        Column("Kind of error", "kind", is_number=False),
+        Column("Errors", "n"),
+        Column("No verdict", "missing"),
+        Column("Detected", "detected"),
+        Column("Recall", "recall"),
+    )
+    words = (
+        "Recall among the items that people hold for an error of this kind; an item may be of"
+        " several kinds and then counts in each. What has no verdict was not detected. Of a"
+        " detector that was asked by four prompts it is the mean, and what is detected a mean, too."
+    )
+    grid = grids.build_grid("Recall by kind of error", columns, lines)
+    return ViewContent(grid, _draw_kinds(page, rows, titles), words)
+
+
+def _draw_kinds(page: DetectorPage, rows: Rows, titles: KindTitles) -> ChartSpec | None:
+    labels = page.labels(rows)
+    room = detector_lines.select_first(labels)
+    return dot_charts.draw_dots(
+        [
+            (_kind(row, titles), label, _recall(row))
+            for row, label in zip(rows, labels, strict=True)
+            if label in room
+        ],
+        title="Recall",
+        caption="Recall by kind of error, with 95 % intervals."
+        + detector_lines.caption_cut(labels),
+        series="Kind of error",
+    )
+
+
+def _key(page: DetectorPage, row: Row) -> tuple[object, ...]:
+    return row["run"], row["endpoint"], row["strategy"], *(row[one] for one in page.fields)
+
+
+def _line(page: DetectorPage, row: Row, beside: RangeRows, chance: Mapping[str, Row]) -> GridLine:
+    is_ours = row["strategy"] not in BASELINES
+    other = chance.get(page.group(row)) if is_ours else None
+    counts = (
+        cells.count_cell(row["n"], page.items(row)),
+        detector_lines.items_cell(row["invalid"], page.items(row, result="missing")),
+    )
+    found = [
+        _figure(page, name, row, beside.get((_key(page, row), name)), other) for name in TITLES
+    ]
+    return page.line(row, (*counts, *found), "" if is_ours else "published")
+
+
+def _figure(page: DetectorPage, name: str, row: Row, beside: Row | None, other: Row | None) -> Cell:
+    value = row[name]
+    if value is None:
+        return Cell(reason=row["reason"] or "one kind alone")
+    write = written.share if name != "mcc" else _format_value
+    low, high = (beside["low"], beside["high"]) if beside else (None, None)
+    is_worse = other is not None and other[name] is not None and value < other[name]
+    said = [row["reason"] or "", _bounds_note(name, beside), "below random" if is_worse else ""]
+    return Cell(
+        write(value),
+        value,
+        page.items(row, **ITEM_FILTERS.get(name, {})),
+        interval="" if low is None else f"{write(low)} to {write(high)}",
+        reason="" if beside is None else beside["reason"] or "",
+        heat=SHADES if is_worse else None,
+        note="; ".join(part for part in said if part),
+    )
+
+
+def _format_value(value: float | None) -> str:
+    return cells.number_cell(value).text
+
+
+def _bounds_note(name: str, beside: Row | None) -> str:
+    if beside is None or not beside["missing"] or beside["lowest"] is None:
+        return ""
+    write = written.share if name != "mcc" else _format_value
+    low, high = write(beside["lowest"]), write(beside["highest"])
+    return f"{low} to {high} with the missing" if low != high else ""
+
+
+def _draw_dots(page: DetectorPage, rows: Rows, beside: RangeRows) -> ChartSpec | None:
+    labels = page.labels(rows)
+    room = detector_lines.select_first(labels)
+    drawn: list[Dot] = []
+    faint: list[Dot] = []
+    for row, label in zip(rows, labels, strict=True):
+        found = drawn if row["strategy"] not in BASELINES else faint
+        for name in DRAWN if label in room else ():
+            one = _estimate(row, name, beside.get((_key(page, row), name)))
+            found.append((TITLES[name], label, one))
+    caption = (
+        "Precision, recall and F1 of each detector, with 95 % intervals; baselines are faint."
+        f"{detector_lines.caption_cut(labels)}"
+    )
+    title = "Precision, recall, F1"
+    return dot_charts.draw_dots(drawn, title=title, caption=caption, series="Figure", faint=faint)
+
+
+def _estimate(row: Row, name: str, beside: Row | None) -> Estimate:
+    low, high = (beside["low"], beside["high"]) if beside else (None, None)
+    return Estimate(row[name], low, high, row["n"])
+
+
+def _draw_plane(page: DetectorPage, rows: Rows, beside: RangeRows) -> ChartSpec | None:
+    # Altair takes a second to import; nothing else should wait for it.
+    from charts import tradeoff
+
+    points = [_point(page, row, beside) for row in rows if row["f1"] is not None]
+    caption = (
+        "Precision against recall, with 95 % intervals; along a dashed line F1 is the same."
+        " Baselines are faint. Each group is a mark of its own: narrow down to one to compare."
+    )
+    return ChartSpec(tradeoff.draw_tradeoff(points), caption) if points else None
+
+
+def _point(page: DetectorPage, row: Row, beside: RangeRows) -> "PrecisionRecall":
+    from charts.tradeoff import PrecisionRecall
+
+    precision, recall = (
+        _estimate(row, name, beside.get((_key(page, row), name)))
+        for name in ("precision", "recall")
+    )
+    return PrecisionRecall(
+        detector=page.series(row),
+        group=page.group(row) or "All",
+        n=row["n"],
+        f1=row["f1"],
+        precision=row["precision"],
+        precision_low=precision.low,
+        precision_high=precision.high,
+        recall=row["recall"],
+        recall_low=recall.low,
+        recall_high=recall.high,
+        faint=row["strategy"] in BASELINES,
+    )
+
+
+def _titles(asked: PageQuery) -> KindTitles:
+    """Kinds in the words that people saw."""
+    return {
+        (field.name, str(option.value)): option.title
+        for field in recall_by_kind.error_kind_fields(asked.project)
+        for option in field.options
+    }
+
+
+def _kind(row: Row, titles: KindTitles) -> str:
+    """A value that the task does not offer any more is its own title."""
+    field, value = row["field"], row["value"]
+    return titles.get((field, value), value or NOT_NAMED)
+
+
+def _recall(row: Row) -> Estimate:
+    return Estimate(row["recall"], row["low"], row["high"], row["n"], row["reason"] or "")
+
+
+def _kind_line(page: DetectorPage, row: Row, titles: KindTitles) -> GridLine:
+    which = {"truth": "error", "kind": f"{row['field']}:{row['value']}"}
+    detected = row["detected"]
+    found = cells.rate_cell(
+        row,
+        cells.RateColumns("recall", "low", "high", "n", missing=""),
+        href=page.items(row, **which),
+    )
+    return page.line(
+        row,
+        (
+            cells.text_cell(_kind(row, titles)),
+            cells.count_cell(row["n"], page.items(row, **which)),
+            detector_lines.items_cell(row["missing"], page.items(row, **which, result="missing")),
+            Cell(reason=row["reason"] or "")
+            if detected is None
+            else detector_lines.items_cell(detected, page.items(row, **which, result="detected")),
+            replace(found, n=None),
+        ),
+    )
+
+
+VIEWS = (
+    ResultView(
+        slug="figures",
+        title="Detectors",
+        asks=(TableQuery("detector"), TableQuery("detector_ranges")),
+        show=show_figures,
+        studies={
+            "001": study_figures("table 4", "table 6", "table 8", by=("task", "response_model"))
+        },
+        empty=detector_lines.EMPTY,
+        switches=(detector_lines.ROWS_SWITCH, CHART_SWITCH),
+        groups=group_fields.list_fields,
+    ),
+    ResultView(
+        slug="kinds",
+        title="Kinds of error",
+        asks=(TableQuery("error_kinds"),),
+        show=show_kinds,
+        studies={},
+        empty=detector_lines.EMPTY,
+        switches=(detector_lines.ROWS_SWITCH,),
+        groups=group_fields.list_fields,
+    ),
+    *detector_changes.VIEWS,
+)

@@ -1,0 +1,134 @@
+"""Missing: which replies could not be used, why, and what they could have changed."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from judging.models import Run
+from judging.results import undetected
+from judging.results.views import (
+    cells,
+    dot_charts,
+    run_group_tables,
+    stacked_charts,
+    undetected_beside,
+)
+from judging.results.views.cells import Row
+from judging.results.views.grids import Cell, Column
+from judging.results.views.page_parts import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    TableQuery,
+    ViewContent,
+)
+from judging.strategies import frames
+from stats.estimates import Estimate
+
+NOTHING_MISSING = "nothing is missing"
+
+
+def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """A line a cause, beside the rate and what it could be had every missing reply gone one way."""
+    rows = undetected_beside.add_rates(tables[0], tables[1])
+    grid = run_group_tables.build_table(
+        asked,
+        "Missing replies by cause",
+        rows,
+        (
+            (stacked_charts.COUNT_COLUMNS[0][0], _parsed_cell),
+            (Column("Cause", "cause", is_number=False), _cause_cell),
+            (Column("Items", "n"), _items_cell),
+            (Column("Lowest rate", "lowest"), _bound_cell("lowest")),
+            (undetected_beside.UNDETECTED_COLUMN[0], _rate_cell),
+            (Column("Highest rate", "highest"), _bound_cell("highest")),
+            (Column("By category, p", "p"), _dependence_cell),
+        ),
+    )
+    words = (
+        "A reply that could not be used is never a verdict. The lowest and the highest rate are"
+        " what the undetected rate could be had all missing items gone one way or the other."
+        " A small p says that what is missing depends on the category. Detectors and ratings have"
+        " no such rate; the pages Detector and Against people bound theirs."
+    )
+    return ViewContent(grid, _drawing(asked, rows), words)
+
+
+def _cause_cell(run: Run, row: Row) -> Cell:
+    return cells.text_cell(row["cause"] or NOTHING_MISSING)
+
+
+def _parsed_cell(run: Run, row: Row) -> Cell:
+    """Ratings are neither detected nor undetected, so no list of outcomes is of those alone."""
+    if _has_rate(row):
+        return stacked_charts.COUNT_COLUMNS[0][1](run, row)
+    judges = frames.get_item_needs(run.strategy.strategy()) == "detection"
+    return cells.count_cell(row["parsed"], _items_url(run, row, result="parsed") if judges else "")
+
+
+def _items_cell(run: Run, row: Row) -> Cell:
+    if not row["cause"]:
+        return cells.count_cell(0)
+    return cells.count_cell(row["n"], _items_url(run, row, result="missing", cause=row["cause"]))
+
+
+def _items_url(run: Run, row: Row, **which: str) -> str:
+    """Where the items are listed; no ability says nothing of those that detectors judge."""
+    if _has_rate(row):
+        return cells.items_url(run, row, **which)
+    group = {field: row[field] for field in undetected.FIELDS if row.get(field)}
+    return cells.outcomes_url(run, **group, **which, counted="yes")
+
+
+def _has_rate(row: Row) -> bool:
+    """Whether there is an undetected rate, which detectors and ratings have not."""
+    return row["lowest"] is not None
+
+
+def _rate_cell(run: Run, row: Row) -> Cell:
+    _, cell = undetected_beside.UNDETECTED_COLUMN
+    return cell(run, row) if _has_rate(row) else Cell()
+
+
+def _bound_cell(name: str) -> stacked_charts.CellFunction:
+    """Of all items, those whose replies could be used and the missing ones."""
+
+    def cell(run: Run, row: Row) -> Cell:
+        return replace(cells.percent_cell(row[name]), n=row["total"]) if _has_rate(row) else Cell()
+
+    return cell
+
+
+def _dependence_cell(run: Run, row: Row) -> Cell:
+    return cells.p_value_cell(row["p"], row["p_reason"])
+
+
+def _drawing(asked: PageQuery, rows: Rows) -> ChartSpec | None:
+    """One mark a run and group, however many causes it has."""
+    groups = {undetected_beside.row_key(row): row for row in rows if row["of_rate"]}
+    found = [
+        (
+            "",
+            run_group_tables.chart_label(asked, row),
+            Estimate(row["of_rate"]["rate"], row["lowest"], row["highest"], row["parsed"]),
+        )
+        for row in groups.values()
+    ]
+    caption = (
+        "Undetected rates, each with the lowest and the highest that it could be had every missing"
+        " reply gone one way. These are bounds, not intervals."
+    )
+    return dot_charts.draw_dots(found, title="Undetected rate", caption=caption)
+
+
+VIEWS = (
+    ResultView(
+        slug="causes",
+        title="Causes and bounds",
+        asks=(TableQuery("missing"), TableQuery("undetected")),
+        show=show,
+        studies={},
+        empty="The chosen runs have decided no item that figures count.",
+        switches=(run_group_tables.group_switch(),),
+    ),
+)

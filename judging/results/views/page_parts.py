@@ -1,0 +1,263 @@
+"""What a result page is made of, and what the address asks of it."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from django.http import QueryDict
+
+from annotation.models import Membership, Project
+from judging.models import Run
+from judging.results import figures, tables
+from judging.results.views.grids import Grid
+
+Rows = list[dict[str, Any]]
+
+BY_PARAMETER, INTERVALS_PARAMETER, RUN_PARAMETER, SORT_PARAMETER, VIEW_PARAMETER = (
+    "by",
+    "intervals",
+    "run",
+    "sort",
+    "view",
+)
+
+
+@dataclass(frozen=True)
+class TableQuery:
+    """A table of `tables.RESULT_TABLES` and its fields; None: those of the address, else of the
+    view."""
+
+    table: str
+    by: str | None = None
+
+
+@dataclass(frozen=True)
+class Switch:
+    """Ways to look at the same figures, by the value in the address; without one the first."""
+
+    name: str
+    title: str
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the boxes to tick."""
+
+    value: str
+    title: str
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class ChoiceGroup:
+    """What else can be shown beside the figures, as boxes to tick; `name` stands in the address."""
+
+    name: str
+    title: str
+    options: Sequence[Choice]
+
+
+@dataclass(frozen=True)
+class ChartSpec:
+    """A chart as a Vega-Lite specification, and what it shows."""
+
+    spec: dict[str, Any]
+    caption: str
+
+
+@dataclass(frozen=True)
+class ViewContent:
+    """A view with its figures; `words` say how they are to be read. `headline` is what they come
+    to, `under` what must be known with it: both stand before all else."""
+
+    grid: Grid
+    drawing: ChartSpec | None = None
+    words: str = ""
+    headline: str = ""
+    under: str = ""
+
+
+@dataclass(frozen=True)
+class StudyFigure:
+    """A table or figure of a study, by its name there: the strategies that it is of, none for any,
+    and how a view makes it. It is grouped `by` these fields, if the items have them all."""
+
+    name: str
+    strategies: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    query: Mapping[str, str] = field(default_factory=dict)
+
+
+def study_figures(*names: str, by: tuple[str, ...] = ()) -> tuple[StudyFigure, ...]:
+    """Those that are of any strategy."""
+    return tuple(StudyFigure(name, by=by) for name in names)
+
+
+@dataclass(frozen=True)
+class ResultView:
+    """One way to answer the question of a page: tables of figures, and how they are shown.
+
+    `show` gets the rows of each of `asks`, narrowed down as the address says. `studies` names the
+    tables and figures of each study that it makes. `empty` says what to do where nothing is shown.
+    `groups` offers fields that its tables can be grouped by, several at once, with their titles;
+    where the address names none, `grouped` by the first of them. `columns` can narrow it down, too:
+    `titles` has the words for those whose name is none, `named` those for a value, "" for the
+    value itself. What is not `of_runs` is there before the first run.
+    """
+
+    slug: str
+    title: str
+    asks: tuple[TableQuery, ...]
+    show: Callable[["PageQuery", Sequence[Rows]], ViewContent]
+    studies: Mapping[str, Sequence[StudyFigure]]
+    empty: str
+    switches: tuple[Switch, ...] = ()
+    of_runs: bool = True
+    choices: Callable[["PageQuery"], Sequence[ChoiceGroup]] | None = None
+    groups: Callable[[Project], Mapping[str, str]] | None = None
+    grouped: bool = False
+    columns: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
+    named: Callable[["PageQuery", str, str], str] | None = None
+
+
+@dataclass(frozen=True)
+class ResultPage:
+    """One question about evaluators; `picture` names a drawing of `judging/results/_picture`."""
+
+    title: str
+    question: str
+    picture: str
+    views: tuple[ResultView, ...]
+
+    @cached_property
+    def taken(self) -> frozenset[str]:
+        """What no field of items is called that tables of the page are grouped by: a row holds one
+        thing by a name, and so does an address."""
+        views = [view for view in self.views if view.groups]
+        asks = [ask for view in views for ask in view.asks]
+        columns = (name for ask in asks for name in tables.list_columns(ask.table, ()))
+        switches = (one.name for view in views for one in view.switches)
+        return frozenset(
+            (
+                BY_PARAMETER,
+                INTERVALS_PARAMETER,
+                RUN_PARAMETER,
+                SORT_PARAMETER,
+                VIEW_PARAMETER,
+                *columns,
+                *switches,
+            )
+        )
+
+
+@dataclass(frozen=True)
+class PageQuery:
+    """What an address asks for: a view of a page, of these runs, with the rest in `query`.
+
+    `every` run of the project that judges is there to choose from, but for archived ones that are
+    not chosen already.
+    """
+
+    member: Membership
+    slug: str
+    page: ResultPage
+    view: ResultView
+    runs: Sequence[Run]
+    query: QueryDict
+    every: Sequence[Run]
+
+    @property
+    def offered(self) -> list[Run]:
+        """The runs to choose from: archived ones and pilots only if they are chosen already."""
+        return [run for run in self.every if run.archived_at is None or run in self.runs]
+
+    @property
+    def project(self) -> Project:
+        return self.member.project
+
+    @property
+    def intervals(self) -> bool:
+        """Whether the table shows them; charts always do."""
+        return INTERVALS_PARAMETER in self.query
+
+    def said(self, name: str) -> str:
+        """What a switch of the view stands at; `by` may name fields that are no option of it."""
+        options = next(one.options for one in self.view.switches if one.name == name)
+        said = self.query.get(name)
+        first = next(iter(options))
+        return said if said is not None and (said in options or name == BY_PARAMETER) else first
+
+    @cached_property
+    def groups(self) -> Mapping[str, str]:
+        """What the tables of the view can be grouped by, several at once."""
+        return {name: title for name, title in self._named.items() if self._can_name(name)}
+
+    @property
+    def withheld(self) -> list[str]:
+        """Fields of items that cannot be offered, since no address can name them."""
+        return [name for name in self._named if not self._can_name(name)]
+
+    def _can_name(self, field: str) -> bool:
+        """Whether a name is free, and one that a list with commas gives back."""
+        # SQLite finds no name with a quotation mark in what it keeps as JSON.
+        is_found = figures.parse_fields(field) == [field] and '"' not in field
+        return is_found and field not in self.page.taken
+
+    @cached_property
+    def _named(self) -> Mapping[str, str]:
+        return self.view.groups(self.project) if self.view.groups else {}
+
+    def fields(self, ask: TableQuery) -> list[str]:
+        """What a table is grouped by."""
+        if ask.by is not None:
+            return figures.parse_fields(ask.by)
+        if self.view.groups:
+            first = next(iter(self.groups), "") if self.view.grouped else ""
+            return figures.parse_fields(self.query.get(BY_PARAMETER, first))
+        if any(one.name == BY_PARAMETER for one in self.view.switches):
+            return figures.parse_fields(self.said(BY_PARAMETER))
+        return figures.parse_fields(self.query.get(BY_PARAMETER, figures.DEFAULT_BY))
+
+    def narrowing(self, ask: TableQuery) -> list[str]:
+        """The columns of a table whose values the address may ask for."""
+        return [*self.fields(ask), *self.view.columns]
+
+    @property
+    def heeded(self) -> list[str]:
+        """What the address may say beside runs and view."""
+        switches = [one.name for one in self.view.switches]
+        boxes = [one.name for one in self.view.choices(self)] if self.view.choices else []
+        columns = [name for ask in self.view.asks for name in self.narrowing(ask)]
+        return list(
+            dict.fromkeys(
+                [*switches, BY_PARAMETER, INTERVALS_PARAMETER, SORT_PARAMETER, *boxes, *columns]
+            )
+        )
+
+    @property
+    def here(self) -> str:
+        return self.link()
+
+    @property
+    def runs_query(self) -> str:
+        """What leads to other pages for the same runs; nothing if the address names none."""
+        named = "&".join(f"{RUN_PARAMETER}={run.number}" for run in self.runs)
+        return f"?{named}" if RUN_PARAMETER in self.query else ""
+
+    def link(self, **changes: str | None) -> str:
+        """The address with these changes; None takes a name out of it."""
+        query = self.query.copy()
+        for name, value in changes.items():
+            query.pop(name, None)
+            if value is not None:
+                query[name] = value
+        return f"?{query.urlencode(safe=',')}"
+
+    def link_of(self, runs: Iterable[Run]) -> str:
+        """The address with these runs instead."""
+        query = self.query.copy()
+        query.setlist(RUN_PARAMETER, [str(run.number) for run in runs])
+        return f"?{query.urlencode(safe=',')}"

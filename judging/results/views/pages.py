@@ -1,0 +1,242 @@
+"""The index of the result pages, and every page of them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from annotation.labelling.views.label_page import HtmxRequest
+from annotation.projects import access
+from charts import files
+from judging import tasks
+from judging.models import SavedView
+from judging.results import figures, run_marks
+from judging.results.views import cells, downloads, query, studies
+from judging.results.views.grids import Column, Grid
+from judging.results.views.page_parts import (
+    BY_PARAMETER,
+    INTERVALS_PARAMETER,
+    RUN_PARAMETER,
+    SORT_PARAMETER,
+    VIEW_PARAMETER,
+    PageQuery,
+    ResultView,
+    Rows,
+    Switch,
+    TableQuery,
+)
+from judging.results.views.registry import PAGES
+
+
+@dataclass(frozen=True)
+class SwitchLink:
+    """One place to go to; `current` where one is."""
+
+    title: str
+    href: str
+    current: bool = False
+
+
+@dataclass(frozen=True)
+class ColumnHeading:
+    """A column's head: what a click on it sorts by, and how it is sorted now."""
+
+    column: Column
+    href: str
+    sorted: str
+
+
+@require_GET
+@login_required
+def index(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every page with its question, and where each table and figure of the studies is."""
+    member = access.member_for(request, slug, right="results")
+    every = run_marks.load_marked_runs(member.project)
+    runs = query.select_runs_or_404(every, request.GET)
+    named = RUN_PARAMETER in request.GET
+    context = {
+        "project": member.project,
+        "member": member,
+        "pages": PAGES,
+        "saved": SavedView.objects.seen_by(member),
+        "runs": runs,
+        "studies": studies.list_studies(member.project, runs if named else every, named=named),
+    }
+    return render(request, "judging/results/index.html", context)
+
+
+@require_GET
+@login_required
+def page(request: HtmxRequest, slug: str, page: str) -> HttpResponse:
+    """One question, answered for the chosen runs; for a script what changes with a switch alone."""
+    member = access.member_for(request, slug, right="results")
+    wish = query.parse_query(member, page, request.GET)
+    context = {
+        "project": member.project,
+        "member": member,
+        "asked": wish,
+        "pages": PAGES,
+        "runs": wish.offered,
+        **_set_aside_context(wish),
+        "saved": SavedView.objects.seen_by(member).filter(page=page),
+        **_figures_context(wish),
+    }
+    template = "judging/results/page.html"
+    return render(request, f"{template}#figures" if request.htmx else template, context)
+
+
+def _figures_context(wish: PageQuery) -> dict[str, Any]:
+    """What is shown of a view; while a worker makes some of its tables, how far that is."""
+    answers = query.request_tables(wish)
+    making = [one for one in answers if isinstance(one, figures.PendingTable)]
+    for one in making:
+        tasks.notify_of_figure(one)
+    common = {"kept": _hidden_fields(wish), "making": making}
+    if making:
+        return {**common, "switches": _build_switches(wish)}
+    return common | _content_context(
+        wish, [one.rows for one in answers if isinstance(one, figures.FigureTable)]
+    )
+
+
+def _content_context(wish: PageQuery, found: list[Rows]) -> dict[str, Any]:
+    *tables, left_out = found
+    shown = wish.view.show(wish, query.filter_tables(wish, tables))
+    return {
+        "shown": shown,
+        "grid": shown.grid.sorted(wish.query.get(SORT_PARAMETER, "")),
+        "switches": _build_switches(wish, with_intervals=shown.grid.has_intervals),
+        "headings": _build_headings(wish, shown.grid),
+        "narrowing": query.list_filters(wish, tables),
+        "choices": wish.view.choices(wish) if wish.view.choices else (),
+        "files": query.list_files(wish),
+        "formats": downloads.CONTENT_TYPES,
+        "chart_forms": files.TYPES,
+        "left_out": [row for row in left_out if row["pending"] or row["other_revision"]],
+        "alike": _compare_items(wish, left_out),
+    }
+
+
+def _compare_items(wish: PageQuery, left_out: Rows) -> str:
+    """Whether the chosen runs judged the same items; of one run how many, of none nothing."""
+    runs = {run.number: run for run in wish.runs}
+    of_runs = [row for row in left_out if row["shared"] is not None]
+    if not of_runs:
+        return ""
+    sizes = [row["items"] for row in of_runs]
+    least, most, shared = min(sizes), max(sizes), of_runs[0]["shared"]
+    if len(of_runs) == 1:
+        return f"Run {cells.run_name(runs[of_runs[0]['run']])}: {_count_items(most)}."
+    if shared == most:
+        return f"These {len(sizes)} runs judged the same {_count_items(most)}."
+    each = _count_items(most) if least == most else f"{least:,} to {_count_items(most)}"
+    return (
+        f"These {len(sizes)} runs did not judge the same items: each judged {each}, and all of"
+        f" them judged {shared:,}. Rates side by side are of different items; Compare holds two"
+        " runs against each other on those that both judged."
+    )
+
+
+def _count_items(n: int) -> str:
+    return f"{n:,} item" if n == 1 else f"{n:,} items"
+
+
+def _set_aside_context(wish: PageQuery) -> dict[str, Any]:
+    """Which runs are not shown since nobody named any, and what leads to all, or to the usual."""
+    is_other = set(run_marks.select_default(wish.every)) != set(wish.runs)
+    return {
+        "hidden": "" if RUN_PARAMETER in wish.query else run_marks.describe_set_aside(wish.every),
+        "all_runs": wish.link_of(wish.offered),
+        "usual": wish.link(**{RUN_PARAMETER: None}) if is_other else "",
+        "none_usual": RUN_PARAMETER not in wish.query and any(run.marks for run in wish.runs),
+    }
+
+
+def _build_switches(
+    wish: PageQuery, *, with_intervals: bool = True
+) -> list[tuple[str, list[SwitchLink]]]:
+    """The views of the page, what the view itself can be switched to, and the intervals."""
+    found = [(one.title, _option_links(wish, one)) for one in wish.view.switches]
+    if wish.groups:
+        found.append(("Grouped by", _field_links(wish)))
+    shown = {"no": wish.link(intervals=None), "yes": wish.link(intervals="yes")}
+    now = "yes" if wish.intervals else "no"
+    titles = {"no": "n alone", "yes": "with intervals"}
+    if with_intervals:
+        found.append(
+            ("Beside each rate", [SwitchLink(titles[k], shown[k], k == now) for k in shown])
+        )
+    views = [SwitchLink(v.title, _view_url(wish, v), v is wish.view) for v in wish.page.views]
+    return [("View", views), *found] if len(views) > 1 else found
+
+
+def _view_url(wish: PageQuery, view: ResultView) -> str:
+    """Another view of the page, grouped as this one where it can be."""
+    first = view is wish.page.views[0]
+    by = wish.query.get(BY_PARAMETER) if view.groups and view.groups == wish.view.groups else None
+    return wish.link(
+        **{VIEW_PARAMETER: None if first else view.slug, SORT_PARAMETER: None, BY_PARAMETER: by}
+    )
+
+
+def _field_links(wish: PageQuery) -> list[SwitchLink]:
+    """Each field that the view can be grouped by; a link takes it in or out."""
+    chosen = wish.fields(TableQuery(""))
+    offered = {**wish.groups, **{name: name for name in chosen if name not in wish.groups}}
+    return [
+        SwitchLink(title, _toggled_url(wish, chosen, name), name in chosen)
+        for name, title in offered.items()
+    ]
+
+
+def _toggled_url(wish: PageQuery, chosen: list[str], name: str) -> str:
+    """What rows were narrowed to of a field goes with it."""
+    kept = [one for one in chosen if one != name]
+    by = ",".join(kept if name in chosen else [*chosen, name])
+    return wish.link(
+        **{BY_PARAMETER: by if by or wish.view.grouped else None, SORT_PARAMETER: None, name: None}
+    )
+
+
+def _option_links(wish: PageQuery, switch: Switch) -> list[SwitchLink]:
+    now, first = wish.said(switch.name), next(iter(switch.options))
+    changed = {SORT_PARAMETER: None} if switch.name == BY_PARAMETER else {}
+    return [
+        SwitchLink(
+            title,
+            wish.link(**{switch.name: None if value == first else value}, **changed),
+            value == now,
+        )
+        for value, title in switch.options.items()
+    ]
+
+
+def _build_headings(wish: PageQuery, grid: Grid) -> list[ColumnHeading]:
+    return [_build_heading(wish, column) for column in grid.columns]
+
+
+def _build_heading(wish: PageQuery, column: Column) -> ColumnHeading:
+    """Numbers are sorted downwards first, words upwards; a second click turns it round."""
+    up, down, now = column.name, f"-{column.name}", wish.query.get(SORT_PARAMETER, "")
+    if not column.name:
+        return ColumnHeading(column, "", "")
+    first, second = (down, up) if column.is_number else (up, down)
+    stands = {up: "ascending", down: "descending"}.get(now, "")
+    return ColumnHeading(column, wish.link(sort=second if now == first else first), stands)
+
+
+def _hidden_fields(wish: PageQuery) -> list[tuple[str, str]]:
+    """What the form sends along unseen, since it is switched elsewhere."""
+    switched = [
+        VIEW_PARAMETER,
+        SORT_PARAMETER,
+        INTERVALS_PARAMETER,
+        BY_PARAMETER,
+        *(one.name for one in wish.view.switches),
+    ]
+    switched += [] if wish.view.of_runs else [RUN_PARAMETER]
+    names = dict.fromkeys(switched)
+    return [(name, value) for name in names for value in wish.query.getlist(name)]

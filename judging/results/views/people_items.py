@@ -1,0 +1,244 @@
+"""Against people, item by item: what both gave, how often it is the same, and where it is not."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from django.urls import reverse
+
+from judging.models import Run
+from judging.results.views import cells, dot_charts, metrics
+from judging.results.views.cells import RateColumns, Row
+from judging.results.views.grids import Cell, Column
+from judging.results.views.metrics import MetricPage
+from judging.results.views.page_parts import (
+    ChartSpec,
+    PageQuery,
+    Rows,
+    TableQuery,
+    ViewContent,
+    study_figures,
+)
+from judging.results.views.run_group_tables import FigureColumn
+
+# So many lines and panels are shown; the files have all.
+MOST_LINES, MOST_PANELS = 200, 12
+AGREEMENT = RateColumns("agreement", n="n", missing="")
+
+
+def show_scatter(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """How many items have each pair of numbers."""
+    page = MetricPage(asked)
+    rows = page.ordered(tables[0])
+    figures: tuple[FigureColumn, ...] = (
+        (Column("People", "people"), lambda run, row: _number(row["people"])),
+        (Column("Evaluator", "evaluator"), lambda run, row: _number(row["evaluator"])),
+        (Column("Items", "n"), _pair_cell(page)),
+        (Column("Of people's number", "share"), lambda run, row: cells.percent_cell(row["share"])),
+    )
+    words = (
+        "How many items people gave one number and the evaluator another, so that items with the"
+        " same pair are counted instead of hiding each other."
+    ) + _cut_note(rows)
+    grid = page.table("Pairs of numbers", rows[:MOST_LINES], figures)
+    return ViewContent(grid, _draw_circles(page, rows), words)
+
+
+def show_by_score(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """How often the evaluator gives people's very number, by that number."""
+    page = MetricPage(asked)
+    rows = page.ordered(tables[0])
+    figures: tuple[FigureColumn, ...] = (
+        (Column("People gave", "score"), lambda run, row: _number(row["score"])),
+        (Column("Same number", "same"), _same_cell(page)),
+        (Column("Agreement", "agreement"), _agreement_cell(page)),
+    )
+    words = (
+        "Of the items that people gave a number, how often the evaluator gives the very same. It"
+        " needs the same scale on both sides. Where people give one number far more often than the"
+        " others, an evaluator that always gives it agrees on it all the time."
+    )
+    return ViewContent(
+        page.table("Agreement by people's number", rows, figures),
+        _draw_agreement(page, rows),
+        words,
+    )
+
+
+def show_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """Every item with both numbers, those that lie furthest apart first."""
+    page = MetricPage(asked)
+    rows = sorted(page.ordered(tables[0]), key=lambda row: -_distance(page, row))
+    figures: tuple[FigureColumn, ...] = (
+        (Column("Item", "item", is_number=False), _item),
+        (Column("People", "people"), lambda run, row: _number(row["people"])),
+        (Column("Mean of labels", "mean"), _mean),
+        (Column("Majority", "decided", is_number=False), _decided),
+        (Column("Evaluator", "evaluator"), _evaluator),
+        (Column("Evaluator minus people", "apart"), _distance_cell(page)),
+    )
+    words = (
+        "People is what the project holds true of an item. Those on which the two sides lie"
+        " furthest apart come first; each leads to its texts, labels and replies."
+    ) + _cut_note(rows)
+    both = [row for row in page.ordered(tables[0]) if row["evaluator"] is not None]
+    pairs = Counter((row["run"], row["metric"], row["people"], row["evaluator"]) for row in both)
+    names = ("run", "metric", "people", "evaluator")
+    counted = [{**dict(zip(names, pair, strict=True)), "n": n} for pair, n in pairs.items()]
+    grid = page.table("Items with both numbers", rows[:MOST_LINES], figures)
+    return ViewContent(grid, _draw_circles(page, counted), words)
+
+
+def _number(value: float | None) -> Cell:
+    """As few digits as it needs."""
+    text = Cell().text if value is None else f"{value:.3g}".replace("-", "−")
+    return Cell(text, value)
+
+
+def _cut_note(rows: Rows) -> str:
+    if len(rows) <= MOST_LINES:
+        return ""
+    return f" The first {MOST_LINES} of {len(rows):,} lines; narrow it down to see the rest."
+
+
+def _pair_cell(page: MetricPage) -> metrics.CellFunction:
+    def cell(run: Run, row: Row) -> Cell:
+        sides = {name: row[name] for name in ("people", "evaluator")}
+        return cells.count_cell(row["n"], page.items(row, **sides))
+
+    return cell
+
+
+def _same_cell(page: MetricPage) -> metrics.CellFunction:
+    def cell(run: Run, row: Row) -> Cell:
+        href = page.items(row, people=row["score"], evaluator=row["score"])
+        return cells.count_cell(row["same"], href)
+
+    return cell
+
+
+def _agreement_cell(page: MetricPage) -> metrics.CellFunction:
+    return lambda run, row: cells.rate_cell(
+        row, AGREEMENT, href=page.items(row, people=row["score"])
+    )
+
+
+def _item(run: Run, row: Row) -> Cell:
+    page = reverse("run-item", args=[run.project.slug, run.number, row["item"]])
+    return Cell(row["item"], row["item"], href=page, is_number=False)
+
+
+def _mean(run: Run, row: Row) -> Cell:
+    if row["mean"] is None:
+        return Cell(reason="no counted labels")
+    return Cell(cells.number_cell(row["mean"]).text, row["mean"], note=f"of {row['raters']}")
+
+
+def _decided(run: Run, row: Row) -> Cell:
+    if row["decided"] is None:
+        return Cell(reason="under two labels", is_number=False)
+    return cells.text_cell("yes" if row["decided"] else "no")
+
+
+def _evaluator(run: Run, row: Row) -> Cell:
+    if row["evaluator"] is None:
+        return Cell(reason=(row["cause"] or "no number").replace("_", " "))
+    note = "off the scale" if row["off_scale"] else ""
+    return Cell(_number(row["evaluator"]).text, row["evaluator"], note=note)
+
+
+def _distance(page: MetricPage, row: Row) -> float:
+    """Below nought for what cannot be told."""
+    apart = _difference(page.runs[row["run"]], row)
+    return -1 if apart is None else abs(apart)
+
+
+def _distance_cell(page: MetricPage) -> metrics.CellFunction:
+    def cell(run: Run, row: Row) -> Cell:
+        apart = _difference(run, row)
+        return Cell() if apart is None else Cell(f"{apart:+.3g}".replace("-", "−"), apart)
+
+    return cell
+
+
+def _difference(run: Run, row: Row) -> float | None:
+    """None without the evaluator's number, and for a measure that has a scale of its own."""
+    if row["evaluator"] is None or run.strategy.strategy().frame == "matching":
+        return None
+    return float(row["evaluator"] - row["people"])
+
+
+def _draw_circles(page: MetricPage, rows: Rows) -> ChartSpec | None:
+    # Altair takes a second to import; nothing else should wait for it.
+    from charts import counted
+
+    panels = dict.fromkeys(_panel(page, row) for row in rows)
+    kept = set(list(panels)[:MOST_PANELS])
+    counts = [
+        counted.PairCount(panel, row["people"], row["evaluator"], row["n"], *_axes(page, row))
+        for row in rows
+        if (panel := _panel(page, row)) in kept
+    ]
+    caption = (
+        "People's numbers against the evaluator's; the area of a circle is the number of items"
+        " with that pair, which stands in it. On the dashed line both are equal."
+    )
+    if len(panels) > len(kept):
+        caption += f" The first {MOST_PANELS} of {len(panels)}; narrow it down to see the rest."
+    return ChartSpec(counted.draw_circles(counts), caption) if counts else None
+
+
+def _panel(page: MetricPage, row: Row) -> str:
+    groups = page.group(row)
+    name = cells.run_name(page.runs[row["run"]], ": ")
+    rest = ", ".join(
+        part for part in (page.title_of(row), groups, metrics.off_scale_text(row)) if part
+    )
+    return f"{name}: {rest}"
+
+
+def _axes(page: MetricPage, row: Row) -> tuple[str, str]:
+    """Whose numbers share an axis: those of a metric, and of a measure with a scale of its own."""
+    is_measure = page.runs[row["run"]].strategy.strategy().frame == "matching"
+    return row["metric"], f"{row['run']}" if is_measure else row["metric"]
+
+
+def _draw_agreement(page: MetricPage, rows: Rows) -> ChartSpec | None:
+    found = [
+        (
+            metrics.run_name(page.runs[row["run"]]),
+            f"People gave {_number(row['score']).text}: {label}",
+            cells.read_estimate(row, AGREEMENT),
+        )
+        for label, row in page.labelled(rows)
+    ]
+    caption = (
+        "How often the evaluator gives people's very number, by that number, with 95 % intervals."
+    )
+    return dot_charts.draw_dots(found, title="Same number", caption=caption)
+
+
+VIEWS = (
+    metrics.metric_view(
+        slug="by-score",
+        title="By score",
+        asks=(TableQuery("by_score"),),
+        show=show_by_score,
+        studies={"003": study_figures("section 4.3, agreement by score")},
+    ),
+    metrics.metric_view(
+        slug="scatter",
+        title="Scatter",
+        asks=(TableQuery("pairs"),),
+        show=show_scatter,
+        studies={},
+    ),
+    metrics.metric_view(
+        slug=metrics.ITEMS_PARAMETER,
+        title="Items",
+        asks=(TableQuery("points"),),
+        show=show_items,
+        studies={"002": study_figures("figure 3", "figure 5", "tables A1 to A6")},
+        columns=("metric", "people", "evaluator", "decided", "cause"),
+        titles={"people": "People gave", "evaluator": "Evaluator gave", "decided": "Majority"},
+    ),
+)

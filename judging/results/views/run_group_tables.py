@@ -1,0 +1,88 @@
+"""Tables with a line a run and group: what stands before the figures, and what groups there are."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from annotation.querysets import SI_ITEM
+from annotation.reports.grouping import Grouping
+from judging.models import Run
+from judging.results.views import cells, grids
+from judging.results.views.cells import Row
+from judging.results.views.grids import Cell, Column, Grid, GridLine
+from judging.results.views.page_parts import BY_PARAMETER, PageQuery, Rows, Switch
+
+# What outcomes can be grouped by; the first is meant where the address names none.
+BY_ABILITY, BY_CATEGORY, BY_SOURCE, BY_RUN = (
+    "ability",
+    "ability,category",
+    "ability,source_ability",
+    "",
+)
+TITLES = {
+    BY_ABILITY: "Abilities",
+    BY_CATEGORY: "Categories",
+    BY_SOURCE: "What they were made from",
+    BY_RUN: "Runs alone",
+}
+# One column of figures, and its cell for a run and a row.
+FigureColumn = tuple[Column, Callable[[Run, Row], Cell]]
+
+
+def group_switch(first: str = BY_ABILITY) -> Switch:
+    """The switch between fields to group by."""
+    return Switch(BY_PARAMETER, "Grouped by", {first: TITLES[first], **TITLES})
+
+
+def build_table(asked: PageQuery, title: str, rows: Rows, figures: Sequence[FigureColumn]) -> Grid:
+    """A line a row: its group and its run, then the figures. The narrowest group comes first."""
+    runs = {run.number: run for run in asked.runs}
+    fields = _fields(rows)
+    columns = (*_leading_columns(fields, runs), *(column for column, _ in figures))
+    lines = [
+        GridLine(
+            (
+                *_leading_cells(row, fields, runs),
+                *(cell(runs[row["run"]], row) for _, cell in figures),
+            )
+        )
+        for row in rows
+    ]
+    return grids.build_grid(title, columns, lines)
+
+
+def chart_label(asked: PageQuery, row: Row) -> str:
+    """A group and its run on one axis of a chart, on lines of their own, with one for the endpoint.
+    A single run is not named."""
+    names = {run.number: cells.run_name(run, ": ") for run in asked.runs}
+    parts = [*(_title(field, row) for field in _fields([row]))][:1]
+    if len(asked.runs) > 1 or not parts:
+        parts.append(names[row["run"]])
+    return ": ".join(parts)
+
+
+def _fields(rows: Iterable[Row]) -> list[str]:
+    """The fields that rows are grouped by, the narrowest first."""
+    first: Row = next(iter(rows), {})
+    return [name for name in ("category", "source_ability", "ability") if name in first]
+
+
+def _leading_columns(fields: Sequence[str], runs: dict[int, Run]) -> list[Column]:
+    named = [Column(_name(field), field, is_number=False) for field in fields]
+    shown = [Column("Run", "run", is_number=False)] if len(runs) > 1 or not fields else []
+    return [*named, *shown]
+
+
+def _leading_cells(row: Row, fields: Sequence[str], runs: dict[int, Run]) -> list[Cell]:
+    named = [cells.text_cell(_title(field, row)) for field in fields]
+    shown = [cells.run_cell(runs[row["run"]])] if len(runs) > 1 or not fields else []
+    return [*named, *shown]
+
+
+def _name(field: str) -> str:
+    return {"source_ability": "Made from"}.get(field, field.capitalize())
+
+
+def _title(field: str, row: Row) -> str:
+    title = Grouping(field, field).title_of(row[field])
+    invariant = field == "category" and row["score_invariant"] and row[field] != SI_ITEM
+    # An address may group by categories alone; then no ability beside it says so.
+    return f"{title}, score-invariant" if invariant and not row.get("ability") else title

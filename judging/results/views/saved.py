@@ -1,0 +1,99 @@
+"""Saved views: a result page as one looked at it, kept under a name and shared if one wants."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from annotation.models import Membership
+from annotation.projects import access
+from judging.models import SavedView
+from judging.results.views import query
+from judging.results.views.registry import PAGES
+
+NAME_TAKEN = "You have a view of this name already. Give this one another."
+
+
+class SaveViewForm(forms.Form):
+    """A view to save: its name, whether others see it, and where it is."""
+
+    name = forms.CharField(label="Name", max_length=80)
+    shared = forms.BooleanField(label="Share with the project", required=False)
+    page = forms.ChoiceField(choices=[(slug, slug) for slug in PAGES], widget=forms.HiddenInput)
+    query = forms.CharField(max_length=2000, required=False, widget=forms.HiddenInput)
+
+
+class ChangeSavedForm(forms.Form):
+    """What becomes of a saved view: another name, shared or not, or deleted."""
+
+    view = forms.IntegerField(min_value=1, max_value=2**63 - 1)
+    name = forms.CharField(max_length=80)
+    shared = forms.BooleanField(required=False)
+    delete = forms.BooleanField(required=False)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def saved_views(request: HttpRequest, slug: str) -> HttpResponse:
+    """A member's own saved views and the shared ones; a POST saves one, or changes one's own."""
+    member = access.member_for(request, slug, right="results")
+    if "view" in request.POST:
+        return _change_view(request, member)
+    form = SaveViewForm(request.POST or None)
+    if request.method == "POST" and form.is_valid() and _save_view(member, form):
+        messages.success(request, f"The view is saved as “{form.cleaned_data['name']}”.")
+        return redirect(
+            _check_address(member, form.cleaned_data["page"], form.cleaned_data["query"])
+        )
+    return _render_list(request, member, form)
+
+
+def _render_list(request: HttpRequest, member: Membership, form: forms.Form) -> HttpResponse:
+    context = {
+        "project": member.project,
+        "member": member,
+        "form": form,
+        "saved": SavedView.objects.seen_by(member),
+    }
+    status = 422 if request.method == "POST" else 200
+    return render(request, "judging/results/views.html", context, status=status)
+
+
+def _save_view(member: Membership, form: SaveViewForm) -> bool:
+    """Whether it was saved; a page or runs that are not there are not found."""
+    said: dict[str, Any] = form.cleaned_data
+    query.parse_query(member, said["page"], QueryDict(said["query"]))
+    owner = access.ensure_membership(member)
+    if SavedView.objects.of(owner).filter(name=said["name"]).exists():
+        form.add_error("name", NAME_TAKEN)
+        return False
+    SavedView.objects.create(member=owner, **said)
+    return True
+
+
+def _change_view(request: HttpRequest, member: Membership) -> HttpResponse:
+    form = ChangeSavedForm(request.POST)
+    own = SavedView.objects.of(member)
+    if not form.is_valid():
+        return _render_list(request, member, form)
+    view = get_object_or_404(own, pk=form.cleaned_data["view"])
+    if form.cleaned_data["delete"]:
+        view.delete()
+        messages.success(request, f"The view “{view.name}” is deleted.")
+        return redirect("results-views", slug=member.project.slug)
+    name = form.cleaned_data["name"]
+    if own.filter(name=name).exclude(pk=view.pk).exists():
+        form.add_error("name", NAME_TAKEN)
+        return _render_list(request, member, form)
+    view.keep(name=name, shared=form.cleaned_data["shared"])
+    messages.success(request, f"The view “{name}” is kept.")
+    return redirect("results-views", slug=member.project.slug)
+
+
+def _check_address(member: Membership, page: str, query: str) -> str:
+    return f"{reverse('results-page', args=[member.project.slug, page])}?{query}"

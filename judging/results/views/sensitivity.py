@@ -1,0 +1,115 @@
+"""Sensitivity: do runs tell errors from changes that are none?"""
+
+from collections.abc import Sequence
+
+from annotation.reports.grouping import Grouping
+from judging.models import Run
+from judging.results.views import cells, grids, measures, stacked_charts
+from judging.results.views.cells import RateColumns, Row
+from judging.results.views.grids import Cell, Column, GridLine
+from judging.results.views.page_parts import (
+    ChartSpec,
+    PageQuery,
+    ResultView,
+    Rows,
+    TableQuery,
+    ViewContent,
+    study_figures,
+)
+
+DETECTION = RateColumns("detection", "detection_low", "detection_high", "errors", "", missing="")
+FALSE_ALARM = RateColumns("false_alarm", "false_alarm_low", "false_alarm_high", "invariant", "", "")
+# Of more runs than this groups would hide each other in the chart.
+MOST_RUNS = 8
+FIGURES: tuple[tuple[Column, stacked_charts.CellFunction], ...] = (
+    (Column("Detection", "detection"), lambda run, row: _linked_rate_cell(run, row, DETECTION)),
+    (
+        Column("False alarms", "false_alarm"),
+        lambda run, row: _linked_rate_cell(run, row, FALSE_ALARM),
+    ),
+    (Column("J", "j"), lambda run, row: cells.figure_cell(row, "j")),
+    (Column("d′", "d_prime"), lambda run, row: cells.figure_cell(row, "d_prime")),
+)
+
+
+def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """A line a run over all, by ability and by origin of the score-invariant items."""
+    runs = {run.number: run for run in measures.select_judging_runs(asked)}
+    rows = [row for row in tables[0] if row["run"] in runs and row["errors"] + row["invariant"]]
+    lines = [_line(runs[row["run"]], row) for row in rows]
+    columns = (
+        Column("Items", "items", is_number=False),
+        Column("Run", "run", is_number=False),
+        *(column for column, _ in FIGURES),
+    )
+    words = (
+        "Detection is the share of errors that were noticed, a false alarm a score-invariant change"
+        " that was taken for an error. J is the one minus the other: 1 is perfect, 0 no better than"
+        " a coin, or always or never alarming, and below 0 is worse. Its interval is Newcombe’s,"
+        " from those of the two rates."
+        " Score-invariant items go to the ability of the answer they were made from. d′ is not"
+        " defined for pairs."
+    )
+    return ViewContent(grids.build_grid("Sensitivity", columns, lines), _drawing(runs, rows), words)
+
+
+def _linked_rate_cell(run: Run, row: Row, such: RateColumns) -> Cell:
+    """Leads to the items; score-invariant ones by what they were made from, or by origin."""
+    which, group = {"items": "errors", "result": "parsed"}, {"ability": row["ability"] or ""}
+    if such is FALSE_ALARM:
+        which["items"], group = "invariant", {"source_ability": row["ability"] or ""}
+        which |= {"origin": row["origin"]} if row["origin"] else {}
+    return cells.rate_cell(row, such, href=cells.items_url(run, group, **which))
+
+
+def _line(run: Run, row: Row) -> GridLine:
+    figures = (cell(run, row) for _, cell in FIGURES)
+    return GridLine((cells.text_cell(_group(row)), cells.run_cell(run), *figures))
+
+
+def _is_whole(row: Row) -> bool:
+    return not (row["ability"] or row["origin"])
+
+
+def _group(row: Row) -> str:
+    if row["origin"]:
+        return f"Score-invariant by origin: {row['origin']}"
+    return Grouping("ability", "ability").title_of(row["ability"]) if row["ability"] else "All"
+
+
+def _drawing(runs: dict[int, Run], rows: Rows) -> ChartSpec | None:
+    # Altair takes a second to import; nothing else should wait for it.
+    from charts import plane
+
+    with_groups = len(runs) <= MOST_RUNS
+    points = [
+        plane.SensitivityPoint(
+            cells.run_name(runs[row["run"]]),
+            _group(row),
+            _is_whole(row),
+            *(row[name] for name in (DETECTION.value, DETECTION.low, DETECTION.high)),
+            *(row[name] for name in (FALSE_ALARM.value, FALSE_ALARM.low, FALSE_ALARM.high)),
+        )
+        for row in rows
+        if row["detection"] is not None
+        and row["false_alarm"] is not None
+        and (with_groups or _is_whole(row))
+    ]
+    groups = ", small ones of a group" if with_groups else f"; up to {MOST_RUNS} runs have groups"
+    caption = (
+        f"Detection against false alarms, with 95 % intervals: large marks are of all items{groups}"
+        ". On the dashed line errors are noticed no more often than changes that are none."
+    )
+    return ChartSpec(plane.draw_plane(points), caption) if points else None
+
+
+VIEWS = (
+    ResultView(
+        slug="plane",
+        title="Detection against false alarms",
+        asks=(TableQuery("sensitivity", ""),),
+        show=show,
+        studies={"000": study_figures("section 5.4")},
+        empty="The chosen runs have decided no item that figures count.",
+    ),
+)

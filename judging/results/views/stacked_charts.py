@@ -1,0 +1,73 @@
+"""What all pages with stacked bars share: items of a group that divide into kinds."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from judging.models import Run
+from judging.results.views import cells, run_group_tables
+from judging.results.views.cells import Row
+from judging.results.views.grids import Cell, Column
+from judging.results.views.page_parts import ChartSpec, PageQuery, Rows
+
+CellFunction = Callable[[Run, Row], Cell]
+# Past so many bars nobody reads a chart; the table has them all.
+MOST_BARS = 60
+
+
+def draw_groups(
+    asked: PageQuery, rows: Rows, kinds: Mapping[str, str], title: str, caption: str
+) -> ChartSpec | None:
+    """Bars of these kinds, by the names of their columns; None without a row."""
+    words = f"{caption}, as shares of the items with a usable reply; the numbers are items."
+    return draw_bars(
+        [(run_group_tables.chart_label(asked, row), row) for row in rows], kinds, title, words
+    )
+
+
+def draw_bars(
+    rows: Sequence[tuple[str, Row]], kinds: Mapping[str, str], title: str, caption: str
+) -> ChartSpec | None:
+    """The same, each row with the name of its bar."""
+    # Altair takes a second to import; nothing else should wait for it.
+    from charts import stacked
+
+    parts = [
+        stacked.BarPart(group, kinds[name], row[name])
+        for group, row in rows[:MOST_BARS]
+        for name in kinds
+    ]
+    if not parts:
+        return None
+    drawn = stacked.draw_stacked_bars(parts, kinds=list(kinds.values()), title=title)
+    return ChartSpec(drawn, caption + cut_note(len(rows)))
+
+
+def cut_note(number: int) -> str:
+    """What a caption adds where a chart shows the first of so many lines alone."""
+    if number <= MOST_BARS:
+        return ""
+    return f" The first {MOST_BARS} of {number} lines; group otherwise to see the rest."
+
+
+def make_share_cell(name: str, detail: str = "") -> CellFunction:
+    """A count with its share of the parsed items, which leads to those that have the detail."""
+
+    def cell(run: Run, row: Row) -> Cell:
+        href = cells.items_url(run, row, result="parsed", detail=detail or name)
+        return cells.share_cell(row[name], row["parsed"], href)
+
+    return cell
+
+
+def _parsed_cell(run: Run, row: Row) -> Cell:
+    return cells.count_cell(row["parsed"], cells.items_url(run, row, result="parsed"))
+
+
+def _missing_cell(run: Run, row: Row) -> Cell:
+    return cells.count_cell(row["missing"], cells.items_url(run, row, result="missing"))
+
+
+# What stands before the kinds: of how many items they are, and how many are missing.
+COUNT_COLUMNS = (
+    (Column("Parsed", "parsed"), _parsed_cell),
+    (Column("Missing", "missing"), _missing_cell),
+)

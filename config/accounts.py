@@ -11,9 +11,9 @@ from django.contrib.auth.decorators import login_required
 from django.urls import path, re_path
 from django.views.decorators.cache import never_cache
 
+from config.mfa import require_mfa
 from config.openid import views as openid
 from config.openid.protocol import PROVIDER
-from config.second import require_mfa
 
 urlpatterns = [
     path("login/", views.login, name="account_login"),

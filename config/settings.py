@@ -161,18 +161,18 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.keeping.no_store_middleware",
+    "config.no_store.no_store_middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
-    "config.problems.SignedOutMiddleware",
+    "config.error_pages.SignedOutMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "config.second.mfa_middleware",
-    "config.conditional.etag_middleware",
+    "config.mfa.mfa_middleware",
+    "config.etags.etag_middleware",
 ]
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
@@ -188,7 +188,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "csp.context_processors.nonce",
                 "config.openid.views.openid_context",
-                "config.second.mfa_context",
+                "config.mfa.mfa_context",
             ],
         },
     }
@@ -198,11 +198,11 @@ TEMPLATES = [
 # Redis. What takes long to make is remembered by each process (`annotation.db.cache`).
 _IN_PROCESS = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 _SHARED = {
-    "BACKEND": "config.sharing.SharedCache",
+    "BACKEND": "config.redis_cache.SharedCache",
     "LOCATION": REDIS_URL,
     "KEY_PREFIX": f"{REDIS_PREFIX}:cache",
     "OPTIONS": {
-        "serializer": "config.sharing.JSONSerializer",
+        "serializer": "config.redis_cache.JSONSerializer",
         "socket_connect_timeout": 1,
         "socket_timeout": 1,
     },
@@ -219,7 +219,7 @@ AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
-ACCOUNT_ADAPTER = "config.signing.AccountAdapter"
+ACCOUNT_ADAPTER = "config.auth_forms.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 # Nobody signs up: accounts come from invitations, which are links that only the invited have.
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
@@ -229,22 +229,22 @@ ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_FORMS = {
-    "login": "config.signing.LoginForm",
-    "reauthenticate": "config.signing.ReauthenticateForm",
-    "change_password": "config.signing.ChangePasswordForm",
-    "set_password": "config.signing.SetPasswordForm",
-    "reset_password": "config.signing.ResetPasswordForm",
-    "reset_password_from_key": "config.signing.ResetPasswordKeyForm",
+    "login": "config.auth_forms.LoginForm",
+    "reauthenticate": "config.auth_forms.ReauthenticateForm",
+    "change_password": "config.auth_forms.ChangePasswordForm",
+    "set_password": "config.auth_forms.SetPasswordForm",
+    "reset_password": "config.auth_forms.ResetPasswordForm",
+    "reset_password_from_key": "config.auth_forms.ResetPasswordKeyForm",
 }
 SECOND_STEP_REQUIRED: bool = _flag("SECOND_STEP_REQUIRED", "0")
-MFA_ADAPTER = "config.second.MFAAdapter"
+MFA_ADAPTER = "config.mfa.MFAAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 # Addresses come by invitations, which nobody confirms.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_FORMS = {
-    "activate_totp": "config.second.ActivateForm",
-    "authenticate": "config.second.AuthenticateForm",
-    "reauthenticate": "config.second.MFAReauthenticateForm",
+    "activate_totp": "config.mfa.ActivateForm",
+    "authenticate": "config.mfa.AuthenticateForm",
+    "reauthenticate": "config.mfa.MFAReauthenticateForm",
 }
 OPENID = _openid()
 SOCIALACCOUNT_ADAPTER = "config.openid.gate.OpenIDAccountAdapter"
@@ -311,7 +311,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 SESSION_ENGINE = "annotation.accounts.sessions"
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = True
-CSRF_FAILURE_VIEW = "config.problems.csrf_failure"
+CSRF_FAILURE_VIEW = "config.error_pages.csrf_failure"
 if SITE_URL.startswith("https://"):
     SECURE_SSL_REDIRECT = True
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -349,9 +349,9 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "config.describing.add_token_scopes",
-        "config.describing.add_field_selection",
-        "config.describing.add_problems",
+        "config.openapi.add_token_scopes",
+        "config.openapi.add_field_selection",
+        "config.openapi.add_problems",
     ],
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
 }

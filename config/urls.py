@@ -14,5 +14,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
-handler404 = "config.problems.page_not_found"
-handler500 = "config.problems.server_error"
+handler404 = "config.error_pages.page_not_found"
+handler500 = "config.error_pages.server_error"

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from formats import parquet
-from formats.held import (
+from formats.dataset_card import (
     DUPLICATES,
     TEST,
     CardBuilder,

@@ -14,7 +14,7 @@ from typing import IO, Any, TextIO
 from uuid import UUID
 
 from formats import fbi_writing
-from formats.held import CardBuilder, empty_card
+from formats.dataset_card import CardBuilder, empty_card
 from formats.sealed import ArchiveWriter
 from formats.typeset import write_latex, write_markdown
 

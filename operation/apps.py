@@ -1,10 +1,10 @@
 from django.apps import AppConfig
 
-from operation import passing
+from operation import celery_context
 
 
 class OperationConfig(AppConfig):
     name = "operation"
 
     def ready(self) -> None:
-        passing.connect_signals()
+        celery_context.connect_signals()

@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from operation import asking, readiness
+from operation import readiness, timed_checks
 from operation.findings import Grade
 from operation.metrics import render_metrics
 
@@ -30,7 +30,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     if not set(names) <= set(readiness.CHECKS):
         known = ", ".join(readiness.CHECKS)
         return JsonResponse({"problem": f"only= names one of {known}."}, status=400)
-    found = asking.run_checks({name: readiness.CHECKS[name] for name in names})
+    found = timed_checks.run_checks({name: readiness.CHECKS[name] for name in names})
     ready = all(one.grade != Grade.WRONG for one in found.values())
     checks = [{"name": name, "grade": one.grade, "says": one.says} for name, one in found.items()]
     return JsonResponse({"ready": ready, "checks": checks}, status=200 if ready else 503)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import coo_array, csr_array
 from scipy.special import stdtr
 
-from stats.dealing import (
+from stats.permutation import (
     Bools,
     Floats,
     Ints,

@@ -18,7 +18,7 @@ from annotation.models import Project, Resolution, Snapshot
 from annotation.projects import guidelines
 from annotation.reports import agreement, agreement_answers
 from annotation.templatetags import figures as written
-from formats.held import CardBuilder, FolderCounts
+from formats.dataset_card import CardBuilder, FolderCounts
 from formats.typeset import escape_markdown, escape_markdown_prose, write_markdown
 from judging.archive import methods, versions
 from judging.exporting.rows import ExportRequest

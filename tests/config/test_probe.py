@@ -8,9 +8,9 @@ from threading import Thread
 
 import pytest
 
-from config import probe
+from config import healthcheck
 
-ROOT = Path(probe.__file__).resolve().parents[1]
+ROOT = Path(healthcheck.__file__).resolve().parents[1]
 
 
 class Site(BaseHTTPRequestHandler):
@@ -41,25 +41,25 @@ def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 
 
 def test_it_asks_for_the_named_parts_under_the_sites_own_name(port: int) -> None:
-    assert probe.main(port, ["database", "migrations"]) == 0
+    assert healthcheck.main(port, ["database", "migrations"]) == 0
     path = "/readyz?only=database&only=migrations"
     assert Site.asked == [(path, "blindspot.example", "https")]
 
 
 def test_what_is_not_ready_is_ill(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Site, "status", 503)
-    assert probe.main(port, []) == 1
+    assert healthcheck.main(port, []) == 1
 
 
 def test_where_nobody_answers_it_is_ill() -> None:
     with HTTPServer(("127.0.0.1", 0), Site) as server:
         port = server.server_address[1]
-    assert probe.main(port, []) == 1
+    assert healthcheck.main(port, []) == 1
 
 
 def test_it_gives_up_before_it_is_ended() -> None:
     compose = (ROOT / "docker-compose.yml").read_text()
-    check = compose[compose.index("config/probe.py") :]
+    check = compose[compose.index("config/healthcheck.py") :]
     given = re.search(r"timeout: (\d+)s", check)
     assert given
-    assert int(given[1]) > probe.TIMEOUT_SECONDS
+    assert int(given[1]) > healthcheck.TIMEOUT_SECONDS

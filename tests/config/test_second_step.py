@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Account, Event
-from config.second import MFAAdapter
+from config.mfa import MFAAdapter
 from tests.builders import PASSWORD, make_account
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from django.core.cache import caches
 
-from config.sharing import JSONSerializer, SharedCache
+from config.redis_cache import JSONSerializer, SharedCache
 
 ROOT = Path(__file__).resolve().parents[2]
 # Port 1 answers nobody.

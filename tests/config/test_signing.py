@@ -13,7 +13,7 @@ from django.core.mail.backends import locmem
 from django.test import Client
 
 from annotation.models import Account, Event
-from config import signing
+from config import auth_forms
 from tests.builders import PASSWORD, make_account
 
 pytestmark = pytest.mark.django_db
@@ -37,7 +37,7 @@ def account() -> Account:
 def asked_for_a_link(client: Client, email: str, **more: Any) -> Any:
     """The answer to who asks for a new password, once letters are written."""
     answer = client.post(RESET, {"email": email}, **more)
-    signing.MAIL_EXECUTOR.submit(int).result()
+    auth_forms.MAIL_EXECUTOR.submit(int).result()
     return answer
 
 
@@ -147,7 +147,7 @@ def test_nor_does_the_time_tell_how_long_the_mail_server_takes(
     begun = time.perf_counter()
     assert client.post(RESET, {"email": "ada@lab.example"}).status_code == 302
     assert time.perf_counter() - begun < 0.6
-    signing.MAIL_EXECUTOR.submit(int).result()
+    auth_forms.MAIL_EXECUTOR.submit(int).result()
     assert len(mail.outbox) == 1
 
 

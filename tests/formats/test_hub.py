@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from formats import held, hub
-from formats.held import Counts, FolderCounts, ItemSource
+from formats import dataset_card, hub
+from formats.dataset_card import Counts, FolderCounts, ItemSource
 from formats.writers import PackingOptions, write_file
 
 COLUMNS = ("key", "category", "resolution", "n")
@@ -113,12 +113,14 @@ def test_the_card_is_told_where_items_come_from(tmp_path: Path) -> None:
 
 def test_of_very_many_sources_the_last_are_counted_as_one() -> None:
     sources = Counter[ItemSource]()
-    for number in range(held.MOST_SOURCES + 3):
-        held.count_source(sources, row("a", fields={"generator": "g", "model": f"m{number}"}))
-    assert len(sources) == held.MOST_SOURCES + 1
-    assert sources[held.OTHER_SOURCES] == 3
-    long = held.get_source(row("a", origin="o" * 1000))
-    assert len(long.origin) == held.LONGEST_NAME
+    for number in range(dataset_card.MOST_SOURCES + 3):
+        dataset_card.count_source(
+            sources, row("a", fields={"generator": "g", "model": f"m{number}"})
+        )
+    assert len(sources) == dataset_card.MOST_SOURCES + 1
+    assert sources[dataset_card.OTHER_SOURCES] == 3
+    long = dataset_card.get_source(row("a", origin="o" * 1000))
+    assert len(long.origin) == dataset_card.LONGEST_NAME
 
 
 def test_a_name_adds_nothing_to_the_front(tmp_path: Path) -> None:

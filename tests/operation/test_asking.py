@@ -5,7 +5,7 @@ import time
 
 from django.db import OperationalError
 
-from operation import asking
+from operation import timed_checks
 from operation.findings import Finding, Grade, report_ok
 
 
@@ -21,7 +21,7 @@ def test_a_check_that_hangs_is_wrong_in_time_and_holds_up_no_other() -> None:
         return report_ok("At last.")
 
     begun = time.monotonic()
-    found = asking.run_checks({"hangs": hangs, "well": well}, seconds=0.2)
+    found = timed_checks.run_checks({"hangs": hangs, "well": well}, seconds=0.2)
     assert time.monotonic() - begun < 5
     assert [one.grade for one in found.values()] == [Grade.WRONG, Grade.FINE]
     assert found["hangs"].says == "It did not answer within 0.2 s."
@@ -37,7 +37,7 @@ def test_what_hangs_is_asked_by_one_thread_however_often() -> None:
         return report_ok("At last.")
 
     for _ in range(3):
-        asking.run_checks({"once": hangs}, seconds=0.05)
+        timed_checks.run_checks({"once": hangs}, seconds=0.05)
     assert len(begun) == 1
     freed.set()
 
@@ -49,7 +49,7 @@ def test_a_check_that_fails_says_nothing_that_an_error_holds() -> None:
     def broken() -> Finding:
         raise RuntimeError("token=hunter2")
 
-    found = asking.run_checks({"refused": refused, "broken": broken})
+    found = timed_checks.run_checks({"refused": refused, "broken": broken})
     assert all(one.grade == Grade.WRONG for one in found.values())
     assert "hunter2" not in str(found)
     assert found["refused"].says == "The database does not answer."

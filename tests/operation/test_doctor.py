@@ -15,7 +15,7 @@ from annotation.models import Job
 from judging.jobs import heartbeat
 from judging.models import Worker
 from judging.runs.engine import clock
-from operation import checkup
+from operation import doctor
 from operation.findings import Grade
 from tests.builders import make_project
 from tests.config.scripted_identity import running
@@ -46,7 +46,7 @@ def test_it_names_every_part_and_ends_badly_only_where_something_is_wrong(
     heartbeat.record(life, clock.now())
     Worker.objects.update(progressed_at=clock.now())
     said = told()
-    assert all(f" {name} " in said for name in checkup.CHECKS)
+    assert all(f" {name} " in said for name in doctor.CHECKS)
     assert "wrong" not in said
 
 
@@ -81,7 +81,7 @@ def test_settings_that_let_others_in_are_told(
 ) -> None:
     for name, value in values.items():
         setattr(settings, name, value)
-    assert checkup.check_settings().grade == grade
+    assert doctor.check_settings().grade == grade
 
 
 @pytest.mark.parametrize("key", ["x" * 60, "change-me" * 8, "django-insecure-" + "aB3$k9" * 9])
@@ -89,7 +89,7 @@ def test_a_key_that_can_be_guessed_is_wrong_and_never_printed(
     settings: SimpleNamespace, key: str
 ) -> None:
     settings.SECRET_KEY = key
-    found = checkup.check_secret_key()
+    found = doctor.check_secret_key()
     assert found.grade == Grade.WRONG
     assert key not in found.says + found.remedy
 
@@ -99,13 +99,13 @@ def test_a_folder_that_cannot_be_written_is_named(
 ) -> None:
     settings.VAR_DIR = tmp_path
     (tmp_path / "exports").mkdir()
-    assert checkup.check_files().grade == Grade.FINE
+    assert doctor.check_files().grade == Grade.FINE
     # Permissions do not hold back root, whom containers of tests run as.
     touch = Path.touch
     monkeypatch.setattr(
         Path, "touch", lambda path: refuse() if path.parent.name == "exports" else touch(path)
     )
-    found = checkup.check_files()
+    found = doctor.check_files()
     assert found.grade == Grade.WRONG
     assert str(tmp_path / "exports") in found.says
 
@@ -125,7 +125,7 @@ def refuse() -> None:
 def test_files_that_were_not_collected_are_told(settings: SimpleNamespace, tmp_path: Path) -> None:
     settings.VAR_DIR = settings.STATIC_ROOT = tmp_path
     settings.EMBEDDED = False
-    assert "collectstatic" in checkup.check_files().remedy
+    assert "collectstatic" in doctor.check_files().remedy
 
 
 @pytest.mark.parametrize(("free", "grade"), [(2**28, Grade.WRONG), (2**31, Grade.DOUBTFUL)])
@@ -133,18 +133,18 @@ def test_a_disk_that_is_nearly_full_is_told(
     monkeypatch: pytest.MonkeyPatch, free: int, grade: Grade
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=free))
-    assert checkup.check_disk().grade == grade
+    assert doctor.check_disk().grade == grade
 
 
 @pytest.mark.django_db
 def test_jobs_that_wait_or_failed_are_told() -> None:
     project, now = make_project(), timezone.now()
     Job.objects.create(project=project, kind="export", state="cancelled", finished_at=now)
-    assert checkup.check_jobs().grade == Grade.FINE
+    assert doctor.check_jobs().grade == Grade.FINE
     Job.objects.create(project=project, kind="export", state="failed", finished_at=now)
-    assert checkup.check_jobs().grade == Grade.DOUBTFUL
+    assert doctor.check_jobs().grade == Grade.DOUBTFUL
     Job.objects.create(project=project, kind="export", created_at=now - timedelta(hours=1))
-    assert checkup.check_jobs().grade == Grade.WRONG
+    assert doctor.check_jobs().grade == Grade.WRONG
 
 
 @pytest.mark.django_db
@@ -153,39 +153,39 @@ def test_an_import_that_waits_for_a_person_is_no_fault_of_a_worker() -> None:
     asks = [{"step": "choose"}, {"step": "ready"}]
     for told in asks:
         Job.objects.create(project=project, kind="import", created_at=early, result=told)
-    assert checkup.check_jobs().grade == Grade.FINE
+    assert doctor.check_jobs().grade == Grade.FINE
     Job.objects.update(result={"step": "store"})
-    assert checkup.check_jobs().grade == Grade.WRONG
+    assert doctor.check_jobs().grade == Grade.WRONG
 
 
 @pytest.mark.django_db
 def test_a_key_that_an_endpoint_wants_is_told_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     make_endpoint("https://evaluator.example/v1", key_variable="SOME_API_KEY")
     monkeypatch.delenv("SOME_API_KEY", raising=False)
-    assert "SOME_API_KEY" in checkup.check_evaluator_keys().says
+    assert "SOME_API_KEY" in doctor.check_evaluator_keys().says
     monkeypatch.setenv("SOME_API_KEY", "hunter2")
-    assert checkup.check_evaluator_keys().grade == Grade.FINE
+    assert doctor.check_evaluator_keys().grade == Grade.FINE
 
 
 @pytest.mark.postgresql
 @pytest.mark.django_db
 def test_a_clock_that_differs_from_the_servers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert checkup.check_clock().grade == Grade.FINE
+    assert doctor.check_clock().grade == Grade.FINE
     ahead = timezone.now() + timedelta(minutes=2)
     monkeypatch.setattr(timezone, "now", lambda: ahead)
-    assert checkup.check_clock().grade == Grade.DOUBTFUL
+    assert doctor.check_clock().grade == Grade.DOUBTFUL
 
 
 def test_a_mail_server_that_is_away_is_told(settings: SimpleNamespace) -> None:
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    assert checkup.check_email().says == "The mail server does not answer."
+    assert doctor.check_email().says == "The mail server does not answer."
 
 
 @pytest.mark.postgresql
 @pytest.mark.django_db
 def test_connections_are_counted() -> None:
-    assert "connections of the database server are in use" in checkup.check_connections().says
+    assert "connections of the database server are in use" in doctor.check_connections().says
 
 
 def test_the_service_that_people_sign_in_by_is_asked(settings: SimpleNamespace) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.test import Client
 
-from operation import logs, passing
+from operation import celery_context, logs
 from tests.builders import PASSWORD, cast
 
 KEY = "sk-hunter2-hunter2"
@@ -186,7 +186,7 @@ def test_an_error_in_a_page_is_told_with_its_request_and_without_its_words(
 def test_a_message_to_a_worker_carries_the_id_of_the_request() -> None:
     headers: dict[str, object] = {}
     with logs.log_context(request_id="abc"):
-        passing._add_request_id(headers=headers)
+        celery_context._add_request_id(headers=headers)
     assert headers == {"request_id": "abc"}
 
 
@@ -195,7 +195,7 @@ def test_a_workers_lines_carry_the_id_until_its_task_ends() -> None:
         name = "judging.work"
         request = type("Request", (), {"request_id": "abc"})
 
-    passing._begin_task(Task())
+    celery_context._begin_task(Task())
     assert logs.current_request_id() == "abc"
-    passing._end_task()
+    celery_context._end_task()
     assert logs.current_request_id() == ""

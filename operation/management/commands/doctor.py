@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from operation import asking, checkup
+from operation import doctor, timed_checks
 from operation.findings import Finding, Grade
 
 # Seconds; e-mail servers take their time.
@@ -21,13 +21,13 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        names = [*checkup.CHECKS, *checkup.OPTIONAL_CHECKS]
+        names = [*doctor.CHECKS, *doctor.OPTIONAL_CHECKS]
         parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help="Some checks.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        every = checkup.CHECKS | checkup.OPTIONAL_CHECKS
-        names = options["only"] or [*checkup.CHECKS]
-        found = asking.run_checks({name: every[name] for name in names}, seconds=PATIENCE)
+        every = doctor.CHECKS | doctor.OPTIONAL_CHECKS
+        names = options["only"] or [*doctor.CHECKS]
+        found = timed_checks.run_checks({name: every[name] for name in names}, seconds=PATIENCE)
         for name, one in found.items():
             self.stdout.write(_line(name, one))
         wrong = [name for name, one in found.items() if one.grade == Grade.WRONG]

@@ -1,4 +1,4 @@
-"""The health check of a container: `python config/probe.py PORT [PART...]` exits 0 if /readyz
+"""The health check of a container: `python config/healthcheck.py PORT [PART...]` exits 0 if /readyz
 answers 200, for these parts alone if some are named.
 
 It asks under the site's own name, since the application refuses all others, and says that the

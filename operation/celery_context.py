@@ -10,9 +10,9 @@ ID_HEADER = "request_id"
 
 
 def connect_signals() -> None:
-    before_task_publish.connect(_add_request_id, dispatch_uid="operation.passing")
-    task_prerun.connect(_begin_task, dispatch_uid="operation.passing")
-    task_postrun.connect(_end_task, dispatch_uid="operation.passing")
+    before_task_publish.connect(_add_request_id, dispatch_uid="operation.celery_context")
+    task_prerun.connect(_begin_task, dispatch_uid="operation.celery_context")
+    task_postrun.connect(_end_task, dispatch_uid="operation.celery_context")
 
 
 def _add_request_id(headers: dict[str, Any] | None = None, **kwargs: Any) -> None:

@@ -11,6 +11,7 @@ from annotation.accounts.admin import request_account
 from annotation.admin import ReadOnlyAdmin
 from judging.evaluators import endpoints
 from judging.evaluators.forms import EndpointForm
+from judging.evaluators.models import REQUEST_FIELDS
 from judging.models import (
     Budget,
     Call,
@@ -24,7 +25,6 @@ from judging.models import (
     StrategyVersion,
     Worker,
 )
-from judging.models.evaluators import REQUEST_FIELDS
 from judging.runs import budget
 
 

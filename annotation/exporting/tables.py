@@ -13,6 +13,7 @@ from annotation import tasktypes
 from annotation.db.batches import id_batches, stream_rows
 from annotation.exporting import history_tables
 from annotation.items import taxonomy
+from annotation.items.models import ItemQuerySet
 from annotation.labelling import control_items, human_baseline
 from annotation.models import (
     Comment,
@@ -24,7 +25,6 @@ from annotation.models import (
     Resolution,
     Revision,
 )
-from annotation.querysets import ItemQuerySet
 from annotation.tasktypes.fields import Field
 
 

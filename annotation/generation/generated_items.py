@@ -16,8 +16,10 @@ from annotation.db.batches import make_batches
 from annotation.generation.release import RELEASE_ALL, ReleasePolicy
 from annotation.importing.exported_rows import DerivedRow
 from annotation.items import taxonomy
+from annotation.items.models import ItemQuerySet
 from annotation.jobs import subprocesses
 from annotation.labelling import assignment
+from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM
 from annotation.models import (
     Event,
     Item,
@@ -28,7 +30,6 @@ from annotation.models import (
     Slot,
     digest_texts,
 )
-from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
 from formats.rows import BadRow
 from stats.lots import draw_number
 

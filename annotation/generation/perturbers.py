@@ -21,10 +21,11 @@ from annotation.generation.generated_items import GenerationResult
 from annotation.generation.release import RELEASE_ALL, ReleasePolicy
 from annotation.importing.exported_rows import DerivedRow
 from annotation.items import taxonomy
+from annotation.items.models import ItemQuerySet
 from annotation.jobs import subprocesses
 from annotation.labelling import correct_answers
+from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM
 from annotation.models import Event, Item, Membership, Project, Revision
-from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
 from perturbers.registry import PERTURBERS, Perturber, perturb
 from stats.lots import draw_number
 

@@ -28,6 +28,7 @@ from annotation.importing.comparison import (
 from annotation.importing.item_rows import ParsedItem, cluster_by_text
 from annotation.labelling import answer_key as known_answers
 from annotation.labelling import assignment, correct_answers
+from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM
 from annotation.models import (
     Event,
     Item,
@@ -37,7 +38,6 @@ from annotation.models import (
     Revision,
     Slot,
 )
-from annotation.querysets import ERROR_ITEM, SI_ITEM
 from formats.rows import BadRow
 
 # Small enough that a batch is no burden to memory, however large the texts are, and that it commits

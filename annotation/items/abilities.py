@@ -13,8 +13,8 @@ from django.db.models.functions import Cast, Left
 from annotation.items import taxonomy
 
 if TYPE_CHECKING:
+    from annotation.items.models import ItemQuerySet
     from annotation.models import Item
-    from annotation.querysets.items import ItemQuerySet
 
 # Among the fields of an item: the ability that somebody else than a person suggests, and who.
 SUGGESTED, SUGGESTED_BY = "suggested_ability", "suggested_by"

@@ -15,9 +15,9 @@ from annotation.db import counting, transactions
 from annotation.db.batches import make_batches
 from annotation.errors import FieldError, Refused
 from annotation.items import abilities, taxonomy
+from annotation.items.models import ItemQuerySet
 from annotation.items.taxonomy import Ability
 from annotation.models import Event, Item, Membership, Project
-from annotation.querysets import ItemQuerySet
 
 EVENT_KIND = "ability"
 SUGGESTION_EVENT = "suggestions"

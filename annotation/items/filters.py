@@ -11,8 +11,9 @@ from django.core.exceptions import ValidationError
 from annotation import tasktypes
 from annotation.importing import flags
 from annotation.items import taxonomy
+from annotation.items.models import ItemQuerySet
+from annotation.labelling.models.labels import LabelQuerySet
 from annotation.models import Item, Label, Project, Resolution
-from annotation.querysets import ItemQuerySet, LabelQuerySet
 from annotation.reports import agreement_items
 from annotation.tasktypes import TaskType
 

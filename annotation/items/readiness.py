@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from annotation import tasktypes
 from annotation.db import project_counts
 from annotation.errors import Refused
+from annotation.items.models import ItemQuerySet
 from annotation.models import Event, Item, Project
-from annotation.querysets import ItemQuerySet
 
 # What brings items in that people do not get at once (see `making`).
 GENERATION_EVENTS = ("answers", "made")

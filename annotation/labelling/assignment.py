@@ -17,10 +17,10 @@ from psycopg.errors import QueryCanceled
 from annotation.db import project_counts, transactions
 from annotation.errors import Refused
 from annotation.items import readiness
+from annotation.items.models import ItemQuerySet
 from annotation.labelling import resolution
 from annotation.labelling import slots as labelling_slots
 from annotation.models import Event, Item, Membership, Project, Reason, Resolution, Slot, Stage
-from annotation.querysets import ItemQuerySet
 from stats.lots import draw_number
 
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile.

@@ -14,6 +14,8 @@ from annotation.items import readiness
 from annotation.labelling import adjudication, queue, visibility
 from annotation.labelling import slots as labelling_slots
 from annotation.labelling.correct_answers import PURPOSES
+from annotation.labelling.models.labels import ResolutionQuerySet
+from annotation.labelling.models.slots import SlotQuerySet
 from annotation.labelling.queue import cursor, offers
 from annotation.labelling.queue.offers import Offer
 from annotation.labelling.submissions import ShownItem, SubmittedAnswers
@@ -30,7 +32,6 @@ from annotation.models import (
     Slot,
     Stage,
 )
-from annotation.querysets import ResolutionQuerySet, SlotQuerySet
 from annotation.tasktypes import TaskType
 
 # Why people had disagreed, as a code that can be counted.

@@ -8,8 +8,8 @@ from datetime import datetime
 from annotation.db import transactions
 from annotation.errors import Refused, TooEarly
 from annotation.labelling import visibility
+from annotation.labelling.models.notes import CommentQuerySet, number_comments
 from annotation.models import RIGHTS, Comment, Event, Item, Membership
-from annotation.querysets.desk import CommentQuerySet, number_comments
 
 MAX_LENGTH = 10_000
 MAX_SUGGESTIONS = 6

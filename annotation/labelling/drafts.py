@@ -11,9 +11,9 @@ from django.utils import timezone
 from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.labelling import blind_names, submission_tokens
+from annotation.labelling.models.notes import DraftQuerySet
 from annotation.labelling.submissions import ShownItem
 from annotation.models import Draft, Item, Label, Membership, Slot
-from annotation.querysets import DraftQuerySet
 from annotation.tasktypes.field_schema import RESERVED
 
 # As long as a text may be, with room for the answers beside it.

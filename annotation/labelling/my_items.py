@@ -6,9 +6,11 @@ from datetime import datetime
 from django.utils import timezone
 
 from annotation.labelling import drafts
+from annotation.labelling.models.labels import LabelQuerySet
+from annotation.labelling.models.notes import MarkQuerySet
+from annotation.labelling.models.slots import SlotQuerySet
 from annotation.labelling.queue import MemberProgress
 from annotation.models import WORK_LIKE_STAGES, Item, Label, Mark, Membership, Slot, Stage
-from annotation.querysets import LabelQuerySet, MarkQuerySet, SlotQuerySet
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from annotation import tasktypes
+from annotation.items.models import ItemQuerySet
 from annotation.models import Item, Label, Project, Stage
-from annotation.querysets import ItemQuerySet
 from annotation.tasktypes import TaskType, main_field
 
 # Of what people wrote so many characters go on, of one person and of all.

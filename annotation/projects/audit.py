@@ -11,7 +11,7 @@ from typing import Any
 from annotation.errors import Refused
 from annotation.models import Account, Event, Item, Project
 from annotation.projects import event_types
-from annotation.querysets import EventQuerySet
+from annotation.projects.models import EventQuerySet
 
 PAGE_SIZE = 50
 NO_MEMBER = "command or rule"

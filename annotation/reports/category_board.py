@@ -16,8 +16,8 @@ from django.db.models.fields.json import KeyTextTransform
 from annotation import tasktypes
 from annotation.db.counting import count_by_keys
 from annotation.items import taxonomy
+from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM
 from annotation.models import Item, Label, Project, Resolution, Revision, Stage
-from annotation.querysets import ERROR_ITEM, SI_ITEM
 from annotation.reports import alpha_by_group, label_times
 from annotation.reports.grouping import Grouping
 from annotation.reports.label_times import key_as_text

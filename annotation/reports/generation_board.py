@@ -18,8 +18,9 @@ from annotation import tasktypes
 from annotation.generation import generated_items as generation_generated_items
 from annotation.importing import flags as importing_flags
 from annotation.items import taxonomy
+from annotation.items.models import ItemQuerySet
+from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM
 from annotation.models import Item, Project, Resolution, Slot
-from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet
 from annotation.reports import category_board
 from annotation.reports.grouping import CATEGORY, Grouping
 from annotation.reports.label_times import key_as_text

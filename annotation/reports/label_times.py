@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotation.db.counting import Tenths, count_by_keys
-from annotation.querysets import LabelQuerySet
+from annotation.labelling.models.labels import LabelQuerySet
 from stats.spread import Quartiles, quartiles
 
 # Whoever takes longer over an item was most likely not at it.

@@ -14,8 +14,8 @@ from typing import Any
 from django.db.models import F
 
 from annotation.db.counting import Day, count_by_keys
+from annotation.labelling.models.labels import LabelQuerySet
 from annotation.models import Item, Label, Membership, Project, Slot, Stage
-from annotation.querysets import LabelQuerySet
 from annotation.reports import label_times
 from annotation.reports.grouping import Grouping
 from annotation.reports.label_times import Times, key_as_text

@@ -7,8 +7,8 @@ from django.db.models import F
 from django.db.models.fields.json import KeyTextTransform
 
 from annotation import tasktypes
+from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM
 from annotation.models import Project
-from annotation.querysets import ERROR_ITEM, SI_ITEM
 
 WORD_KINDS = ("choice", "yesno")
 

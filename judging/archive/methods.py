@@ -17,10 +17,10 @@ from annotation.models import Item, Label, Project, Resolution, Stage
 from annotation.reports import agreement, agreement_answers
 from formats.typeset import escape_latex
 from judging.archive import versions
+from judging.evaluators.models import JSON_CHOICES, PROVIDER_CHOICES
 from judging.models import Outcome, Reply, Run
-from judging.models.evaluators import JSON_CHOICES, PROVIDER_CHOICES
-from judging.querysets import OutcomeQuerySet
 from judging.results import arrays, counted, undetected
+from judging.runs.models import OutcomeQuerySet
 from stats import bootstrap, paired
 
 SENTENCES = Path(__file__).with_suffix(".toml")

@@ -27,6 +27,7 @@ from annotation.db import transactions
 from annotation.projects import access
 from judging.evaluators import endpoints, trial_call
 from judging.evaluators.forms import EndpointPageForm
+from judging.evaluators.models import REQUEST_FIELDS
 from judging.evaluators.serializers import (
     ChangedEndpointSerializer,
     EndpointSerializer,
@@ -34,7 +35,6 @@ from judging.evaluators.serializers import (
     TriedSerializer,
 )
 from judging.models import Endpoint
-from judging.models.evaluators import REQUEST_FIELDS
 
 RUNS_DEPEND = "Runs rest on this. Make a new endpoint."
 

@@ -8,10 +8,10 @@ from django.http import Http404, HttpRequest
 
 from annotation.db import transactions
 from annotation.models import Account, Event, Membership
-from annotation.models.people import RIGHTS
+from annotation.projects.models import RIGHTS
 from judging.evaluators.forms import EndpointForm
+from judging.evaluators.models import EndpointQuerySet
 from judging.models import Endpoint
-from judging.querysets import EndpointQuerySet
 from judging.runs import selection
 
 

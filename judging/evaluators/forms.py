@@ -7,13 +7,13 @@ from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
+from judging.evaluators.models import PROVIDER_CHOICES, REQUEST_FIELDS
 from judging.evaluators.prices import DEFAULT_MAX_TOKENS
 from judging.evaluators.providers import PROVIDERS
 from judging.evaluators.providers.addresses import check_address
 from judging.evaluators.providers.errors import ForbiddenAddress
 from judging.evaluators.providers.parameters import with_token_limit
 from judging.models import Endpoint
-from judging.models.evaluators import PROVIDER_CHOICES, REQUEST_FIELDS
 
 # What can be set up by hand; the others come with imports and with Blindspot itself.
 CALLABLE_PROVIDERS = ("openai_compatible", "anthropic", "gemini")

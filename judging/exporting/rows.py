@@ -7,10 +7,10 @@ from typing import Any
 from annotation.errors import FieldError
 from annotation.exporting.tables import item_rows
 from annotation.items.filters import ItemFilter
+from annotation.items.models import ItemQuerySet
 from annotation.items.snapshots.table import item_rows as frozen_items
 from annotation.models import Item, Project, Snapshot
 from annotation.projects import encrypted_archives
-from annotation.querysets import ItemQuerySet
 from formats.writers import ZIP_FORMATS
 from judging.results.tables import EXPORT_TABLES
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from annotation.reports.grouping import Grouping
 from judging.models import Outcome, Run
-from judging.querysets import OutcomeQuerySet
 from judging.results import counted, progress
+from judging.runs.models import OutcomeQuerySet
 from judging.strategies import compute_digest
 
 # Frames whose items are error items and score-invariant ones.

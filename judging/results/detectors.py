@@ -14,9 +14,9 @@ from django.db.models import Count
 from annotation.models import Item, Project
 from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
 from judging.models import Outcome, Run
-from judging.querysets import OutcomeQuerySet
 from judging.results import detector_people, progress
 from judging.results.undetected import UnknownField
+from judging.runs.models import OutcomeQuerySet
 from stats import detection
 from stats.detection import ConfusionCounts, DetectionScores, Measure
 

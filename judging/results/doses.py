@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from annotation.labelling.models.labels import SI_ITEM
 from annotation.models import Project
-from annotation.querysets import SI_ITEM
 from judging.models import Outcome, Run
 from judging.results import arrays, counted, drilldown, expected_effect, progress
 from judging.results.arrays import Ints, RunArrays

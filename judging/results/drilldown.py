@@ -22,8 +22,8 @@ from django.db.models.functions import Cast, Coalesce
 from annotation.models import Project
 from annotation.reports.grouping import Grouping
 from judging.models import Outcome, Run
-from judging.querysets import NUL, OutcomeQuerySet
 from judging.results import expected_effect, item_features
+from judging.runs.models import NUL, OutcomeQuerySet
 
 OUTCOME_FIELDS = ("ability", "category", "source_ability")
 # One run against another: which of them notices more of an item that both parsed.

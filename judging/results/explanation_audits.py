@@ -27,9 +27,9 @@ from annotation.models import Item, Label, Membership, Project, Resolution
 from annotation.projects import encrypted_archives
 from formats.rows import BadRow, Row
 from judging.models import Call, Outcome, Reading, Run
-from judging.querysets import CallQuerySet, OutcomeQuerySet
 from judging.results import metric_scales
 from judging.results.metric_scales import ScoredMetric
+from judging.runs.models import CallQuerySet, OutcomeQuerySet
 from judging.strategies import TOTAL, Strategy, frames, placeholders
 from judging.strategies.frames import CallSpec
 from judging.strategies.replies import json_objects, outputs

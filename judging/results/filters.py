@@ -14,8 +14,8 @@ from django.db.models.functions import Cast
 from annotation.items import taxonomy
 from annotation.models import Resolution
 from judging.models import Outcome, Run
-from judging.querysets import OutcomeQuerySet, RunQuerySet
 from judging.results import drilldown, explanation_audits, raters
+from judging.runs.models import OutcomeQuerySet, RunQuerySet
 
 COMPARISON_TITLES = {
     drilldown.ONLY_HERE: "Noticed more than by run",

@@ -23,7 +23,7 @@ from judging.strategies import compute_digest
 
 # The code that computes figures: when a line of it changes, all figures are computed anew.
 CODE = (
-    *("stats", "judging.results", "judging.strategies.replies", "judging.querysets"),
+    *("stats", "judging.results", "judging.strategies.replies", "judging.runs.models"),
     *("annotation.reports", "annotation.items.taxonomy"),
 )
 

@@ -25,8 +25,8 @@ from django.db.models.functions import Length
 from annotation import tasktypes
 from annotation.items.diffing import stored
 from annotation.models import Item, Label, Project, Revision, Stage
-from judging.querysets import OutcomeQuerySet
 from judging.results import progress
+from judging.runs.models import OutcomeQuerySet
 
 AT_A_TIME = 5_000
 QUARTERS = (0.25, 0.5, 0.75)

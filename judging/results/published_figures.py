@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from annotation.querysets import SI_ITEM
+from annotation.labelling.models.labels import SI_ITEM
 from stats.estimates import Estimate
 from stats.rates import ClusterSums, clustered_wilson
 

@@ -12,7 +12,6 @@ from annotation import tasktypes
 from annotation.models import Item, Project
 from annotation.reports import agreement_answers
 from judging.models import Run
-from judging.querysets import OutcomeQuerySet
 from judging.results import arrays, correlations, detectors, metric_scales
 from judging.results.arrays import Floats, Ints
 from judging.results.correlations import CORRELATIONS, ERRORS, RMSE
@@ -20,6 +19,7 @@ from judging.results.detectors import GroupKey
 from judging.results.metric_scales import ScoredMetric
 from judging.results.paired_scores import PairedScores
 from judging.results.undetected import UnknownField
+from judging.runs.models import OutcomeQuerySet
 from stats import bootstrap, ceiling, majority
 from stats.ceiling import AltTest, RaterCeiling
 from stats.paired import ONE_CLUSTER

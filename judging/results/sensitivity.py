@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from annotation.items import taxonomy
-from annotation.querysets import SI_ITEM
+from annotation.labelling.models.labels import SI_ITEM
 from judging.models import Run
 from judging.results import arrays, counted, progress
 from judging.results.arrays import Bools, RunArrays

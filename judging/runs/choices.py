@@ -7,8 +7,8 @@ from django.db.models import Count, Q, QuerySet
 
 from annotation.models import Item, Project
 from judging.errors import Refused
+from judging.evaluators.models import EndpointQuerySet
 from judging.models import Endpoint, Run, StrategyVersion
-from judging.querysets import EndpointQuerySet
 from judging.runs import selection
 from judging.runs.start_checks import NEVER_CALLED_PROVIDERS
 from judging.strategies import catalogue

@@ -17,9 +17,9 @@ from judging.errors import Refused as Refused
 from judging.evaluators.providers.errors import Rejected
 from judging.evaluators.providers.parameters import find_refused, instead_of
 from judging.models import Call, Endpoint, Outcome, Request, Run, StrategyVersion
-from judging.querysets import PAUSED_BY_HAND
 from judging.runs import budget, derived, pinning, run_config, run_items, start_checks
 from judging.runs.engine import clock, outcomes, reparse_batches
+from judging.runs.models import PAUSED_BY_HAND
 from judging.runs.run_config import RunOverrides
 from judging.runs.run_items import DrawnItems
 from judging.runs.transitions import change_state, record_event

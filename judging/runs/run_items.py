@@ -6,14 +6,14 @@ from typing import Any
 
 from django.db.models import F
 
+from annotation.labelling.models.labels import SI_ITEM
 from annotation.models import Project, Resolution
-from annotation.querysets import SI_ITEM
 from judging import strategies
 from judging.errors import Refused
 from judging.models import Run
-from judging.querysets import OutcomeQuerySet
 from judging.runs import run_config, selection
 from judging.runs.engine import digests
+from judging.runs.models import OutcomeQuerySet
 from judging.strategies import Strategy, frames
 
 # What an outcome copies of its item, so that headline tables need no other table.

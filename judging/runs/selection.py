@@ -10,11 +10,12 @@ from django.db.models import F, Max, OuterRef, Subquery, Value
 from annotation import tasktypes
 from annotation.db import transactions
 from annotation.items import taxonomy
+from annotation.items.models import ItemQuerySet
+from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM, ResolutionQuerySet
 from annotation.models import Item, Project, Resolution, Revision
-from annotation.querysets import ERROR_ITEM, SI_ITEM, ItemQuerySet, ResolutionQuerySet
 from judging import strategies
+from judging.evaluators.models import EndpointQuerySet
 from judging.models import Endpoint, StrategyVersion
-from judging.querysets import EndpointQuerySet
 from judging.runs.engine import digests
 
 BASELINE = "baseline"

@@ -17,7 +17,7 @@ from django.db.models.functions import Round
 
 from judging.evaluators.prices import estimate_cost
 from judging.models import Budget, Endpoint, Run
-from judging.querysets import RequestLease
+from judging.runs.engine.models import RequestLease
 
 ZERO = Decimal(0)
 # A price has six decimals and is that of a million tokens, so no cost needs more.

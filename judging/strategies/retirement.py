@@ -12,7 +12,7 @@ from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.models import Event, Membership, Project
 from judging.models import Run, StrategyVersion
-from judging.querysets import StrategyVersionQuerySet
+from judging.strategies.models import StrategyVersionQuerySet
 
 
 def retire(project: Project, slug: str, member: Membership) -> None:

@@ -14,9 +14,9 @@ from annotation.models import Item
 from annotation.templatetags.figures import DASH, duration, share
 from judging.evaluators.trial_call import TrialResult
 from judging.models import Outcome, Reply, Run
-from judging.querysets import OutcomeQuerySet
 from judging.runs import budget, spending
 from judging.runs.counts import PaidReplies
+from judging.runs.models import OutcomeQuerySet
 from judging.runs.progress import RunStatus
 from judging.strategies import Strategy, descriptions, placeholders
 from judging.strategies.replies.combination import PARTS_KEY

@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.accounts.models import SCOPES
 from annotation.models import Account, ApiToken, Event, Membership
-from annotation.models.people import SCOPES
 from tests.builders import Cast, cast, make_project
 
 pytestmark = pytest.mark.django_db

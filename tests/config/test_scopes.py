@@ -3,7 +3,7 @@
 import pytest
 from drf_spectacular.generators import SchemaGenerator
 
-from annotation.models.people import SCOPES
+from annotation.accounts.models import SCOPES
 from config import scopes
 from tests.test_access import RULES
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from judging.evaluators.models import REMAINING_EVERY
 from judging.models import Endpoint
-from judging.models.evaluators import REMAINING_EVERY
 from judging.strategies import frames, load_all
 from tests.builders import make_project
 from tests.judging.builders_cases import CASES, run_case

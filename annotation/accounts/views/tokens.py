@@ -11,8 +11,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from annotation.accounts.models import SCOPES
 from annotation.models import Account, ApiToken
-from annotation.models.people import SCOPES
 
 
 class RevokeForm(forms.Form):

@@ -23,11 +23,11 @@ from annotation.api.responses import (
     validate_body,
 )
 from annotation.errors import FieldError
+from annotation.items.models import SnapshotQuerySet
 from annotation.items.snapshots import comparison, jobs
 from annotation.labelling import visibility
 from annotation.models import FrozenIn, Snapshot
 from annotation.projects import access
-from annotation.querysets.snapshots import SnapshotQuerySet
 
 SNAPSHOTS_PATH = "projects/<slug:slug>/snapshots/"
 SINCE_PARAMETER = OpenApiParameter(

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.db.cache import process_cache
+from annotation.items.models import FrozenQuerySet
 from annotation.items.snapshots.facts import FACT_NAMES
 from annotation.models import Frozen, FrozenIn, Resolution, Snapshot
-from annotation.querysets.snapshots import FrozenQuerySet
 
 # Seconds.
 CACHE_SECONDS = 24 * 60 * 60

@@ -13,11 +13,11 @@ from rest_framework.response import Response
 from annotation.api.form_bodies import form_error
 from annotation.api.responses import PROBLEM_RESPONSES, REFUSED_RESPONSES, validate_body
 from annotation.items import taxonomy
+from annotation.items.models import ItemQuerySet
 from annotation.labelling import assignment
 from annotation.labelling.assignment import AssignmentResult, ReservedCount
 from annotation.models import Item, Membership
 from annotation.projects import access
-from annotation.querysets import ItemQuerySet
 
 # So many keys are named at once.
 MAX_KEYS = 50_000

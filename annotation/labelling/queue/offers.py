@@ -6,6 +6,7 @@ from datetime import datetime
 from annotation.db import project_counts
 from annotation.items import readiness
 from annotation.labelling import blind_names, qualification, submission_tokens
+from annotation.labelling.models.labels import LabelQuerySet
 from annotation.labelling.submissions import ShownItem
 from annotation.models import (
     WORK_LIKE_STAGES,
@@ -20,7 +21,6 @@ from annotation.models import (
     Slot,
     Stage,
 )
-from annotation.querysets import LabelQuerySet
 
 RECENT_LABELS = 10
 _SEPARATE_STAGES = (Stage.VERIFY, Stage.ADJUDICATE)

@@ -13,10 +13,10 @@ from django.views.decorators.http import require_http_methods
 
 from annotation import tasktypes
 from annotation.items import taxonomy
+from annotation.items.models import ItemQuerySet
 from annotation.labelling import assignment
 from annotation.models import Item, Membership, Project
 from annotation.projects import access
-from annotation.querysets import ItemQuerySet
 
 MAX_SHOWN = 20
 ACTIONS = ("show", "each", "share", *assignment.PRIORITIES)

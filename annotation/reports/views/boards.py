@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from annotation.labelling.models.labels import ERROR_ITEM
 from annotation.models import Project
 from annotation.projects import access
-from annotation.querysets import ERROR_ITEM
 from annotation.reports import category_board as reports_category_board
 from annotation.reports import grouping, tables
 from annotation.reports.category_board import BoardRow

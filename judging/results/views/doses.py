@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import ceil, floor
 
-from annotation.querysets import SI_ITEM
+from annotation.labelling.models.labels import SI_ITEM
 from annotation.tasktypes.fields import Field
 from charts.axes import RATES, Axis
 from judging.models import Run

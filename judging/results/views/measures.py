@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from annotation.querysets import SI_ITEM
+from annotation.labelling.models.labels import SI_ITEM
 from judging.models import Run
 from judging.results import explanations
 from judging.results.views.cells import RateColumns, Row

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from annotation.querysets import SI_ITEM
+from annotation.labelling.models.labels import SI_ITEM
 from annotation.reports.grouping import Grouping
 from judging.models import Run
 from judging.results import undetected

@@ -19,9 +19,9 @@ from annotation.db import bulk, transactions
 from judging.evaluators.prices import estimate_tokens
 from judging.evaluators.providers.parameters import find_refused
 from judging.models import Dispatcher, Endpoint, Request, Run
-from judging.querysets import lease_expired
 from judging.runs import lifecycle, spending
 from judging.runs.engine import rendering
+from judging.runs.engine.models import lease_expired
 from judging.runs.transitions import list_pause_reasons
 from judging.strategies.replies.outputs import strip_unstorable
 

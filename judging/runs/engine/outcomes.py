@@ -12,10 +12,10 @@ from django.utils import timezone
 from annotation.db import bulk, transactions
 from annotation.models import Revision
 from judging.models import Call, Outcome, Reading, Run
-from judging.querysets import OutcomeQuerySet
 from judging.runs.engine import calls, chains
 from judging.runs.engine.calls import PlannedCall
 from judging.runs.engine.chains import CallRow, ChainState
+from judging.runs.models import OutcomeQuerySet
 from judging.strategies import Strategy
 from judging.strategies.replies import decisions, outputs
 

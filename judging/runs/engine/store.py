@@ -21,10 +21,10 @@ from judging.evaluators.providers.errors import (
 )
 from judging.evaluators.retries import compute_wait
 from judging.models import Call, Endpoint, Outcome, Reply, Request, Run
-from judging.querysets import RequestLease, RequestQuerySet
 from judging.runs import lifecycle, spending
 from judging.runs.engine import calls, clock, lease, outcomes
 from judging.runs.engine.lease import LeasedRequest
+from judging.runs.engine.models import RequestLease, RequestQuerySet
 from judging.runs.transitions import list_pause_reasons
 from judging.strategies.replies.outputs import strip_unstorable
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import Count
 
 from judging.models import Outcome, Run
-from judging.querysets import OutcomeQuerySet
+from judging.runs.models import OutcomeQuerySet
 from judging.runs.recorded.transcripts import STORED
 from judging.runs.recorded.verdicts import DIFFERS_KEY, PARSED
 

@@ -1,10 +1,111 @@
-from datetime import UTC, datetime
+"""When what was taken for some time is free again, and who lives that may take it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Count, Exists, F, OuterRef, Q
+
+if TYPE_CHECKING:
+    from judging.models import Run
+    from judging.runs.models import RunQuerySet
+from datetime import UTC
+
 from django.utils import timezone
 
-from judging.querysets import RequestQuerySet, WorkerQuerySet
+# No lease is given for so long: one that lasts longer was given by a clock that was ahead, and
+# whoever lives renews what is his by the clock as it is now.
+MAX_LEASE = timedelta(minutes=1)
+
+
+def lease_expired(until: str, now: datetime) -> Q:
+    """Whether a lease that ends at the time in this column has run out."""
+    return Q(**{f"{until}__lte": now}) | Q(**{f"{until}__gt": now + MAX_LEASE})
+
+
+class WorkerQuerySet(models.QuerySet[Any]):
+    def alive(self, now: datetime) -> WorkerQuerySet:
+        """Those that said lately that they live."""
+        return self.filter(alive_until__gt=now)
+
+
+# What a request has when nobody asks it.
+UNLEASED = {"leased_by": "", "leased_until": None, "leased_for": None, "reserved": 0}
+
+
+class RequestLease(NamedTuple):
+    """Who has a request, and what is reserved for it on which run."""
+
+    pk: int
+    state: str
+    leased_by: str
+    leased_for: int | None
+    reserved: Decimal
+
+
+class RequestQuerySet(models.QuerySet[Any]):
+    def wanted_by(self, run: Run) -> RequestQuerySet:
+        return self.filter(Exists(self._calls().filter(run=run)))
+
+    def wanted_by_none(self, runs: RunQuerySet) -> RequestQuerySet:
+        return self.exclude(Exists(self._calls().filter(run__in=runs)))
+
+    def due(self, now: datetime) -> RequestQuerySet:
+        return self.filter(state="waiting", next_try__lte=now)
+
+    def still_open(self) -> RequestQuerySet:
+        return self.filter(state__in=["waiting", "leased"])
+
+    def leased_by(self, holder: str) -> RequestQuerySet:
+        return self.filter(state="leased", leased_by=holder)
+
+    def expired(self, now: datetime) -> RequestQuerySet:
+        """Leased by a worker that does not renew its leases any more."""
+        return self.filter(lease_expired("leased_until", now), state="leased")
+
+    def held(self, *, skip_locked: bool = False) -> list[RequestLease]:
+        """Locked for this transaction, always in one order, so that two never wait in a ring."""
+        rows = self.order_by("pk").select_for_update(no_key=True, skip_locked=skip_locked)
+        return [RequestLease(*row) for row in rows.values_list(*RequestLease._fields)]
+
+    def unanswered(self) -> RequestQuerySet:
+        return self.exclude(state="answered")
+
+    def give_back(self) -> int:
+        """Let leased requests wait again."""
+        return self.update(state="waiting", **UNLEASED)
+
+    def ask_again(self, now: datetime) -> int:
+        """Let failed requests wait again, as if they had never been tried."""
+        again = {"attempts": 0, "tried": {}, "next_try": now, "cause": "", "message": ""}
+        return self.filter(state="failed").update(state="waiting", **again)
+
+    def try_afresh(self, now: datetime) -> int:
+        """Let what timed out and waits for another try have all of its tries again, now."""
+        slow = self.filter(state="waiting", tried__has_key="timed_out")
+        return slow.update(tried={}, next_try=now)
+
+    def note_answered(self) -> int:
+        tried = {"attempts": F("attempts") + 1, "cause": "", "message": ""}
+        return self.update(state="answered", **tried, **UNLEASED)
+
+    def idle(self, now: datetime) -> RequestQuerySet:
+        """Requests that a worker could take now."""
+        return self.due(now) | self.expired(now)
+
+    def words(self) -> models.QuerySet[Any, dict[str, Any]]:
+        """Causes and what providers said, with the number of requests, most frequent first."""
+        said = self.exclude(message="").values("cause", "message").annotate(n=Count("pk"))
+        return said.order_by("-n", "cause", "message")
+
+    def _calls(self) -> models.QuerySet[Any]:
+        from judging.models import Call
+
+        return Call.objects.filter(request=OuterRef("pk"))
+
 
 # Of a request that was never tried: before any time that a clock says, be it set back meanwhile.
 DUE_NOW = datetime(1970, 1, 1, tzinfo=UTC)

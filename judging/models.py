@@ -1,11 +1,10 @@
 """The evaluator half in tables: who is asked, how, what came back, what it says of an item."""
 
-from judging.models.asking import Dispatcher, Reading, Reply, Request, Worker
-from judging.models.evaluators import Endpoint, StrategyVersion
-from judging.models.figures import StoredFigure, Touch
-from judging.models.runs import Budget, Call, Outcome, Run
-from judging.models.saving import SavedView
-from judging.models.tallies import Tally
+from judging.evaluators.models import Endpoint
+from judging.results.models import SavedView, StoredFigure, Touch
+from judging.runs.engine.models import Dispatcher, Reading, Reply, Request, Worker
+from judging.runs.models import Budget, Call, Outcome, Run, Tally
+from judging.strategies.models import StrategyVersion
 
 __all__ = [
     "Budget",

@@ -1,9 +1,41 @@
+"""Sets of views that people saved, and of figures that are kept."""
+
+from __future__ import annotations
+
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 
-from judging.querysets import StoredFigureQuerySet
+from judging.runs.engine.models import lease_expired
+
+if TYPE_CHECKING:
+    from annotation.models import Membership, Project
+
+
+class SavedViewQuerySet(models.QuerySet[Any]):
+    def of(self, member: Membership) -> SavedViewQuerySet:
+        """Those that a member saved."""
+        return self.filter(member=member.pk)
+
+    def seen_by(self, member: Membership) -> SavedViewQuerySet:
+        """A member's own, and those that others of the project share."""
+        shared = Q(member__project=member.project, shared=True)
+        return self.filter(Q(member=member.pk) | shared).select_related("member")
+
+
+class StoredFigureQuerySet(models.QuerySet[Any]):
+    def due(self, now: datetime) -> StoredFigureQuerySet:
+        """Waited for, and in no living worker's hands; what was waited for longest comes first."""
+        free = Q(held_until=None) | lease_expired("held_until", now)
+        return self.filter(free, wanted_at__isnull=False).order_by("wanted_at")
+
+    def spare(self, project: Project, keep: int) -> list[int]:
+        """The ids of those that nobody waits for, but for the `keep` that were made last."""
+        idle = self.filter(project=project, wanted_at=None).order_by("-made_at", "-pk")
+        return list(idle.values_list("pk", flat=True)[keep:])
 
 
 class Touch(models.Model):
@@ -85,3 +117,32 @@ class StoredFigure(models.Model):
         """Whoever waits is told, and nobody tries again before then."""
         self.failure, self.wanted_at, self.held_until = why, None, until
         self.save(update_fields=["failure", "wanted_at", "held_until"])
+
+
+class SavedView(models.Model):
+    """A result page as somebody looked at it, under a name: the address says all there is to it."""
+
+    member = models.ForeignKey("annotation.Membership", models.PROTECT, related_name="saved_views")
+    name = models.CharField(max_length=80)
+    page = models.CharField(max_length=40)
+    query = models.CharField(max_length=2000, blank=True)
+    shared = models.BooleanField(
+        default=False, help_text="Whether all who see the results of the project see it."
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = SavedViewQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["member", "name"], name="saved_view_named"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def keep(self, *, name: str, shared: bool) -> None:
+        """Under another name, or for other eyes."""
+        self.name, self.shared = name, shared
+        self.save(update_fields=["name", "shared"])

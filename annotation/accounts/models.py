@@ -2,13 +2,16 @@ import hashlib
 import secrets
 from collections.abc import Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.utils import timezone
 
-from annotation.models.records import Event
-from annotation.querysets import MembershipQuerySet
+from annotation.projects.models import Event
+
+if TYPE_CHECKING:
+    from annotation.models import Membership
 
 
 class Account(AbstractUser):
@@ -19,98 +22,6 @@ class Account(AbstractUser):
     )
     # The place in the project that a call speaks of, if its key was looked up together with it.
     seat: "Membership | None" = None
-
-
-class Role(models.TextChoices):
-    ANNOTATOR = "annotator"
-    ADJUDICATOR = "adjudicator"
-    RESEARCHER = "researcher"
-    LEAD = "lead"
-
-
-# What each right allows:
-#   enter    see the project's front page and the guidelines
-#   label    work on the queue
-#   items    see items with everybody's labels
-#   adjudicate  decide items that people disagree on, or that were sent to an expert
-#   results  see runs, replies and figures
-#   run      start and steer runs (they cost money)
-#   manage   settings, members, import, export
-RIGHTS: dict[str, frozenset[str]] = {
-    "enter": frozenset(Role.values),
-    "label": frozenset({Role.ANNOTATOR, Role.ADJUDICATOR, Role.LEAD}),
-    "items": frozenset({Role.ADJUDICATOR, Role.RESEARCHER, Role.LEAD}),
-    "adjudicate": frozenset({Role.ADJUDICATOR, Role.LEAD}),
-    "results": frozenset({Role.RESEARCHER, Role.LEAD}),
-    "run": frozenset({Role.RESEARCHER, Role.LEAD}),
-    "manage": frozenset({Role.LEAD}),
-}
-
-
-class Membership(models.Model):
-    """A person's place in a project. Labels, slots and events name it, never the account."""
-
-    project = models.ForeignKey("Project", models.PROTECT, related_name="members")
-    account = models.ForeignKey(
-        Account, models.SET_NULL, null=True, blank=True, related_name="memberships"
-    )
-    alias = models.CharField(max_length=80, help_text="The name that exports and screens show.")
-    role = models.CharField(max_length=20, choices=Role.choices)
-    active = models.BooleanField(default=True)
-    labelled = models.PositiveIntegerField(
-        default=0, help_text="Work labels in force; changed where the row is locked anyway."
-    )
-    practised_at = models.DateTimeField(
-        null=True, blank=True, help_text="When practice was passed, or waived by a lead."
-    )
-    guidelines_seen = models.PositiveIntegerField(
-        default=0, help_text="Number of the last guidelines that the member has acknowledged."
-    )
-    mentions_seen_at = models.DateTimeField(null=True, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
-
-    objects = MembershipQuerySet.as_manager()
-
-    class Meta:
-        ordering = ["project_id", "alias"]
-        constraints = [
-            models.UniqueConstraint(fields=["project", "alias"], name="member_alias"),
-            models.UniqueConstraint(fields=["project", "account"], name="member_account"),
-            models.CheckConstraint(
-                condition=models.Q(role__in=Role.values), name="member_role_known"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return self.alias
-
-    def can(self, right: str) -> bool:
-        """Whether this member holds a right of `RIGHTS`; an unknown right is a KeyError."""
-        return self.active and self.role in RIGHTS[right]
-
-    @property
-    def can_label(self) -> bool:
-        return self.pk is not None and self.can("label")
-
-    @property
-    def can_adjudicate(self) -> bool:
-        return self.can("adjudicate")
-
-    @property
-    def can_see_items(self) -> bool:
-        return self.can("items")
-
-    @property
-    def can_see_results(self) -> bool:
-        return self.can("results")
-
-    @property
-    def can_run(self) -> bool:
-        return self.can("run")
-
-    @property
-    def is_lead(self) -> bool:
-        return self.can("manage")
 
 
 # What a key to the API may be used for, as far as its owner may do it.

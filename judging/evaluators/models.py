@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -7,14 +9,43 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from judging.evaluators.prices import Prices
 from judging.evaluators.providers import PROVIDERS, build_body
 from judging.evaluators.providers.parameters import merge_parameters
-from judging.querysets import EndpointQuerySet, StrategyVersionQuerySet
-from judging.strategies import Strategy, from_definition
 from judging.strategies.definitions import SECRET_NAME
+
+
+class EndpointQuerySet(models.QuerySet["Endpoint"]):
+    def named(self, name: str) -> Endpoint | None:
+        if "\0" in name:  # which PostgreSQL refuses to look for
+            return None
+        return self.filter(name=name).first()
+
+    def alike(self, endpoint: Endpoint) -> EndpointQuerySet:
+        """Endpoints at the same address: what one of them is asked, all of them are."""
+        return self.filter(provider=endpoint.provider, address=endpoint.address)
+
+    def due(self, now: datetime) -> EndpointQuerySet:
+        """With a run to plan, to ask for or to finish, or with requests of a dead worker.
+
+        While the pause lasts that its provider asked for, only with a run to plan.
+        """
+        from judging.models import Request, Run
+
+        runs = Run.objects.filter(endpoint=OuterRef("pk"))
+        # Few are leased and all others of an endpoint may be many, so it begins with these.
+        expired = Request.objects.expired(now).values("endpoint")
+        free = Q(paused_until=None) | Q(paused_until__lte=now)
+        to_ask = free & (Exists(runs.running().due(now)) | Q(pk__in=expired))
+        return self.filter(to_ask | Exists(runs.filter(state="planning"))).order_by("pk")
+
+    def pause(self, until: datetime) -> int:
+        """Ask nothing before this time; a pause that is longer already stays."""
+        return self.exclude(paused_until__gte=until).update(paused_until=until)
+
 
 PROVIDER_CHOICES = {
     "openai_compatible": "OpenAI-compatible",
@@ -206,62 +237,3 @@ class Endpoint(models.Model):
         at = now.astimezone(UTC).isoformat(timespec="seconds")
         self.remaining = {"at": at, "limits": dict(said)}
         Endpoint.objects.filter(pk=self.pk).update(remaining=self.remaining)
-
-
-class StrategyVersion(models.Model):
-    """One state of a strategy, shipped as a file or written in a project's browser.
-
-    A run names it, so an edited one changes no old run.
-    """
-
-    project = models.ForeignKey(
-        "annotation.Project",
-        models.PROTECT,
-        null=True,
-        blank=True,
-        related_name="strategies",
-        help_text="Whose own it is; none for one that is shipped.",
-    )
-    slug = models.SlugField(max_length=80)
-    number = models.PositiveIntegerField()
-    retired_at = models.DateTimeField(
-        null=True, blank=True, help_text="No longer offered; the same for all versions."
-    )
-    deleted_at = models.DateTimeField(
-        null=True, blank=True, help_text="Put away; the same for all versions, which no run pins."
-    )
-    digest = models.CharField(max_length=64)
-    definition = models.JSONField()
-    source = models.TextField(
-        blank=True, help_text="The TOML as it was written; runs rest on the definition."
-    )
-    parent = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="copies")
-    member = models.ForeignKey("annotation.Membership", models.PROTECT, null=True, blank=True)
-    note = models.TextField(blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
-
-    objects = StrategyVersionQuerySet.as_manager()
-
-    class Meta:
-        ordering = ["slug", "number"]
-        constraints = [
-            models.UniqueConstraint(
-                fields=["slug", "number"],
-                condition=models.Q(project=None),
-                name="strategy_number",
-            ),
-            models.UniqueConstraint(
-                fields=["slug", "digest"],
-                condition=models.Q(project=None),
-                name="strategy_digest",
-            ),
-            models.UniqueConstraint(
-                fields=["project", "slug", "number"], name="strategy_number_of_project"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.slug} v{self.number}"
-
-    def strategy(self) -> Strategy:
-        return from_definition(self.definition)

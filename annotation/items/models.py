@@ -1,8 +1,12 @@
-"""Items, with what is known of them."""
+"""Items, with what is known of them.
+
+Snapshots, and what lies between two of them.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +24,13 @@ from django.db.models import (
 )
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
+from django.utils import timezone
 
 from annotation.db.counting import Tenths, count_by
+from annotation.items.abilities import SUGGESTED, SUGGESTED_BY
 
 if TYPE_CHECKING:
-    from annotation.models import Item, Project
+    from annotation.models import Project
 
 
 # The columns that say what kind of item one is; all else that its import gave is in `fields`.
@@ -59,7 +65,6 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def with_text(self, name: str) -> ItemQuerySet:
         """Those whose current texts have this one."""
-        from annotation.models import Revision
 
         revisions = Revision.objects.filter(item=OuterRef("pk"))
         current = revisions.filter(number=OuterRef("revision_number"))
@@ -89,7 +94,6 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def childless(self) -> ItemQuerySet:
         """Those of which nothing was made that is still there."""
-        from annotation.models import Item
 
         made = Item.objects.live().filter(parent=OuterRef("pk"))
         return self.filter(~Exists(made))
@@ -207,7 +211,6 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def with_current_texts(self) -> ItemQuerySet:
         """With `current_revisions`, a list of one, fetched chunk by chunk."""
-        from annotation.models import Revision
 
         current = Revision.objects.filter(number=F("item__revision_number"))
         return self.prefetch_related(Prefetch("revisions", current, to_attr="current_revisions"))
@@ -298,3 +301,278 @@ def _with_json_values(found: Any, column: str, values: Mapping[str, Any]) -> Any
         same = {f"{own}__in": [str(value), *BOOLEAN_SPELLINGS.get(str(value), ())]}
         found = found.alias(**{own: text}).filter(Q(**same) | listed)
     return found
+
+
+if TYPE_CHECKING:
+    from annotation.models import Project
+
+_NUMBER = re.compile("[0-9]{1,9}")
+
+
+class SnapshotQuerySet(models.QuerySet["Snapshot"]):
+    def in_project(self, project: Project) -> SnapshotQuerySet:
+        return self.filter(project=project)
+
+    def made(self) -> SnapshotQuerySet:
+        return self.filter(made_at__isnull=False)
+
+    def numbered(self, number: str) -> Snapshot | None:
+        """The one that a text names; nine digits are as many as any has."""
+        return self.filter(number=int(number)).first() if _NUMBER.fullmatch(number) else None
+
+    def named(self, name: str) -> Snapshot | None:
+        return self.filter(name=name).first()
+
+    def before(self, one: Snapshot) -> Snapshot | None:
+        """The last one before another."""
+        return self.filter(number__lt=one.number).order_by("-number").first()
+
+    def for_list(self) -> SnapshotQuerySet:
+        """The last first, with who made them and how far they are."""
+        return self.select_related("member", "job").order_by("-number")
+
+    def left_over(self) -> SnapshotQuerySet:
+        """Those that were given up half-way."""
+        return self.filter(made_at=None, job__finished_at__isnull=False)
+
+
+class FrozenQuerySet(models.QuerySet[Any]):
+    """States of items in a snapshot."""
+
+    def of(self, snapshot: Snapshot) -> FrozenQuerySet:
+        return self.filter(snapshot=snapshot)
+
+    def absent_from(self, other: Snapshot) -> FrozenQuerySet:
+        """Of items that the other snapshot does not have."""
+        return self.filter(~Exists(self._in(other)))
+
+    def changed_since(self, other: Snapshot) -> FrozenQuerySet:
+        """Of items that the other snapshot has in another state, whose id is `before` then."""
+        rows = self._in(other)
+        there = self.filter(Exists(rows.exclude(frozen=OuterRef("frozen"))))
+        return there.annotate(before=Subquery(rows.values("frozen")[:1]))
+
+    def retexted(self) -> FrozenQuerySet:
+        """Of those that changed, the ones whose texts did."""
+        return self._unlike("revision")
+
+    def reheld(self) -> FrozenQuerySet:
+        """Of those that changed, the ones that are held for something else."""
+        return self._unlike("value")
+
+    def _unlike(self, column: str) -> FrozenQuerySet:
+
+        earlier = Frozen.objects.filter(pk=OuterRef("before"))
+        return self.filter(~Exists(earlier.filter(**{column: OuterRef(f"frozen__{column}")})))
+
+    def _in(self, other: Snapshot) -> FrozenQuerySet:
+        rows: FrozenQuerySet = self.model.objects.filter(snapshot=other, item=OuterRef("item"))
+        return rows
+
+
+class Item(models.Model):
+    """One thing to judge. It holds no text itself: texts are in its revisions."""
+
+    # Several indexes of items begin with the project.
+    project = models.ForeignKey("Project", models.PROTECT, related_name="items", db_index=False)
+    key = models.CharField(max_length=200)
+    position = models.PositiveIntegerField(help_text="Place in the queue and in lists.")
+    category = models.CharField(max_length=80)
+    ability = models.CharField(max_length=80)
+    source_ability = models.CharField(
+        max_length=80, blank=True, help_text="Ability of the answer that was changed."
+    )
+    cluster = models.CharField(
+        max_length=64, help_text="Digest of the source question; items of one are not independent."
+    )
+    origin = models.CharField(max_length=40, blank=True)
+    # Most items have neither, and their indexes leave those out.
+    parent = models.ForeignKey(
+        "self", models.PROTECT, null=True, blank=True, related_name="children", db_index=False
+    )
+    duplicate_of = models.ForeignKey(
+        "self", models.PROTECT, null=True, blank=True, related_name="duplicates", db_index=False
+    )
+    dose = models.PositiveSmallIntegerField(null=True, blank=True)
+    purpose = models.CharField(max_length=20, default="test")
+    fields = models.JSONField(default=dict, blank=True)
+    flags = models.JSONField(default=list, blank=True)
+    revision_number = models.PositiveIntegerField(default=1)
+    first_reply_at = models.DateTimeField(null=True, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = ItemQuerySet.as_manager()
+    # Put there by `with_current_texts`.
+    current_revisions: list[Revision]
+
+    class Meta:
+        ordering = ["project_id", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "key"], name="item_key"),
+            models.UniqueConstraint(fields=["project", "position"], name="item_position"),
+        ]
+        indexes = [
+            models.Index(fields=["project", "category", "position"], name="item_category"),
+            models.Index(fields=["project", "purpose"], name="item_purpose"),
+            models.Index(fields=["project", "cluster"], name="item_cluster"),
+            models.Index(
+                fields=["parent"], condition=models.Q(parent__isnull=False), name="item_parent"
+            ),
+            models.Index(
+                fields=["duplicate_of"],
+                condition=models.Q(duplicate_of__isnull=False),
+                name="item_duplicate_of",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+    def revision(self, number: int | None = None) -> Revision:
+        """The revision of this number, by default the current one."""
+        return self.revisions.get(number=self.revision_number if number is None else number)
+
+    def sort_into(self, ability: str) -> None:
+        """Of this ability from now on; so is what is made of its answer."""
+        self.ability = self.source_ability = ability
+        self.save(update_fields=["ability", "source_ability"])
+
+    def suggest(self, ability: str, by: str) -> bool:
+        """Keep which ability somebody suggests, in place of what was suggested before; False if
+        the same is said already."""
+        said = {SUGGESTED: ability, SUGGESTED_BY: by}
+        if self.fields.items() >= said.items():
+            return False
+        self.fields = {**self.fields, **said}
+        self.save(update_fields=["fields"])
+        return True
+
+    def value_of(self, name: str) -> Any:
+        """A column of its kind, or a field that the import gave; None if it has none."""
+        return getattr(self, name) if name in KIND_COLUMNS else self.fields.get(name)
+
+
+class Revision(models.Model):
+    """A numbered state of all texts of an item. Never updated."""
+
+    # `revision_number` begins with the item, too.
+    item = models.ForeignKey(Item, models.PROTECT, related_name="revisions", db_index=False)
+    number = models.PositiveIntegerField()
+    texts = models.JSONField()
+    digest = models.CharField(max_length=64)
+    author = models.ForeignKey("Membership", models.PROTECT, null=True, blank=True, db_index=False)
+    note = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    # The diff that was read along with the revision, so that nobody reads it again.
+    stored_diff: Diff | None = None
+
+    class Meta:
+        ordering = ["item_id", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["item", "number"], name="revision_number"),
+            models.CheckConstraint(condition=models.Q(number__gte=1), name="revision_from_one"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["author"], condition=models.Q(author__isnull=False), name="revision_author"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item.key} r{self.number}"
+
+
+class Diff(models.Model):
+    """What one version of the diff algorithm made of a revision; made on first need."""
+
+    revision = models.ForeignKey(Revision, models.CASCADE, related_name="diffs")
+    algorithm = models.CharField(max_length=20)
+    segments = models.JSONField()
+    edit_size = models.FloatField()
+    place = models.FloatField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["revision", "algorithm"], name="diff_algorithm")
+        ]
+
+    def __str__(self) -> str:
+        return f"diff of {self.revision} by {self.algorithm}"
+
+
+class Snapshot(models.Model):
+    """A version of a project under a name, which stays as it was: triggers of the database refuse
+    to change it once it is made.
+
+    `digest` follows from the items alone, their keys, texts and all that is held of them, in their
+    order: two installations that hold the same have the same digest. Empty while it is made.
+    """
+
+    project = models.ForeignKey("Project", models.PROTECT, related_name="snapshots")
+    number = models.PositiveIntegerField()
+    name = models.CharField(max_length=80)
+    note = models.TextField(blank=True)
+    member = models.ForeignKey("Membership", models.PROTECT, null=True, blank=True)
+    job = models.ForeignKey("Job", models.PROTECT, null=True, blank=True, related_name="+")
+    digest = models.CharField(max_length=64, blank=True)
+    items = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(default=timezone.now)
+    made_at = models.DateTimeField(null=True, blank=True)
+
+    objects = SnapshotQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["project_id", "-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "number"], name="snapshot_number"),
+            models.UniqueConstraint(fields=["project", "name"], name="snapshot_name"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.project.slug} {self.name}"
+
+
+class Frozen(models.Model):
+    """An item as it was when a snapshot was made; snapshots between which nothing changed share it.
+
+    `facts` are those of `annotation.items.snapshots.facts`, `digest` is theirs. `value` is what was
+    held true of the item, empty if nothing was.
+    """
+
+    item = models.ForeignKey("Item", models.PROTECT, related_name="frozen")
+    revision = models.ForeignKey("Revision", models.PROTECT, related_name="+")
+    value = models.CharField(max_length=40, blank=True)
+    facts: Any = models.JSONField()
+    digest = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["item", "digest"], name="frozen_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item.key} {self.digest[:8]}"
+
+
+class FrozenIn(models.Model):
+    """Which state of an item a snapshot holds; of each item one."""
+
+    snapshot = models.ForeignKey(Snapshot, models.PROTECT, related_name="frozen")
+    item = models.ForeignKey("Item", models.PROTECT, related_name="+", db_index=False)
+    frozen = models.ForeignKey(Frozen, models.PROTECT, related_name="+")
+
+    objects = FrozenQuerySet.as_manager()
+
+    # The id of the item's state in another snapshot, where that was asked for.
+    before: int | None = None
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["snapshot", "item"], name="frozen_in_snapshot"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.snapshot}: {self.frozen}"

@@ -1,0 +1,63 @@
+"""The human half in tables: who works on what, what an item says, what people said of it."""
+
+from annotation.accounts.models import Account, ApiToken
+from annotation.api.models import Repeatable
+from annotation.items.models import Diff, Frozen, FrozenIn, Item, Revision, Snapshot
+from annotation.items.text_digest import digest_texts
+from annotation.jobs.models import Job
+from annotation.labelling.models.labels import Label, Resolution
+from annotation.labelling.models.notes import Comment, Draft, Mark, PracticeRound
+from annotation.labelling.models.slots import (
+    ON_DEMAND_STAGES,
+    WORK_LIKE_STAGES,
+    Cursor,
+    Reason,
+    Slot,
+    Stage,
+)
+from annotation.projects.models import (
+    RIGHTS,
+    Event,
+    GuidelinesVersion,
+    Invitation,
+    Membership,
+    Project,
+    Role,
+    TaskTypeVersion,
+    TextFormat,
+)
+
+__all__ = [
+    "ON_DEMAND_STAGES",
+    "RIGHTS",
+    "WORK_LIKE_STAGES",
+    "Account",
+    "ApiToken",
+    "Comment",
+    "Cursor",
+    "Diff",
+    "Draft",
+    "Event",
+    "Frozen",
+    "FrozenIn",
+    "GuidelinesVersion",
+    "Invitation",
+    "Item",
+    "Job",
+    "Label",
+    "Mark",
+    "Membership",
+    "PracticeRound",
+    "Project",
+    "Reason",
+    "Repeatable",
+    "Resolution",
+    "Revision",
+    "Role",
+    "Slot",
+    "Snapshot",
+    "Stage",
+    "TaskTypeVersion",
+    "TextFormat",
+    "digest_texts",
+]

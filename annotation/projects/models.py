@@ -1,0 +1,543 @@
+"""Projects and their members.
+
+What is on record of who changed what.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.db import connection, models
+from django.db.models import Count, F, Max, OuterRef, Q, Subquery
+from django.utils import timezone
+
+from annotation.db.prepared_statements import insert_rows
+
+if TYPE_CHECKING:
+    from annotation.models import Account
+
+
+class ProjectQuerySet(models.QuerySet["Project"]):
+    def visible_to(self, account: Account) -> ProjectQuerySet:
+        live = self.filter(archived_at__isnull=True)
+        if account.is_superuser:
+            return live
+        return live.filter(members__account=account, members__active=True)
+
+    def led_by(self, account: Account) -> ProjectQuerySet:
+        """Those where the account may do what leads do."""
+
+        live = self.filter(archived_at__isnull=True)
+        if account.is_superuser:
+            return live
+        lead = {"members__active": True, "members__role__in": RIGHTS["manage"]}
+        return live.filter(members__account=account, **lead)
+
+    def with_role_of(self, account: Account) -> ProjectQuerySet:
+        """With `my_role`; null for a site admin without a place in the project."""
+
+        mine = Membership.objects.filter(project=OuterRef("pk"), account=account, active=True)
+        return self.annotate(my_role=Subquery(mine.values("role")[:1])).select_related("task_type")
+
+
+class MembershipQuerySet(models.QuerySet["Membership"]):
+    def seats_of(self, account: Account, slug: str) -> MembershipQuerySet:
+        """The account's place in a project that is not archived, with what the project asks."""
+        return self._seats(slug).filter(account=account).select_related("project__task_type")
+
+    def seats_by_key(self, digest: str, slug: str, used_since: str, now: str) -> MembershipQuerySet:
+        """The same of whom a live key to the API belongs to that was used since then, with the
+        account, and what the key is for as `key_scopes`."""
+        unexpired = Q(account__tokens__expires_at=None) | Q(account__tokens__expires_at__gt=now)
+        return (
+            self._seats(slug)
+            .filter(
+                unexpired,
+                account__tokens__digest=digest,
+                account__tokens__revoked_at=None,
+                account__tokens__last_used_at__gt=used_since,
+                account__is_active=True,
+            )
+            .annotate(key_scopes=F("account__tokens__scopes"))
+            .select_related("account", "project__task_type")
+        )
+
+    def suspended_of(self, account: Account) -> MembershipQuerySet:
+        """Where the account had a place, and has none at the moment, by the project's name."""
+        places = self.filter(account=account, active=False, project__archived_at=None)
+        return places.select_related("project").order_by("project__name", "pk")
+
+    def roles_of(self, account: Account) -> set[str]:
+        """The account's roles in all projects that are not archived."""
+        seats = self.filter(account=account, active=True, project__archived_at=None)
+        return set(seats.order_by().values_list("role", flat=True))
+
+    def _seats(self, slug: str) -> MembershipQuerySet:
+        """Without the text of task types, which every request would else read: what a version
+        says is known by its digest (`tasktypes.load_version`)."""
+        return (
+            self.filter(active=True, project__slug=slug, project__archived_at=None)
+            .defer("project__task_type__definition", "project__task_type__source")
+            .order_by()
+        )
+
+    def for_progress(self) -> MembershipQuerySet:
+        """With how many of their labels count (`labelled` are in force), and the last time."""
+        at_work = Q(labels__stage="work", labels__current=True)
+        return self.annotate(
+            counted=Count("labels", filter=at_work & Q(labels__counted=True)),
+            last_label_at=Max("labels__created_at"),
+        ).order_by("alias")
+
+    def in_project(self, project: Project) -> MembershipQuerySet:
+        return self.filter(project=project)
+
+    def called(self, aliases: Iterable[str]) -> MembershipQuerySet:
+        return self.filter(alias__in=list(aliases))
+
+    def locked(self) -> MembershipQuerySet:
+        """For this transaction alone; waits for whoever has them."""
+        return self.select_for_update(no_key=True, of=("self",))
+
+    def with_role_in(self, roles: Iterable[str]) -> MembershipQuerySet:
+        """Active members who have one of the roles."""
+        return self.filter(active=True, role__in=list(roles))
+
+    def who_manage(self) -> MembershipQuerySet:
+        """Those who can really sign in and do it."""
+
+        return self.with_role_in(RIGHTS["manage"]).filter(account__is_active=True)
+
+    def who_label(self) -> MembershipQuerySet:
+        """By alias, active ones, of a role that labels."""
+
+        return (
+            self.filter(role__in=RIGHTS["label"], active=True)
+            .select_related("project__task_type")
+            .order_by("alias")
+        )
+
+    def named(self, alias: str) -> Membership | None:
+        if "\0" in alias:  # which PostgreSQL refuses to look for
+            return None
+        return self.filter(alias=alias).select_related("project__task_type").first()
+
+
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    def in_project(self, project: Project) -> InvitationQuerySet:
+        return self.filter(project=project)
+
+    def named(self, alias: str) -> InvitationQuerySet:
+        return self.filter(alias=alias)
+
+    def waiting(self) -> InvitationQuerySet:
+        """Neither used nor taken back, though they may be too old."""
+        return self.filter(ended_at=None)
+
+    def usable(self, now: datetime) -> InvitationQuerySet:
+        return self.waiting().filter(expires_at__gt=now, project__archived_at=None)
+
+    def addressed(self, email: str) -> InvitationQuerySet:
+        return self.filter(email__iexact=email).select_related("project", "made_by")
+
+    def opened_by(self, digest: str) -> Invitation | None:
+        return self.filter(digest=digest).select_related("project", "made_by").first()
+
+    def end(self, now: datetime) -> int:
+        """For good, without the address; how many."""
+        return self.update(ended_at=now, email="")
+
+
+class EventQuerySet(models.QuerySet["Event"]):
+    def in_project(self, project: Project | None) -> EventQuerySet:
+        """Of a project, or with None of what belongs to no project."""
+        return self.filter(project=project)
+
+    def first_of(self, size: int) -> list[Event]:
+        """The first so many, with who did it."""
+        return list(self.select_related("member", "account")[:size])
+
+    def on_days(self, first: date | None, last: date | None) -> EventQuerySet:
+        """Of these days of UTC, both included; None leaves a side open."""
+        found = self.filter(created_at__gte=_day_start(first)) if first else self
+        return found.filter(created_at__lt=_day_start(last) + timedelta(days=1)) if last else found
+
+    def by(self, name: str) -> EventQuerySet:
+        """Of the member of this name, or of the account without a place in the project."""
+        return self.filter(Q(member__alias=name) | Q(account__username=name))
+
+    def about(self, words: str) -> EventQuerySet:
+        """Whose subject holds the words, in capitals or not."""
+        return self.filter(subject__icontains=words)
+
+    def before(self, at: datetime, pk: int) -> EventQuerySet:
+        """Those that follow this one in a list of the last first."""
+        # The first condition is the index's, the second parts those of one moment.
+        return self.filter(created_at__lte=at).filter(Q(created_at__lt=at) | Q(pk__lt=pk))
+
+    def kinds(self, project: Project | None) -> list[str]:
+        """The kinds there are, sorted: a probe of the index each, however many events."""
+        of, words = ("project_id = %s", [project.pk]) if project else ("project_id IS NULL", [])
+        table = self.model._meta.db_table
+        least = f"SELECT MIN(kind) FROM {table} WHERE {of}"
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"WITH RECURSIVE k(kind) AS ({least} UNION ALL SELECT ({least} AND kind > k.kind)"
+                " FROM k WHERE k.kind IS NOT NULL) SELECT kind FROM k WHERE kind IS NOT NULL",
+                words * 2,
+            )
+            return [kind for (kind,) in cursor.fetchall()]
+
+
+def _day_start(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+class Event(models.Model):
+    """Who changed what, when: rows are only ever added, which triggers of the database hold.
+
+    `member` is who did it in a project. Who did it without a place there, or to the site, is
+    `account`; neither is named where a command or a worker did it. What was changed from what to
+    what stands in `data` as `old` and `new`, each an object of names and values; other entries
+    say more of it. No name and no address of a person is ever written here (design 3.12).
+    """
+
+    project = models.ForeignKey("Project", models.PROTECT, null=True, related_name="events")
+    member = models.ForeignKey("Membership", models.PROTECT, null=True, related_name="events")
+    account = models.ForeignKey("Account", models.PROTECT, null=True, related_name="+")
+    kind = models.CharField(max_length=40)
+    subject = models.CharField(max_length=200)
+    data = models.JSONField(default=dict)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = EventQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        indexes = [
+            models.Index(fields=["project", "-created_at"], name="event_of_project"),
+            models.Index(fields=["project", "kind", "-created_at"], name="event_of_kind"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}"
+
+    @classmethod
+    def record(
+        cls, kind: str, subject: str, *, project_id: int, member_id: int | None, **data: Any
+    ) -> None:
+        event = cls(
+            kind=kind, subject=subject, project_id=project_id, member_id=member_id, data=data
+        )
+        insert_rows(event)
+
+    @classmethod
+    def of_site(cls, kind: str, subject: str, account_id: int | None, **data: Any) -> None:
+        """What was done to what belongs to no project."""
+        insert_rows(cls(kind=kind, subject=subject, account_id=account_id, data=data))
+
+    @property
+    def old(self) -> dict[str, Any]:
+        return _object(self.data, "old")
+
+    @property
+    def new(self) -> dict[str, Any]:
+        return _object(self.data, "new")
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """What is known beside what was changed."""
+        changed = {"old": self.old, "new": self.new}
+        return {name: value for name, value in self.data.items() if not changed.get(name)}
+
+
+def _object(data: dict[str, Any], name: str) -> dict[str, Any]:
+    # Of an import `new` is a number, and says how many rows were.
+    found = data.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+class TaskTypeVersion(models.Model):
+    """One state of a task type file, kept so that a label can name what was asked."""
+
+    slug = models.SlugField(max_length=80)
+    number = models.PositiveIntegerField()
+    digest = models.CharField(max_length=64)
+    definition = models.JSONField()
+    source = models.TextField(blank=True, help_text="The TOML that it was read from.")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["slug", "number"], name="task_type_number"),
+            models.UniqueConstraint(fields=["slug", "digest"], name="task_type_digest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.slug} v{self.number}"
+
+
+class TextFormat(models.TextChoices):
+    PLAIN = "plain", "plain text"
+    MARKDOWN = "markdown", "Markdown"
+    MATH = "math", "Markdown with LaTeX"
+
+
+class Project(models.Model):
+    """One body of items with its people and rules."""
+
+    slug = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    task_type = models.ForeignKey(TaskTypeVersion, models.PROTECT, related_name="projects")
+    overlap = models.PositiveSmallIntegerField(
+        default=1, help_text="Counted labels that each item gets at the work stage."
+    )
+    hold_minutes = models.PositiveSmallIntegerField(
+        default=30, help_text="How long an item stays with a person who does not label it."
+    )
+    share_percent = models.PositiveSmallIntegerField(
+        default=0, help_text="Share of items, drawn at random, that get more labels than the rest."
+    )
+    share_overlap = models.PositiveSmallIntegerField(
+        default=2, help_text="Labels that an item of that share gets."
+    )
+    disputed_overlap = models.PositiveSmallIntegerField(
+        default=0, help_text="Labels that an item gets where people disagree; 0: no more."
+    )
+    rules = models.JSONField(
+        default=dict, blank=True, help_text="By field: how its labels become a resolution."
+    )
+    verify = models.BooleanField(
+        default=False, help_text="A second person sees the first label and confirms or contests it."
+    )
+    blind_first = models.BooleanField(
+        default=False, help_text="Items are first shown without diff, claim and rationale."
+    )
+    claim_check = models.BooleanField(
+        default=False, help_text="Ask of each changed piece whether the claim explains it."
+    )
+    expected_effect = models.BooleanField(
+        default=False, help_text="Ask how much a good evaluator should take off."
+    )
+    practice_items = models.PositiveSmallIntegerField(
+        default=0, help_text="Items of a practice round; 0: nobody has to practise."
+    )
+    practice_pass = models.PositiveSmallIntegerField(
+        default=4, help_text="Right answers that pass a round."
+    )
+    probe_every = models.PositiveSmallIntegerField(
+        default=0, help_text="About one in so many items is a silent check; 0: none."
+    )
+    text_format = models.CharField(
+        max_length=10, choices=TextFormat.choices, default=TextFormat.PLAIN
+    )
+    guidelines_field = models.CharField(
+        max_length=80, blank=True, help_text="The item field by which guidelines differ."
+    )
+    sealed = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Its texts came encrypted, and leave it in encrypted files alone.",
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ProjectQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(overlap__gte=1), name="overlap_positive"),
+            models.CheckConstraint(condition=models.Q(hold_minutes__gte=1), name="hold_positive"),
+            models.CheckConstraint(
+                condition=models.Q(share_percent__lte=100), name="share_percent"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(practice_items=0)
+                | models.Q(practice_pass__lte=models.F("practice_items")),
+                name="practice_can_be_passed",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class GuidelinesVersion(models.Model):
+    """One state of what annotators are told; a label names the one it was made under."""
+
+    project = models.ForeignKey(Project, models.PROTECT, related_name="guidelines")
+    number = models.PositiveIntegerField()
+    text = models.TextField(help_text="Markdown, for every item.")
+    variants = models.JSONField(
+        default=dict, blank=True, help_text="Markdown by the value of the project's field."
+    )
+    note = models.TextField(blank=True, help_text="What changed, in a sentence.")
+    author = models.ForeignKey("Membership", models.PROTECT, null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["project_id", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "number"], name="guidelines_number")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.project.slug} guidelines {self.number}"
+
+
+class Role(models.TextChoices):
+    ANNOTATOR = "annotator"
+    ADJUDICATOR = "adjudicator"
+    RESEARCHER = "researcher"
+    LEAD = "lead"
+
+
+# What each right allows:
+#   enter    see the project's front page and the guidelines
+#   label    work on the queue
+#   items    see items with everybody's labels
+#   adjudicate  decide items that people disagree on, or that were sent to an expert
+#   results  see runs, replies and figures
+#   run      start and steer runs (they cost money)
+#   manage   settings, members, import, export
+RIGHTS: dict[str, frozenset[str]] = {
+    "enter": frozenset(Role.values),
+    "label": frozenset({Role.ANNOTATOR, Role.ADJUDICATOR, Role.LEAD}),
+    "items": frozenset({Role.ADJUDICATOR, Role.RESEARCHER, Role.LEAD}),
+    "adjudicate": frozenset({Role.ADJUDICATOR, Role.LEAD}),
+    "results": frozenset({Role.RESEARCHER, Role.LEAD}),
+    "run": frozenset({Role.RESEARCHER, Role.LEAD}),
+    "manage": frozenset({Role.LEAD}),
+}
+
+
+class Membership(models.Model):
+    """A person's place in a project. Labels, slots and events name it, never the account."""
+
+    project = models.ForeignKey("Project", models.PROTECT, related_name="members")
+    account = models.ForeignKey(
+        "Account", models.SET_NULL, null=True, blank=True, related_name="memberships"
+    )
+    alias = models.CharField(max_length=80, help_text="The name that exports and screens show.")
+    role = models.CharField(max_length=20, choices=Role.choices)
+    active = models.BooleanField(default=True)
+    labelled = models.PositiveIntegerField(
+        default=0, help_text="Work labels in force; changed where the row is locked anyway."
+    )
+    practised_at = models.DateTimeField(
+        null=True, blank=True, help_text="When practice was passed, or waived by a lead."
+    )
+    guidelines_seen = models.PositiveIntegerField(
+        default=0, help_text="Number of the last guidelines that the member has acknowledged."
+    )
+    mentions_seen_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = MembershipQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["project_id", "alias"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "alias"], name="member_alias"),
+            models.UniqueConstraint(fields=["project", "account"], name="member_account"),
+            models.CheckConstraint(
+                condition=models.Q(role__in=Role.values), name="member_role_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.alias
+
+    def can(self, right: str) -> bool:
+        """Whether this member holds a right of `RIGHTS`; an unknown right is a KeyError."""
+        return self.active and self.role in RIGHTS[right]
+
+    @property
+    def can_label(self) -> bool:
+        return self.pk is not None and self.can("label")
+
+    @property
+    def can_adjudicate(self) -> bool:
+        return self.can("adjudicate")
+
+    @property
+    def can_see_items(self) -> bool:
+        return self.can("items")
+
+    @property
+    def can_see_results(self) -> bool:
+        return self.can("results")
+
+    @property
+    def can_run(self) -> bool:
+        return self.can("run")
+
+    @property
+    def is_lead(self) -> bool:
+        return self.can("manage")
+
+
+class Invitation(models.Model):
+    """A link that makes whoever opens it a member, once. Only a digest of it is stored.
+
+    The address that it was sent to is forgotten once it is used or taken back, for names and
+    addresses live in accounts alone (design 3.12).
+    """
+
+    project = models.ForeignKey("Project", models.PROTECT, related_name="invitations")
+    alias = models.CharField(max_length=80)
+    role = models.CharField(max_length=20, choices=Role.choices)
+    email = models.EmailField(blank=True)
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    made_by = models.ForeignKey(Membership, models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(
+        null=True, blank=True, help_text="When it was used or taken back."
+    )
+    member = models.ForeignKey(
+        Membership, models.PROTECT, null=True, blank=True, related_name="+",
+        help_text="Who came by it.",
+    )  # fmt: skip
+
+    objects = InvitationQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "alias"], condition=Q(ended_at=None), name="invitation_alias"
+            ),
+            models.CheckConstraint(condition=Q(role__in=Role.values), name="invitation_role_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"invitation of {self.alias}"
+
+    @staticmethod
+    def digest_of(key: str) -> str:
+        return hashlib.sha256(key.encode()).hexdigest()
+
+    @classmethod
+    def issue(
+        cls, lead: Membership, alias: str, role: str, email: str, days: int, now: datetime
+    ) -> tuple[Invitation, str]:
+        """A new invitation and its key, which can be shown now and never again."""
+        key = secrets.token_urlsafe(32)
+        made = cls.objects.create(
+            project=lead.project,
+            alias=alias,
+            role=role,
+            email=email,
+            digest=cls.digest_of(key),
+            made_by=lead,
+            created_at=now,
+            expires_at=now + timedelta(days=days),
+        )
+        return made, key

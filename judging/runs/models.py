@@ -1,0 +1,503 @@
+"""Sets of evaluators, of runs and of the requests that these make.
+
+Sets of outcomes and of the calls that they rest on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
+from django.utils import timezone
+
+from judging.evaluators.providers import merge_defaults
+from judging.runs import run_config
+from judging.runs.engine.models import lease_expired
+from judging.strategies import Strategy
+
+if TYPE_CHECKING:
+    from annotation.models import Project
+    from judging.models import StrategyVersion
+
+
+# Why a run is paused that a person paused.
+PAUSED_BY_HAND = "Paused by hand."
+
+
+class RunQuerySet(models.QuerySet["Run"]):
+    def in_project(self, project: Project) -> RunQuerySet:
+        return self.filter(project=project)
+
+    def planning(self) -> RunQuerySet:
+        return self.filter(state="planning").select_related("strategy")
+
+    def running(self) -> RunQuerySet:
+        return self.filter(state="running")
+
+    def going_on(self) -> RunQuerySet:
+        return self.filter(state__in=["planning", "running"])
+
+    def stopped(self) -> RunQuerySet:
+        """Those that a person cancelled or paused. Where the program paused one by itself, for its
+        cap or for a key that is refused, calls in flight are paid for, and end."""
+        return self.filter(Q(state="cancelled") | Q(state="paused", reason=PAUSED_BY_HAND))
+
+    def due(self, now: datetime) -> RunQuerySet:
+        """With calls to plan, requests to ask, or nothing left to wait for."""
+        calls = self._calls()
+        waiting = Q(request__state="waiting", request__next_try__lte=now)
+        expired = Q(request__state="leased") & lease_expired("request__leased_until", now)
+        still_open = calls.filter(request__state__in=["waiting", "leased"])
+        running = Q(state="running") & (
+            Exists(calls.filter(waiting | expired)) | ~Exists(still_open)
+        )
+        return self.filter(Q(state="planning") | running)
+
+    def to_retry(self) -> RunQuerySet:
+        """Those in which something failed that can be asked again, or that another run's retry has
+        mended."""
+        from judging.models import Request
+
+        # Few requests failed, and a run may have many: so it begins with these.
+        failed = Call.objects.filter(request__in=Request.objects.filter(state="failed"))
+        mended = Outcome.objects.filter(run=OuterRef("pk")).mended()
+        retried = self.filter(kind="asked", state__in=["running", "paused", "finished"])
+        return retried.filter(Q(pk__in=failed.values("run")) | Exists(mended))
+
+    def _calls(self) -> models.QuerySet[Any]:
+
+        return Call.objects.filter(run=OuterRef("pk"))
+
+    def with_strategy(self, version: StrategyVersion) -> RunQuerySet:
+        """Those with any version of a strategy, the last run first."""
+        owner = Q(strategy__project=version.project_id)
+        return self.filter(owner, strategy__slug=version.slug).order_by("-number")
+
+    def judging(self) -> RunQuerySet:
+        """Those that figures can be made of: without generators, which judge nothing."""
+        return self.filter(generates=False)
+
+    def shown(self, *, archived: bool = False) -> RunQuerySet:
+        """Those that lists and figures show: archived ones only if asked for."""
+        return self if archived else self.filter(archived_at=None)
+
+    def numbered(self, numbers: Iterable[int]) -> RunQuerySet:
+        # A number that no column could hold is that of no run, and would make a database complain.
+        return self.filter(number__in=[one for one in numbers if 0 < one < 2**31])
+
+    def for_results(self) -> RunQuerySet:
+        return self.select_related("strategy", "endpoint", "project").order_by("number")
+
+    def for_page(self) -> RunQuerySet:
+        return self.select_related("strategy", "endpoint", "member", "project")
+
+    def for_list(self) -> RunQuerySet:
+        return self.select_related("strategy", "endpoint", "member").order_by("-number")
+
+
+if TYPE_CHECKING:
+    from annotation.models import Item
+
+
+# No column takes it, so nothing is found by it.
+NUL = "\x00"
+# Causes that lie in what the evaluator said: asking again would not mend them.
+REPLY_CAUSES = (
+    "refused", "filtered", "truncated", "off_scale", "unparsable", "incomplete", "swapped",
+    "echoed", "language", "unrelated",
+)  # fmt: skip
+
+
+class OutcomeQuerySet(models.QuerySet[Any]):
+    def of_requests(self, ids: Iterable[int]) -> OutcomeQuerySet:
+        """Outcomes that hang on any of these requests."""
+        return self.filter(calls__request__among=ids).distinct()
+
+    def main(self) -> OutcomeQuerySet:
+        """Of several axes those of the items' own abilities."""
+        return self.filter(main=True)
+
+    def pending(self) -> OutcomeQuerySet:
+        return self.filter(result="pending")
+
+    def mended(self) -> OutcomeQuerySet:
+        """Missing for a request that failed, though none of their requests is failed now."""
+        failures = ~Q(cause__in=[*REPLY_CAUSES, "one_order"]) | (
+            Q(cause="one_order") & ~Q(values__missing__in=REPLY_CAUSES)
+        )
+        made, failed = self._calls(), self._calls().filter(request__state="failed")
+        # Of a call that could not be made, see `Outcome.reject`, no request failed.
+        unsent = Q(cause="rejected", values__has_key="reason")
+        # Each has a cause; SQLite looks into the index of missing ones only if that is said.
+        missing = self.filter(failures & ~unsent, result="missing", cause__gt="")
+        return missing.filter(Exists(made), ~Exists(failed))
+
+    def lock_unsure(self) -> list[int]:
+        """The ids of those that a retry decides anew, locked in the order in which they are
+        decided: missing ones that have calls, and those of which some call failed. Pending ones
+        are locked with them."""
+        failed = self._calls().filter(request__state="failed")
+        unsure = Q(Exists(self._calls()), result="missing") | Q(Exists(failed))
+        locked = self.filter(unsure | Q(result="pending")).order_by("pk")
+        rows = locked.select_for_update(no_key=True).values_list("pk", "result")
+        return [pk for pk, result in rows if result != "pending"]
+
+    def reopen(self) -> int:
+        """Let them be decided anew."""
+        return self.update(result="pending", detail="", cause="", share=None, values={})
+
+    def settled(self) -> OutcomeQuerySet:
+        return self.exclude(result="pending")
+
+    def counted(self) -> OutcomeQuerySet:
+        """Settled outcomes that figures count: the item is held for the same thing now, in the
+        same texts, as when it was judged; one with any truth only needs to be held for something.
+        """
+        return self.settled().filter(self._held())
+
+    def not_counted(self) -> OutcomeQuerySet:
+        """Settled outcomes that figures leave out."""
+        return self.settled().filter(~self._held())
+
+    def parsed(self) -> OutcomeQuerySet:
+        return self.filter(result__in=["detected", "undetected"])
+
+    def with_errors(self) -> OutcomeQuerySet:
+        """Of items with an error that repeat no other one."""
+        return self.filter(invariant=False).exclude(ability="")
+
+    def of_invariant(self) -> OutcomeQuerySet:
+        return self.filter(invariant=True)
+
+    def of_repeats(self) -> OutcomeQuerySet:
+        """Of items that repeat another one, which are of no ability."""
+        return self.filter(ability="")
+
+    def with_moved(self) -> OutcomeQuerySet:
+        """With `moved`, by how much the perturbed answer was scored above gold; None unless both
+        were scored."""
+        of = [Cast(KT(f"values__{name}"), models.FloatField()) for name in ("perturbed", "gold")]
+        return self.annotate(moved=of[0] - of[1])
+
+    def for_list(self) -> OutcomeQuerySet:
+        """In the order of the items, without texts."""
+        found = self.select_related("item", "revision").defer("revision__texts")
+        return found.order_by("item__position")
+
+    def for_replies(self) -> OutcomeQuerySet:
+        return self.select_related("item", "revision__item__project__task_type")
+
+    def along(self, axis: str) -> OutcomeQuerySet:
+        """Those of this axis; without one the items' own come first."""
+        if not axis:
+            return self.order_by("-main", "axis")
+        return self.none() if NUL in axis else self.filter(axis=axis)
+
+    def about(self, key: str) -> OutcomeQuerySet:
+        """Those of the item with this key."""
+        return self.none() if NUL in key else self.filter(item__key=key)
+
+    def of_item(self, item: Item) -> OutcomeQuerySet:
+        found = self.filter(item=item).select_related("run__strategy", "run__endpoint", "revision")
+        return found.order_by("-run__number")
+
+    def count_items(self) -> models.QuerySet[Any, dict[str, Any]]:
+        """How many items each run has, and how many of them are pending or missing."""
+
+        def items(**such: Any) -> Count:
+            return Count("item", distinct=True, filter=Q(**such))
+
+        counted = {
+            "pending": items(result="pending"),
+            "missing": items(result="missing", main=True),
+        }
+        return self.values("run").annotate(items=items(), **counted).order_by()
+
+    def kinds(self) -> models.QuerySet[Any, dict[str, Any]]:
+        """Which combinations of group and result there are, with their number."""
+        fields = ("ability", "category", "source_ability", "result", "detail", "cause")
+        return self.values(*fields).annotate(n=Count("pk")).order_by(*fields)
+
+    def _held(self) -> Q:
+        from annotation.models import Resolution
+
+        # One condition: of two, PostgreSQL would look up each outcome instead of joining all.
+        truth = models.ExpressionWrapper(OuterRef("truth"), output_field=models.CharField())
+        now = Resolution.objects.current().filter(
+            item=OuterRef("item"), revision=OuterRef("revision")
+        )
+        return Q(Exists(now.alias(truth=truth).filter(Q(value=F("truth")) | Q(truth=""))))
+
+    def _calls(self) -> models.QuerySet[Any]:
+
+        return Call.objects.filter(outcome=OuterRef("pk"))
+
+    def missing_by_cause(self) -> models.QuerySet[Any, dict[str, Any]]:
+        counted = self.filter(result="missing").values("cause").annotate(n=Count("pk"))
+        return counted.order_by("-n", "cause")
+
+
+class CallQuerySet(models.QuerySet[Any]):
+    def for_list(self, key: str | None = None) -> CallQuerySet:
+        """With item, request, reply and readings, of the item with this key if one is named."""
+        found = self.select_related("outcome__item").for_replies()
+        if key is None:
+            return found
+        return self.none() if NUL in key else found.filter(outcome__item__key=key)
+
+    def for_replies(self) -> CallQuerySet:
+        """With request, reply and readings, in the order of asking."""
+        return (
+            self.select_related("request__reply", "fed_by")
+            .prefetch_related("request__reply__readings")
+            .order_by("pk")
+        )
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judging.results.run_marks import RunMark
+    from judging.runs.counts import ItemCounts
+
+
+class Budget(models.Model):
+    """What a project may spend on evaluators; no row means no limit."""
+
+    project = models.OneToOneField("annotation.Project", models.PROTECT, related_name="budget")
+    cap = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+    reserved = models.DecimalField(max_digits=20, decimal_places=12, default=0)
+    spent = models.DecimalField(max_digits=20, decimal_places=12, default=0)
+
+    def __str__(self) -> str:
+        return f"budget of {self.project}"
+
+
+class Run(models.Model):
+    """One strategy over a frozen set of items, with all that it pins (design 3.10)."""
+
+    class Kind(models.TextChoices):
+        ASKED = "asked"
+        RECORDED = "recorded"
+        DERIVED = "derived"
+
+    class State(models.TextChoices):
+        PLANNING = "planning"
+        RUNNING = "running"
+        PAUSED = "paused"
+        FINISHED = "finished"
+        CANCELLED = "cancelled"
+
+    project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="runs")
+    number = models.PositiveIntegerField()
+    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.ASKED)
+    strategy = models.ForeignKey("StrategyVersion", models.PROTECT, related_name="runs")
+    endpoint = models.ForeignKey("Endpoint", models.PROTECT, related_name="runs")
+    pinned = models.JSONField(help_text="The endpoint as it was: provider, address, parameters.")
+    parser = models.CharField(max_length=80)
+    renderer = models.CharField(max_length=20)
+    digest = models.CharField(max_length=64, help_text="Of all that the run pins.")
+    seed = models.BigIntegerField()
+    samples = models.PositiveSmallIntegerField(
+        default=1, help_text="How often each call is made: repeats, or votes if it folds them."
+    )
+    sources = models.ManyToManyField(
+        "self",
+        symmetrical=False,
+        blank=True,
+        related_name="derived",
+        help_text="The runs that it votes over, checks the explanations of, or asks again.",
+    )
+    few_shot = models.JSONField(
+        default=list, help_text="Items shown as examples: pairs of key and revision digest."
+    )
+    occasion = models.CharField(
+        max_length=40, blank=True, help_text="Why it asks anew what was answered: a canary."
+    )
+    generates = models.BooleanField(
+        default=False, db_default=False, help_text="Makes texts of items, and judges none."
+    )
+    is_part = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Over a part of the items that it could have been over when it began.",
+    )
+    while_labelling = models.BooleanField(
+        default=False, help_text="Started while people were labelling its items, as a lead allowed."
+    )
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PLANNING)
+    reason = models.TextField(blank=True, help_text="Why it is paused, in words.")
+    cap = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+    reserved = models.DecimalField(max_digits=20, decimal_places=12, default=0)
+    spent = models.DecimalField(max_digits=20, decimal_places=12, default=0)
+    member = models.ForeignKey("annotation.Membership", models.PROTECT, null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    objects = RunQuerySet.as_manager()
+    # Put there by `tallies.with_item_counts`.
+    counted: ItemCounts
+    # Put there by `results.run_marks`: why it stands beside no other run unless it is named.
+    marks: Sequence[RunMark] = ()
+
+    class Meta:
+        ordering = ["project_id", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "number"], name="run_number"),
+            models.CheckConstraint(
+                condition=Q(reserved__gte=0, spent__gte=0), name="run_money_positive"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.project.slug} run {self.number}"
+
+    def was_answered(self) -> bool:
+        """Whether anything that it wants was answered since it was started."""
+        return self.calls.filter(request__reply__created_at__gte=self.created_at).exists()
+
+    def asked(self) -> Strategy:
+        """The strategy as this run pins it."""
+        return run_config.build_strategy(self.strategy.strategy(), self.pinned)
+
+    def sends(self) -> dict[str, Any]:
+        """The parameters of each request, our defaults among them. Of a run that asked nobody
+        those that it pins, since what else was sent is not known."""
+        if self.kind == self.Kind.ASKED:
+            return merge_defaults(self.pinned)
+        return {
+            name: value for name, value in self.pinned["parameters"].items() if value is not None
+        }
+
+
+class Outcome(models.Model):
+    """What a run says of one item, along one axis if its strategy has some. Made pending with the
+    run, it pins the item's revision.
+
+    Category, ability and cluster are copied here, so that a headline table is one GROUP BY.
+    """
+
+    class Result(models.TextChoices):
+        PENDING = "pending"
+        DETECTED = "detected"
+        UNDETECTED = "undetected"
+        SCORED = "scored"
+        MADE = "made"
+        MISSING = "missing"
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="outcomes")
+    item = models.ForeignKey("annotation.Item", models.PROTECT, related_name="outcomes")
+    revision = models.ForeignKey("annotation.Revision", models.PROTECT, related_name="outcomes")
+    category = models.CharField(max_length=80)
+    ability = models.CharField(max_length=80)
+    source_ability = models.CharField(max_length=80, blank=True)
+    cluster = models.CharField(max_length=64)
+    invariant = models.BooleanField(help_text="Score-invariant: a detection is a false alarm.")
+    truth = models.CharField(
+        max_length=40, blank=True, help_text="What the item was held for when it was pinned."
+    )
+    axis = models.CharField(max_length=40, blank=True)
+    main = models.BooleanField(
+        default=True, help_text="What headline figures count: the axis of the item's ability."
+    )
+    result = models.CharField(max_length=10, choices=Result.choices, default=Result.PENDING)
+    detail = models.CharField(max_length=20, blank=True)
+    share = models.FloatField(
+        null=True, help_text="Share of its parsed repeats that detect, 0 to 1."
+    )
+    cause = models.CharField(max_length=20, blank=True)
+    values = models.JSONField(default=dict)
+
+    objects = OutcomeQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "item", "axis"], name="outcome_one"),
+            models.CheckConstraint(
+                condition=Q(result="missing") & ~Q(cause="") | ~Q(result="missing") & Q(cause=""),
+                name="outcome_missing_has_cause",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["run", "ability", "category", "result", "cluster"], name="outcome_table"
+            ),
+            models.Index(
+                fields=["run", "cause"], condition=Q(result="missing"), name="outcome_missing"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item} in {self.run}: {self.result}"
+
+    def reject(self, reason: str) -> None:
+        """The item makes no request, so nobody can be asked about it."""
+        self.result, self.cause = self.Result.MISSING, "rejected"
+        self.values = {"reason": reason}
+        self.save(update_fields=["result", "cause", "values"])
+
+
+class Call(models.Model):
+    """What a run wants of one item; it points at the request that answers it."""
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="calls")
+    outcome = models.ForeignKey(Outcome, models.PROTECT, related_name="calls")
+    role = models.CharField(max_length=20)
+    order = models.PositiveSmallIntegerField(default=0)
+    step = models.PositiveSmallIntegerField(default=0)
+    axis = models.CharField(max_length=40, blank=True)
+    sample = models.PositiveSmallIntegerField(default=0)
+    request = models.ForeignKey("Request", models.PROTECT, related_name="calls")
+    fed_by = models.ForeignKey(
+        "Reading",
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="What an earlier reply said that this call shows.",
+    )
+
+    objects = CallQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["outcome", "role", "order", "step", "axis", "sample"], name="call_one"
+            )
+        ]
+        indexes = [models.Index(fields=["request", "run"], name="call_of_request")]
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.order} of {self.outcome_id}"
+
+
+class Tally(models.Model):
+    """Counts of a run as somebody made them last, so that pages need not count a million rows.
+
+    `state` says what was counted: the counts hold as long as it is the same. Of a run that is
+    being asked a worker counts again and again, and says until when its counts may be shown
+    though more came in meanwhile.
+    """
+
+    class Kind(models.TextChoices):
+        ITEMS = "items"
+        PROGRESS = "progress"
+
+    run = models.ForeignKey("Run", models.CASCADE, related_name="tallies")
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    state = models.CharField(max_length=200)
+    counts = models.JSONField()
+    shown_until = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name_plural = "tallies"
+        constraints = [models.UniqueConstraint(fields=["run", "kind"], name="tally_one")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.run_id}"

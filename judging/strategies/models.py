@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import models
+from django.db.models import Count, Exists, OuterRef, Q
+from django.utils import timezone
+
+from judging.strategies import Strategy, from_definition
+
+if TYPE_CHECKING:
+    from annotation.models import Project
+
+
+class StrategyVersionQuerySet(models.QuerySet["StrategyVersion"]):
+    def own(self, project: Project) -> StrategyVersionQuerySet:
+        """Those that a project wrote itself, and did not delete."""
+        return self.filter(project=project, deleted_at=None)
+
+    def deleted(self, project: Project) -> StrategyVersionQuerySet:
+        """Those that a project wrote and deleted, which it can take back."""
+        return self.filter(project=project, deleted_at__isnull=False)
+
+    def shipped(self) -> StrategyVersionQuerySet:
+        return self.filter(project=None)
+
+    def named(self, slug: str) -> StrategyVersionQuerySet:
+        """The versions of one strategy, the newest first."""
+        return self.filter(slug=slug).order_by("-number")
+
+    def newest(self) -> StrategyVersionQuerySet:
+        """Of each of a project's own strategies the last version."""
+        later = self.filter(slug=OuterRef("slug"), number__gt=OuterRef("number"))
+        return self.filter(~Exists(later))
+
+    def with_runs(self, project: Project) -> StrategyVersionQuerySet:
+        """With `used`, how many runs of the project pin each, and who wrote it."""
+        mine = Count("runs", filter=Q(runs__project=project))
+        return self.annotate(used=mine).select_related("member", "parent")
+
+
+class StrategyVersion(models.Model):
+    """One state of a strategy, shipped as a file or written in a project's browser.
+
+    A run names it, so an edited one changes no old run.
+    """
+
+    project = models.ForeignKey(
+        "annotation.Project",
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="strategies",
+        help_text="Whose own it is; none for one that is shipped.",
+    )
+    slug = models.SlugField(max_length=80)
+    number = models.PositiveIntegerField()
+    retired_at = models.DateTimeField(
+        null=True, blank=True, help_text="No longer offered; the same for all versions."
+    )
+    deleted_at = models.DateTimeField(
+        null=True, blank=True, help_text="Put away; the same for all versions, which no run pins."
+    )
+    digest = models.CharField(max_length=64)
+    definition = models.JSONField()
+    source = models.TextField(
+        blank=True, help_text="The TOML as it was written; runs rest on the definition."
+    )
+    parent = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="copies")
+    member = models.ForeignKey("annotation.Membership", models.PROTECT, null=True, blank=True)
+    note = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = StrategyVersionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["slug", "number"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["slug", "number"],
+                condition=models.Q(project=None),
+                name="strategy_number",
+            ),
+            models.UniqueConstraint(
+                fields=["slug", "digest"],
+                condition=models.Q(project=None),
+                name="strategy_digest",
+            ),
+            models.UniqueConstraint(
+                fields=["project", "slug", "number"], name="strategy_number_of_project"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.slug} v{self.number}"
+
+    def strategy(self) -> Strategy:
+        return from_definition(self.definition)

@@ -594,3 +594,14 @@ def test_every_worker_looks_for_imports() -> None:
 def test_a_project_without_items_leads_to_the_page(lead: Client) -> None:
     assert f'href="{PAGE}"' in lead.get("/projects/fbi/").content.decode()
     assert f'href="{PAGE}"' in lead.get("/projects/fbi/items/").content.decode()
+
+
+def test_a_file_that_is_checked_again_by_other_columns_begins_at_its_first_row(
+    lead: Client, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(jobs, "MAX_IMMEDIATE_BYTES", 10)
+    job = send(lead, keyed("a"))
+    type(job).objects.filter(pk=job.pk).update(done=1)
+    jobs.choose_columns(job, job.result["columns"], accept=job.result["accept"])
+    job.refresh_from_db()
+    assert job.done == 0

@@ -9,7 +9,7 @@ from annotation.errors import Refused, Stale
 from annotation.labelling import queue
 from annotation.labelling.queue import Waiting
 from annotation.labelling.submissions import ShownItem, SubmittedAnswers
-from annotation.models import Event, Item, Label, Resolution, Revision, Slot
+from annotation.models import Cursor, Event, Item, Label, Resolution, Revision, Slot
 from tests.builders import (
     correct,
     make_guidelines,
@@ -482,3 +482,11 @@ def test_a_label_reads_none_of_the_texts(django_assert_num_queries: Callable[...
     with django_assert_num_queries(32, exact=False) as seen:
         say(member, offer)
     assert [query["sql"] for query in seen if "texts" in query["sql"]] == []
+
+
+def test_the_cursor_passes_a_fresh_item_when_it_is_taken() -> None:
+    member = make_member(make_project())
+    make_item(member.project), make_item(member.project)
+    slot = Slot.objects.get(item=take(member).item)
+    [cursor] = Cursor.objects.filter(member=member)
+    assert (cursor.priority, cursor.position) == (slot.priority, slot.position)

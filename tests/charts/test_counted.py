@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from charts.counted import MOST_NUMBERS, PairCount, draw_circles
+from charts.marks import COLOURS
 
 FOUND = [
     PairCount("2 · likert", 1, 3, 4, "correctness", "correctness"),
@@ -65,3 +66,13 @@ def test_circles_are_as_large_as_the_next_ones_leave_room() -> None:
     largest = [layers[-2]["encoding"]["size"]["scale"]["range"][1] for layers in (few, many)]
     # 50 wide, and nine tenths of (200 - 2 x 26) / 7.
     assert largest == pytest.approx([math.pi * 25**2, math.pi * (0.45 * 148 / 7) ** 2])
+
+
+def test_circles_have_the_first_colour_of_all_charts() -> None:
+    [layer] = [
+        layer
+        for layer in draw_circles(FOUND)["concat"][1]["layer"]
+        if layer["mark"]["type"] == "circle"
+    ]
+    assert layer["mark"]["color"] == COLOURS[0]
+    assert layer["mark"]["stroke"] == COLOURS[0]

@@ -39,6 +39,7 @@ def refusing(project: Project, **values: Any) -> Run:
     run = make_run(project, make_endpoint(NOBODY, **PRICES), **values)
     lifecycle.plan_calls(run)
     fail(run, Rejected(WORDS), number=1)
+    run.refresh_from_db()
     return run
 
 
@@ -68,6 +69,60 @@ def test_a_run_stops_at_the_first_refusal_and_another_asks_without(
     assert (again.state, "rejected" in results(again)) == (Run.State.FINISHED, False)
     assert again.pinned["parameters"] == {"temperature": None}
     assert "temperature" not in again.sends()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("latency", [0.0, 0.2])
+@pytest.mark.parametrize(("items", "in_flight"), [(73, 4), (9, 4), (9, 16)])
+def test_the_first_refusal_stops_a_run_however_fast_the_provider_is(
+    evaluator: ScriptedEvaluator,
+    project: Project,
+    browser: Client,
+    latency: float,
+    items: int,
+    in_flight: int,
+) -> None:
+    evaluator.script = Script(latency=latency, faults={"no_temperature": ""})
+    make_items(project, items)
+    run = work(make_run(project, make_endpoint(evaluator, in_flight=in_flight)))
+    assert run.state == Run.State.PAUSED
+    assert run.reason.startswith("The provider answered 400: ")
+    assert run.reason.endswith("Every request of this run has temperature = 0.")
+    # What was in flight with it comes back, and no more.
+    assert len(evaluator.log) <= in_flight
+    assert Request.objects.filter(state="failed").count() == len(evaluator.log)
+    assert "Ask without temperature" in text(browser.get(page(1)))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_resumes_has_all_that_is_left_asked_once(
+    evaluator: ScriptedEvaluator, project: Project
+) -> None:
+    evaluator.script = Script(faults={"no_temperature": "0.5"})
+    make_items(project, 60)
+    run = work(make_run(project, make_endpoint(evaluator, in_flight=4)))
+    assert (run.state, len(evaluator.log) < 60) == (Run.State.PAUSED, True)
+    lifecycle.resume(run, None)
+    assert work(run).state == Run.State.FINISHED
+    assert len({entry["digest"] for entry in evaluator.log}) == len(evaluator.log) == 60
+    assert 10 < results(run)["rejected"] < 50
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("items", "number"), [(30, 20), (30, 30), (3, 3), (1, 1)])
+def test_a_refused_parameter_is_the_reason_where_all_were_rejected_alike_too(
+    project: Project, items: int, number: int
+) -> None:
+    make_items(project, items)
+    runs = [make_run(project, make_endpoint(NOBODY))]
+    runs.append(make_run(project, runs[0].endpoint))
+    for run in runs:
+        lifecycle.plan_calls(run)
+    fail(runs[0], Rejected(WORDS, 400), number=number)
+    for run in runs:
+        run.refresh_from_db()
+        assert run.state == Run.State.PAUSED
+        assert run.reason == f"{WORDS} Every request of this run has temperature = 0."
 
 
 @pytest.mark.django_db
@@ -126,6 +181,7 @@ def test_a_run_that_ended_stays_and_can_still_be_asked_without(
 ) -> None:
     make_items(project, 2)
     run = refusing(project)
+    lifecycle.resume(run, None)
     answer(run)
     lifecycle.finish_if_done(run)
     shown = text(browser.get(page(1)))
@@ -184,21 +240,26 @@ def test_without_a_limit_that_is_refused_the_offer_says_that_none_holds(
 
 @pytest.mark.django_db
 def test_who_resumes_is_not_stopped_a_second_time(project: Project) -> None:
-    make_items(project, 5)
+    make_items(project, 9)
     run = make_run(project, make_endpoint(NOBODY))
     lifecycle.plan_calls(run)
-    one, other, *_ = take(run, 5)
-    assert lease.pause_refused_runs([(one, "The provider answered 400: too long")]) == set()
-    assert lease.pause_refused_runs([(one, WORDS), (other, WORDS)]) == {run.pk}
-    # Those that were in flight then.
-    assert lease.pause_refused_runs([(other, WORDS)]) == set()
-    run.refresh_from_db()
+
+    def state_after(words: str, *leased: lease.LeasedRequest) -> str:
+        rejected = [store.CallResult(one, error=Rejected(words)) for one in leased]
+        store.store_results(run.endpoint, "worker", rejected)
+        run.refresh_from_db()
+        return run.state
+
+    one, two, three, four, *_ = take(run, 5)
+    assert state_after("The provider answered 400: too long", one) == Run.State.RUNNING
+    assert state_after(WORDS, two, three) == Run.State.PAUSED
+    # One that was in flight then.
+    assert state_after(WORDS, four) == Run.State.PAUSED
     lifecycle.resume(run, None)
-    assert lease.pause_refused_runs([(other, WORDS)]) == set()
+    five, six, *_ = take(run, 4)
+    assert state_after(WORDS, five) == Run.State.RUNNING
     # It is not ours, since nobody sent it.
-    assert lease.pause_refused_runs([(other, "`seed` is not supported")]) == set()
-    run.refresh_from_db()
-    assert run.state == Run.State.RUNNING
+    assert state_after("`seed` is not supported", six) == Run.State.RUNNING
 
 
 @pytest.mark.django_db
@@ -207,13 +268,12 @@ def test_a_run_that_was_moved_stops_at_a_refusal_of_its_new_endpoint(
 ) -> None:
     make_items(project, 3)
     run = refusing(project)
-    leased = take(run, 1)
-    assert lease.pause_refused_runs([(leased[0], WORDS)]) == {run.pk}
-    store.store_results(run.endpoint, "worker", [store.CallResult(leased[0])])
-    run.refresh_from_db()
+    assert run.state == Run.State.PAUSED
     lifecycle.move_to_endpoint(run, make_endpoint(NOBODY), None)
     lifecycle.plan_calls(run)
-    assert lease.pause_refused_runs([(take(run, 1)[0], WORDS)]) == {run.pk}
+    fail(run, Rejected(WORDS), number=1)
+    run.refresh_from_db()
+    assert run.state == Run.State.PAUSED
 
 
 @pytest.mark.django_db

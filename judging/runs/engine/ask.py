@@ -237,11 +237,14 @@ async def _keep_leased(work: TimeSlice) -> None:
     in_flight, looked = work.endpoint.in_flight, 0.0
     while not work.closing():
         room = LEASED_AHEAD * in_flight - work.open
-        count = room if room >= MIN_LEASE_FACTOR * in_flight else 0
+        count = room if room >= MIN_LEASE_FACTOR * in_flight and not work.held else 0
+        on_record = work.list_on_record()
         # Without room the runs are looked at all the same: one may have been paused.
-        if count or time.monotonic() - looked >= LOOK_EVERY:
+        if count or on_record or time.monotonic() - looked >= LOOK_EVERY:
             batch = await work.in_database(partial(_lease_batch, work, count), work.background)
             looked, work.runs = time.monotonic(), batch.runs
+            for run_id in on_record:
+                del work.held[run_id]
             work.open += len(batch.leased)
             for leased in batch.leased:
                 work.todo.put_nowait(leased)
@@ -291,6 +294,9 @@ async def _ask_request(work: TimeSlice, leased: LeasedRequest, place: CallSlot) 
     work.begun[call] = leased
     try:
         answer = await call
+    except Rejected as error:
+        work.hold_if_refused(leased, str(error))
+        raise
     finally:
         del work.begun[call]
     if answer.tokens_in is not None and answer.tokens_out is not None:
@@ -306,6 +312,7 @@ async def _write_results(work: TimeSlice) -> None:
         group += _drain(work.done)
         await work.in_database(partial(_store_group, work, group), work.records)
         work.open -= len(group)
+        work.note_stored(group)
         work.stored.set()
         work.ended.put_nowait(group)
 
@@ -315,9 +322,6 @@ def _store_group(work: TimeSlice, group: Sequence[CallResult]) -> None:
     halting = next((one.error for one in group if isinstance(one.error, Halting)), None)
     if halting:
         lease.pause_endpoint_runs(work.endpoint, f"{halting}{_remedy(work.endpoint, halting)}")
-    rejected = [(one.leased, str(one.error)) for one in group if isinstance(one.error, Rejected)]
-    if rejected:
-        work.runs -= lease.pause_refused_runs(rejected)
 
 
 def _remedy(endpoint: Endpoint, problem: Halting) -> str:

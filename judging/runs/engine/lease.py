@@ -4,9 +4,8 @@ Every change is one short transaction. The rows are the truth: a lease that its 
 renew runs out, and the request is as good as waiting.
 """
 
-import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,12 +16,10 @@ from django.db.models import Q
 
 from annotation.db import bulk, transactions
 from judging.evaluators.prices import estimate_tokens
-from judging.evaluators.providers.parameters import find_refused
 from judging.models import Dispatcher, Endpoint, Request, Run
 from judging.runs import lifecycle, spending
 from judging.runs.engine import rendering
 from judging.runs.engine.models import lease_expired
-from judging.runs.transitions import list_pause_reasons
 from judging.strategies.replies.outputs import strip_unstorable
 
 # A worker that was killed is noticed after this long, so it is also how long its requests rest.
@@ -38,7 +35,8 @@ _handover_lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class LeasedRequest:
-    """A request that this worker asks now, with its exact body and the tokens it may take."""
+    """A request that this worker asks now, with its exact body and the tokens it may take; `sent`
+    are the names of the parameters in it."""
 
     request_id: int
     run_id: int
@@ -46,6 +44,7 @@ class LeasedRequest:
     body: bytes
     tokens: int = 0
     tried: Mapping[str, int] = field(default_factory=dict)
+    sent: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,25 +169,6 @@ def pause_endpoint_runs(endpoint: Endpoint, reason: str) -> None:
         pause_run(run, reason)
 
 
-def pause_refused_runs(rejected: Iterable[tuple[LeasedRequest, str]]) -> set[int]:
-    """Pause each run of whose parameters one is refused in the words of a rejected request, since
-    all of its requests have it; which runs. Who resumes it then is not asked a second time."""
-    words: dict[int, list[str]] = {}
-    for leased, said in rejected:
-        words.setdefault(leased.run_id, []).append(said)
-    paused = set()
-    for run in Run.objects.running().filter(pk__in=words):
-        sent = run.sends()
-        said = next((said for said in words[run.pk] if find_refused(said, sent)), "")
-        name = find_refused(said, sent)
-        if name and not any(find_refused(reason, [name]) for reason in list_pause_reasons(run)):
-            pause_run(
-                run, f"{said} Every request of this run has {name} = {json.dumps(sent[name])}."
-            )
-            paused.add(run.pk)
-    return paused
-
-
 def find_due_endpoints(now: datetime) -> list[int]:
     """Endpoints with something to do, in one query.
 
@@ -265,7 +245,7 @@ def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedReque
     """The requests with their bodies, rendered again from one call each of the run."""
     bodies = rendering.render_bodies(run, [request.pk for request in found])
     digest_of = rendering.build_digest_function(run)
-    prepared = []
+    sent, prepared = tuple(run.sends()), []
     for request in found:
         body = bodies[request.pk]
         if digest_of(body, request.sample) != request.digest:
@@ -275,7 +255,7 @@ def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedReque
             )
         taken = estimate_tokens(body, run.pinned["parameters"])
         prepared.append(
-            LeasedRequest(request.pk, run.pk, request.attempts, body, taken, request.tried)
+            LeasedRequest(request.pk, run.pk, request.attempts, body, taken, request.tried, sent)
         )
     return prepared
 

@@ -1,5 +1,6 @@
 """What came of requests that were asked: replies on record, failures counted, money settled."""
 
+import json
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from judging.evaluators.providers.errors import (
     TimedOut,
     format_status,
 )
+from judging.evaluators.providers.parameters import find_refused
 from judging.evaluators.retries import compute_wait
 from judging.models import Call, Endpoint, Outcome, Reply, Request, Run
 from judging.runs import lifecycle, spending
@@ -82,7 +84,8 @@ def store_results(endpoint: Endpoint, holder: str, results: Sequence[CallResult]
         _note_pause(endpoint, kept, now)
         _note_remaining(endpoint, kept, now)
         for run in doubtful:
-            if reason := _explain_futile(run, endpoint, kept):
+            # First, since it says what to change; the other one speaks of all that can be wrong.
+            if reason := _explain_refused(run, kept) or _explain_futile(run, endpoint, kept):
                 lease.pause_run(run, reason)
 
 
@@ -207,6 +210,18 @@ def _lock_doubtful_runs(kept: Sequence[CallResult], rows: Mapping[int, RequestLe
     wanted_by = set(wanting.values_list("run", flat=True))
     locked = list(found.select_for_update(no_key=True))
     return [run for run in locked if run.state == Run.State.RUNNING and run.pk in wanted_by]
+
+
+def _explain_refused(run: Run, kept: Sequence[CallResult]) -> str:
+    """That a provider's words refuse a parameter which every request of the run has; "" if none
+    does. Whoever resumes the run then is not asked a second time."""
+    sent = run.sends()
+    words = [str(one.error) for one in kept if isinstance(one.error, Rejected)]
+    said = next((said for said in words if find_refused(said, sent)), "")
+    name = find_refused(said, sent)
+    if not name or any(find_refused(reason, [name]) for reason in list_pause_reasons(run)):
+        return ""
+    return f"{said} Every request of this run has {name} = {json.dumps(sent[name])}."
 
 
 def _explain_futile(run: Run, endpoint: Endpoint, kept: Sequence[CallResult]) -> str:

@@ -16,6 +16,7 @@ from django.db import connections
 
 from judging.evaluators.limits import Limiter
 from judging.evaluators.providers import Answer, Provider, Target
+from judging.evaluators.providers.parameters import find_refused
 from judging.models import Endpoint
 from judging.runs.engine import lease
 from judging.runs.engine.lease import LeasedRequest
@@ -40,6 +41,11 @@ class TimeSlice:
     `open` counts what is leased and not yet stored, `begun` has the calls in flight, each with what
     it asks. `stored` is set when something was, `all_stored` at the end. `last_calls` is called
     once nothing is left but calls in flight: the next slice may begin beside them.
+
+    `held` are runs of which nothing is asked, each with the request whose reply refused one of
+    their parameters, until that is stored (then None) and was looked at whether they still run: a
+    fast provider refuses many more in this time. `refused` has what was refused so far, since a
+    run is held once for each parameter.
     """
 
     endpoint: Endpoint
@@ -59,6 +65,8 @@ class TimeSlice:
     all_stored: asyncio.Event = field(default_factory=asyncio.Event)
     begun: dict[asyncio.Task[Answer], LeasedRequest] = field(default_factory=dict)
     runs: frozenset[int] = frozenset()
+    held: dict[int, int | None] = field(default_factory=dict)
+    refused: set[tuple[int, str]] = field(default_factory=set)
     open: int = 0
     over: bool = False
 
@@ -71,7 +79,24 @@ class TimeSlice:
 
     def wants(self, leased: LeasedRequest) -> bool:
         """Whether to ask it now: its run may have been paused since it was leased."""
-        return leased.run_id in self.runs and not self.closing()
+        running = leased.run_id in self.runs and leased.run_id not in self.held
+        return running and not self.closing()
+
+    def hold_if_refused(self, leased: LeasedRequest, words: str) -> None:
+        """Ask nothing more of the run for now if a rejection refuses one of its parameters."""
+        refused = (leased.run_id, find_refused(words, leased.sent))
+        if refused[1] and refused not in self.refused:
+            self.refused.add(refused)
+            self.held.setdefault(leased.run_id, leased.request_id)
+
+    def note_stored(self, group: Sequence[CallResult]) -> None:
+        for one in group:
+            if self.held.get(one.leased.run_id) == one.leased.request_id:
+                self.held[one.leased.run_id] = None
+
+    def list_on_record(self) -> list[int]:
+        """The runs that are held for what is stored: whoever looks now sees whether they run."""
+        return [run_id for run_id, request_id in self.held.items() if request_id is None]
 
     async def any_stored(self, seconds: float = LOOK_EVERY) -> None:
         """Wait until something was stored, or for some time."""

@@ -26,7 +26,7 @@ class TableKind:
     no run. `at_once`: of so many outcomes (or items) it is made while one waits, of more by a
     worker; None for one that is always made at once. `of_people`: it rests on labels as well, or
     on items beside those of the runs. `groups`: whose fields it is grouped by, if that can be
-    checked before it is made.
+    checked before it is made. `with_duplicates`: by ability and category it has rows of duplicates.
     """
 
     columns: tuple[str, ...]
@@ -37,6 +37,7 @@ class TableKind:
     at_once: int | None = DRAW_LIMIT
     of_people: bool = True
     groups: Literal["outcomes", "items", "slices", "answers", ""] = ""
+    with_duplicates: bool = False
 
 
 def from_runs(rows: Callable[[Sequence[Run], Sequence[str]], Rows]) -> RowsFunction:
@@ -86,4 +87,5 @@ def summed_table(
         at_once=SUM_LIMIT,
         of_people=False,
         groups="outcomes",
+        with_duplicates=True,
     )

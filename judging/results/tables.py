@@ -146,6 +146,7 @@ RESULT_TABLES: dict[str, TableKind] = {
         ("total", "missing"),
         of_people=False,
         groups="outcomes",
+        with_duplicates=True,
     ),
     "detector": TableKind(
         ("n", "invalid", *detectors.FIGURES, "reason"),

@@ -2,18 +2,23 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from annotation.models import Item
 from judging.models import Outcome, Run
 from judging.results import counted, frames
 from judging.results.counted import FIELDS, GroupSums, UnknownField, taxonomy_order
 from judging.results.explanations import EXPLANATION_FRAME
+from judging.strategies.frames import get_item_needs
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson
 
 __all__ = ["FIELDS", "UnknownField", "tabulate_left_out", "tabulate_undetected", "taxonomy_order"]
 
-LEFT_OUT_COLUMNS = ("pending", "other_revision", "items", "shared")
+LEFT_OUT_COLUMNS = (
+    "pending", "other_revision", "items", "shared", "items_with_duplicates",
+    "shared_with_duplicates",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -83,8 +88,9 @@ def tabulate_left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
     `pending` are not asked about yet; of `other_revision` the item is held for something else than
     when it was judged (corrected texts, another resolution). `items` count, and `shared` of them
-    count of every one of the runs; of checks of explanations, which judge no item, it is None. Four
-    queries, and none without a run.
+    count of every one of the runs; of checks of explanations, which judge no item, it is None.
+    Both are without duplicates where figures leave these out, and `..._with_duplicates` as tables
+    by ability and category count them. Four queries, and none without a run.
     """
     known = {run.pk: run for run in runs}
     if not known:
@@ -92,41 +98,76 @@ def tabulate_left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
     of_runs = f"o.run_id IN ({', '.join(map(str, known))}) AND o.main"
     pending = _count_by_run(f"{of_runs} AND o.result = 'pending'")
     settled = _count_by_run(f"{of_runs} AND o.result <> 'pending'")
-    held = _count_by_run(counted.counted_condition(known))
+    total = _total_condition(known.values())
+    held = _count_by_run(counted.counted_condition(known), total)
     judging = [
         pk for pk, run in known.items() if run.strategy.strategy().frame != EXPLANATION_FRAME
     ]
-    shared = _count_shared(judging)
+    shared = _count_shared(judging, total)
+    nothing = _Counts(0, 0)
     return [
         {
             **counted.run_columns(run),
-            "pending": pending.get(pk, 0),
-            "other_revision": settled.get(pk, 0) - held.get(pk, 0),
-            "items": held.get(pk, 0),
-            "shared": shared if pk in judging else None,
+            "pending": pending.get(pk, nothing).every,
+            "other_revision": settled.get(pk, nothing).every - held.get(pk, nothing).every,
+            "items": held.get(pk, nothing).in_totals,
+            "shared": shared.in_totals if pk in judging else None,
+            "items_with_duplicates": held.get(pk, nothing).every,
+            "shared_with_duplicates": shared.every if pk in judging else None,
         }
         for pk, run in known.items()
     ]
 
 
-def _count_by_run(such: str) -> dict[int, int]:
-    """How many outcomes of each run are such."""
-    table = Outcome._meta.db_table
-    statement = f"SELECT o.run_id, COUNT(*) AS n FROM {table} AS o WHERE {such} GROUP BY o.run_id"
-    return {row["run_id"]: int(row["n"]) for row in counted.fetch_dicts(statement)}
+class _Counts(NamedTuple):
+    """How many there are, and how many of these are in totals."""
+
+    every: int
+    in_totals: int
 
 
-def _count_shared(runs: Sequence[int]) -> int:
-    """How many items count of every one of these runs."""
+def _total_condition(runs: Iterable[Run]) -> str:
+    """Which outcomes totals are over, besides that they count: of runs with rates those of an
+    ability, which duplicates lack; of ratings those of no duplicate; of detectors all."""
+    needs = {pk: get_item_needs(one) for pk, one in counted.load_strategies(runs).items()}
+    rated = [pk for pk, need in needs.items() if need not in frames.NEEDS_WITHOUT_RATE]
+    values = [pk for pk, need in needs.items() if need == "values"]
+    first = f"SELECT i.id FROM {Item._meta.db_table} AS i WHERE i.duplicate_of_id IS NULL"
+    conditions = [f"(o.run_id NOT IN ({_join(rated)}) OR o.ability <> '')"] * bool(rated)
+    conditions += [f"(o.run_id NOT IN ({_join(values)}) OR o.item_id IN ({first}))"] * bool(values)
+    return " AND ".join(conditions) or "1 = 1"
+
+
+def _join(ids: Iterable[int]) -> str:
+    return ", ".join(map(str, ids))
+
+
+def _count_by_run(such: str, total: str = "1 = 1") -> dict[int, _Counts]:
+    """How many outcomes of each run are such, and how many of them meet `total`."""
+    statement = f"""
+        SELECT o.run_id, COUNT(*) AS every, SUM({counted.one_if(total)}) AS in_totals
+        FROM {Outcome._meta.db_table} AS o WHERE {such} GROUP BY o.run_id
+    """
+    return {
+        row["run_id"]: _Counts(int(row["every"]), int(row["in_totals"]))
+        for row in counted.fetch_dicts(statement)
+    }
+
+
+def _count_shared(runs: Sequence[int], total: str) -> _Counts:
+    """How many items count of every one of these runs, and how many of these meet `total`."""
     if not runs:
-        return 0
-    table = Outcome._meta.db_table
-    [row] = counted.fetch_dicts(
-        f"SELECT COUNT(*) AS n FROM (SELECT o.item_id FROM {table} AS o"
-        f" WHERE {counted.counted_condition(runs)} GROUP BY o.item_id"
-        f" HAVING COUNT(DISTINCT o.run_id) = {len(runs)}) AS of_all"
-    )
-    return int(row["n"])
+        return _Counts(0, 0)
+    in_totals = f"COUNT(DISTINCT CASE WHEN {total} THEN o.run_id END)"
+    [row] = counted.fetch_dicts(f"""
+        SELECT COUNT(*) AS every, COUNT(CASE WHEN in_totals = {len(runs)} THEN 1 END) AS in_totals
+        FROM (
+            SELECT o.item_id, {in_totals} AS in_totals FROM {Outcome._meta.db_table} AS o
+            WHERE {counted.counted_condition(runs)}
+            GROUP BY o.item_id HAVING COUNT(DISTINCT o.run_id) = {len(runs)}
+        ) AS of_all
+    """)
+    return _Counts(int(row["every"]), int(row["in_totals"]))
 
 
 def _row(found: GroupSums) -> UndetectedRow:

@@ -12,11 +12,11 @@ from django.utils import timezone
 
 from annotation.models import Item, Job, Project
 from judging.models import Run
-from judging.results import run_marks
+from judging.results import run_marks, undetected
 from judging.runs import canaries, lifecycle
 from judging.runs.lifecycle import RunOptions
 from judging.runs.run_config import RunOverrides
-from tests.builders import make_member
+from tests.builders import make_member, make_project
 from tests.judging.builders_decided import make_endpoint, make_replied, scores
 from tests.judging.builders_judging import api_client, make_items, make_run, make_strategy
 from tests.judging.test_result_pages import lines, shown
@@ -124,6 +124,53 @@ def test_runs_that_an_address_names_are_shown_and_marked(every: Project, browser
     # A chart has no notes: its legend says the same.
     chart = browser.get("/projects/fbi/results/overview/chart.json?run=4").content.decode()
     assert "4 · vanilla · claude · part of the items" in chart
+
+
+def test_duplicates_make_no_difference_where_no_figure_counts_them(
+    project: Project, browser: Client, program: Client
+) -> None:
+    items = make_items(project, 4)
+    repeats = make_items(project, 2, duplicate_of=items[0])
+    replied(project, items, endpoint=make_endpoint("gpt"))
+    replied(project, [*items, *repeats], endpoint=make_endpoint("claude"))
+    same = "These 2 runs judged the same 4 items."
+    for page in (
+        "overview/",
+        "compare/",
+        "sensitivity/",
+        "cost/",
+        "by-category/?view=counts&by=ability",
+    ):
+        assert same in shown(browser, page), page
+    # By ability and category duplicates have lines of their own.
+    apart = "did not judge the same items: each judged 4 to 6 items, and all of them judged 4."
+    assert apart in shown(browser, "by-category/")
+    assert apart in shown(browser, "by-category/?view=counts&by=ability,category")
+    assert "Run 2 · vanilla · claude: 6 items." in shown(browser, "by-category/?run=2")
+    assert "Run 2 · vanilla · claude: 4 items." in shown(browser, "overview/?run=2")
+    rows = program.get("/api/v1/projects/fbi/results/left_out/").json()["rows"]
+    names = ("items", "shared", "items_with_duplicates", "shared_with_duplicates", "other_revision")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        (4, 4, 4, 4, 0),
+        (4, 4, 6, 4, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("task", "slug", "value", "items"),
+    [("error-detection", "detect-1a", "error", 4), ("rating", "likert", "4", 3)],
+)
+def test_detectors_count_duplicates_and_figures_of_ratings_do_not(
+    task: str, slug: str, value: str, items: int
+) -> None:
+    project = make_project("other", task_type=task)
+    first = make_items(project, 3, value, fields={"human_a": 1})
+    repeats = make_items(project, 1, value, duplicate_of=first[0])
+    run = make_run(project, make_endpoint("gpt"), slug, with_duplicates=True)
+    run.outcomes.update(result="detected")
+    assert run.outcomes.count() == len(first) + len(repeats)
+    [row] = undetected.tabulate_left_out([run])
+    assert (row["items"], row["shared"], row["items_with_duplicates"]) == (items, items, 4)
 
 
 def test_where_no_run_is_usual_all_are_shown_and_said_to_be(

@@ -14,6 +14,7 @@ from charts import files
 from judging import tasks
 from judging.models import SavedView
 from judging.results import figures, run_marks
+from judging.results.tables import RESULT_TABLES
 from judging.results.views import cells, downloads, query, studies
 from judging.results.views.grids import Column, Grid
 from judging.results.views.page_parts import (
@@ -126,8 +127,9 @@ def _compare_items(wish: PageQuery, left_out: Rows) -> str:
     of_runs = [row for row in left_out if row["shared"] is not None]
     if not of_runs:
         return ""
-    sizes = [row["items"] for row in of_runs]
-    least, most, shared = min(sizes), max(sizes), of_runs[0]["shared"]
+    of_what = "_with_duplicates" if _has_duplicates(wish) else ""
+    sizes = [row[f"items{of_what}"] for row in of_runs]
+    least, most, shared = min(sizes), max(sizes), of_runs[0][f"shared{of_what}"]
     if len(of_runs) == 1:
         return f"Run {cells.run_name(runs[of_runs[0]['run']])}: {_count_items(most)}."
     if shared == most:
@@ -137,6 +139,14 @@ def _compare_items(wish: PageQuery, left_out: Rows) -> str:
         f"These {len(sizes)} runs did not judge the same items: each judged {each}, and all of"
         f" them judged {shared:,}. Rates side by side are of different items; Compare holds two"
         " runs against each other on those that both judged."
+    )
+
+
+def _has_duplicates(wish: PageQuery) -> bool:
+    """Whether a table of the view counts items that repeat another one."""
+    return any(
+        RESULT_TABLES[ask.table].with_duplicates and {"ability", "category"} <= {*wish.fields(ask)}
+        for ask in wish.view.asks
     )
 
 

@@ -59,6 +59,13 @@ class RunArrays:
         )
 
 
+def select_judging(runs: Iterable[Run]) -> list[Run]:
+    """Those that judge error items or score-invariant ones; votes are as their members."""
+    runs = list(runs)
+    asked = counted.load_strategies(runs)
+    return [run for run in runs if asked[run.pk].frame in JUDGING_FRAMES]
+
+
 def load_arrays(
     runs: Iterable[Run],
     fields: Sequence[str] = (),
@@ -72,9 +79,7 @@ def load_arrays(
     `among`: of these outcomes alone; what they are annotated with is a field of theirs. One query
     for all, one a run where somebody hears how far it is, and none without such a run.
     """
-    runs = list(runs)
-    asked = counted.load_strategies(runs)
-    chosen = [run for run in runs if asked[run.pk].frame in JUDGING_FRAMES]
+    chosen = select_judging(runs)
     if not chosen:
         return []
     columns = (

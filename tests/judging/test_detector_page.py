@@ -65,6 +65,26 @@ def test_a_mean_leads_to_the_lines_of_its_prompts(judged: Project, browser: Clie
     ]  # fmt: skip
 
 
+def test_over_different_items_nobody_is_sent_to_compare_which_has_no_detectors(
+    items: list[Item], browser: Client
+) -> None:
+    a, b = (make_endpoint(f"http://{name}", name=name) for name in "ab")
+    judge(items, "D" * 18, endpoint=a)
+    judge(items[:9], "D" * 9, endpoint=b)
+    page = shown(browser, "run=1&run=2")
+    assert (
+        "did not judge the same items: each judged 9 to 18 items, and all of them judged 9." in page
+    )
+    assert (
+        "Compare holds no two of them against each other; choose runs over the same items" in page
+    )
+    assert "Compare holds two runs" not in page
+    answer = browser.get("/projects/lab/results/compare/?run=1&run=2")
+    words = " ".join(answer.content.decode().split())
+    assert "Compare is of runs that judge perturbed answers" in words
+    assert "those of detectors are on the page Detector" in words
+
+
 def shown(browser: Client, query: str) -> str:
     answer = browser.get(f"{INDEX}?{query}")
     assert answer.status_code == 200, query

@@ -120,6 +120,7 @@ def test_runs_that_an_address_names_are_shown_and_marked(every: Project, browser
     ]
     assert "These 4 runs did not judge the same items: each judged 2 to 4 items" in page
     assert "all of them judged 2." in page
+    assert "Compare holds two runs against each other on those that both judged." in page
     assert "Show the usual runs" in page
     # A chart has no notes: its legend says the same.
     chart = browser.get("/projects/fbi/results/overview/chart.json?run=4").content.decode()

@@ -153,6 +153,8 @@ VIEWS = (
         show=show,
         studies={},
         switches=(SCOPE_SWITCH,),
-        empty="Choose two runs or more over the same items to compare them.",
+        empty="Compare is of runs that judge perturbed answers: choose two or more over the same"
+        " items. Other figures are not here: those of detectors are on the page Detector, those of"
+        " ratings on Against people.",
     ),
 )

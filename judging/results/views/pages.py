@@ -13,7 +13,7 @@ from annotation.projects import access
 from charts import files
 from judging import tasks
 from judging.models import SavedView
-from judging.results import figures, run_marks
+from judging.results import arrays, figures, run_marks
 from judging.results.tables import RESULT_TABLES
 from judging.results.views import cells, downloads, query, studies
 from judging.results.views.grids import Column, Grid
@@ -135,10 +135,15 @@ def _compare_items(wish: PageQuery, left_out: Rows) -> str:
     if shared == most:
         return f"These {len(sizes)} runs judged the same {_count_items(most)}."
     each = _count_items(most) if least == most else f"{least:,} to {_count_items(most)}"
+    advice = (
+        "Compare holds two runs against each other on those that both judged."
+        if len(arrays.select_judging(wish.runs)) > 1
+        else "Compare holds no two of them against each other; choose runs over the same items to"
+        " compare them."
+    )
     return (
         f"These {len(sizes)} runs did not judge the same items: each judged {each}, and all of"
-        f" them judged {shared:,}. Rates side by side are of different items; Compare holds two"
-        " runs against each other on those that both judged."
+        f" them judged {shared:,}. Figures side by side are of different items. {advice}"
     )
 
 

@@ -85,6 +85,12 @@ def test_a_file_of_replies_becomes_a_finished_run(project: Project, tmp_path: Pa
     assert Event.objects.filter(kind="run recorded").count() == 1
 
 
+def test_replies_and_values_alone_are_counted_apart(project: Project, tmp_path: Path) -> None:
+    only = {"item": "item-4", "value": "error"}
+    said = imported(written(tmp_path, *ROWS[:2], only), dry_run=True)
+    assert "1 runs would be recorded with 2 replies and 1 value without a text, 0 were" in said
+
+
 def test_recorded_replies_to_some_of_the_items_are_a_part(project: Project, tmp_path: Path) -> None:
     make_items(project, 6, "error")
     rows = [{"item": f"item-{number}", "text": ERROR} for number in range(1, 11)]
@@ -324,7 +330,8 @@ def test_votes_are_recorded_as_what_they_came_to(project: Project, tmp_path: Pat
         {"item": "item-2", "decided": "no_error"},
         {"item": "item-3", "value": None},
     ]
-    imported(written(tmp_path, *rows), strategy="majority")
+    said = imported(written(tmp_path, *rows), strategy="majority")
+    assert "1 runs recorded with 3 values without a text, 0 were there already" in said
     found = Outcome.objects.order_by("item__key").values_list("result", "detail", "truth")
     assert list(found) == [
         ("detected", "error", "error"),

@@ -163,8 +163,11 @@ def _known(project: Project) -> str:
 
 def _summary(report: ImportReport, slug: str, dry_run: bool) -> Iterator[str]:
     verb = "would be recorded" if dry_run else "recorded"
+    told = [f"{report.replies:,} replies"] if report.replies or not report.values else []
+    if report.values:
+        told.append(f"{report.values:,} value{'s' * (report.values != 1)} without a text")
     yield (
-        f"{slug}: {len(report.runs):,} runs {verb} with {report.replies:,} replies, "
+        f"{slug}: {len(report.runs):,} runs {verb} with {' and '.join(told)}, "
         f"{len(report.known):,} were there already."
     )
     for run in report.otherwise:

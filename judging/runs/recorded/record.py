@@ -29,12 +29,14 @@ NEARLY_ALL_SHARE = 0.9
 @dataclass
 class ImportReport:
     """What became of an import. `runs` are new, `known` were there already; with a row in `bad`
-    nothing is stored. Of the new runs' items `differing` have verdicts that differ; in those
-    `otherwise` the verdicts decide that were not wanted, since there are no others."""
+    nothing is stored. `values` came without the text of a reply. Of the new runs' items
+    `differing` have verdicts that differ; in those `otherwise` the verdicts decide that were not
+    wanted, since there are no others."""
 
     runs: list[Run] = field(default_factory=list)
     known: list[Run] = field(default_factory=list)
     replies: int = 0
+    values: int = 0
     items: int = 0
     differing: int = 0
     otherwise: list[Run] = field(default_factory=list)
@@ -89,7 +91,9 @@ def _check_labelling(one: CheckedPart, while_labelling: bool, member: Membership
 
 def _add_to_report(one: CheckedPart, report: ImportReport, wanted: str) -> None:
     report.runs.append(one.run)
-    report.replies += sum(told.is_kept for told in one.part.transcripts)
+    kept = sum(told.is_kept for told in one.part.transcripts)
+    report.replies += kept
+    report.values += len(one.part.transcripts) - kept
     report.items += len(one.drawn.items)
     report.differing += sum(judged.differs for judged in one.judged.values())
     if wanted not in {"", one.run.pinned["recorded"]["verdicts"]}:

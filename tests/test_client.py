@@ -159,11 +159,14 @@ def test_the_notebook_has_a_column_a_whole_run_and_averages_nothing(
 ) -> None:
     pytest.importorskip("pandas")
     missed = [(item, scores(9, 9)) for item in project.items.all()]
-    # Another model asked the same way misses all; so do a canary and a run that was stopped.
+    # Another model asked the same way misses all; so do a canary, a run that was stopped, and a
+    # finished one over a part of the items.
     endpoint = make_endpoint("https://judge.invalid/v1", name="other")
     make_replied(project, "vanilla", missed, endpoint=endpoint)
     make_replied(project, "vanilla", missed, occasion="canary 1")
     make_replied(project, "vanilla", missed, state=Run.State.CANCELLED)
+    part = make_replied(project, "vanilla", missed[:1], endpoint=make_endpoint("https://j.invalid"))
+    Run.objects.filter(pk=part.pk).update(is_part=True)
     for name, value in (("URL", live_server.url), ("TOKEN", token), ("PROJECT", "fbi")):
         monkeypatch.setenv(f"BLINDSPOT_{name}", value)
     monkeypatch.syspath_prepend(NOTEBOOK.parent)
@@ -174,6 +177,7 @@ def test_the_notebook_has_a_column_a_whole_run_and_averages_nothing(
             exec("".join(cell["source"]), names)
     rates, numbers = (names[name].loc[("factual", False)] for name in ("rates", "numbers"))
     assert [run for run, *_ in rates.index] == [1, 2, 3]
+    assert sorted(names["whole"]["number"]) == [1, 2, 3]
     assert rates[1, "vanilla"].item() == pytest.approx(1 / 3)
     assert (rates[3, "vanilla", "other"], numbers[3, "vanilla", "other"]) == (1, 3)
     assert names["run"] == 3

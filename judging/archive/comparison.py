@@ -11,7 +11,7 @@ from formats import sealed
 from formats.rows import FormatError
 from formats.sealed import Opener
 from formats.writers import write_table
-from judging.archive import create, load, versions
+from judging.archive import create, former_words, load, versions
 from judging.archive.load import LoadedProject
 from judging.models import Run
 from judging.results import figures, tables
@@ -137,4 +137,4 @@ def _read_table(path: str, opener: Opener) -> Any:
         isinstance(row, dict) for row in said["rows"]
     ):
         raise FormatError(f"{path}: is no table of figures. Take another copy of the archive.")
-    return said
+    return said | {"rows": [former_words.update_figures(row) for row in said["rows"]]}

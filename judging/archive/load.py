@@ -17,6 +17,7 @@ from annotation.models import Project
 from formats import jsonlines, sealed
 from formats.rows import BadRow, FormatError, Limits
 from formats.sealed import Opener
+from judging.archive import former_words
 from judging.archive.create import FORMAT, VERSION
 from judging.archive.tables import KEY_COLUMNS, PARTS, ArchivePart, related_model
 from judging.errors import Refused
@@ -106,7 +107,7 @@ def _read_rows(part: ArchivePart, members: Mapping[str, Opener]) -> Iterator[dic
                     f"{row.file}, line {row.line}: has {min(unknown)!r}, which this program does"
                     " not know. Use the one that made the archive."
                 )
-            yield row.values
+            yield former_words.update_row(part.name, row.values)
 
 
 def _insert(part: ArchivePart, rows: Callable[[], Iterator[dict[str, Any]]]) -> None:

@@ -26,7 +26,7 @@ class RetryPolicy:
 # that a broken connection has. Being told to come later costs nothing and says nothing about the
 # request; each attempt that timed out may have been paid for.
 POLICIES = {
-    "rate-limited": RetryPolicy(attempts=30),
+    "rate_limited": RetryPolicy(attempts=30),
     "unavailable": RetryPolicy(attempts=6),
     "timed_out": RetryPolicy(attempts=3),
 }

@@ -84,7 +84,7 @@ def test_every_call_is_asked_once_and_every_item_decided(evaluator: ScriptedEval
         ("refused", "refused"),
         ("filtered", "filtered"),
         ("filtered_prompt", "filtered"),
-        ("rate_limited", "rate-limited"),
+        ("rate_limited", "rate_limited"),
         ("server_error", "unavailable"),
         ("broken_json", "unavailable"),
         ("cut", "unavailable"),

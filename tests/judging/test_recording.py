@@ -13,8 +13,11 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Event, Item, Project
+from formats.rows import Row
 from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run
-from judging.runs.recorded import storage
+from judging.runs.recorded import storage, transcripts
+from judging.strategies import compute_digest
+from judging.strategies.frames import CallSpec
 from tests.builders import make_item, make_member, make_project, make_resolution
 from tests.judging.builders_judging import (
     make_endpoint,
@@ -124,6 +127,27 @@ def test_the_same_file_again_adds_nothing(project: Project, tmp_path: Path) -> N
     assert "0 runs recorded with 0 replies, 1 were there already" in said
     after = [model.objects.count() for model in (Run, Call, Request, Reply, Reading, Outcome)]
     assert after == counts
+
+
+def test_a_cause_by_its_former_word_is_read_and_is_the_same_reply(
+    project: Project, tmp_path: Path
+) -> None:
+    rows = [*ROWS[:3], {"item": "item-4", "cause": "rate-limited"}]
+    imported(written(tmp_path, *rows))
+    assert Request.objects.get(state="failed").cause == "rate_limited"
+    assert Outcome.objects.get(item__key="item-4").cause == "rate_limited"
+    rows[3]["cause"] = "rate_limited"
+    assert "1 were there already" in imported(written(tmp_path, *rows, name="now.jsonl"))
+
+
+def test_what_was_recorded_before_a_cause_had_its_word_is_known_again() -> None:
+    told = transcripts.Transcript(
+        Row("f", 1, {}), "item-4", CallSpec("response"), 0, cause="rate_limited"
+    )
+    part = storage.RecordedPart("detector", make_version("detect-1a"), [told])
+    said = [None, "stop", "", None, None, "rate-limited"]
+    then = ["detector", part.version.digest, ["item-4", "response", 0, "", 0, 0], said, [], []]
+    assert part.digest_of(told) == compute_digest(then)
 
 
 def test_other_verdicts_of_the_same_replies_are_another_run_on_the_same_record(

@@ -47,7 +47,7 @@ class Transient(EvaluatorError):
 
 
 class RateLimited(Transient):
-    cause = "rate-limited"
+    cause = "rate_limited"
 
 
 class ServerError(Transient):

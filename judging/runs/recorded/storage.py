@@ -20,10 +20,12 @@ from judging.runs.recorded.verdicts import JudgedPlace, PlaceKey
 from judging.runs.run_items import DrawnItems
 from judging.strategies import Strategy, compute_digest
 from judging.strategies.replies import outputs
+from judging.strategies.replies.causes import FORMER_CAUSES
 
 PROVIDER = "recorded"
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
 BATCH = 100
+_DIGESTED = {now: before for before, now in FORMER_CAUSES.items()}
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,12 @@ class RecordedPart:
     def digest_of(self, told: Transcript) -> str:
         """What tells one recorded reply from all others: all that is known of it."""
         spec, stored = told.spec, told.stored
-        said = [told.text, told.finish, told.model, told.tokens_in, told.tokens_out, told.cause]
-        read: list[Any] = [stored.value, stored.cause] if stored else []
+        # By the word from before it was changed, so that a file that came then is known again.
+        cause = _DIGESTED.get(told.cause, told.cause)
+        said = [told.text, told.finish, told.model, told.tokens_in, told.tokens_out, cause]
+        read: list[Any] = []
+        if stored:
+            read = [stored.value, _DIGESTED.get(stored.cause, stored.cause)]
         read += [] if told.off_scale is None else [told.off_scale]
         call = [told.item, spec.role, spec.order, spec.axis, spec.step, told.sample]
         row = [self.endpoint, self.version.digest, call, said, read, list(told.decided)]

@@ -23,11 +23,13 @@ CAUSES = (
     "language",
     "unrelated",
     "rejected",
-    "rate-limited",
+    "rate_limited",
     "timed_out",
     "unavailable",
 )
 ONE_ORDER = "one_order"
+# Causes whose word was changed, as files and archives from before have them.
+FORMER_CAUSES = {"rate-limited": "rate_limited"}
 
 
 @dataclass(frozen=True, slots=True)

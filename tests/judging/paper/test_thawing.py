@@ -15,7 +15,7 @@ from formats.rows import FormatError
 from formats.sealed import MANIFEST, ArchiveWriter
 from judging.archive import load
 from judging.errors import Refused
-from judging.models import Call, Reading, Run
+from judging.models import Call, Outcome, Reading, Request, Run
 from tests.builders import make_project
 from tests.judging.paper.builders_paper import archive, ask, label, make_items
 
@@ -79,6 +79,22 @@ def test_an_answer_off_its_scale_is_still_told_where_an_archive_was_loaded(tmp_p
         transaction.set_rollback(True)
     load.load_archive(path)
     assert {json.dumps(one.missing) for one in Label.objects.all()} == {json.dumps(off)}
+
+
+def test_an_archive_from_before_a_cause_had_its_word_is_read(frozen: Path) -> None:
+    before = {"cause": "rate-limited"}
+    values = {"missing": {"score": "rate-limited"}, "parts": [before]}
+
+    def fail(rows: list[dict[str, Any]]) -> None:
+        [first] = [row for row in rows if row["result"] == "missing"][:1]
+        first.update(**before, values=values)
+
+    changed(frozen, "outcomes", fail)
+    changed(frozen, "requests", lambda rows: rows[0].update(state="failed", **before))
+    load.load_archive(frozen)
+    assert Request.objects.get(state="failed").cause == "rate_limited"
+    assert "rate-limited" not in str(Outcome.objects.values_list("cause", "values"))
+    assert Outcome.objects.get(cause="rate_limited").values["parts"] == [{"cause": "rate_limited"}]
 
 
 def test_items_point_at_items_that_come_later(frozen: Path) -> None:

@@ -59,8 +59,8 @@ def test_a_refusal_keeps_the_words_of_the_model(ask):
 @pytest.mark.parametrize(
     ("fault", "error", "cause"),
     [
-        ("rate_limited", errors.RateLimited, "rate-limited"),
-        ("gateway_error", errors.RateLimited, "rate-limited"),
+        ("rate_limited", errors.RateLimited, "rate_limited"),
+        ("gateway_error", errors.RateLimited, "rate_limited"),
         ("server_error", errors.ServerError, "unavailable"),
         ("broken_json", errors.BrokenReply, "unavailable"),
         ("wrong_shape", errors.BrokenReply, "unavailable"),

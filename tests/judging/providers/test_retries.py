@@ -82,5 +82,5 @@ def test_a_date_without_a_zone_is_in_gmt_wherever_we_are(monkeypatch):
 
 
 def test_each_cause_has_a_budget_of_its_own():
-    assert POLICIES["rate-limited"].attempts > POLICIES["unavailable"].attempts
+    assert POLICIES["rate_limited"].attempts > POLICIES["unavailable"].attempts
     assert POLICIES["timed_out"].attempts < POLICIES["unavailable"].attempts

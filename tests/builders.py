@@ -163,7 +163,7 @@ def say(member: Membership, offer: Offer, choice: str = "valid", **values: Any) 
     """The member's label of what was offered; a comment and seconds may stand among the values."""
     answers = {"choice": choice} | ({"reason": "needs-expert"} if choice == "not-sure" else {})
     said = {name: values.pop(name) for name in ("comment", "seconds") if name in values}
-    stage = offer.slot.stage if offer.slot.stage in OWN_DESKS else Stage.WORK
+    stage = offer.slot.stage if offer.slot.stage in OWN_DESKS else Stage.LABEL
     return queue.store_label(
         member, offer.shown, SubmittedAnswers(answers, **said), stage=stage, **values
     )

@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db.models import Count, F
 
 from annotation.importing.label_rows import ParsedLabel
+from annotation.labelling.correct_answers import PURPOSES
 from annotation.models import Item, Label, Membership, Project, Revision, Role, Slot, Stage
 
 
@@ -126,7 +127,7 @@ def _load_labels(background: LabelContext, digests: list[str]) -> None:
     background.sent = {label.submission: label for label in sent}
     revisions = Revision.objects.filter(item__in=items).values_list("item", "number", "pk")
     background.revisions = {(item, number): pk for item, number, pk in revisions}
-    said = Label.objects.current().at_stage(Stage.WORK).filter(item__in=items)
+    said = Label.objects.current().at_stage(Stage.LABEL).filter(item__in=items)
     for label in said.filter(member__in=aliases):
         background.current[label.item_id, aliases[label.member_id]] = label
     extra = said.filter(counted=False, revision__number=F("item__revision_number"))
@@ -138,7 +139,7 @@ def _load_slots(background: LabelContext, now: datetime, locked: bool) -> None:
     aliases = {member.pk: alias for alias, member in background.members.items()}
     background.free = {item: [] for item in items}
     background.places = dict.fromkeys(items, 0)
-    slots = Slot.objects.at(background.project.pk, Stage.WORK).filter(item__in=items)
+    slots = Slot.objects.at(background.project.pk, Stage.LABEL).filter(item__in=items)
     slots = slots.exclude(state=Slot.State.CLOSED).order_by("item", "number")
     for slot in slots.locked() if locked else slots:
         background.places[slot.item_id] += 1
@@ -155,6 +156,6 @@ def _why_closed(item: Item) -> str:
         return "names an item that was taken out of the project."
     if item.duplicate_of_id:
         return "names an item that repeats another one. Name that one."
-    if item.purpose in {Stage.PRACTICE, Stage.PROBE}:
+    if item.purpose in PURPOSES:
         return f"names an item of purpose {item.purpose}, which is there to test people."
     return ""

@@ -25,6 +25,8 @@ OPTIONAL_COLUMNS = ("comment", "seconds", "revision", "stage", "informed")
 COLUMNS = (*REQUIRED_COLUMNS, *OPTIONAL_COLUMNS)
 # A field of a task type may bear the name of a column; then its column has this in front.
 ANSWER_PREFIX = "answers."
+# As it is called, as files from before call it, or not named.
+_IMPORTED_STAGES = {"", "label", "work"}
 ALIAS_LENGTH = 80
 COMMENT_LENGTH = 10_000
 LARGEST_REVISION = 2_147_483_647
@@ -105,8 +107,10 @@ def _parse_label(
 ) -> ParsedLabel:
     told = {name: value for name, value in row.values.items() if name not in ignored}
     _check_columns(told, task)
-    if _text_value(told, "stage").strip() not in {"", "work"}:
-        raise _LabelFault("stage", f"is {told['stage']!r}; only labels of stage work are imported.")
+    if _text_value(told, "stage").strip() not in _IMPORTED_STAGES:
+        raise _LabelFault(
+            "stage", f"is {told['stage']!r}; only labels of stage label are imported."
+        )
     answers, missing = _split_missing(task, _answers(told, task))
     return ParsedLabel(
         row=row,

@@ -209,7 +209,7 @@ def _build_label(
         item=item,
         revision=background.revision(one),
         slot=slot,
-        stage=Stage.WORK,
+        stage=Stage.LABEL,
         member=background.member(one.rater),
         choice=one.choice,
         answers=one.answers,

@@ -74,7 +74,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         """Those that nobody was ever asked to label."""
         from annotation.models import Slot
 
-        return self.filter(~Exists(Slot.objects.filter(item=OuterRef("pk"), stage="work")))
+        return self.filter(~Exists(Slot.objects.filter(item=OuterRef("pk"), stage="label")))
 
     def lacking(self, text: str) -> ItemQuerySet:
         """Those whose current texts do not have this one."""
@@ -144,16 +144,16 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def work_slots(self) -> models.QuerySet[Any, Any]:
         """Rows (id, key, places that all get and that are not closed) of items that get work."""
-        slots = Q(slots__stage="work", slots__reason__in=["", "share"])
+        slots = Q(slots__stage="label", slots__reason__in=["", "share"])
         counted = Count("slots", filter=slots & ~Q(slots__state="closed"))
-        work = self.filter(slots__stage="work", purpose="test").order_by("pk")
+        work = self.filter(slots__stage="label", purpose="test").order_by("pk")
         return work.annotate(work_slots=counted).values_list("pk", "key", "work_slots")
 
     def at_work(self) -> ItemQuerySet:
         """Items that people are asked to label, or were."""
         from annotation.models import Slot
 
-        slots = Slot.objects.filter(item=OuterRef("pk"), stage="work")
+        slots = Slot.objects.filter(item=OuterRef("pk"), stage="label")
         return self.filter(Exists(slots), purpose="test")
 
     def at_positions(self, positions: Iterable[int]) -> ItemQuerySet:
@@ -180,7 +180,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         many seconds after it was shown; "" and None mean any."""
         from annotation.models import Label
 
-        labels = Label.objects.filter(item=OuterRef("pk"), stage="work", current=True)
+        labels = Label.objects.filter(item=OuterRef("pk"), stage="label", current=True)
         labels = labels.of_people([annotator]) if annotator else labels
         labels = labels.filter(choice=choice) if choice else labels
         if longer_than is not None:
@@ -206,7 +206,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         """Without any label at work that is in force."""
         from annotation.models import Label
 
-        labels = Label.objects.filter(item=OuterRef("pk"), stage="work", current=True)
+        labels = Label.objects.filter(item=OuterRef("pk"), stage="label", current=True)
         return self.filter(~Exists(labels))
 
     def with_current_texts(self) -> ItemQuerySet:

@@ -53,7 +53,7 @@ def apply_decision(label: Label, task: TaskType, now: datetime) -> None:
     )
     labelling_slots.close_open(item, Stage.ADJUDICATE)
     labelling_slots.close_open(item, Stage.VERIFY)
-    labelling_slots.close_open(item, Stage.WORK, Reason.DISPUTED)
+    labelling_slots.close_open(item, Stage.LABEL, Reason.DISPUTED)
 
 
 def undo_decision(label: Label, task: TaskType, now: datetime) -> None:

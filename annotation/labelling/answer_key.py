@@ -57,9 +57,9 @@ def set_answer(
         item = Item.objects.locked().get(pk=item.pk, project=project)
         readiness.check_ready(item)
         _check_free(item, now)
-        _close_unfilled(item, Stage.WORK)
+        _close_unfilled(item, Stage.LABEL)
         if item.purpose not in (purpose, TEST_PURPOSE):
-            _close_unfilled(item, Stage.PRACTICE, Stage.PROBE)
+            _close_unfilled(item, Stage.QUALIFICATION, Stage.CONTROL)
         Resolution.objects.current().of_item(item).update(current=False, ended_at=now)
         item.purpose = purpose
         item.save(update_fields=["purpose"])
@@ -84,7 +84,7 @@ def release_item(item: Item, member: Membership | None, *, now: datetime | None 
         _check_enough_left(item)
         purpose, item.purpose = item.purpose, TEST_PURPOSE
         item.save(update_fields=["purpose"])
-        _close_unfilled(item, Stage.PRACTICE, Stage.PROBE)
+        _close_unfilled(item, Stage.QUALIFICATION, Stage.CONTROL)
         known = Resolution.objects.current().of_item(item).first()
         if known:
             known.end(now)
@@ -187,7 +187,7 @@ def _check_free(item: Item, now: datetime) -> None:
         return
     if Slot.objects.filter(item=item).held(now).exists():
         raise Refused("Somebody works on this item right now. Try again when they are through.")
-    labelled = Label.objects.counted().filter(item=item, stage=Stage.WORK).exists()
+    labelled = Label.objects.counted().filter(item=item, stage=Stage.LABEL).exists()
     if labelled and not Resolution.objects.current().of_item(item).exists():
         raise Refused("People have begun to label this item. Wait until it is resolved.")
 

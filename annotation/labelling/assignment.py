@@ -61,7 +61,7 @@ def build_slots(project: Project, item: Item) -> list[Slot]:
         Slot(
             project=project,
             item=item,
-            stage=Stage.WORK,
+            stage=Stage.LABEL,
             number=number,
             position=item.position,
             reason=reason,
@@ -322,7 +322,7 @@ def _count_groups(project: Project, percent: int) -> list[tuple[Any, ...]]:
              {drawn} AS drawn,
              COALESCE(r.source, '') AS source, COALESCE(r.rule, '') AS rule
            FROM annotation_item i
-           LEFT JOIN annotation_slot s ON s.item_id = i.id AND s.stage = 'work'
+           LEFT JOIN annotation_slot s ON s.item_id = i.id AND s.stage = 'label'
            LEFT JOIN annotation_resolution r ON r.item_id = i.id AND r.current
            WHERE i.project_id = %(project)s AND i.deleted_at IS NULL
            GROUP BY i.id, r.id) AS each_item
@@ -375,7 +375,7 @@ def _open(project: Project, item: Item, slots: Iterable[Slot], missing: int) -> 
         slot.open()
     if missing > len(closed):
         reason = Reason.SHARE if labels_wanted(project, item.key) > project.overlap else ""
-        labelling_slots.add_slots(item, Stage.WORK, missing - len(closed), reason=reason)
+        labelling_slots.add_slots(item, Stage.LABEL, missing - len(closed), reason=reason)
     return True
 
 
@@ -402,14 +402,14 @@ def _reserve(item: Item, member: Membership, now: datetime) -> bool:
     if free:
         free[0].reserve(member.pk)
         return True
-    labelling_slots.add_slots(item, Stage.WORK, 1, reason=Reason.NAMED, reserved_for=member)
+    labelling_slots.add_slots(item, Stage.LABEL, 1, reason=Reason.NAMED, reserved_for=member)
     if _is_labelled(slots):
         resolution.update_resolution(item, now=now)
     return True
 
 
 def _has_labelled(item: Item, member: Membership) -> bool:
-    return bool(item.labels.current().at_stage(Stage.WORK).of_member(member.pk).exists())
+    return bool(item.labels.current().at_stage(Stage.LABEL).of_member(member.pk).exists())
 
 
 def _record(kind: str, lead: Membership, **data: object) -> None:

@@ -64,7 +64,7 @@ def take_slot(member: Membership, draw: float, now: datetime) -> Slot | None:
         return None
     there = Item.objects.in_project(member.project).with_known_answer(PROBE)
     left = answer_key.order_for_member(member, there.untouched_by(member.pk))
-    return answer_key.hold_new_slot(left[0], Stage.PROBE, member, now) if left else None
+    return answer_key.hold_new_slot(left[0], Stage.CONTROL, member, now) if left else None
 
 
 def load_results(project: Project) -> list[ControlResult]:
@@ -72,7 +72,7 @@ def load_results(project: Project) -> list[ControlResult]:
 
     Held against what is known by now: a lead may have mended a wrong answer.
     """
-    found = Label.objects.in_project(project).current().at_stage(Stage.PROBE)
+    found = Label.objects.in_project(project).current().at_stage(Stage.CONTROL)
     labels = found.select_related("item", "member").order_by("member__alias", "created_at", "pk")
     truth = answer_key.latest_answers({label.revision_id for label in labels})
     by_member: dict[Membership, list[Label]] = defaultdict(list)

@@ -9,10 +9,10 @@ from annotation.tasktypes import TaskType
 
 def apply_label(label: Label, task: TaskType, now: datetime) -> None:
     """What a stored label brings about: a resolution, a slot elsewhere, the end of a round."""
-    if label.stage == Stage.WORK:
+    if label.stage == Stage.LABEL:
         resolution.update_resolution(label.item, now=now, revision=label.revision)
         routing.apply_route(label, task, now)
-    elif label.stage == Stage.PRACTICE:
+    elif label.stage == Stage.QUALIFICATION:
         qualification.record_answer(label, task, now)
     elif label.stage == Stage.VERIFY:
         verification.apply_verdict(label, task, now)
@@ -28,10 +28,10 @@ def apply_correction(item: Item, now: datetime) -> None:
 
 def apply_withdrawal(label: Label, task: TaskType, now: datetime) -> None:
     """The same, once the member has taken the label back."""
-    if label.stage == Stage.WORK:
+    if label.stage == Stage.LABEL:
         routing.undo_route(label, task, now)
         resolution.update_resolution(label.item, now=now)
-    elif label.stage == Stage.PRACTICE:
+    elif label.stage == Stage.QUALIFICATION:
         qualification.undo_answer(label, task, now)
     elif label.stage == Stage.VERIFY:
         verification.undo_verdict(label, task, now)

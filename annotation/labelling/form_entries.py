@@ -69,6 +69,6 @@ def _answers(sent: Mapping[str, list[str]], offer: Offer, task: TaskType) -> dic
     post = QueryDict(mutable=True)
     for name, values in sent.items():
         post.setlist(name, values)
-    asked = task.at("blind" if offer.phase == "blind" else "work")
+    asked = task.at("blind" if offer.phase == "blind" else "label")
     given = {field.name: field.from_post(post) for field in asked}
     return {name: answer for name, answer in given.items() if answer is not None}

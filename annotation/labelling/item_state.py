@@ -53,8 +53,8 @@ def load_item_state(item: Item, revision: Revision) -> ItemState:
         SELECT r.id, r.source, r.rule, r."values", r.revision_id, s.*,
         {_ANSWERS_SQL[connection.vendor]} FROM
           (SELECT
-             COUNT(CASE WHEN stage = 'work' AND state IN ('open', 'held') THEN 1 END),
-             COUNT(CASE WHEN stage = 'work' AND state = 'filled' THEN 1 END),
+             COUNT(CASE WHEN stage = 'label' AND state IN ('open', 'held') THEN 1 END),
+             COUNT(CASE WHEN stage = 'label' AND state = 'filled' THEN 1 END),
              COUNT(CASE WHEN stage = 'adjudicate' AND state = 'open' AND reason = 'disputed'
                    THEN 1 END),
              COUNT(CASE WHEN stage = 'adjudicate' AND state IN ('open', 'held') THEN 1 END),
@@ -78,7 +78,7 @@ def load_item_state(item: Item, revision: Revision) -> ItemState:
     )
 
 
-_COUNTED_LABELS_SQL = """FROM annotation_label WHERE item_id = %(item)s AND stage = 'work' AND
+_COUNTED_LABELS_SQL = """FROM annotation_label WHERE item_id = %(item)s AND stage = 'label' AND
 current
     AND counted AND revision_id = %(revision)s"""
 # In the order in which they were given, as one JSON list.

@@ -66,7 +66,7 @@ def skipped_marks(member: Membership) -> MarkQuerySet:
 
 def slots_held_by_others(member: Membership, now: datetime | None = None) -> SlotQuerySet:
     """What others work on now, the one that is free first in front."""
-    slots = Slot.objects.at(member.project_id, Stage.WORK).held(now or timezone.now())
+    slots = Slot.objects.at(member.project_id, Stage.LABEL).held(now or timezone.now())
     return slots.of_others(member.pk).for_pile()
 
 

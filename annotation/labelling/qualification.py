@@ -72,7 +72,7 @@ def take_slot(member: Membership, now: datetime) -> Slot | None:
         return None
     running = _current_round(member) or _begin_round(member, now)
     item = _next_item(member, running) if running else None
-    return answer_key.hold_new_slot(item, Stage.PRACTICE, member, now) if item else None
+    return answer_key.hold_new_slot(item, Stage.QUALIFICATION, member, now) if item else None
 
 
 def waits_for_lead(member: Membership) -> bool:
@@ -85,7 +85,7 @@ def waits_for_lead(member: Membership) -> bool:
 
 def build_lesson(label: Label) -> Lesson | None:
     """What the member learns from a label of practice; None for any other label."""
-    if label.stage != Stage.PRACTICE:
+    if label.stage != Stage.QUALIFICATION:
         return None
     before = label.member.practice_rounds.filter(started_at__lte=label.created_at)
     return _lesson_of_label(label, before.last(), answer_key.answers_at_label_time([label]))
@@ -93,7 +93,7 @@ def build_lesson(label: Label) -> Lesson | None:
 
 def can_undo(label: Label) -> bool:
     """An answer of practice stands: its explanation was shown with it."""
-    return label.stage != Stage.PRACTICE
+    return label.stage != Stage.QUALIFICATION
 
 
 def record_answer(label: Label, task: tasktypes.TaskType, now: datetime) -> None:
@@ -222,7 +222,7 @@ def _next_item(member: Membership, running: PracticeRound) -> Item | None:
 
 def _labels(member: Membership) -> list[Label]:
     """The member's answers of practice, oldest first."""
-    found = Label.objects.of_member(member.pk).at_stage(Stage.PRACTICE)
+    found = Label.objects.of_member(member.pk).at_stage(Stage.QUALIFICATION)
     return list(found.select_related("item", "member", "revision").order_by("created_at", "pk"))
 
 
@@ -274,7 +274,7 @@ def _lock_member(member: Membership) -> Membership:
 
 def _delete_held_slot(member: Membership) -> None:
     """Take the place at an item of practice away that the member holds."""
-    for held in Slot.objects.at(member.project_id, Stage.PRACTICE).held_by(member.pk).locked():
+    for held in Slot.objects.at(member.project_id, Stage.QUALIFICATION).held_by(member.pk).locked():
         held.close()
 
 

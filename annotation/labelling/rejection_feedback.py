@@ -26,7 +26,7 @@ def collect_feedback(project: Project, items: Collection[int]) -> dict[int, str]
     and what they wrote; first what had been changed, by the claim. Items without any are left
     out."""
     task = tasktypes.load_task_type(project)
-    labels = Label.objects.counted().in_project(project).at_stages([Stage.WORK, Stage.ADJUDICATE])
+    labels = Label.objects.counted().in_project(project).at_stages([Stage.LABEL, Stage.ADJUDICATE])
     said: dict[int, list[str]] = defaultdict(list)
     for label in labels.filter(item__among=list(items)).oldest_first():
         said[label.item_id].append(" ".join(_label_remarks(task, label)))

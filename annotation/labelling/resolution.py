@@ -169,7 +169,7 @@ def _ask_more_people(item: Item, stands: ItemState) -> None:
     """People disagree: ask as many as the project has for that, then an adjudicator."""
     more = item.project.disputed_overlap - stands.filled
     if more > 0:
-        slots.add_slots(item, Stage.WORK, more, reason=Reason.DISPUTED)
+        slots.add_slots(item, Stage.LABEL, more, reason=Reason.DISPUTED)
     elif not stands.asked:
         slots.add_slots(item, Stage.ADJUDICATE, 1, reason=Reason.DISPUTED)
 
@@ -190,7 +190,7 @@ def _was_verified(item: Item, revision: Revision) -> bool:
     What was said before the last of the labels stops counting, and its place opens again.
     """
     of_texts = Label.objects.counted().of_item(item).of_revision(revision)
-    last = of_texts.at_stage(Stage.WORK).order_by("-created_at").first()
+    last = of_texts.at_stage(Stage.LABEL).order_by("-created_at").first()
     second = of_texts.at_stage(Stage.VERIFY).select_related("slot").first()
     if second is None or last is None or second.created_at >= last.created_at:
         return second is not None

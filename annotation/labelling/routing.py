@@ -35,7 +35,7 @@ def update_route(item: Item, *, now: datetime) -> None:
     What somebody has begun to decide stays theirs, and what was decided is not asked again.
     """
     task = tasktypes.load_task_type(item.project)
-    labels = Label.objects.counted().of_item(item).at_stage(Stage.WORK)
+    labels = Label.objects.counted().of_item(item).at_stage(Stage.LABEL)
     said = {
         task.route_of(label.answers): label
         for label in labels.of_revision(item.revision()).order_by("-created_at", "-pk")
@@ -61,7 +61,7 @@ def _exclude(item: Item, label: Label, task: TaskType, now: datetime) -> None:
     values = {name: label.answers[name] for name in names if name in label.answers}
     source = Resolution.Source.LABELS
     resolution.set_resolution(item, values, rule=resolution.EXCLUDED, source=source, now=now)
-    slots.close_open(item, Stage.WORK)
+    slots.close_open(item, Stage.LABEL)
     slots.close_open(item, Stage.VERIFY)
     slots.close_open(item, Stage.ADJUDICATE, Reason.DISPUTED)
 

@@ -86,7 +86,7 @@ def _decided_label(item: Item) -> tuple[Label | None, dict[str, Any] | None]:
     if decided is None:
         return None, None
     task = tasktypes.load_task_type(item.project)
-    labels = Label.objects.counted().of_item(item).at_stage(Stage.WORK)
+    labels = Label.objects.counted().of_item(item).at_stage(Stage.LABEL)
     found = list(labels.of_revision(item.revision()).for_page())
     same = [label for label in found if verification.is_confirmation(task, label.answers, decided)]
     first = (same or found or [None])[0]

@@ -7,7 +7,7 @@ from django.db.models import Max
 from annotation.models import WORK_LIKE_STAGES, Item, Membership, Slot, Stage
 
 # What the workbench hands out; the page never learns which of them an item is.
-WORKBENCH_STAGES = (*WORK_LIKE_STAGES, Stage.PRACTICE)
+WORKBENCH_STAGES = (*WORK_LIKE_STAGES, Stage.QUALIFICATION)
 
 
 def hold_until(member: Membership, now: datetime) -> datetime:
@@ -17,7 +17,7 @@ def hold_until(member: Membership, now: datetime) -> datetime:
 
 def related_stages(stage: str) -> tuple[str, ...]:
     """The stages that are asked for together: all of the workbench, or one alone."""
-    return WORKBENCH_STAGES if stage == Stage.WORK else (stage,)
+    return WORKBENCH_STAGES if stage == Stage.LABEL else (stage,)
 
 
 def find_slot_to_fill(member: Membership, shown: Slot, now: datetime) -> Slot | None:

@@ -9,7 +9,7 @@ from annotation.db import transactions
 from annotation.models import Item, Label, Mark, Membership, Resolution, Stage
 
 # The stages at which a member gives a label of their own, whatever the item is there for.
-OWN_LABEL_STAGES = (Stage.WORK, Stage.PROBE, Stage.BASELINE, Stage.PRACTICE)
+OWN_LABEL_STAGES = (Stage.LABEL, Stage.CONTROL, Stage.BASELINE, Stage.QUALIFICATION)
 # What a list of items can be narrowed to that people said.
 PEOPLE_FILTERS = ("annotator", "choice", "longer_than", "agreement")
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile.

@@ -9,6 +9,7 @@ from datetime import date, datetime
 from typing import Any
 
 from annotation.errors import Refused
+from annotation.labelling.models.slots import FORMER_STAGES
 from annotation.models import Account, Event, Item, Project
 from annotation.projects import event_types
 from annotation.projects.models import EventQuerySet
@@ -138,7 +139,9 @@ def _title(name: str) -> str:
 
 
 def _describe_value(name: str, value: Any) -> str:
-    """A value in words."""
+    """A value in words. The audit stays as it was written, also where words have changed."""
+    if name == "stage" and isinstance(value, str):
+        value = FORMER_STAGES.get(value, value)
     if isinstance(value, bool):
         return _STATES[value] if name == "active" else ("yes" if value else "no")
     if isinstance(value, dict):

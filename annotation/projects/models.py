@@ -87,7 +87,7 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
 
     def for_progress(self) -> MembershipQuerySet:
         """With how many of their labels count (`labelled` are in force), and the last time."""
-        at_work = Q(labels__stage="work", labels__current=True)
+        at_work = Q(labels__stage="label", labels__current=True)
         return self.annotate(
             counted=Count("labels", filter=at_work & Q(labels__counted=True)),
             last_label_at=Max("labels__created_at"),
@@ -295,7 +295,7 @@ class Project(models.Model):
     description = models.TextField(blank=True)
     task_type = models.ForeignKey(TaskTypeVersion, models.PROTECT, related_name="projects")
     overlap = models.PositiveSmallIntegerField(
-        default=1, help_text="Counted labels that each item gets at the work stage."
+        default=1, help_text="Counted labels that each item gets at stage label."
     )
     hold_minutes = models.PositiveSmallIntegerField(
         default=30, help_text="How long an item stays with a person who does not label it."

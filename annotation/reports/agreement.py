@@ -299,7 +299,7 @@ def _row(
 
 def _key(project: Project, question: Question, category: str) -> str:
     """What the figures depend on: the question, and the state of labels, people and answers."""
-    labels = Label.objects.in_project(project).at_stages([Stage.WORK, Stage.PROBE])
+    labels = Label.objects.in_project(project).at_stages([Stage.LABEL, Stage.CONTROL])
     state = {
         "version": VERSION,
         "project": [project.pk, project.overlap, project.task_type_id],

@@ -130,7 +130,7 @@ def load_label_answers(
     last: dict[tuple[int, str], tuple[PersonAnswers, bool]] = {}
     in_force = set()
     with_total = _total_adder(project)
-    found = Label.objects.of_tests().for_agreement(project, Stage.WORK, category)
+    found = Label.objects.of_tests().for_agreement(project, Stage.LABEL, category)
     found = found.of_people(people) if people else found
     for row in found.values_list(*_LABEL_COLUMNS).iterator(chunk_size=2000):
         position, cluster, person, said, current, counted, informed = row
@@ -149,7 +149,7 @@ def load_control_answers(project: Project, category: str = "") -> list[PersonAns
     page of silent checks has it."""
     deciding, with_total = tasktypes.load_task_type(project).deciding.name, _total_adder(project)
     last: dict[tuple[int, str], PersonAnswers] = {}
-    found = Label.objects.current().for_agreement(project, Stage.PROBE, category)
+    found = Label.objects.current().for_agreement(project, Stage.CONTROL, category)
     rows = list(found.values_list(*_CONTROL_COLUMNS))
     truth = answer_key.latest_answers({revision for *_, revision in rows})
     for position, cluster, person, said, revision in rows:

@@ -35,7 +35,7 @@ def compute_alphas(project: Project, by: Grouping) -> dict[str, Estimate]:
 def _load_answers(project: Project, by: Grouping) -> dict[str, RaterAnswers]:
     """Each person's last counted label of an item given before they could see what others say, if
     a label of theirs is in force."""
-    labels = Label.objects.in_project(project).of_tests().at_stage(Stage.WORK).of_live_items()
+    labels = Label.objects.in_project(project).of_tests().at_stage(Stage.LABEL).of_live_items()
     own = labels.filter(counted=True, informed=False, withdrawn_at=None)
     informed = labels.counted().filter(informed=True).values_list("item", "member")
     in_force = set(informed)

@@ -91,7 +91,7 @@ def measure_board(
     for found in count_by_keys(tests, group=by.of(), wanted=_wanted_answer(value)):
         items[key_as_text(found["group"])] += found["n"]
         wanted[key_as_text(found["group"])].add(found["wanted"])
-    labels = Label.objects.in_project(project).of_tests().at_stage(Stage.WORK)
+    labels = Label.objects.in_project(project).of_tests().at_stage(Stage.LABEL)
     sums = _sums(project, decides, by, value)
     surgical, blind = _surgicality(project, by), _detectability(project, by)
     alphas = alpha_by_group.compute_alphas(project, by)
@@ -182,7 +182,7 @@ def _surgicality(project: Project, by: Grouping) -> dict[str, ClusterSums]:
     checks = [f.name for f in tasktypes.load_version(project.task_type).fields if _is_check(f)]
     found: list[tuple[str, str, int, float]] = []
     for name in checks:
-        labels = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.WORK)
+        labels = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.LABEL)
         rows = labels.answering(name).values_list(
             by.of("item__"), "item__cluster", "item", KeyTextTransform(name, "answers")
         )
@@ -237,7 +237,7 @@ def count_reasons(
     """Counted labels with an answer that drops items, or is not what their category is made for,
     by group: the answers, and what was said to be in the way, most frequent first. `items` narrows
     them down, by lookups that begin at the label."""
-    counted = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.WORK)
+    counted = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.LABEL)
     labels = counted.filter(items) if items else counted
     meant = AS_INTENDED if AS_INTENDED in dict(answer_choices(project)) else ""
     keys = {

@@ -52,9 +52,9 @@ class DroppedItems:
 
 
 def count_choices(project: Project) -> tuple[ChoiceCount, ...]:
-    """Labels of the work stage that are in force, by day (UTC) and answer, oldest first."""
+    """Labels of stage label that are in force, by day (UTC) and answer, oldest first."""
     decides = main_field.load_main_field(project)
-    labels = Label.objects.current().at_stage(Stage.WORK).in_project(project)
+    labels = Label.objects.current().at_stage(Stage.LABEL).in_project(project)
     rows = count_by_keys(labels, day=Day("created_at"), said=decides.of_label())
     order = {value: place for place, (value, _) in enumerate(decides.options)}
     found = [
@@ -100,7 +100,7 @@ def _dropped_filter(decides: MainField) -> Q:
 
 def _count_reasons(project: Project, decides: MainField) -> dict[str, dict[str, int]]:
     """What counted labels say is in the way, by their answer: titles of reasons and labels."""
-    labels = Label.objects.counted().at_stage(Stage.WORK).in_project(project)
+    labels = Label.objects.counted().at_stage(Stage.LABEL).in_project(project)
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for name, titles in main_field.reason_fields(project):
         said: dict[str, Any] = {"reason": KeyTextTransform(name, "answers")}

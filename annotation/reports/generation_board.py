@@ -121,7 +121,7 @@ def generated_items(project: Project) -> ItemQuerySet:
 
 def _groups(project: Project) -> dict[tuple[str, str], _GenerationSums]:
     """By category and maker."""
-    slots = Exists(Slot.objects.filter(item=OuterRef("pk"), stage="work"))
+    slots = Exists(Slot.objects.filter(item=OuterRef("pk"), stage="label"))
     current = Resolution.objects.current().filter(item=OuterRef("pk"))
     open_ones = Q(~Exists(current))
     counts = {

@@ -1,6 +1,6 @@
 """How fast is the work done, by whom, and when will it be finished? For leads.
 
-People are credited with every label of the work stage that is in force; the forecast rests on those
+People are credited with every label of stage label that is in force; the forecast rests on those
 that fill a place, since extra ones bring no item nearer to its end. Days are those of UTC.
 Everything is counted by the database, in a fixed number of statements, and no text is read.
 """
@@ -85,7 +85,7 @@ class Pace:
 
 def measure_pace(project: Project, *, by: Grouping, now: datetime) -> Pace:
     """How fast the project is, by person and by group, in eight statements."""
-    labels = Label.objects.current().at_stage(Stage.WORK).in_project(project)
+    labels = Label.objects.current().at_stage(Stage.LABEL).in_project(project)
     today = now.date()
     rows = count_by_keys(
         labels, alias=F("member__alias"), day=Day("created_at"), fills=F("counted")
@@ -172,7 +172,7 @@ def _groups(
 ) -> tuple[GroupPace, ...]:
     tests = Item.objects.in_project(project).originals().of_tests()
     items = _sums(count_by_keys(tests, group=by.of()), "group")
-    slots = Slot.objects.at(project.pk, Stage.WORK).of_live_items().not_closed()
+    slots = Slot.objects.at(project.pk, Stage.LABEL).of_live_items().not_closed()
     places = count_by_keys(slots, group=by.of("item__"), now=F("state"))
     every = _sums(places, "group")
     filled = _sums([row for row in places if row["now"] == Slot.State.FILLED], "group")

@@ -196,7 +196,7 @@ def _name_items(rows: Iterable[Any], called: dict[int, str]) -> list[dict[str, A
 
 
 def _hide_control_stage(label: dict[str, Any]) -> dict[str, Any]:
-    stage = "work" if label["stage"] in WORK_LIKE_STAGES else label["stage"]
+    stage = "label" if label["stage"] in WORK_LIKE_STAGES else label["stage"]
     return {**label, "stage": stage}
 
 

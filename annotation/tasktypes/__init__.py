@@ -127,11 +127,11 @@ class TaskType:
         asked = tuple(f for f in self.fields if not f.option or f.option in switches)
         return replace(self, fields=asked)
 
-    def clean(self, answers: Mapping[str, object], *, stage: str = "work") -> dict[str, Any]:
+    def clean(self, answers: Mapping[str, object], *, stage: str = "label") -> dict[str, Any]:
         """The answers, checked by their fields. Raises `FieldError`."""
         return tasktypes_answers.clean_answers(self.at(stage), answers)
 
-    def choice_of(self, answers: Mapping[str, Any], stage: str = "work") -> str:
+    def choice_of(self, answers: Mapping[str, Any], stage: str = "label") -> str:
         """Cleaned answers in at most 40 characters: the deciding one, the total or the numbers.
 
         Numbers of a scale are joined by "/", with "-" for one that is missing; so is a total of

@@ -161,7 +161,7 @@ def _copy_labels(half: int) -> None:
     label = Label.objects.get()
     items = f"{label.item_id} + s.n"
     revisions = f"{label.revision_id} + s.n"
-    step = Slot.objects.filter(item=label.item_id, stage=Stage.WORK).count()
+    step = Slot.objects.filter(item=label.item_id, stage=Stage.LABEL).count()
     slots = f"{label.slot_id} + s.n * {step}"
     series = (1, half - 1)
     with unchecked(*EVERY):

@@ -116,7 +116,7 @@ def _data_sentences(project: Project) -> Sentences:
 
 
 def _people_sentences(project: Project) -> Sentences:
-    labels = Label.objects.in_project(project).of_tests().at_stage(Stage.WORK).counted()
+    labels = Label.objects.in_project(project).of_tests().at_stage(Stage.LABEL).counted()
     sizes = labels.aggregate(labels=Count("pk"), people=Count("member", distinct=True))
     if not sizes["labels"]:
         yield format_sentence("people", "none")

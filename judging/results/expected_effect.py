@@ -39,7 +39,7 @@ def load_expected_effects(project: Project) -> dict[int, str]:
     asked = find_field(project)
     if asked is None:
         return {}
-    labels = Label.objects.counted().in_project(project).at_stage(Stage.WORK).answering(asked.name)
+    labels = Label.objects.counted().in_project(project).at_stage(Stage.LABEL).answering(asked.name)
     rows = labels.order_by().values_list("item", KeyTextTransform(asked.name, "answers"))
     said: dict[int, list[str]] = defaultdict(list)
     for item, answer in rows.iterator(AT_A_TIME):

@@ -223,7 +223,7 @@ def _load_surgicality(project: Project) -> FeatureValues:
     shares: dict[int, list[float]] = defaultdict(list)
     fields = tasktypes.load_version(project.task_type).fields
     for name in (one.name for one in fields if one.kind == "claim_check"):
-        labels = Label.objects.counted().in_project(project).at_stage(Stage.WORK).answering(name)
+        labels = Label.objects.counted().in_project(project).at_stage(Stage.LABEL).answering(name)
         rows = labels.order_by().values_list("item", KeyTextTransform(name, "answers"))
         for item, answer in rows.iterator(AT_A_TIME):
             said = list((json.loads(answer) if isinstance(answer, str) else answer).values())

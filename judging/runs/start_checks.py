@@ -72,7 +72,7 @@ def count_being_labelled(run: Run, items: Collection[int]) -> int:
     baseline measures and a generator writes, and neither says what anybody could repeat."""
     if run.generates or not run.endpoint.is_evaluator():
         return 0
-    open_places = Slot.objects.at(run.project_id, Stage.WORK).in_use().of_live_items()
+    open_places = Slot.objects.at(run.project_id, Stage.LABEL).in_use().of_live_items()
     return len(set(open_places.values_list("item", flat=True)).intersection(items))
 
 

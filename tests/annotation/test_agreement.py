@@ -55,7 +55,7 @@ def make_label(
 ) -> Label:
     """A counted label in a slot of its own, given now, at the work stage unless told."""
     number = next(_numbers)
-    stage = values.setdefault("stage", Stage.WORK)
+    stage = values.setdefault("stage", Stage.LABEL)
     counted = values.setdefault("counted", True)
     if counted and values.get("current", True):
         values["slot"] = Slot.objects.create(
@@ -252,7 +252,13 @@ def test_only_counted_labels_of_work_in_force_make_the_figures(project: Project)
     [item] = give(project, people, [("valid", "invalid")])
     other = make_item(project)
     make_label(other, people[0], "valid", counted=False)
-    for stage in (Stage.BASELINE, Stage.VERIFY, Stage.ADJUDICATE, Stage.PRACTICE, Stage.PROBE):
+    for stage in (
+        Stage.BASELINE,
+        Stage.VERIFY,
+        Stage.ADJUDICATE,
+        Stage.QUALIFICATION,
+        Stage.CONTROL,
+    ):
         make_label(other, people[1], "valid", stage=stage)
     assert (measured(project).labels, measured(project).items) == (2, 1)
     item.deleted_at = timezone.now()
@@ -334,8 +340,8 @@ def test_each_person_is_held_against_what_was_known_to_be_right(project: Project
     ann, ben = people_of(project, "ann", "ben")
     checks = [make_known(project, purpose="probe", right="invalid") for _ in range(3)]
     for item, said in zip(checks, ("invalid", "valid", "invalid"), strict=True):
-        make_label(item, ann, said, stage=Stage.PROBE)
-    make_label(checks[0], ben, "valid", stage=Stage.PROBE)
+        make_label(item, ann, said, stage=Stage.CONTROL)
+    make_label(checks[0], ben, "valid", stage=Stage.CONTROL)
     found = measured(project)
     mine = row(found, "against-known", "ann")
     assert (mine.value, mine.n_items, mine.n_raters) == (pytest.approx(2 / 3), 3, 1)
@@ -349,7 +355,7 @@ def test_a_known_answer_that_was_mended_decides_here_and_among_the_silent_checks
 ) -> None:
     [ann] = people_of(project, "ann")
     item = make_known(project, purpose="probe", right="invalid")
-    make_label(item, ann, "valid", stage=Stage.PROBE)
+    make_label(item, ann, "valid", stage=Stage.CONTROL)
     assert row(measured(project), "against-known", "ann").value == 0
     later = timezone.now() + timedelta(minutes=1)
     answer_key.set_answer(project, item, "probe", {"choice": "valid"}, "It is.", None, now=later)
@@ -417,7 +423,7 @@ def people() -> Cast:
     annotators = people_of(people.project, "ann", "<b>ben</b>")
     give(people.project, annotators, TEN)
     item = make_known(people.project, purpose="probe", right="invalid")
-    make_label(item, annotators[0], "invalid", stage=Stage.PROBE)
+    make_label(item, annotators[0], "invalid", stage=Stage.CONTROL)
     return people
 
 

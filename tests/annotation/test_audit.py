@@ -77,7 +77,7 @@ def test_a_label_a_change_of_it_and_what_follows_are_on_record(people: Cast) -> 
     item = make_item(people.project, "spider")
     offer = take(people.annotator)
     say(people.annotator, offer)
-    assert last("label").new == {"choice": "valid", "revision": 1, "stage": "work"}
+    assert last("label").new == {"choice": "valid", "revision": 1, "stage": "label"}
     made = last("resolution")
     assert (made.subject, made.member, made.old) == (item.key, None, {})
     assert made.new == {"resolution": "valid", "by": "first label", "from": "labels"}

@@ -102,7 +102,7 @@ def test_what_finds_no_place_is_extra_and_counts_once_there_is_one(tmp_path: Pat
     assert "1 are kept as extra and do not count: raise the overlap to 3" in run(path)
     assert Label.objects.get(counted=False).slot is None
     assert "raise the overlap to 3" in run(path)
-    slots.add_slots(item, "work", 1)
+    slots.add_slots(item, "label", 1)
     said = run(path)
     assert "0 labels imported, 3 unchanged" in said
     assert "1 that were extra before count now" in said
@@ -234,10 +234,16 @@ def test_seconds_comment_informed_and_what_evaluators_had_said_are_kept(
     project: Project, rows: Any
 ) -> None:
     Item.objects.update(first_reply_at="2025-01-01T00:00Z")
-    run(rows(VALID | {"seconds": 12.5, "comment": " Six.\n", "informed": "yes", "stage": "work"}))
+    run(rows(VALID | {"seconds": 12.5, "comment": " Six.\n", "informed": "yes", "stage": "label"}))
     label = Label.objects.get()
     assert (label.seconds, label.comment, label.informed) == (12.5, " Six.\n", True)
     assert label.evaluator_seen
+
+
+def test_a_file_from_before_the_stage_had_its_word_is_read(project: Project, rows: Any) -> None:
+    run(rows(VALID | {"stage": "work"}))
+    run(rows(VALID | {"stage": "label"}))
+    assert Label.objects.get().stage == "label"
 
 
 def test_the_import_is_on_record(project: Project, rows: Any) -> None:
@@ -274,7 +280,7 @@ def test_an_item_that_is_taken_out_still_counts_what_others_said_further_down_th
     project: Project, rows: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(labels, "BATCH", 1)
-    slots.add_slots(Item.objects.get(), "work", 2)
+    slots.add_slots(Item.objects.get(), "label", 2)
     run(rows(unsure("question-unclear"), VALID | {"rater": "two"}))
     [held] = Resolution.objects.current()
     assert (held.value, held.rule) == ("not-sure", "excluded")
@@ -325,7 +331,7 @@ BAD = [
     ({"choice": "maybe"}, "choice: Your choice: choose one of valid, invalid"),
     ({"choice": "not-sure"}, "reason: What is in the way?: choose one of"),
     ({"choice": None}, "choice: Your choice: choose one of"),
-    ({"stage": "verify"}, "stage: is 'verify'; only labels of stage work"),
+    ({"stage": "verify"}, "stage: is 'verify'; only labels of stage label"),
     ({"seconds": -1}, "seconds: is -1; write a number"),
     ({"seconds": "nan"}, "seconds: is 'nan'; write a number"),
     ({"revision": 0}, "revision: is 0; revisions are numbered from 1"),

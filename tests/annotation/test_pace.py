@@ -35,7 +35,7 @@ def give(member: Membership, choice: str = "valid", *, ago: int = 1, **values: A
         "answers": {"choice": choice},
         "submission": f"{member.alias}-{item.key}",
         "created_at": NOW - timedelta(days=ago),
-        "stage": "work",
+        "stage": "label",
         "task_type": member.project.task_type,
     }
     return Label.objects.create(
@@ -111,7 +111,7 @@ def test_times_are_quartiles_and_those_over_half_an_hour_stand_apart(member: Mem
 
 def test_only_labels_in_force_at_the_work_stage_count(member: Membership) -> None:
     give(member, current=False)
-    give(member, stage="probe")
+    give(member, stage="control")
     give(member)
     assert measured(member.project).people[0].labels == 1
 
@@ -150,7 +150,7 @@ def test_tasks_without_categories_are_grouped_by_a_field_of_their_items() -> Non
 
 def test_what_waits_beside_the_work_is_counted_by_stage(member: Membership) -> None:
     item = make_item(member.project)
-    make_slot(item, stage="adjudicate"), make_slot(item, stage="probe")
+    make_slot(item, stage="adjudicate"), make_slot(item, stage="control")
     assert measured(member.project).waiting == {"adjudicate": 1}
 
 

@@ -215,8 +215,8 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_of_others(people
 def test_a_silent_check_is_work_like_any_other_in_the_file(people: Cast) -> None:
     account, client = arrived(people)
     worked(people, account)
-    Label.objects.update(stage="probe")
-    assert "probe" not in client.get(reverse("my-data-file")).content.decode()
+    Label.objects.update(stage="control")
+    assert "control" not in client.get(reverse("my-data-file")).content.decode()
 
 
 def test_the_page_tells_who_knows_one_as_what() -> None:

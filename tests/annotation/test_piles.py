@@ -83,7 +83,7 @@ def test_the_done_are_found_by_key_choice_and_category(member: Membership) -> No
 def test_a_silent_check_lies_among_the_done_like_any_other(member: Membership) -> None:
     make_item(member.project, "spider-1")
     label = say(member, take(member))
-    Label.objects.filter(pk=label.pk).update(stage="probe")
+    Label.objects.filter(pk=label.pk).update(stage="control")
     assert "spider-1" in pile(member, "done")
 
 

@@ -99,7 +99,7 @@ def test_a_lead_waives_practice(member: Membership, lead: Membership) -> None:
     qualification.waive(member, lead=lead)
     member = reload(member)
     assert take(member).item.key == "work"
-    assert not Slot.objects.filter(stage="practice", state="held").exists()
+    assert not Slot.objects.filter(stage="qualification", state="held").exists()
     with pytest.raises(Refused):
         qualification.waive(member, lead=lead)
 
@@ -115,7 +115,7 @@ def test_a_lead_lets_a_member_start_again_with_items_seen_the_longest_ago(
     say(member, offer)
     say(member, take(member))
     assert reload(member).practised_at
-    assert Label.objects.filter(stage="practice").count() == 6
+    assert Label.objects.filter(stage="qualification").count() == 6
     assert [one.row.number for one in qualification.list_rounds(member)] == [3, 2, 1]
 
 

@@ -144,7 +144,7 @@ def test_the_two_worlds_differ_in_the_check(draw: Callable[[float], None]) -> No
         one = world(draw, probe=probe)
         list(one.lived())
         stages = set(one.member.labels.values_list("stage", flat=True))
-        assert stages == ({"work", "probe"} if probe else {"work"})
+        assert stages == ({"label", "control"} if probe else {"label"})
 
 
 def test_a_check_stands_among_its_siblings_before_it_is_labelled_and_after(

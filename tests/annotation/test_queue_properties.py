@@ -227,7 +227,7 @@ def answers(day: Day, offer: Offer, pick: int) -> dict[str, Any]:
 
 
 def submit(
-    day: Day, member: Membership, page: ShownItem, said: SubmittedAnswers, stage: str = Stage.WORK
+    day: Day, member: Membership, page: ShownItem, said: SubmittedAnswers, stage: str = Stage.LABEL
 ) -> None:
     count = Label.objects.count()
     try:
@@ -304,13 +304,13 @@ def resolutions_are_of_what_people_said(day: Day) -> None:
 
 def check_truth(day: Day, member: Membership, waiting: Waiting) -> None:
     """Rule 5: "nothing" means that no place is free for the person, and "held" counts the rest."""
-    places = Slot.objects.at(day.project.pk, Stage.WORK).untouched_by(member.pk)
+    places = Slot.objects.at(day.project.pk, Stage.LABEL).untouched_by(member.pk)
     skipped = Mark.objects.of(member.pk, "skip").values("item")
     places = places.exclude(item__in=skipped)
     assert not places.free_for(member.pk, day.now).exists()
     held = places.held(day.now)
     if waiting.held_by_others:
-        others = Slot.objects.at(day.project.pk, Stage.WORK).held(day.now)
+        others = Slot.objects.at(day.project.pk, Stage.LABEL).held(day.now)
         assert waiting.next_free in set(others.values_list("held_until", flat=True))
     assert waiting.held_by_others >= held.count()
 

@@ -146,12 +146,12 @@ def test_a_label_says_why_there_was_a_place_for_it_and_blind_answers_have_their_
     member = make_member(make_project())
     item = make_item(member.project, slots=0)
     give(member, "yes", item=item, stage="blind", answers={"error": True}, submission="b")
-    label = give(member, stage="probe")
+    label = give(member, stage="control")
     label.slot.reason = "named"
     label.slot.save()
     blind, probe = rows("labels", member.project)
     assert (blind["stage"], blind["answers.error"], blind["slot_reason"]) == ("blind", True, "")
-    assert (probe["stage"], probe["slot_reason"]) == ("probe", "named")
+    assert (probe["stage"], probe["slot_reason"]) == ("control", "named")
 
 
 def test_revisions_say_who_wrote_them() -> None:
@@ -201,7 +201,7 @@ def every() -> Project:
     give(member, stage="baseline")
     Comment.objects.create(item=item, member=member, text="@ada")
     Mark.objects.create(item=item, member=member, kind="flag")
-    give(member, stage="probe")
+    give(member, stage="control")
     PracticeRound.objects.create(member=member, number=1, size=5, needed=4)
     return member.project
 

@@ -90,7 +90,7 @@ def test_every_file_keeps_the_contract(slug: str) -> None:
 @pytest.mark.parametrize("slug", FILES)
 def test_every_file_takes_a_full_answer_and_cleans_it_twice_alike(slug: str) -> None:
     read = tasktypes.parse_definition(FILES[slug])
-    for stage in ("work", "blind"):
+    for stage in ("label", "blind"):
         cleaned = read.clean(first_answers(read.at(stage)), stage=stage)
         assert read.clean(cleaned, stage=stage) == cleaned
         choice = read.choice_of(cleaned, stage)

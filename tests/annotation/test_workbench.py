@@ -238,7 +238,7 @@ def test_blind_first_asks_twice_and_stores_both() -> None:
     second = take(ana)
     assert (second.phase, second.blind) == ("label", said)
     say(ana, second)
-    assert sorted(Label.objects.counted().values_list("stage", flat=True)) == ["blind", "work"]
+    assert sorted(Label.objects.counted().values_list("stage", flat=True)) == ["blind", "label"]
     assert item.resolutions.get().value == "valid"
 
 

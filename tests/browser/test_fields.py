@@ -213,7 +213,7 @@ def test_a_first_look_is_answered_before_anything_is_revealed(open_page: OpenPag
     said_of_it = {label.stage: label.answers for label in Label.objects.all()}
     assert said_of_it == {
         "blind": {"error": True, "place": "six legs", "severity": 2},
-        "work": {"choice": "valid"},
+        "label": {"choice": "valid"},
     }
 
 

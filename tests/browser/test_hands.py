@@ -400,7 +400,7 @@ def test_an_item_shown_blind_first_gives_nothing_away(open_page: OpenPage) -> No
     page.keyboard.press("1")
     page.wait_for_selector("#panel[data-phase=blind][data-ready]")
     stages = list(Label.objects.order_by("pk").values_list("stage", flat=True))
-    assert stages == ["blind", "work"]
+    assert stages == ["blind", "label"]
 
 
 def answer_blind(page: Page) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import F
 
 from annotation.db.batches import id_batches
+from annotation.labelling.models.slots import FORMER_STAGES
 from annotation.models import Item, Label, Project, Resolution, Revision
 
 # Columns of an item, and what snapshots call those of other rows.
@@ -20,6 +21,8 @@ _ITEM = {
     "parent": "parent__key",
 }
 FACT_NAMES = (*_ITEM, "revision", "texts", "held", "labels")
+# Digests keep the words that stages had before, so that those of older snapshots hold.
+_DIGESTED_STAGES = {now: before for before, now in FORMER_STAGES.items()}
 _LABEL_COLUMNS = ("stage", "member__alias", "revision__number", "answers", "comment", "counted")
 
 
@@ -71,6 +74,7 @@ def _labels(ids: Sequence[int]) -> defaultdict[int, list[str]]:
     """Digests of the labels in force, by item: who said what of which texts, when."""
     found: defaultdict[int, list[str]] = defaultdict(list)
     rows = Label.objects.filter(item__among=ids, current=True).order_by()
-    for item, time, *said in rows.values_list("item_id", "created_at", *_LABEL_COLUMNS):
+    for item, time, stage, *said in rows.values_list("item_id", "created_at", *_LABEL_COLUMNS):
+        said = [_DIGESTED_STAGES.get(stage, stage), *said]
         found[item].append(digest_facts({"said": said, "time": time.isoformat()}))
     return found

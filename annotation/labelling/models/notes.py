@@ -193,7 +193,7 @@ class Comment(models.Model):
 class PracticeRound(models.Model):
     """A few items with known answers; who passes one gets work (study 001, appendix C).
 
-    A round that is not finished has no result; its labels are those of stage practice that the
+    A round that is not finished has no result; its labels are those of stage qualification that the
     member gave since it was started.
     """
 

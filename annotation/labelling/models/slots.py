@@ -71,7 +71,7 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         return self.filter(item=item)
 
     def at_work(self) -> SlotQuerySet:
-        return self.filter(stage="work")
+        return self.filter(stage="label")
 
     def at_stage(self, stage: str) -> SlotQuerySet:
         return self.filter(stage=stage)
@@ -124,18 +124,24 @@ class Stage(models.TextChoices):
     label answers the task's own, as a human to compare evaluators with (study 001, table 5)."""
 
     BLIND = "blind"
-    WORK = "work"
+    LABEL = "label"
     VERIFY = "verify"
-    PRACTICE = "practice"
-    PROBE = "probe"
+    QUALIFICATION = "qualification"
+    CONTROL = "control"
     BASELINE = "baseline"
     ADJUDICATE = "adjudicate"
 
 
+# What stages were called before, as the audit, snapshots and archives from then have them.
+FORMER_STAGES = {
+    "work": Stage.LABEL.value,
+    "practice": Stage.QUALIFICATION.value,
+    "probe": Stage.CONTROL.value,
+}
 # Stages whose slots are made when a member gets to them, one for each who does.
-ON_DEMAND_STAGES = frozenset({Stage.PRACTICE, Stage.PROBE, Stage.BLIND})
+ON_DEMAND_STAGES = frozenset({Stage.QUALIFICATION, Stage.CONTROL, Stage.BLIND})
 # Stages that look alike to the person who labels, so that a silent check looks like work.
-WORK_LIKE_STAGES = (Stage.WORK, Stage.PROBE, Stage.BASELINE)
+WORK_LIKE_STAGES = (Stage.LABEL, Stage.CONTROL, Stage.BASELINE)
 
 
 class Reason(models.TextChoices):
@@ -167,7 +173,7 @@ class Slot(models.Model):
     project = models.ForeignKey("Project", models.PROTECT, related_name="slots")
     # Of item, member and whom it is kept for, indexes below do what theirs would.
     item = models.ForeignKey("Item", models.PROTECT, related_name="slots", db_index=False)
-    stage = models.CharField(max_length=20, choices=Stage.choices, default=Stage.WORK)
+    stage = models.CharField(max_length=20, choices=Stage.choices, default=Stage.LABEL)
     number = models.PositiveSmallIntegerField()
     priority = models.SmallIntegerField(default=0, help_text="Lower comes first.")
     position = models.PositiveIntegerField()

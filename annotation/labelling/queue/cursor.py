@@ -21,7 +21,7 @@ class CursorState:
     nothing_until: datetime | None = None
 
 
-def lock_member(member: Membership, stage: str = Stage.WORK) -> CursorState:
+def lock_member(member: Membership, stage: str = Stage.LABEL) -> CursorState:
     """The member's presses are served one after the other, each with a snapshot of its own; how
     far they have come through the stage.
 

@@ -24,7 +24,7 @@ def store_label(
     shown: ShownItem,
     said: SubmittedAnswers,
     *,
-    stage: str = Stage.WORK,
+    stage: str = Stage.LABEL,
     now: datetime | None = None,
 ) -> Label:
     """Store what the member says of the shown revision. The same key twice stores it once.
@@ -38,7 +38,7 @@ def store_label(
     now = now or timezone.now()
     ticket = validation.read_own_token(member, shown)
     task = tasktypes.load_task_type(member.project)
-    asked = Stage.BLIND if ticket.blind else Stage.WORK
+    asked = Stage.BLIND if ticket.blind else Stage.LABEL
     said = replace(said, answers=task.clean(said.answers, stage=asked))
     with transactions.transact():
         cursor.lock_member_and_item(member, ticket.slot_id)
@@ -174,7 +174,7 @@ def _check_correctable(
         raise Stale("This item went to somebody else meanwhile. Your text is still here: copy it.")
     if ticket.blind:
         raise Refused("Say first what you see; the text can be corrected after that.")
-    if slot.stage == Stage.PRACTICE:
+    if slot.stage == Stage.QUALIFICATION:
         raise Refused("Practice items are not corrected. Say in a comment what you would mend.")
 
 

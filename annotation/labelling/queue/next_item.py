@@ -35,14 +35,14 @@ class OfferRequest:
 def next_offer(
     member: Membership,
     *,
-    stage: str = Stage.WORK,
+    stage: str = Stage.LABEL,
     ahead: bool = False,
     now: datetime | None = None,
     draw: float | None = None,
 ) -> Offer | Waiting:
     """The item that the member holds or takes now, or why there is none.
 
-    `ahead` asks for the item after that one, which is held as well; Stage.WORK hands out
+    `ahead` asks for the item after that one, which is held as well; Stage.LABEL hands out
     everything of the workbench; `draw`, in 0 to 1, decides whether a new one is a silent check.
     """
     now = now or timezone.now()
@@ -79,7 +79,7 @@ def _hold_next(member: Membership, asked: OfferRequest) -> SlotAndRevision | Non
     """
     hold = HoldTerms(slots.hold_until(member, asked.now), ahead=True)
     held = search.held_slots(member, slots.related_stages(asked.stage))
-    if not held or held[0].stage == Stage.PRACTICE:
+    if not held or held[0].stage == Stage.QUALIFICATION:
         return None
     if held[0].ahead:  # the page is past what the member held before
         claims.hold_slot(held[0].slot_id, member, HoldTerms(hold.until))
@@ -90,7 +90,7 @@ def _hold_next(member: Membership, asked: OfferRequest) -> SlotAndRevision | Non
 
 def _may_have_answer(member: Membership, asked: OfferRequest) -> bool:
     """Whether the item may be one whose answer is known, which comes before the work there is."""
-    at_work = asked.stage == Stage.WORK
+    at_work = asked.stage == Stage.LABEL
     return at_work and (qualification.is_due(member) or control_items.is_due(member, asked.draw))
 
 
@@ -99,7 +99,7 @@ def _take_slot(
 ) -> SlotAndRevision | None:
     """A newly held slot, or first one that the member holds at a stage of `held_at`."""
     stage, turn, now, draw = asked.stage, asked.turn, asked.now, asked.draw
-    if stage != Stage.WORK:
+    if stage != Stage.LABEL:
         return _pick_slot(member, stage, turn, now, hold, held_at)
     if qualification.is_due(member):
         return _hold_created(qualification.take_slot(member, now), member, hold)

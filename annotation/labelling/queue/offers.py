@@ -92,7 +92,7 @@ def build_offer(
     """The slot's item as it is offered to the member."""
     slot.item.project = member.project  # so that nobody reads it again
     blind = None
-    phase = "practice" if slot.stage == Stage.PRACTICE else "label"
+    phase = "practice" if slot.stage == Stage.QUALIFICATION else "label"
     if member.project.blind_first and slot.stage in WORK_LIKE_STAGES:
         blind = _label(member, slot.item, Stage.BLIND)
         phase = "label" if blind else "blind"
@@ -117,14 +117,16 @@ def explain_waiting(member: Membership, stage: str, now: datetime) -> Waiting:
         held_by_others=others.count() if first else 0,
         next_free=first.held_until if first else None,
         done=count_labels(member, stage),
-        practising=stage == Stage.WORK and qualification.is_due(member),
-        awaiting=readiness.count_waiting(member.project, member.role) if stage == Stage.WORK else 0,
+        practising=stage == Stage.LABEL and qualification.is_due(member),
+        awaiting=readiness.count_waiting(member.project, member.role)
+        if stage == Stage.LABEL
+        else 0,
     )
 
 
 def count_labels(member: Membership, stage: str) -> int:
     """How many labels of the member are in force at a stage, all that looks like work being one."""
-    if stage == Stage.WORK:
+    if stage == Stage.LABEL:
         return member.labelled
     return Label.objects.current().by_member(member.pk, stage).count()
 

@@ -93,10 +93,18 @@ _RETURNED = "s.returned"
 _FRESH = "NOT s.returned"
 # Stages whose labellers must not have touched the item at these others either.
 _EXCLUDED_STAGES = {
-    Stage.WORK: ("work",),
-    Stage.VERIFY: ("verify", "work"),
+    Stage.LABEL: ("label",),
+    Stage.VERIFY: ("verify", "label"),
     Stage.ADJUDICATE: ("adjudicate",),
-    Stage.BASELINE: ("baseline", "work", "verify", "adjudicate", "probe", "practice", "blind"),
+    Stage.BASELINE: (
+        "baseline",
+        "label",
+        "verify",
+        "adjudicate",
+        "control",
+        "qualification",
+        "blind",
+    ),
 }
 
 
@@ -187,7 +195,7 @@ def _search(stage: str, condition: str, *, lock: bool = True) -> str:
     names = sql.quote_names(_EXCLUDED_STAGES[Stage(stage)])
     apart = (
         ""
-        if stage == Stage.WORK
+        if stage == Stage.LABEL
         else _NOT_LABELLED.format(names=sql.quote_names(_LABEL_STAGES[Stage(stage)]))
     )
     apart += _NOT_SEEN if stage == Stage.BASELINE else ""
@@ -212,7 +220,7 @@ def _search(stage: str, condition: str, *, lock: bool = True) -> str:
 _ROW_BY_ROW = "LIMIT 1 OFFSET 0"
 # A label without a slot (an extra one) counts as well; at stages whose work is to see labels, one
 # that does not count any more lets its author look again.
-_LABEL_STAGES = _EXCLUDED_STAGES | {Stage.VERIFY: ("work",), Stage.ADJUDICATE: ("",)}
+_LABEL_STAGES = _EXCLUDED_STAGES | {Stage.VERIFY: ("label",), Stage.ADJUDICATE: ("",)}
 _NOT_LABELLED = """AND NOT EXISTS (
             SELECT 1 FROM annotation_label own
             WHERE own.member_id = %(member)s AND own.item_id = s.item_id

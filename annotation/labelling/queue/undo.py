@@ -9,6 +9,7 @@ from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.labelling import blind_names, effects, qualification
 from annotation.labelling import slots as labelling_slots
+from annotation.labelling.correct_answers import PRACTICE
 from annotation.labelling.queue import claims, cursor, events, load, offers, validation
 from annotation.labelling.queue.offers import Offer
 from annotation.labelling.submissions import ShownItem
@@ -16,7 +17,7 @@ from annotation.models import WORK_LIKE_STAGES, Item, Mark, Membership, Slot, St
 
 
 def undo_label(
-    member: Membership, *, stage: str = Stage.WORK, now: datetime | None = None
+    member: Membership, *, stage: str = Stage.LABEL, now: datetime | None = None
 ) -> Offer | None:
     """Take the member's last label back and hold its item again; None if there is none.
 
@@ -54,10 +55,10 @@ def reopen_item(member: Membership, item_key: str, *, now: datetime | None = Non
             raise Refused("This item is not one of yours. Go on with the next.")
         own = Slot.objects.in_project(member.project_id).of_member(member.pk).of_item(item)
         slot = own.at_any(WORK_LIKE_STAGES).first()
-        if item.purpose == Stage.PRACTICE:
+        if item.purpose == PRACTICE:
             raise Refused("What you said in practice stands; your practice page shows it.")
         if slot is None or slot.state != Slot.State.FILLED:
-            stage = slot.stage if slot else Stage.WORK
+            stage = slot.stage if slot else Stage.LABEL
             slot = labelling_slots.hold_again(member, item, stage, slot, now)
         for mark in Mark.objects.of(member.pk, Mark.Kind.SKIP).filter(item=item):
             mark.end(now)
@@ -78,7 +79,7 @@ def skip_item(
     ticket = validation.read_own_token(member, shown)
     with transactions.transact():
         slot, _ = validation.lock_shown(member, ticket, shown)
-        if slot.stage == Stage.PRACTICE:
+        if slot.stage == Stage.QUALIFICATION:
             raise Refused("Practice items cannot be skipped. Answer as well as you can.")
         if slot.state == Slot.State.FILLED and slot.member_id == member.pk:
             raise Refused("You have labelled this item. Go on with the next, or label it again.")

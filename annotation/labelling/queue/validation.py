@@ -23,7 +23,7 @@ def lock_shown(
     item are locked."""
     cursor.lock_member_and_item(member, made.slot_id)
     slot, revision = load.load_slot(made.slot_id)
-    check_stage(slot, Stage.WORK)
+    check_stage(slot, Stage.LABEL)
     check_item(member, slot.item, shown)
     return slot, revision
 

@@ -171,7 +171,7 @@ def _chosen_values(field: Any, chosen: dict[str, Any] | None) -> frozenset[str]:
 
 def _entries(lead: Membership, task: tasktypes.TaskType, purpose: str) -> list[AnswerKeyEntry]:
     found = labelling_answer_key.items_with_answer(lead.project, purpose)
-    stage = Stage.PRACTICE if purpose == PRACTICE else Stage.PROBE
+    stage = Stage.QUALIFICATION if purpose == PRACTICE else Stage.CONTROL
     labels = Label.objects.in_project(lead.project).current().at_stage(stage)
     answered = Counter(labels.values_list("item", flat=True))
     right = {r.item_id: r for r in Resolution.objects.current().known().of_items(found)}

@@ -137,7 +137,7 @@ def _lesson(member: Membership, label: Label) -> dict[str, Any]:
         "lesson": lesson,
         "compared": [
             (field, field.shown(lesson.known[field.name]), _describe_answer(field, lesson.answers))
-            for field in task.at(Stage.WORK)
+            for field in task.at(Stage.LABEL)
             if field.name in lesson.known
         ],
         "texts": label.revision.texts,

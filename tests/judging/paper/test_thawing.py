@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from annotation.models import Item, Label, Project
+from annotation.models import Item, Label, Project, Slot
 from formats.rows import FormatError
 from formats.sealed import MANIFEST, ArchiveWriter
 from judging.archive import load
@@ -95,6 +95,29 @@ def test_an_archive_from_before_a_cause_had_its_word_is_read(frozen: Path) -> No
     assert Request.objects.get(state="failed").cause == "rate_limited"
     assert "rate-limited" not in str(Outcome.objects.values_list("cause", "values"))
     assert Outcome.objects.get(cause="rate_limited").values["parts"] == [{"cause": "rate_limited"}]
+
+
+def test_an_archive_from_before_stages_had_their_words_is_read(tmp_path: Path) -> None:
+    with transaction.atomic():
+        project = make_project("fbi", overlap=2)
+        make_items(project, 1)
+        label(project)
+        path = archive(project, tmp_path / "results.zip")
+        transaction.set_rollback(True)
+    before = {"label": "work", "qualification": "practice", "control": "probe"}
+
+    def rename(rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            row["stage"] = before.get(row["stage"], row["stage"])
+            if row.get("slot"):
+                item, stage, number = row["slot"]
+                row["slot"] = [item, before.get(stage, stage), number]
+
+    changed(path, "slots", rename)
+    changed(path, "labels", rename)
+    load.load_archive(path)
+    assert {*Slot.objects.values_list("stage", flat=True)} == {"label", "adjudicate"}
+    assert {*Label.objects.values_list("stage", "slot__stage")} == {("label", "label")}
 
 
 def test_items_point_at_items_that_come_later(frozen: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from importlib import import_module
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from annotation.models import Project
+from judging.archive import comparison
 from judging.models import Outcome, Reading, Reply, Request, Run, SavedView, StoredFigure, Tally
 from judging.runs import lifecycle
 from tests.builders import make_member
@@ -72,3 +74,11 @@ def test_the_update_changes_every_stored_cause_and_back(project: Project) -> Non
     assert json.dumps(after).count(NOW) == json.dumps(before).count(BEFORE) - 1 == 10
     migrate(backwards=True)
     assert words(project) == before
+
+
+def test_figures_of_an_archive_from_then_are_compared_in_the_words_of_today() -> None:
+    then = {"columns": ["run", "cause"], "rows": [{"run": 1, "cause": BEFORE}, {"run": 2}]}
+    read = comparison._read_table(
+        "figures/missing.json", lambda: BytesIO(json.dumps(then).encode())
+    )
+    assert read["rows"] == [{"run": 1, "cause": NOW}, {"run": 2}]

@@ -26,11 +26,11 @@ ACTIONS = (
     Action("u", "Undo the last label", "Move on"),
     Action("s", "Skip for now", "Move on"),
     Action("d", "Next way to show the difference", "Read"),
-    Action("n", "Next change; next item after practice", "Read"),
+    Action("n", "Next change; next item after an explanation", "Read"),
     Action("p", "Previous change", "Read"),
-    Action("w", "Fold or show white space and formatting", "Read"),
+    Action("w", "Fold or show white space and formatting changes", "Read"),
     Action("g", "Guidelines", "Read"),
-    Action("m", "Comments of others, once you have labelled the item", "Read"),
+    Action("m", "Comments by others, after you have labelled the item", "Read"),
     Action("b", "Siblings: other items of the same question", "Read"),
     Action("?", "All keys", "Read"),
 )
@@ -58,7 +58,7 @@ def find_problems(changes: Mapping[str, str]) -> dict[str, str]:
             found[name] = "A key is one letter, digit or sign, without Ctrl or Alt."
         elif taken:
             found[name] = (
-                f"“{key}” is the key of “{taken[0].title}” already: "
-                "choose another here, or change that one as well."
+                f"“{key}” is already the key of “{taken[0].title}”. Choose another here, or "
+                "change that one too."
             )
     return found

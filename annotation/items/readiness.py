@@ -24,7 +24,7 @@ def check_ready(item: Item) -> None:
     if lacks_texts(item):
         text = tasktypes.load_version(item.project.task_type).awaited
         title = text.title if text else ""
-        raise Refused(f"{item.key} has no {title!r} yet. It can be asked about once it has one.")
+        raise Refused(f"{item.key} has no {title!r} yet. It can be labelled once it has one.")
 
 
 def projects_with_waiting(projects: Iterable[Project]) -> set[int]:

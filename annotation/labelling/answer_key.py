@@ -180,24 +180,24 @@ def hold_new_slot(item: Item, stage: str, member: Membership, now: datetime) -> 
 
 def _check_free(item: Item, now: datetime) -> None:
     if item.deleted_at:
-        raise Refused("This item was taken out of the project. Choose another one.")
+        raise Refused("This item was removed from the project. Choose another one.")
     if item.duplicate_of_id:
-        raise Refused("This item repeats another one. Choose that one.")
+        raise Refused("This item is a duplicate. Choose the original.")
     if item.purpose in PURPOSES:
         return
     if Slot.objects.filter(item=item).held(now).exists():
-        raise Refused("Somebody works on this item right now. Try again when they are through.")
+        raise Refused("Somebody is labelling this item now. Try again later.")
     labelled = Label.objects.counted().filter(item=item, stage=Stage.LABEL).exists()
     if labelled and not Resolution.objects.current().of_item(item).exists():
-        raise Refused("People have begun to label this item. Wait until it is resolved.")
+        raise Refused("This item already has labels. Wait until it has its final label.")
 
 
 def _check_enough_left(item: Item) -> None:
     needed = item.project.practice_items
     if item.purpose == PRACTICE and 0 < needed > len(items_with_answer(item.project, PRACTICE)) - 1:
         raise Refused(
-            f"A round of practice has {needed} items; without this one there are too few. "
-            "Add another item first, or make the rounds shorter."
+            f"A qualification round needs {needed} items; without this one there are too few. Add "
+            "another item first, or make the rounds shorter."
         )
 
 

@@ -37,7 +37,7 @@ def load_comments(member: Membership, item: Item, *, now: datetime) -> list[Comm
 def comments_on(member: Membership, item: Item) -> CommentQuerySet:
     """The comments on an item, oldest first, for who may read them. Raises `TooEarly`."""
     if not visibility.may_see(member, item):
-        raise TooEarly("You will see what others write here once your own label is in.")
+        raise TooEarly("You will see the comments of others after you have labelled the item.")
     return Comment.objects.of_item(item).order_by("created_at", "pk")
 
 
@@ -94,11 +94,11 @@ def withdraw_comment(member: Membership, item: Item, number: int, *, now: dateti
         own = comment is not None and comment.member_id == member.pk
         if not own and not visibility.may_see(member, item):
             # Else the refusals below would tell how many comments there are.
-            raise TooEarly("You will see what others write here once your own label is in.")
+            raise TooEarly("You will see the comments of others after you have labelled the item.")
         if comment is None:
-            raise Refused("There is no such comment. Load the page again.")
+            raise Refused("This comment no longer exists. Reload the page.")
         if comment.member_id != member.pk and not member.is_lead:
-            raise Refused("Only its author or a lead can take a comment back.")
+            raise Refused("Only its author or a lead can withdraw a comment.")
         if comment.withdrawn_at is None:
             comment.withdraw(now)
             Event.record(
@@ -160,10 +160,12 @@ def mark_read(member: Membership, *, now: datetime) -> None:
 
 def _check(member: Membership, item: Item, text: str) -> None:
     if not visibility.may_see(member, item):
-        raise TooEarly("Label the item first: until then a comment goes with your label.")
+        raise TooEarly("Label the item first. Until then, write your comment with the label.")
     if not text:
         raise Refused("The comment is empty. Write what you want to say.")
     if len(text) > MAX_LENGTH:
-        raise Refused(f"The comment has {len(text):,} characters; {MAX_LENGTH:,} fit.")
+        raise Refused(
+            f"The comment has {len(text):,} characters; at most {MAX_LENGTH:,} are allowed."
+        )
     if "\0" in text:
-        raise Refused("The comment holds a NUL character, which cannot be stored. Take it out.")
+        raise Refused("The comment holds a NUL character, which cannot be saved. Remove it.")

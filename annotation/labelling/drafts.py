@@ -114,7 +114,7 @@ def delete_draft(member: Membership, item: Item) -> None:
 def _tidy(data: Mapping[str, Any]) -> dict[str, Any]:
     """Answers as lists of texts by field, and the words; nothing that is empty."""
     if not isinstance(data, Mapping) or len(json.dumps(data)) > MAX_LENGTH:
-        raise Refused("This draft is too long to be kept. Shorten it, or send it.")
+        raise Refused("This draft is too long to be saved. Shorten it, or send it.")
     begun: dict[str, Any] = {
         name: _storable(value) for name in TEXT_NAMES if isinstance(value := data.get(name), str)
     }
@@ -140,18 +140,16 @@ def _shown_item(member: Membership, shown: ShownItem) -> Item:
     slots = Slot.objects.filter(pk=ticket.slot_id, project=member.project_id)
     slot = slots.select_related("item").first()
     if slot is None or ticket.member_id != member.pk:
-        raise Refused("This page was made for somebody else. Load the page again.")
+        raise Refused("This page belongs to another user. Reload the page.")
     if (
         not blind_names.matches_name(shown.item_key, member, slot.item)
         or ticket.revision != shown.revision
     ):
-        raise Refused("This is not the item that the page showed. Load the page again.")
+        raise Refused("The page showed another item. Reload the page.")
     return slot.item
 
 
 def _check_room(member: Membership, item: Item) -> None:
     others = Draft.objects.of(member.pk).exclude(item=item)
     if others.count() >= MAX_DRAFTS:
-        raise Refused(
-            f"You have {MAX_DRAFTS} drafts. Finish or drop some before you begin another."
-        )
+        raise Refused(f"You have {MAX_DRAFTS} drafts. Finish or discard some first.")

@@ -36,7 +36,7 @@ def read_token(key: str) -> SubmissionToken:
         *parts, _ = signing.loads(key, salt=SALT)
         return SubmissionToken(*parts)
     except (signing.BadSignature, ValueError, TypeError) as error:
-        raise Refused("This page's key is not valid. Load the page again.") from error
+        raise Refused("This page's key is not valid. Reload the page.") from error
 
 
 def digest_token(key: str) -> str:

@@ -32,7 +32,7 @@ def clean_answers(asked: Sequence[Field], answers: Mapping[str, object]) -> dict
 def _missing_error(field: Field, asked: Sequence[Field]) -> FieldError:
     """Why nothing is stored without an answer to the field, and what may be said instead of it."""
     instead = next((other.title for other in asked if other.name == field.unless), "")
-    return field.error(f"{field.takes} Or fill in “{instead}”." if instead else "")
+    return field.error(f"{field.takes} Or write it in “{instead}”." if instead else "")
 
 
 def _is_missing(

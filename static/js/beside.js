@@ -53,7 +53,7 @@ export function toggle(kind) {
   if (isOpen() && aside().dataset.kind === kind) return close();
   back = document.activeElement;
   fill(kind).then((why) => {
-    if (why) tell(`This cannot be shown now. ${why}`);
+    if (why) tell(`This could not be loaded. ${why}`);
     else beginning().focus();
   });
   return true;

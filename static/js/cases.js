@@ -24,7 +24,7 @@ function keep(sentAt = null) {
   try {
     localStorage.setItem(nameOf(), JSON.stringify({ answers: fields.answers(form), words, sentAt }));
   } catch {
-    say("This browser has no room to keep what you write: send it before you leave.");
+    say("This browser cannot save your draft. Send it before you leave.");
   }
 }
 
@@ -56,7 +56,7 @@ function contest(open = true) {
   opener.setAttribute("aria-expanded", String(open));
   if (!open) return focusTarget().focus();
   form.querySelector("fieldset input")?.focus();
-  say("Choose what you say instead, and write why the label is wrong. Ctrl and Enter send it.");
+  say("Choose the right answer and write why the label is wrong. Ctrl+Enter sends it.");
 }
 
 // -------------------------------------------------------------------------------------------- sending
@@ -68,7 +68,7 @@ document.addEventListener(
     if (!sent.matches("[data-decision], [data-timed]")) return;
     if (!ready.is()) ready.refuse();
     const isDropped = sent !== form && form && !form.hidden && texts().some((text) => text.value.trim());
-    if (isDropped && ready.is() && !confirm("You began to contest this label. Confirm it all the same?")) {
+    if (isDropped && ready.is() && !confirm("You started to contest this label. Confirm it anyway?")) {
       event.preventDefault();
       return;
     }
@@ -105,7 +105,7 @@ const ACTIONS = {
   e: openGold,
   n: () => say(reading.go(panel(), 1)),
   p: () => say(reading.go(panel(), -1)),
-  u: () => press('[data-press="u"]') || say("There is nothing of yours to take back."),
+  u: () => press('[data-press="u"]') || say("You have nothing to undo."),
   w: () => say(reading.fold(panel())),
   x: () => contest(),
   y: () => press('[data-press="y"]'),

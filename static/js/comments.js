@@ -24,7 +24,7 @@ document.addEventListener("htmx:error", () => {
   problem.className = "field-error";
   problem.dataset.unsent = "";
   problem.setAttribute("role", "alert");
-  problem.textContent = "This was not sent: there is no connection. Your text is kept here; send it again.";
+  problem.textContent = "Not sent: no connection. Your text is still here; send it again.";
   text().after(problem);
 });
 restore();

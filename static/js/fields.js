@@ -128,7 +128,7 @@ function moveOn(form, field, said = `${title(field)}: ${chosenTitle(form, field)
   } else if (picks.has(form) && !open.length) {
     send(form);
   } else {
-    say(form, `${said} ${open.length ? "The rest may stay open" : "All is answered"}: Ctrl and Enter store it.`);
+    say(form, `${said} ${open.length ? "The rest is optional" : "All fields are answered"}: Ctrl+Enter saves.`);
   }
 }
 
@@ -146,7 +146,7 @@ function take(form, button) {
   const follows = shown(form).find((field) => !sends(field) && isOpen(form, field));
   if (!follows) return false;
   goTo(form, follows);
-  const how = follows.dataset.required === undefined ? "Answer, or store it as it is with Ctrl and Enter." : "";
+  const how = follows.dataset.required === undefined ? "Answer, or save without it: Ctrl+Enter." : "";
   say(form, `${button.dataset.title}. ${title(follows)} ${how}`);
   return true;
 }
@@ -191,7 +191,7 @@ export function deny(form, keyOf) {
   const field = takesKeys(form) ?? active(form);
   const keyed = [...field.querySelectorAll("[data-key]")].map((option) => option.dataset.key);
   const keys = pieces(field).length ? ["1", "2"] : keyed.filter(Boolean);
-  const text = keys.length ? `No such key here; ${keys.map(keyOf).join(", ")} choose.` : "No key chooses here; the arrows lead to another field.";
+  const text = keys.length ? `Not a key here. Use ${keys.map(keyOf).join(", ")}.` : "No keys for this field. Use the arrows to go to another one.";
   complain(form, field, text);
   return true;
 }

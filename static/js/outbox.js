@@ -7,9 +7,9 @@ import * as drafts from "./drafts.js";
 const AGAIN_AFTER = 5000;
 const WHY = {
   connection: "for the connection",
-  server: "since the server could not answer",
+  server: "because the server did not answer",
   "signed-out": "until you sign in again",
-  forbidden: "until this page is loaded again",
+  forbidden: "until you reload this page",
 };
 
 const store = () => `outbox|${screen().dataset.who}`;
@@ -130,7 +130,7 @@ function ofWaiting() {
   if (!late.length) return [];
   const many = late.length === 1 ? "1 label waits" : `${late.length} labels wait`;
   const { why, told: words } = late.at(-1);
-  const text = `${words ?? ""}${memory ? "Kept on this page alone, so do not close it. Sent by itself." : "Kept in this browser, and sent by itself."}${handle.isStuck() ? " The next item comes then." : ""}`;
+  const text = `${words ?? ""}${memory ? "Saved on this page only: do not close it. It is sent automatically." : "Saved in this browser; sent automatically."}${handle.isStuck() ? " Then the next item follows." : ""}`;
   const act = why === "signed-out" || why === "forbidden" ? link(why) : button("Send now", flush);
   return [line("warning", `${many} ${WHY[why]}.`, text, act)];
 }
@@ -139,7 +139,7 @@ function link(why) {
   const made = document.createElement("a");
   made.className = "button";
   made.href = location.pathname;
-  made.textContent = why === "signed-out" ? "Sign in and come back" : "Load the page again";
+  made.textContent = why === "signed-out" ? "Sign in and come back" : "Reload the page";
   return made;
 }
 
@@ -147,7 +147,7 @@ function ofRefused(one) {
   const open = button("Open the item", () => handle.open(one.item, () => remove(one)));
   const comment = one.fields.find(([name]) => name === "comment")?.[1];
   const words = comment ? `${one.refused} You wrote: “${comment}”` : one.refused;
-  const title = `Your label “${one.title}” of ${one.item} was not stored.`;
+  const title = `Your label “${one.title}” of ${one.item} was not saved.`;
   return line("error", title, words, open, button("Close", () => remove(one)));
 }
 

@@ -34,7 +34,7 @@ export function remindOfChoice() {
   const button = chosen && labelForm().querySelector(`button.choice[value="${CSS.escape(chosen)}"]`);
   if (!button) return;
   button.dataset.chosen = "";
-  tell(`You chose “${button.dataset.title}” for this item before; it was not stored. Choose again to store it.`);
+  tell(`You chose “${button.dataset.title}” for this item, but it was not saved. Choose again to save it.`);
 }
 
 // The item on the screen takes what the person does from now on.
@@ -45,7 +45,7 @@ export function begin(wasWriting) {
   if (panel().querySelector("[data-look-again]")) looking = setTimeout(lookAgain, LOOK_AGAIN);
   const stale = drafts.stale();
   if (drafts.restore()) editor.showRestored(panel());
-  if (stale) trouble.keep("You had begun to correct an earlier revision:", stale);
+  if (stale) trouble.keep("Your draft corrects an earlier revision:", stale);
   editor.markBegun(panel());
   reading.draw(panel());
   const side = panel().querySelector(".vet-side");

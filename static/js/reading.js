@@ -45,7 +45,7 @@ async function fetchWays(texts) {
   const answer = await fetch(address);
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const fresh = page.querySelector(`[data-reading="${texts.dataset.reading}"]`);
-  if (!fresh) throw new Error("These are other texts.");
+  if (!fresh) throw new Error("The texts have changed.");
   for (const pane of texts.querySelectorAll("[data-panes]")) {
     const twin = fresh.querySelector(`[data-panes="${CSS.escape(pane.dataset.panes)}"]`);
     for (const way of twin.querySelectorAll(":scope > [data-serves]")) {
@@ -62,7 +62,7 @@ async function turn(texts) {
       await fetchWays(texts);
       missing();
     } catch {
-      note(texts, "This way to read a long text could not be fetched. Load the page again.");
+      note(texts, "This view of the text could not be loaded. Reload the page.");
       return;
     }
   }
@@ -98,7 +98,7 @@ export function format(panel, name) {
 export function fold(panel) {
   const texts = textsIn(panel);
   const link = texts?.querySelector("[data-fold-switch]");
-  if (!link) return "Nothing here can be folded.";
+  if (!link) return "There is nothing to fold here.";
   const words = link.querySelector("span");
   [words.textContent, link.dataset.foldSwitch] = [link.dataset.foldSwitch, words.textContent];
   texts.dataset.fold = texts.dataset.fold === "on" ? "off" : "on";

@@ -6,9 +6,9 @@ const GUARD = 300;
 // So long nothing is pressed before keys count, where a text that was being written has gone.
 const PAUSE = 1000;
 const SIGN = 800;
-const EARLY = "Not taken: this item has only just come. Look at it first.";
-const WRITING = "Not taken: another item came while you were writing. Pause a moment.";
-const OUT = "Not taken: your last answer is still being sent.";
+const EARLY = "Key ignored: this item has just appeared. Look at it first.";
+const WRITING = "Key ignored: a new item appeared while you were typing. Pause a moment.";
+const OUT = "Key ignored: your last answer is still being sent.";
 
 let isOnWay = true; // something was sent, and its answer or the next item is not here yet
 let opened = Infinity; // since when presses count

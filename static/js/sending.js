@@ -16,7 +16,7 @@ let flight = Promise.resolve();
 
 export const settled = () => flight;
 
-export const WAITS = "Your label of this item waits to be sent; the next item comes then.";
+export const WAITS = "Your label of this item is waiting to be sent. Then the next item follows.";
 
 // Whether the painted item is labelled and only the connection is missing to go on.
 export const isStuck = () => hasItem() && outbox.holds(panel().dataset.item);
@@ -94,24 +94,24 @@ async function fetchNext(said) {
     lastSaid().textContent = said;
     return;
   }
-  trouble.show("connection", `${said} The next item comes with the connection.`, () => fetchNext(said));
+  trouble.show("connection", `${said} The next item follows when you are connected.`, () => fetchNext(said));
 }
 
 // The label waits for the connection; the next item is on the screen, or here, or comes with it.
 function goOnWithout(entry, isPainted) {
   outbox.later();
-  const said = `${entry.item}: “${entry.title}” is kept here until it can be sent.`;
+  const said = `${entry.item}: “${entry.title}” is saved here until it can be sent.`;
   if (isPainted) return tell(said);
   if (ahead.isHere()) return paint(ahead.take(), said);
   outbox.show();
-  say(`${said} The next item comes with the connection.`);
+  say(`${said} The next item follows when you are connected.`);
 }
 
 // Labels that had waited are stored, or refused: what they did to the desk, and the item that comes
 // with it.
 export function sentLate(left, { stored, refused }) {
   const many = refused.length === 1 ? "1 label was" : `${refused.length} labels were`;
-  const said = left ? `${left} more to send.` : refused.length ? `${many} not stored; see above.` : "All your labels are stored now.";
+  const said = left ? `${left} more to send.` : refused.length ? `${many} not saved; see above.` : "All your labels are saved now.";
   tell(said);
   if ([...stored, ...refused].includes(panel().dataset.item) || (!left && !hasItem())) fetchNext(said);
   else bringNext();
@@ -134,7 +134,7 @@ async function exchange(form, button) {
   if (!form.isConnected) return false;
   if (kind === "undo" && outbox.waiting().length) {
     ready.release();
-    tell("Your last label waits to be sent. Undo it after that.");
+    tell("Your last label is waiting to be sent. Undo it after that.");
     return false;
   }
   // A label and a correction carry what was begun; to leave the item in any other way keeps it.
@@ -156,7 +156,7 @@ async function exchange(form, button) {
 }
 
 // What leaves the item while a corrected text is not saved is asked about first.
-const LEAVES = { label: "label", skip: "skip", undo: "undo", reopen: "go on" };
+const LEAVES = { label: "label", skip: "skip", undo: "undo", reopen: "continue" };
 
 async function askUnsaved(form, button) {
   const kind = form.dataset.send;
@@ -180,8 +180,8 @@ async function askUnsaved(form, button) {
 }
 
 const KEPT = {
-  label: (button) => `Your answer${button?.dataset.title ? ` “${button.dataset.title}”` : ""} is kept here and not stored yet.`,
-  editor: () => "Your correction is kept here and not stored yet.",
+  label: (button) => `Your answer${button?.dataset.title ? ` “${button.dataset.title}”` : ""} is kept here but not saved yet.`,
+  editor: () => "Your correction is kept here but not saved yet.",
   undo: () => "Nothing was undone yet.",
   skip: () => "The item is not skipped yet.",
 };
@@ -207,9 +207,9 @@ async function flag(form, button) {
 
 async function acknowledge(form) {
   const answer = await post(form.action, fieldsOf(form));
-  if (answer.kind !== "stored") return tell(`This could not be noted. ${trouble.SAYINGS[answer.kind]}`);
+  if (answer.kind !== "stored") return tell(`This could not be saved. ${trouble.SAYINGS[answer.kind]}`);
   form.remove();
-  tell("Noted: you have read the guidelines.");
+  tell("Saved: you have read the guidelines.");
   focusTarget()?.focus({ preventScroll: true });
 }
 
@@ -226,7 +226,7 @@ export function submit(form, button) {
   if (isStuck() && kind !== "quiet") return tell(WAITS);
   // To take the last label back needs no look at the item that came after it.
   if (kind === "undo" ? ready.isOut() : !ready.is()) return ready.refuse();
-  if (kind === "undo" && panel().matches("[data-lesson]")) return tell("Read the explanation, then go on.");
+  if (kind === "undo" && panel().matches("[data-lesson]")) return tell("Read the explanation, then continue.");
   if (kind === "flag") return flag(form, button);
   if (kind === "quiet") return acknowledge(form);
   if (kind === "label" && fields.ask(form)) return undefined;

@@ -56,7 +56,7 @@ function send(button) {
     .then(() => ask(name, value))
     .catch(({ message }) => {
       const why = message === "401" ? "you are signed out" : "there is no connection";
-      said().textContent = `This was not stored: ${why}. Load the page again.`;
+      said().textContent = `This was not saved: ${why}. Reload the page.`;
     })
     .finally(() => (waiting -= 1));
 }

@@ -12,7 +12,7 @@ document.addEventListener("submit", (event) => {
   if (!event.target.matches("[data-preview]")) return;
   event.preventDefault();
   const told = event.target.querySelector("[data-fields-said]");
-  told.textContent = "This would be stored now. It is a preview, so nothing is.";
+  told.textContent = "Preview: nothing was saved.";
   fields.cancel(event.target);
 });
 

@@ -6,7 +6,7 @@ let timer = 0;
 
 export const SAYINGS = {
   connection: "No connection to the server.",
-  server: "The server could not answer.",
+  server: "The server did not answer.",
   "signed-out": "You have been signed out.",
   forbidden: "The server refused this page.",
   refused: "The server refused this.",
@@ -22,7 +22,7 @@ function action(cause) {
   }
   const link = document.createElement("a");
   link.href = location.pathname;
-  link.textContent = cause === "signed-out" ? "Sign in and come back" : "Load the page again";
+  link.textContent = cause === "signed-out" ? "Sign in and come back" : "Reload the page";
   return link;
 }
 
@@ -51,7 +51,7 @@ export function show(cause, what, repeat) {
   document.getElementById("trouble").prepend(notice);
   if (next.matches("button")) {
     const how = document.createElement("span");
-    how.textContent = "It is sent again every few seconds.";
+    how.textContent = "Retrying every few seconds.";
     row.append(how);
     timer = setTimeout(retry, AGAIN_AFTER);
   }
@@ -64,7 +64,7 @@ export function wait() {
   if (!timer) return;
   clearTimeout(timer);
   timer = 0;
-  shown().querySelector(".row span").textContent = "You went on writing: press the button to send it.";
+  shown().querySelector(".row span").textContent = "You kept typing: press the button to send it.";
 }
 
 // A text that has no place in the form any more and must not be lost.

@@ -30,7 +30,7 @@ const pressKey = (name) => document.querySelector(`#screen [aria-keyshortcuts~="
 function goOn() {
   if (!panel().matches("[data-lesson]")) return false;
   if (!ready.is()) ready.refuse();
-  else load().then((isThere) => isThere || tell("The next item comes with the connection. Try again then."));
+  else load().then((isThere) => isThere || tell("The next item follows when you are connected. Try again then."));
   return true;
 }
 
@@ -40,8 +40,8 @@ const ACTIONS = {
   e: () => (ready.is() ? editor.open(panel()) || tell("There is nothing to correct here.") : ready.refuse()),
   f: () => pressKey("f"),
   g: () => beside.toggle("guidelines") || tell("This project has no guidelines yet."),
-  b: () => beside.toggle("siblings") || tell("Siblings are not shown here."),
-  m: async () => (await settled(), beside.toggle("comments")) || tell("Label an item first; then you can read and write comments on it."),
+  b: () => beside.toggle("siblings") || tell("You cannot see siblings here."),
+  m: async () => (await settled(), beside.toggle("comments")) || tell("Label an item first. Then you can read and write comments on it."),
   n: () => goOn() || say(reading.go(panel(), 1)),
   p: () => say(reading.go(panel(), -1)),
   s: () => pressKey("s"),

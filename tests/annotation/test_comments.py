@@ -97,7 +97,7 @@ def test_a_comment_that_is_not_there_cannot_be_taken_back(
     ann: Membership, item: Item, number: int
 ) -> None:
     write(ann, item, "one")
-    with pytest.raises(Refused, match="no such comment"):
+    with pytest.raises(Refused, match="no longer exists"):
         comments.withdraw_comment(ann, item, number, now=timezone.now())
 
 

@@ -289,7 +289,7 @@ def test_comments_are_a_page_and_a_fragment(people: Cast) -> None:
     fragment = body(client.post(address, {"item": "a/b", "text": " "}, headers=HTMX), 422)
     assert "The comment is empty" in fragment
     fragment = body(client.post(address, {"item": "a/b", "withdraw": "1"}, headers=HTMX))
-    assert "Nobody has written anything" in fragment
+    assert "No comments yet" in fragment
     assert Comment.objects.get(item=item).withdrawn_at
 
 
@@ -298,7 +298,7 @@ def test_before_ones_own_label_there_is_nothing_to_read(people: Cast) -> None:
     comments.add_comment(people.lead, item, "Secret.", now=timezone.now())
     client, address = browser_of(people.annotator), url("comments", people)
     page = body(client.get(f"{address}?item=a/b"))
-    assert "once your own label is in" in page
+    assert "after you have labelled the item" in page
     assert "Secret." not in page
     body(client.post(address, {"item": "a/b", "text": "Hello"}), 422)
     assert client.get(f"{address}?item=x").status_code == 404

@@ -55,9 +55,9 @@ def test_nobody_opens_an_item_by_a_draft_of_what_was_not_shown(member: Membershi
     make_item(member.project)
     hidden = make_item(member.project)
     offer = take(member)
-    with pytest.raises(Refused, match="not the item that the page showed"):
+    with pytest.raises(Refused, match="The page showed another item"):
         drafts.save_draft(member, ShownItem(offer.key, hidden.key, 1), {"comment": "x"})
-    with pytest.raises(Refused, match="made for somebody else"):
+    with pytest.raises(Refused, match="belongs to another user"):
         keep(make_member(member.project), offer, comment="x")
     with pytest.raises(Refused, match="not valid"):
         drafts.save_draft(member, ShownItem("x", hidden.key, 1), {"comment": "x"})
@@ -82,7 +82,7 @@ def test_more_drafts_than_there_is_room_for_are_refused_in_words(
     make_item(member.project)
     first, second = take(member), take(member, ahead=True)
     keep(member, first, comment="one")
-    with pytest.raises(Refused, match="Finish or drop some"):
+    with pytest.raises(Refused, match="Finish or discard some"):
         keep(member, second, comment="two")
     keep(member, first, comment="one, longer")
 

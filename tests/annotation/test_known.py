@@ -88,7 +88,7 @@ def test_an_answer_said_anew_ends_the_one_before_and_keeps_it_on_record(lead: Me
 def test_nobody_loses_the_item_that_they_work_on(lead: Membership) -> None:
     item = make_item(lead.project)
     take(lead)
-    with pytest.raises(Refused, match="right now"):
+    with pytest.raises(Refused, match="labelling this item now"):
         set_answer(lead, item)
 
 
@@ -97,7 +97,7 @@ def test_an_item_that_people_have_begun_to_label_waits_until_it_is_resolved() ->
     other = make_member(lead.project)
     item = make_item(lead.project)
     say(lead, take(lead))
-    with pytest.raises(Refused, match="begun"):
+    with pytest.raises(Refused, match="already has labels"):
         set_answer(lead, item)
     say(other, take(other))
     set_answer(lead, item)

@@ -77,7 +77,7 @@ def test_the_done_are_found_by_key_choice_and_category(member: Membership) -> No
         found = pile(member, "done", **search)
         assert "spider-1" in found
         assert "beetle-1" not in found
-    assert "No label of yours is like this." in pile(member, "done", key="moth")
+    assert "No labels match your search." in pile(member, "done", key="moth")
 
 
 def test_a_silent_check_lies_among_the_done_like_any_other(member: Membership) -> None:
@@ -102,7 +102,7 @@ def test_the_pile_of_what_others_hold_says_when_the_next_is_free(member: Members
     take(make_member(member.project))
     Slot.objects.update(held_until=timezone.now() + timedelta(minutes=4, seconds=30))
     page = pile(member, "held")
-    assert "The next is free" in page
+    assert "The next reservation expires" in page
     assert "4\xa0minutes" in page
 
 
@@ -125,7 +125,7 @@ def test_a_done_item_opens_with_what_was_said_and_a_new_label_supersedes(
     say(member, take(member), "invalid", comment="One leg too few.")
     client = browser_of(member)
     page = body(client.post(url("vet-reopen", member), {"item": "spider-1"}, follow=True))
-    assert "You said <b>Invalid</b>" in page
+    assert "You chose <b>Invalid</b>" in page
     assert "One leg too few." in page
     offer = queue.reopen_item(member, "spider-1")
     say(member, offer, "valid")
@@ -159,7 +159,7 @@ def test_a_draft_is_thrown_away_when_the_person_says_so(member: Membership) -> N
     take(member)
     Draft.objects.create(member=member, item=item, revision=1, data={"comment": "x"})
     page = browser_of(member).post(url("vet-draft-drop", member), {"item": item.key}, follow=True)
-    assert "The draft on spider-1 is thrown away." in body(page)
+    assert "Draft on spider-1 discarded." in body(page)
     assert not Draft.objects.exists()
 
 
@@ -260,7 +260,7 @@ def test_two_things_on_one_key_are_refused_in_words(member: Membership) -> None:
     usual = {action.name: action.name for action in keymap.ACTIONS}
     answer = client.post(reverse("keys"), usual | {"u": "e"})
     assert answer.status_code == 422
-    assert "“e” is the key of “Correct the text” already" in body(answer)
+    assert "“e” is already the key of “Correct the text”" in body(answer)
     assert Account.objects.get(pk=member.account_id).keys == {}
 
 

@@ -99,7 +99,7 @@ def test_a_label_of_old_texts_is_refused_and_the_new_texts_are_shown(
     client.post(url("vet-correct", member), shown(offer, text="A spider has nine legs."))
     response = client.post(url("vet-label", member), shown(offer, choice="valid"), headers=headers)
     assert response.status_code == 409
-    assert "The item changed while you looked at it." in body(response)
+    assert "The item has changed." in body(response)
     assert 'data-revision="2"' in body(response)
     assert not Label.objects.exists()
 
@@ -114,7 +114,7 @@ def test_a_submission_that_the_page_did_not_offer_is_refused(
     data = shown(take(member), choice="valid") | wrong
     response = browser_of(member).post(url("vet-label", member), data)
     assert response.status_code == 422
-    assert "This was not stored." in body(response)
+    assert "This was not saved." in body(response)
     assert not Label.objects.exists()
 
 
@@ -148,7 +148,7 @@ def test_undo_shows_the_last_item_again(member: Membership) -> None:
     say(member, take(member))
     panel = body(client.post(url("vet-undo", member), headers=HTMX))
     assert 'data-item="first"' in panel
-    assert "Undone: first waits for a new label." in panel
+    assert "Undone. Label first again." in panel
 
 
 def test_a_comment_on_a_label_that_is_refused_is_given_back_to_its_author(
@@ -165,28 +165,28 @@ def test_saving_the_text_unchanged_is_not_called_a_correction(member: Membership
     offer = take(member)
     data = shown(offer, text=offer.revision.texts["perturbed"])
     page = body(browser_of(member).post(url("vet-correct", member), data, follow=True))
-    assert "The text of spider-1 is as it was" in page
+    assert "The text of spider-1 is unchanged" in page
 
 
 def test_undo_with_nothing_to_undo_says_so(member: Membership) -> None:
     make_item(member.project)
     page = body(browser_of(member).post(url("vet-undo", member), follow=True))
-    assert "no label of yours to undo" in page
+    assert "You have no label to undo" in page
 
 
 def test_items_held_by_others_are_not_called_all_done(member: Membership) -> None:
     make_item(member.project)
     take(make_member(member.project))
     page = body(browser_of(member).get(url("vet", member)))
-    assert "1 item is held by others" in page
-    assert re.search(r"the next is free in\s+(29|30)\s+minutes", page)
-    assert "Every item is resolved" not in page
+    assert "1 item is reserved by others" in page
+    assert re.search(r"the next reservation expires in\s+(29|30)\s+minutes", page)
+    assert "Every item has its final label" not in page
 
 
 def test_all_done_is_said_when_all_is_resolved(member: Membership) -> None:
     make_item(member.project)
     say(member, take(member))
-    assert "Every item is resolved" in body(browser_of(member).get(url("vet", member)))
+    assert "Every item has its final label" in body(browser_of(member).get(url("vet", member)))
 
 
 def test_what_only_others_can_still_label_is_not_called_done() -> None:
@@ -194,7 +194,7 @@ def test_what_only_others_can_still_label_is_not_called_done() -> None:
     make_item(member.project)
     say(member, take(member))
     page = body(browser_of(member).get(url("vet", member)))
-    assert "You have labelled all that you can" in page
+    assert "You are done" in page
 
 
 def test_an_empty_project_says_that_it_is_empty(member: Membership) -> None:

@@ -142,7 +142,7 @@ def test_a_contest_that_was_begun_is_asked_about_before_the_label_is_confirmed(
     page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
     page.keyboard.press("Escape")
     page.keyboard.press("y")
-    assert asked == ["You began to contest this label. Confirm it all the same?"]
+    assert asked == ["You started to contest this label. Confirm it anyway?"]
     expect(page.locator("#contest textarea[name=comment]")).to_have_value("Nobody would mind.")
     assert not Label.objects.filter(stage=Stage.VERIFY).exists()
 
@@ -189,7 +189,7 @@ def test_a_comment_is_sent_without_leaving_the_item(open_page: OpenPage, judge: 
     item = make_item(judge.project, "1")
     path = reverse("item", args=[judge.project.slug, item.key])
     page = open_page(judge.account, path)
-    page.get_by_label("Write to the others").fill("@judge, look.")
+    page.get_by_label("Write a comment").fill("@judge, look.")
     page.get_by_role("button", name="Send").press("Enter")
     expect(page.locator("#comments .entries")).to_contain_text("@judge, look.")
     assert page.url.endswith(path)

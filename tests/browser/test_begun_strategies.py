@@ -43,7 +43,7 @@ def write(page: Page, old: str = "Judge how well", new: str = "Say how well") ->
 
 
 def notice(page: Page):
-    return page.get_by_text("This is what you had written and not saved.")
+    return page.get_by_text("This is your unsaved text.")
 
 
 @pytest.mark.parametrize("width, scheme", LOOKS)

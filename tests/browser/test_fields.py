@@ -65,7 +65,7 @@ def test_a_rating_goes_from_scale_to_scale(open_page: OpenPage) -> None:
     assert active(page) == "relatedness"
     assert said(page) == "Naturalness: Natural. Next: Relatedness."
     press(page, "2", "1")
-    assert said(page) == "Correctness: Not correct. All is answered: Ctrl and Enter store it."
+    assert said(page) == "Correctness: Not correct. All fields are answered: Ctrl+Enter saves."
     # Back up to mend the second, which leads on to nothing that is open.
     press(page, "ArrowUp", "3", "Control+Enter")
     wait_for(page, "item-2")
@@ -93,9 +93,9 @@ def test_a_digit_that_is_no_option_says_which_are(open_page: OpenPage) -> None:
     page = label_screen(open_page, at_work("rating"))
     press(page, "7")
     problem = page.locator("[data-field][data-active] [data-problem]")
-    expect(problem).to_have_text("No such key here; 1, 2, 3 choose.")
+    expect(problem).to_have_text("Not a key here. Use 1, 2, 3.")
     expect(problem).to_be_in_viewport()
-    assert said(page) == "Naturalness: No such key here; 1, 2, 3 choose."
+    assert said(page) == "Naturalness: Not a key here. Use 1, 2, 3."
     press(page, "3")
     expect(page.locator("[data-problem]")).to_have_count(0)
     described = page.locator("[data-field]").first.get_attribute("aria-describedby")
@@ -143,7 +143,7 @@ def test_minus_on_the_six_of_a_french_keyboard_is_minus(open_page: OpenPage) -> 
 def test_a_key_without_a_minus_to_answer_is_its_digit(open_page: OpenPage) -> None:
     page = label_screen(open_page, at_work("rating"))
     press_french(page, ("-", "Digit6"))
-    expect(page.locator("[data-problem]")).to_have_text("No such key here; 1, 2, 3 choose.")
+    expect(page.locator("[data-problem]")).to_have_text("Not a key here. Use 1, 2, 3.")
     press_french(page, ("é", "Digit2"))
     assert said(page) == "Naturalness: Partly natural. Next: Relatedness."
 

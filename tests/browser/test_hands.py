@@ -55,7 +55,7 @@ def test_twenty_items_by_the_keyboard_alone(open_page: OpenPage, member: Members
     page.focus(".last-ten button:nth-of-type(3)")  # one of the last ten, changed
     page.keyboard.press("Enter")
     wait_for(page, "item-18")
-    expect(page.locator(".vet-history")).to_contain_text("You said Score-invariant")
+    expect(page.locator(".vet-history")).to_contain_text("You chose Score-invariant")
     choose(page, "4", "item-21")
     said = choices()
     assert len(said) == 20
@@ -101,7 +101,7 @@ PRESSES = """(() => {
   addEventListener("keydown", () => {
     const sign = getComputedStyle(document.querySelector(".vet-form"), "::after").content;
     const told = words("[data-last]");
-    const isRefused = sign.includes("Not taken") || told.includes("waits to be sent");
+    const isRefused = sign.includes("Key ignored") || told.includes("waiting to be sent");
     window.presses.push({ isReady, isRefused });
   });
 })()"""
@@ -174,7 +174,7 @@ def test_a_label_given_while_the_one_before_is_on_its_way_comes_after_it(
     choose(page, "2", "item-02")
     page.keyboard.press("3")
     page.keyboard.press("1")  # one too many
-    expect(page.locator("[data-last]")).to_contain_text("waits to be sent")
+    expect(page.locator("[data-last]")).to_contain_text("is waiting to be sent")
     assert len(held) == 1
     let_go(page)
     wait_for(page, "item-03")
@@ -214,11 +214,11 @@ def test_a_refused_label_brings_its_item_back_and_keeps_what_was_begun_on_the_ne
     correct(member, take(member))
     let_go(page)
     page.wait_for_selector('#panel[data-item="item-01"][data-revision="2"][data-ready]')
-    expect(page.locator(".vet-notice")).to_contain_text("changed while you looked at it")
+    expect(page.locator(".vet-notice")).to_contain_text("The item has changed")
     assert choices() == {}
     choose(page, "3", "item-02")
     assert page.input_value("#comment") == "Eight is right."
-    expect(page.locator("[data-last]")).to_contain_text("You chose “Invalid” for this item before")
+    expect(page.locator("[data-last]")).to_contain_text("You chose “Invalid” for this item")
     choose(page, "2", "item-03")
     assert choices() == {"item-01": "score-invariant", "item-02": "invalid"}
 
@@ -306,7 +306,7 @@ def test_a_label_whose_answer_is_slow_is_waited_for_where_the_next_item_is_not_h
     page.keyboard.press("1")
     expect(page.locator('#panel[data-guarded] .choice[data-chosen][value="valid"]')).to_be_visible()
     page.keyboard.press("2")
-    expect(page.locator("[data-last]")).to_contain_text("waits to be sent")
+    expect(page.locator("[data-last]")).to_contain_text("is waiting to be sent")
     held[0].continue_()
     wait_for(page, "item-02")
     assert choices() == {"item-01": "valid"}
@@ -322,7 +322,7 @@ def test_a_refused_label_brings_the_item_back_with_what_was_written(
     correct(member, take(member))
     page.keyboard.press("1")
     page.wait_for_selector('#panel[data-item="item-01"][data-revision="2"][data-ready]')
-    expect(page.locator(".vet-notice")).to_contain_text("changed while you looked at it")
+    expect(page.locator(".vet-notice")).to_contain_text("The item has changed")
     assert page.input_value("#comment") == "Seven would be wrong too."
     choose(page, "2", "item-02")
     assert choices() == {"item-01": "invalid"}
@@ -336,7 +336,7 @@ def test_a_label_refused_after_the_connection_came_back_is_shown_until_it_is_see
     choose(page, "1", "item-02")
     correct(member, take(member))
     page.context.set_offline(False)
-    expect(page.locator("#outbox")).to_contain_text("“Valid” of item-01 was not stored")
+    expect(page.locator("#outbox")).to_contain_text("“Valid” of item-01 was not saved")
     page.click("text=Open the item")
     page.wait_for_selector('#panel[data-item="item-01"][data-revision="2"][data-ready]')
     expect(page.locator("#outbox")).to_be_empty()
@@ -372,7 +372,7 @@ def test_a_half_written_correction_is_there_again(open_page: OpenPage, member: M
     assert other.input_value("#correct-text") == f"In fact: {TEXTS['perturbed']}"
     expect(other.locator("[data-restored]")).to_be_visible()
     other.keyboard.press("Escape")
-    expect(other.locator("[data-edit]")).to_contain_text("(begun)")
+    expect(other.locator("[data-edit]")).to_contain_text("(draft)")
     other.keyboard.press("e")
     other.click("[data-discard]")
     assert other.input_value("#correct-text") == TEXTS["perturbed"]
@@ -478,7 +478,7 @@ def test_an_item_is_skipped_flagged_and_taken_back(open_page: OpenPage, member: 
     kinds = Mark.objects.in_force().order_by("kind").values_list("kind", flat=True)
     assert list(kinds) == ["flag", "skip"]
     page.click("text=Skipped 1")
-    page.click("text=Take back")
+    page.click("text=Label now")
     wait_for(page, "item-01")
     choose(page, "1", "item-02")
     assert choices() == {"item-01": "valid"}
@@ -518,13 +518,13 @@ def test_who_was_away_is_told_before_the_label_is_taken(
     take(make_member(member.project))
     page.clock.fast_forward(31 * 60_000)
     page.keyboard.press("1")
-    expect(page.locator("[data-last]")).to_contain_text("may have gone to somebody else")
+    expect(page.locator("[data-last]")).to_contain_text("may be reassigned")
     assert choices() == {}
     page.clock.run_for(1000)
     wait_for(page, "item-01")
     page.keyboard.press("1")
     page.clock.run_for(1000)
-    expect(page.locator("[data-last]")).to_contain_text("kept as extra")
+    expect(page.locator("[data-last]")).to_contain_text("saved as an extra one")
     assert choices() == {"item-01": "valid"}
 
 
@@ -579,7 +579,7 @@ def test_a_label_that_waited_and_is_refused_leaves_a_screen_that_goes_on(
     expect(page.locator("#outbox")).to_contain_text("2 labels wait for the connection")
     correct(member, take(member, ahead=True))
     page.context.set_offline(False)
-    expect(page.locator("[data-last]")).to_have_text("1 label was not stored; see above.")
+    expect(page.locator("[data-last]")).to_have_text("1 label was not saved; see above.")
     page.wait_for_selector('#panel[data-item="item-02"][data-revision="2"][data-ready]')
     choose(page, "3", "item-03")
     assert choices() == {"item-01": "valid", "item-02": "score-invariant"}
@@ -668,11 +668,11 @@ def test_what_is_sent_again_by_itself_waits_once_somebody_writes_on(
     page.keyboard.type("In fact: ")
     page.context.set_offline(True)
     page.keyboard.press("Control+Enter")
-    expect(page.locator("#trouble")).to_contain_text("sent again every few seconds")
+    expect(page.locator("#trouble")).to_contain_text("Retrying every few seconds")
     page.click("#correct-text")
     page.keyboard.press("Home")
     page.keyboard.type("Now, ")
-    expect(page.locator("#trouble")).to_contain_text("You went on writing")
+    expect(page.locator("#trouble")).to_contain_text("You kept typing")
     page.context.set_offline(False)
     page.wait_for_timeout(300)
     assert Revision.objects.filter(number=2).count() == 0

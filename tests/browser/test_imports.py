@@ -149,7 +149,7 @@ def test_who_waits_for_an_import_reads_how_far_it_is(
     address = reverse("vet", args=[member.project.slug])
     page = open_page(member.account, address, viewport=viewport)
     waiting = page.locator("#panel .empty")
-    expect(waiting).to_contain_text("An import is under way")
+    expect(waiting).to_contain_text("An import is running")
     expect(waiting).to_contain_text("3,000 of 14,000 rows are read.")
     checked(page)
     Job.objects.filter(pk=job.pk).update(state=Job.State.FINISHED, finished_at=timezone.now())

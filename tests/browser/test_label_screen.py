@@ -196,7 +196,7 @@ def test_a_label_waits_for_the_connection_and_is_sent_once(
     expect(page.locator("#outbox")).to_contain_text("1 label waits for the connection")
     assert not Label.objects.exists()
     page.context.set_offline(False)
-    expect(page.locator("[data-last]")).to_have_text("All your labels are stored now.")
+    expect(page.locator("[data-last]")).to_have_text("All your labels are saved now.")
     expect(page.locator("#outbox")).to_be_empty()
     assert Label.objects.get().choice == "invalid"
 
@@ -207,7 +207,7 @@ def test_a_label_of_texts_that_changed_meanwhile_is_not_stored(
     page = label_screen(open_page, member)
     correct(member, take(member))
     page.keyboard.press("1")
-    expect(page.locator(".vet-notice")).to_contain_text("changed while you looked at it")
+    expect(page.locator(".vet-notice")).to_contain_text("The item has changed")
     page.wait_for_selector('#panel[data-revision="2"]')
     assert not Label.objects.exists()
 

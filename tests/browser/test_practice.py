@@ -58,7 +58,7 @@ def test_a_round_is_failed_then_another_passed_and_then_there_is_work(
     expect(page.locator("#lesson-title")).to_be_focused()
     page.keyboard.press("n")
     answer(page, "2")
-    expect(page.locator(".vet-lesson")).to_contain_text("you said Invalid")
+    expect(page.locator(".vet-lesson")).to_contain_text("you chose Invalid")
     expect(page.locator(".practice-standing")).to_contain_text("not passed")
     for _ in range(2):
         page.keyboard.press("Enter")
@@ -83,9 +83,9 @@ def test_who_has_practised_on_all_is_told_what_comes_next(
         page.keyboard.press("n")
     assert "or a lead if there are too few" in last
     waiting = page.locator(".vet-waiting")
-    expect(waiting).to_contain_text("What comes next is a lead's to say")
+    expect(waiting).to_contain_text("A lead will review your answers")
     expect(waiting.locator("a")).to_have_text(
-        ["Look again", "Your answers and what is right", "To the project"]
+        ["Look again", "Your answers and the correct ones", "To the project"]
     )
 
 

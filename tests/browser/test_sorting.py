@@ -91,7 +91,7 @@ def test_a_lost_connection_is_told(open_page: OpenPage, lead: Membership) -> Non
     page = opened(open_page, lead)
     page.context.set_offline(True)
     page.keyboard.press("2")
-    expect(page.locator("#sort-said")).to_contain_text("This was not stored")
+    expect(page.locator("#sort-said")).to_contain_text("This was not saved")
     assert abilities()[0] == ""
 
 

@@ -194,7 +194,7 @@ def test_what_was_begun_in_an_editor_of_a_lead_is_brought_back_until_it_is_saved
     field.fill(written)
     page.goto(reverse("project", args=[lead.project.slug]))
     page.goto(address)
-    expect(page.get_by_text("This is what you had written and not saved.")).to_be_visible()
+    expect(page.get_by_text("This is your unsaved text.")).to_be_visible()
     assert field.input_value() == written
     assert violations(page) == []
     if name == "guidelines-edit":
@@ -202,7 +202,7 @@ def test_what_was_begun_in_an_editor_of_a_lead_is_brought_back_until_it_is_saved
     page.get_by_role("button", name=saves, exact=True).click()
     page.goto(address)
     assert field.input_value().strip() == written.strip()
-    expect(page.get_by_text("This is what you had written and not saved.")).to_be_hidden()
+    expect(page.get_by_text("This is your unsaved text.")).to_be_hidden()
     assert (
         page.evaluate("Object.keys(localStorage).filter((one) => one.startsWith('begun|'))") == []
     )
@@ -215,15 +215,15 @@ def test_a_comment_to_the_others_survives_closing_the_tab(
     choose(page, "1", "item-02")
     address = reverse("comments", args=[member.project.slug]) + "?item=item-01"
     page.goto(address)
-    page.get_by_label("Write to the others").fill("See item-02.")
+    page.get_by_label("Write a comment").fill("See item-02.")
     again = page.context.new_page()
     page.close()
     again.goto(address)
-    assert again.get_by_label("Write to the others").input_value() == "See item-02."
+    assert again.get_by_label("Write a comment").input_value() == "See item-02."
     again.get_by_role("button", name="Send").click()
     expect(again.locator(".entries")).to_contain_text("See item-02.")
     again.reload()
-    assert again.get_by_label("Write to the others").input_value() == ""
+    assert again.get_by_label("Write a comment").input_value() == ""
 
 
 def test_what_was_begun_for_one_kind_is_kept_while_the_rest_is_as_it_is_stored(
@@ -246,8 +246,8 @@ def test_a_comment_that_could_not_be_sent_says_so_and_stays(
     page = label_screen(open_page, member)
     choose(page, "1", "item-02")
     page.goto(reverse("comments", args=[member.project.slug]) + "?item=item-01")
-    page.get_by_label("Write to the others").fill("See item-02.")
+    page.get_by_label("Write a comment").fill("See item-02.")
     page.context.set_offline(True)
     page.get_by_role("button", name="Send").click()
-    expect(page.get_by_role("alert")).to_contain_text("This was not sent")
-    assert page.get_by_label("Write to the others").input_value() == "See item-02."
+    expect(page.get_by_role("alert")).to_contain_text("Not sent")
+    assert page.get_by_label("Write a comment").input_value() == "See item-02."

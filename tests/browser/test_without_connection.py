@@ -29,7 +29,7 @@ def at_the_last_item_offline(open_page: OpenPage, member: Membership) -> Page:
     choose(page, "2", "item-02")
     page.keyboard.press("3")
     expect(page.locator("#outbox")).to_contain_text("2 labels wait for the connection")
-    expect(page.locator("#outbox")).to_contain_text("The next item comes then.")
+    expect(page.locator("#outbox")).to_contain_text("Then the next item follows.")
     return page
 
 
@@ -40,7 +40,7 @@ def test_that_no_item_is_left_is_in_sight_until_the_connection_is_back(
     page.context.set_offline(False)
     wait_for(page, "item-03")
     expect(page.locator("#outbox")).to_be_empty()
-    expect(page.locator("[data-last]")).to_have_text("All your labels are stored now.")
+    expect(page.locator("[data-last]")).to_have_text("All your labels are saved now.")
     assert choices() == {"item-01": "invalid", "item-02": "score-invariant"}
 
 
@@ -51,7 +51,7 @@ def test_a_key_that_can_do_nothing_without_a_connection_says_so(
     page = at_the_last_item_offline(open_page, member)
     page.keyboard.press(key)
     expect(page.locator("[data-last]")).to_have_text(
-        "Your label of this item waits to be sent; the next item comes then."
+        "Your label of this item is waiting to be sent. Then the next item follows."
     )
     assert not Label.objects.exists()
 

@@ -145,7 +145,7 @@ def undo(request: Request, slug: str) -> Response:
     member = access.member_for(request, slug, right="label")
     offer = queue.undo_label(member)
     if offer is None:
-        raise Conflict("There is no label of yours whose item could be shown again.")
+        raise Conflict("You have no label to undo.")
     return Response(OfferSerializer(offer).data)
 
 

@@ -161,9 +161,9 @@ def _check_same(sent: Label, said: SubmittedAnswers) -> Label:
     Else the person went back to an old page, and what they say now must not be dropped in silence.
     """
     if sent.withdrawn_at:
-        raise Refused("This page's label was taken back. Load the page again to give another.")
+        raise Refused("The label from this page was undone. Reload the page to give another.")
     if (sent.answers, sent.comment) != (said.answers, said.comment):
-        raise Refused(f"This page was sent before, as {sent.choice!r}. Undo that to change it.")
+        raise Refused(f"You already sent this page, as {sent.choice!r}. Undo that to change it.")
     return sent
 
 
@@ -171,11 +171,13 @@ def _check_correctable(
     member: Membership, slot: Slot, ticket: submission_tokens.SubmissionToken
 ) -> None:
     if slot.member_id != member.pk:
-        raise Stale("This item went to somebody else meanwhile. Your text is still here: copy it.")
+        raise Stale("This item has been reassigned. Your text is still here: copy it.")
     if ticket.blind:
-        raise Refused("Say first what you see; the text can be corrected after that.")
+        raise Refused("Take the first look before you correct the text.")
     if slot.stage == Stage.QUALIFICATION:
-        raise Refused("Practice items are not corrected. Say in a comment what you would mend.")
+        raise Refused(
+            "Qualification items cannot be corrected. Write in a comment what you would change."
+        )
 
 
 def _check_correction(member: Membership, texts: Mapping[str, str]) -> None:

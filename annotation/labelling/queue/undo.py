@@ -52,18 +52,18 @@ def reopen_item(member: Membership, item_key: str, *, now: datetime | None = Non
         cursor.lock_member(member)
         item = _find_item(member, item_key)
         if item is None or item.deleted_at or not offers.has_met_item(member, item):
-            raise Refused("This item is not one of yours. Go on with the next.")
+            raise Refused("This item is not assigned to you. Continue with the next one.")
         own = Slot.objects.in_project(member.project_id).of_member(member.pk).of_item(item)
         slot = own.at_any(WORK_LIKE_STAGES).first()
         if item.purpose == PRACTICE:
-            raise Refused("What you said in practice stands; your practice page shows it.")
+            raise Refused("Qualification answers cannot be undone. See your qualification page.")
         if slot is None or slot.state != Slot.State.FILLED:
             stage = slot.stage if slot else Stage.LABEL
             slot = labelling_slots.hold_again(member, item, stage, slot, now)
         for mark in Mark.objects.of(member.pk, Mark.Kind.SKIP).filter(item=item):
             mark.end(now)
     if slot is None:
-        raise Refused("This item is not to be labelled any more. Go on with the next.")
+        raise Refused("This item no longer needs labels. Continue with the next one.")
     return offers.build_offer(member, *load.load_slot(slot.pk))
 
 
@@ -80,9 +80,11 @@ def skip_item(
     with transactions.transact():
         slot, _ = validation.lock_shown(member, ticket, shown)
         if slot.stage == Stage.QUALIFICATION:
-            raise Refused("Practice items cannot be skipped. Answer as well as you can.")
+            raise Refused("Qualification items cannot be skipped. Choose the best answer.")
         if slot.state == Slot.State.FILLED and slot.member_id == member.pk:
-            raise Refused("You have labelled this item. Go on with the next, or label it again.")
+            raise Refused(
+                "You have labelled this item. Continue with the next one, or label it again."
+            )
         _, made = Mark.objects.get_or_create(
             member=member,
             item=slot.item,
@@ -105,7 +107,7 @@ def toggle_flag(
         cursor.lock_member(member)
         item = _find_item(member, item_key)
         if item is None or item.deleted_at or not offers.has_met_item(member, item):
-            raise Refused("This item is not one of yours. Load the page again.")
+            raise Refused("This item is not assigned to you. Reload the page.")
         standing = Mark.objects.of(member.pk, Mark.Kind.FLAG).filter(item=item).first()
         if standing:
             standing.end(now)

@@ -12,7 +12,7 @@ def read_own_token(member: Membership, shown: ShownItem) -> SubmissionToken:
     """What the page's key was made for."""
     read = submission_tokens.read_token(shown.key)
     if read.member_id != member.pk:
-        raise Refused("This page was made for somebody else. Load the page again.")
+        raise Refused("This page belongs to another user. Reload the page.")
     return read
 
 
@@ -30,26 +30,26 @@ def lock_shown(
 
 def check_stage(slot: Slot, stage: str) -> None:
     if slot.stage not in slots.related_stages(stage):
-        raise Refused("This page belongs to another desk. Load the page again.")
+        raise Refused("This page belongs to another member. Reload the page.")
 
 
 def check_item(member: Membership, item: Item, shown: ShownItem) -> None:
     if item.project_id != member.project_id or not blind_names.matches_name(
         shown.item_key, member, item
     ):
-        raise Refused("This is not the item that the page showed. Load the page again.")
+        raise Refused("The page showed another item. Reload the page.")
     item.project = member.project  # so that nobody reads it again
     if item.deleted_at:
-        raise Refused("This item was taken out of the project. Go on with the next.")
+        raise Refused("This item was removed from the project. Continue with the next one.")
 
 
 def check_revision(made: SubmissionToken, shown: ShownItem) -> None:
     """The key was made with the revision that is said to have been shown, so there is one."""
     if made.revision != shown.revision:
-        raise Refused("This is not the item that the page showed. Load the page again.")
+        raise Refused("The page showed another item. Reload the page.")
 
 
 def check_fresh(item: Item, made: SubmissionToken, shown: ShownItem) -> None:
     check_revision(made, shown)
     if item.revision_number != shown.revision:
-        raise Stale("The texts were corrected meanwhile. Look at the new ones and label again.")
+        raise Stale("The texts have been corrected. Read the new ones and label again.")

@@ -77,7 +77,7 @@ def _add_or_withdraw(request: HtmxRequest, member: Membership) -> HttpResponse:
         return _render_comments(request, member, item, status=422, **kept)
     if request.htmx:
         return _render_comments(request, member, item)
-    messages.success(request, "Taken back." if data["withdraw"] else "Your comment is there.")
+    messages.success(request, "Comment withdrawn." if data["withdraw"] else "Comment saved.")
     return redirect(
         f"{reverse('comments', args=[member.project.slug])}?{urlencode({'item': item.key})}"
     )
@@ -114,6 +114,6 @@ def _render_no_item(request: HtmxRequest, member: Membership) -> HttpResponse:
         "project": member.project,
         "member": member,
         "item": {"key": "?"},
-        "too_early": "Name an item to read what is said about it.",
+        "too_early": "Choose an item to read its comments.",
     }
     return render(request, "annotation/comments.html", context, status=422)

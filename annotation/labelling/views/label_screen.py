@@ -80,7 +80,7 @@ def submit_label(request: HtmxRequest, member: Membership) -> HttpResponse:
     except Refused as problem:
         return _render_problem(request, member, problem, form)
     if qualification.build_lesson(made):
-        return label_page.render_page(request, member, ScreenState(lesson=made, said="Stored."))
+        return label_page.render_page(request, member, ScreenState(lesson=made, said="Saved."))
     return _render_next(request, member, _describe_stored(made, task))
 
 
@@ -96,9 +96,9 @@ def submit_correction(request: HtmxRequest, member: Membership) -> HttpResponse:
     except Refused as problem:
         return _render_problem(request, member, problem, form)
     drafts.move_to_revision(member, offer.item, offer.revision.number)
-    said = f"The text of {offer.item.key} is corrected; this is revision {offer.revision.number}."
+    said = f"Text of {offer.item.key} corrected: now revision {offer.revision.number}."
     if offer.revision.number == shown.revision:
-        said = f"The text of {offer.item.key} is as it was; there was nothing to store."
+        said = f"The text of {offer.item.key} is unchanged; nothing was saved."
     return _render_next(request, member, said, offer)
 
 
@@ -107,13 +107,13 @@ def undo_label(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Take the member's last label back and show its item again, with what was said of it."""
     offer = queue.undo_label(member)
     if offer is None:
-        stands = " What you said in practice stands." if member.project.practice_items else ""
-        return _render_next(request, member, f"There is no label of yours to undo.{stands}")
+        stands = " Qualification answers cannot be undone." if member.project.practice_items else ""
+        return _render_next(request, member, f"You have no label to undo.{stands}")
     if offer.previous:
         drafts.restore_from_label(
             member, offer.previous, form_entries.to_form_data(offer.previous.answers)
         )
-    return _render_next(request, member, f"Undone: {offer.name} waits for a new label.", offer)
+    return _render_next(request, member, f"Undone. Label {offer.name} again.", offer)
 
 
 @submission_view
@@ -136,7 +136,7 @@ def skip_item(request: HtmxRequest, member: Membership) -> HttpResponse:
     except Refused as problem:
         return _render_problem(request, member, problem, form)
     item = blind_names.readable_name(shown.item_key)
-    said = f"{item} is skipped: it lies on that pile until you take it back."
+    said = f"Skipped. You find {item} under Skipped."
     return _render_next(request, member, said)
 
 
@@ -161,8 +161,12 @@ def _reopen_state(member: Membership, key: str, shown: ScreenState) -> ScreenSta
 
 def _describe_stored(made: Label, task: tasktypes.TaskType) -> str:
     if made.stage == "blind":
-        return "Your first look is stored. Now see what was changed, and decide."
-    extra = "" if made.counted else " It came after the item went to somebody else: kept as extra."
+        return "First look saved. Now see the change and decide."
+    extra = (
+        ""
+        if made.counted
+        else (" This item had been reassigned; your label is saved as an extra one.")
+    )
     return f"{made.item.key} is labelled: {task.title_of(made.choice)}.{extra}"
 
 
@@ -171,7 +175,7 @@ def _validate_form(form: SubmissionForm) -> SubmissionForm:
     if form.is_valid():
         return form
     lines = [f"{name}: {' '.join(map(str, errors))}" for name, errors in form.errors.items()]
-    raise Refused("What the page sent cannot be used. " + " ".join(lines))
+    raise Refused("The form could not be read. " + " ".join(lines))
 
 
 def _render_problem(
@@ -179,7 +183,7 @@ def _render_problem(
 ) -> HttpResponse:
     """The item as it is now, with what went wrong above it and what was written in it again."""
     stale = isinstance(problem, Stale)
-    title = "The item changed while you looked at it." if stale else "This was not stored."
+    title = "The item has changed." if stale else "This was not saved."
     kept = drafts.save_refused_form(member, request.POST)
     written = request.POST.get("text") or request.POST.get("comment", "")
     offer = queue.next_offer(member)

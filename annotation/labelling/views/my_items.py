@@ -22,7 +22,7 @@ LIST_TITLES = {
     "drafts": "Drafts",
     "done": "Done",
     "skipped": "Skipped",
-    "held": "Held by others",
+    "held": "Reserved by others",
 }
 
 

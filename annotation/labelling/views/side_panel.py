@@ -47,7 +47,7 @@ def delete_draft(request: HtmxRequest, member: Membership) -> HttpResponse:
     if item:
         drafts.delete_draft(member, item)
         name = blind_names.display_names(member, [item])[item.pk]
-        messages.success(request, f"The draft on {name} is thrown away.")
+        messages.success(request, f"Draft on {name} discarded.")
     return redirect("piles", slug=member.project.slug)
 
 
@@ -126,7 +126,7 @@ def _parse_draft(body: bytes) -> tuple[ShownItem, Any]:
         shown = ShownItem(str(sent["key"]), str(sent["item"]), int(sent["revision"]))
         return shown, sent["data"]
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise Refused("What the page sent cannot be read. Load it again.") from error
+        raise Refused("The form could not be read. Reload the page.") from error
 
 
 def _known_item(member: Membership, key: str) -> Item | None:

@@ -5,10 +5,7 @@ from django.conf import settings
 
 from annotation.models import Account, Membership, Role
 
-MFA_REQUIRED_MESSAGE = (
-    "Who leads a project or the site has to use two-step sign-in here. Set it up, then all is open"
-    " again."
-)
+MFA_REQUIRED_MESSAGE = "Leads and site admins must use two-step sign-in. Set it up to continue."
 
 
 def must_set_up_mfa(account: Account) -> bool:

@@ -26,10 +26,10 @@ class Account(AbstractUser):
 
 # What a key to the API may be used for, as far as its owner may do it.
 SCOPES = {
-    "read": "see whatever your roles let you see",
-    "label": "take items, label, correct, verify and decide them, and comment",
-    "run": "start and steer runs, which may cost money, and write strategies",
-    "manage": "change settings, members and whatever else leads and site admins do, and import",
+    "read": "read what your roles allow",
+    "label": "label, correct, verify, adjudicate and comment",
+    "run": "start and control runs, which may cost money, and edit strategies",
+    "manage": "import, change settings and members, and other tasks of leads and site admins",
 }
 ALL_SCOPES = " ".join(SCOPES)
 

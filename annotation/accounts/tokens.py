@@ -69,9 +69,9 @@ class TokenAuthentication(BaseAuthentication):
     def _account(digest: str) -> tuple[Account, str]:
         token, now = _TOKEN_QUERY.first(digest=digest), timezone.now()
         if token is None:
-            raise AuthenticationFailed("This key is unknown or revoked. Make a new one.")
+            raise AuthenticationFailed("This key is unknown or revoked. Create a new one.")
         if token.has_expired(now):
-            raise AuthenticationFailed("This key has expired. Make a new one.")
+            raise AuthenticationFailed("This key has expired. Create a new one.")
         if token.last_used_at is None or now - token.last_used_at > LAST_USED_INTERVAL:
             ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
         return token.account, token.scopes

@@ -64,10 +64,10 @@ def test_it_says_so_there_and_once_it_is_set_up_all_is_open(people: Cast) -> Non
     assert people.lead.account
     account = people.lead.account
     page = browser_of(people, "lead").get(INDEX).content.decode()
-    assert "nothing else is open to you" in page
+    assert "Set it up to continue" in page
     client, _ = switched_on(account)
     assert client.get("/").status_code == 200
-    assert "nothing else is open" not in client.get(INDEX).content.decode()
+    assert "Set it up to continue" not in client.get(INDEX).content.decode()
     assert by_key(people, "lead").get("/api/v1/projects/").status_code == 200
     assert client.get("/accounts/two-step/codes/").status_code == 200
 
@@ -76,7 +76,7 @@ def test_it_says_so_there_and_once_it_is_set_up_all_is_open(people: Cast) -> Non
 def test_nobody_else_owes_it(people: Cast, name: str) -> None:
     assert browser_of(people, name).get("/").status_code == 200
     assert by_key(people, name).get("/api/v1/projects/").status_code == 200
-    assert "nothing else is open" not in browser_of(people, name).get(INDEX).content.decode()
+    assert "Set it up to continue" not in browser_of(people, name).get(INDEX).content.decode()
 
 
 def test_who_becomes_a_lead_owes_it_from_then_on_and_may_sign_out(people: Cast) -> None:

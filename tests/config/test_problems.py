@@ -124,5 +124,5 @@ def test_a_script_gets_the_reason_for_the_place_that_pages_have_for_it(
     client.cookies["sessionid"] = "a" * 32
     answer = client.get("/", headers={"HX-Request": "true"})
     assert (answer.status_code, answer["HX-Retarget"]) == (status, "#refused")
-    assert "What you typed is still here." in answer.content.decode()
+    assert "Your text is still here." in answer.content.decode()
     assert "<html" not in answer.content.decode()

@@ -111,7 +111,7 @@ def test_a_new_password_comes_by_a_link_that_works_once(client: Client, account:
     form = client.get(link).headers["Location"]
     assert client.post(form, NEW).status_code == 302
     assert gets_in(Client(), "ada", NEW["password1"])
-    assert b"does not work any more" in Client().get(link).content
+    assert b"is no longer valid" in Client().get(link).content
     event = Event.objects.get(kind="account")
     assert (event.account, event.new) == (account, {"password": "set anew"})
 

@@ -19,11 +19,11 @@ def keys(request: HttpRequest) -> HttpResponse:
     form = KeysForm(request.POST if request.method == "POST" else None, account=account)
     if request.method == "POST" and "reset" in request.POST:
         _store(account, {})
-        messages.success(request, "Your keys are those that everybody has.")
+        messages.success(request, "Keys reset to the defaults.")
         return redirect("keys")
     if request.method == "POST" and form.is_valid():
         _store(account, form.changes())
-        messages.success(request, "Your keys are stored. The label screen uses them from now on.")
+        messages.success(request, "Keys saved. The label screen uses them now.")
         return redirect("keys")
     status = 422 if form.is_bound else 200
     return render(request, "annotation/keys.html", {"form": form}, status=status)

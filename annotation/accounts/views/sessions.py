@@ -33,7 +33,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
         and wanted in {OTHER_SESSIONS, str(session.pk)}
     ]
     if not ending:
-        return _page(request, open_now, "There is no such session any more.")
+        return _page(request, open_now, "This session no longer exists.")
     for session in ending:
         end_session(session)
     many = len(ending) > 1

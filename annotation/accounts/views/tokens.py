@@ -20,22 +20,20 @@ class RevokeForm(forms.Form):
 
 
 class TokenForm(forms.Form):
-    name = forms.CharField(
-        max_length=80, label="Name", help_text="What will use it, so that you know it again."
-    )
+    name = forms.CharField(max_length=80, label="Name", help_text="The program that will use it.")
     scopes = forms.MultipleChoiceField(
         choices=[(name, f"{name}: {words}") for name, words in SCOPES.items()],
         initial=["read"],
         widget=forms.CheckboxSelectMultiple,
-        label="What it may be used for",
-        help_text="It never opens more than your roles do. Give it no more than it needs.",
+        label="Scope",
+        help_text="A token never allows more than your roles. Choose only what the program needs.",
     )
     days = forms.TypedChoiceField(
         choices=[(7, "In 7 days"), (90, "In 90 days"), (365, "In a year"), (0, "Never")],
         initial=90,
         coerce=int,
-        label="When it expires",
-        help_text="From then on it opens nothing. Who finds an old key finds it useless.",
+        label="Expiry",
+        help_text="After that the token stops working.",
     )
 
     def until(self, now: datetime) -> datetime | None:
@@ -70,5 +68,5 @@ def _revoke(account: Account, request: HttpRequest) -> HttpResponse:
     token = get_object_or_404(account.tokens, pk=form.cleaned_data["revoke"])
     if token.revoked_at is None:
         token.revoke(timezone.now(), account)
-    messages.success(request, f"{token.name} is revoked. What used it is locked out.")
+    messages.success(request, f"{token.name} revoked. Programs can no longer use it.")
     return redirect("tokens")

@@ -127,8 +127,10 @@ class GenerationList(ListAPIView[Job]):
         request=GenerationBody,
         responses={
             202: GenerationSerializer,
-            409: OpenApiResponse(ProblemSerializer, "The same is being answered at this moment."),
-            422: OpenApiResponse(ProblemSerializer, "This cannot be made here; it says why."),
+            409: OpenApiResponse(ProblemSerializer, "The same request is being processed now."),
+            422: OpenApiResponse(
+                ProblemSerializer, ("This cannot be generated here; the detail says why.")
+            ),
             **PROBLEM_RESPONSES,
         },
     )

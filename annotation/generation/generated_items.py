@@ -33,7 +33,7 @@ from annotation.models import (
 from formats.rows import BadRow
 from stats.lots import draw_number
 
-ACCEPTED_UNREVIEWED = "accepted unseen"
+ACCEPTED_UNREVIEWED = "accepted without review"
 # Small enough that people can label meanwhile.
 BATCH = 100
 # Of rows that could not come in so many are told.
@@ -271,12 +271,12 @@ def _store_text(item: Item | None, name: str, said: GeneratedText) -> str | None
     """Give the item, which is locked, the text; None if it was given, "" if it had it, else why
     it was not."""
     if item is None:
-        return "was taken out of the project since."
+        return "was removed from the project."
     [current] = item.current_revisions
     if current.texts.get(name) == said.text:
         return ""
     if current.number != said.revision or current.texts.get(name):
-        return "has other texts by now. Nothing was changed."
+        return "now has other texts. Nothing was changed."
     texts = {**current.texts, name: said.text}
     item.revision_number += 1
     item.fields |= said.facts

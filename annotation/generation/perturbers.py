@@ -97,7 +97,7 @@ def check_request(project: Project, wish: PerturbRequest) -> None:
     bounds."""
     if not is_suitable(project):
         title = tasktypes.load_task_type(project).title
-        raise UnsuitableProject(f"{project.slug} has no gold answers with perturbed ones: {title}.")
+        raise UnsuitableProject(f"{project.slug} has no gold and perturbed answers: {title}.")
     if not wish.perturbers or set(wish.perturbers) - PERTURBERS.keys():
         raise FieldError(f"must be of {', '.join(PERTURBERS)}.", "perturbers")
     if not 1 <= wish.number <= MAX_PER_GOLD:

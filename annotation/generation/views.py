@@ -27,11 +27,11 @@ from perturbers.registry import PERTURBERS, Perturber
 
 ERROR_CHOICES = [(str(number), str(number)) for number in (1, 2, 4, 8)]
 WAIT, ACCEPT = "wait", "accept"
-REST_CHOICES = [(WAIT, "Waits until you give it to people"), (ACCEPT, "Is accepted unseen")]
+REST_CHOICES = [(WAIT, "Hold for review"), (ACCEPT, "Accept without review")]
 PURPOSE_CHOICES = [
-    (generation_perturbers.TEST_PURPOSE, "For people to vet"),
-    (correct_answers.PROBE, "As silent checks, whose answer is known"),
-    (correct_answers.PRACTICE, "For practice, with the claim as the explanation"),
+    (generation_perturbers.TEST_PURPOSE, "Items to label"),
+    (correct_answers.PROBE, "Control items"),
+    (correct_answers.PRACTICE, "Qualification items, with the claim as the explanation"),
 ]
 DEFAULT_FLAGS = ("identical", "white-space-only", "empty", "duplicate")
 # So many perturbed answers are shown before any is stored.
@@ -44,52 +44,52 @@ class PerturbForm(forms.Form):
 
     perturbers = forms.MultipleChoiceField(
         choices=[(slug, slug) for slug in PERTURBERS],
-        error_messages={"required": "Choose one perturber at least."},
+        error_messages={"required": "Choose at least one perturber."},
     )
     errors_each = forms.MultipleChoiceField(
-        label="Errors in an answer",
+        label="Errors per answer",
         choices=ERROR_CHOICES,
         initial=["1"],
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Choose one number at least."},
+        error_messages={"required": "Choose at least one number."},
     )
     number = forms.IntegerField(
-        label="Answers of each",
+        label="Answers per gold answer",
         initial=1,
         min_value=1,
         max_value=generation_perturbers.MAX_PER_GOLD,
     )
     limit = forms.IntegerField(
-        label="Only the first gold answers",
+        label="Number of gold answers",
         required=False,
         min_value=1,
         max_value=1_000_000_000,
-        help_text="So many. Empty: all.",
+        help_text="Only the first ones. Empty: all.",
     )
     seed = forms.RegexField(
         generation_perturbers.SEED_PATTERN.pattern + r"\Z",
         required=False,
-        help_text="The same word makes the same errors. Empty: a new one.",
+        help_text="The same seed makes the same errors. Empty: a new seed.",
         error_messages={"invalid": "1 to 20 letters, digits or hyphens."},
     )
     purpose = forms.ChoiceField(
-        label="What for",
+        label="Purpose",
         choices=PURPOSE_CHOICES,
         initial=generation_perturbers.TEST_PURPOSE,
         required=False,
     )
     share = forms.IntegerField(
-        label="People see at once, in %",
+        label="Released at once (%)",
         initial=100,
         min_value=0,
         max_value=100,
-        help_text="A random share of each category, one item at least unless it is 0.",
+        help_text="A random share of each category; at least one item unless 0.",
     )
     rest = forms.ChoiceField(
-        label="The rest", choices=REST_CHOICES, initial=WAIT, widget=forms.RadioSelect
+        label="The others", choices=REST_CHOICES, initial=WAIT, widget=forms.RadioSelect
     )
     aside = forms.MultipleChoiceField(
-        label="Keep aside, whatever the rest does",
+        label="Always hold for review",
         required=False,
         choices=[*flags.FLAG_TITLES.items()],
         initial=DEFAULT_FLAGS,
@@ -167,7 +167,7 @@ def generation(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
     member = access.member_for(request, slug, right="manage")
     job = perturber_jobs.find_job(member.project, number)
     if job is None:
-        messages.error(request, f"There is nothing that was made under the number {number}.")
+        messages.error(request, f"There is no generation number {number}.")
         return redirect("perturb", slug)
     context = {
         "project": member.project,

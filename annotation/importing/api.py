@@ -36,10 +36,10 @@ from annotation.models import Job, Membership
 from annotation.projects import access
 
 UNUSABLE_RESPONSES = PROBLEM_RESPONSES | {
-    422: OpenApiResponse(ProblemSerializer, "This cannot be used; it says why.")
+    422: OpenApiResponse(ProblemSerializer, "This cannot be used; the detail says why.")
 }
 CONFLICT_RESPONSES = PROBLEM_RESPONSES | {
-    409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")
+    409: OpenApiResponse(ProblemSerializer, "Not possible in this state.")
 }
 IMPORT_PATH = "projects/<slug:slug>/imports/<int:number>/"
 
@@ -69,7 +69,7 @@ class ProblemOfRowSerializer(serializers.Serializer[Any]):
     problem = serializers.ChoiceField(choices=["bad", "changed"])
     file = serializers.CharField()
     line = serializers.IntegerField()
-    field = serializers.CharField(help_text="As the file names it; empty for the whole row.")
+    field = serializers.CharField(help_text="Name in the file; empty for the whole row.")
     reason = serializers.CharField()
 
 
@@ -78,7 +78,7 @@ class MissingSerializer(serializers.Serializer[Any]):
 
     file = serializers.CharField()
     line = serializers.IntegerField()
-    field = serializers.CharField(help_text="As the file names it.")
+    field = serializers.CharField(help_text="Name in the file.")
     reason = serializers.CharField()
 
 
@@ -187,7 +187,7 @@ def cancel_import(request: Request, slug: str, number: int) -> Response:
     """End an import that is not done; what is in stays."""
     member, job = _find_import(request, slug, number)
     if not jobs.cancel_import(job, access.ensure_membership(member), timezone.now()):
-        raise Conflict(f"Import {number} was done before it could be cancelled.")
+        raise Conflict(f"Import {number} had already finished.")
     return Response(ImportSerializer(_reload_job(job)).data)
 
 
@@ -248,7 +248,7 @@ def _refuse(words: str) -> None:
 
 def _file(path: Path, name: str) -> FileResponse:
     if not path.exists():
-        raise Conflict("There is no such file (any more). Send the data again to make it.")
+        raise Conflict("This file does not exist (any more). Upload the data again to recreate it.")
     return FileResponse(
         path.open("rb"),
         as_attachment=True,

@@ -10,21 +10,21 @@ from annotation.tasktypes import TaskType
 
 # What an item has beside its texts, in words.
 COLUMN_TITLES = {
-    "key": "Key (a name of its own for each item)",
+    "key": "Key (a unique name per item)",
     "category": "Category",
     "source_ability": "Ability of the unchanged answer",
     "origin": "Origin",
-    "cluster": "Source question (items of one are not independent)",
-    "repeats": "Key of the item that it repeats",
+    "cluster": "Source question (items from the same question are not independent)",
+    "repeats": "Duplicate of (key)",
     "purpose": "Purpose (test, practice or probe)",
     "ability": "Ability",
 }
 
 
 INDEPENDENCE_HELP = (
-    "Responses to one question, text or picture are not independent if they have something in"
-    " common that makes them better or worse. Without a column each item is a question of its own;"
-    " in a project whose first items were grouped by their prompt, the prompt groups later ones."
+    "Items from the same question, text or picture are not independent. Without a column, each "
+    "item counts as its own question; if the first items of the project were grouped by prompt, "
+    "later ones are too."
 )
 
 
@@ -35,9 +35,11 @@ class ColumnsForm(forms.Form):
     prefix = "columns"
     accept = forms.BooleanField(
         required=False,
-        label="Take the items as decided already",
-        help_text="As published data is: by their category, or by columns named as the fields of"
-        " the task. They do not go to people.",
+        label="Import final labels",
+        help_text=(
+            "For published data: the final label comes from the category, or from columns named "
+            "like the fields of the task. These items are not handed out."
+        ),
     )
 
     def __init__(self, data: Any, task: TaskType, found: list[str]) -> None:

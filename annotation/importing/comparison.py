@@ -201,30 +201,30 @@ def _repeat_problem(draft: ParsedItem, known: dict[str, ComparedItem]) -> str:
         return ""
     original = known.get(draft.repeats)
     if original is None or original.deleted:
-        return f"names {draft.repeats!r}, which is no item here. Put that item before this one."
+        return f"names {draft.repeats!r}, which is not an item. Put that item before this one."
     if original.repeats:
-        return f"names {draft.repeats!r}, which repeats another item. Name that one."
+        return f"names {draft.repeats!r}, which is itself a duplicate. Name the original."
     return ""
 
 
 def _parent_problem(draft: ParsedItem, known: dict[str, ComparedItem]) -> str:
     if not draft.parent or (draft.parent in known and not known[draft.parent].deleted):
         return ""
-    return f"names {draft.parent!r}, which is no item here. Put that item before this one."
+    return f"names {draft.parent!r}, which is not an item. Put that item before this one."
 
 
 def _describe_conflict(entry: ComparedItem, draft: ParsedItem) -> str:
     if entry.deleted:
-        return "was deleted here; its key is kept. Restore the item instead of importing it."
+        return "was deleted. Restore the item instead of importing it."
     if not entry.has(draft):
         return (
-            "exists with other texts, here or in a row before. Nothing was changed; give the new"
-            " texts a key of their own."
+            "already exists with other texts, in the project or in an earlier row. Nothing was "
+            "changed; use a new key for the new texts."
         )
     if other := entry.others(draft):
-        return f"exists with other {', '.join(other)}. Nothing was changed; mend the row."
+        return f"exists with other {', '.join(other)}. Nothing was changed; correct the row."
     if entry.is_decided_otherwise(draft):
-        return "was decided otherwise when it was imported. Nothing was changed; adjudicate it."
+        return "was imported with another final label. Nothing was changed; adjudicate it."
     return ""
 
 

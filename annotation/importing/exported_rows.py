@@ -64,7 +64,7 @@ def restore_rows(rows: Iterable[Row | BadRow], task: tasktypes.TaskType) -> Iter
         try:
             yield _restore_row(row, task)
         except _ExportFault as fault:
-            yield BadRow(row.file, row.line, str(fault), "is not as an export has it.")
+            yield BadRow(row.file, row.line, str(fault), "does not match the export format.")
 
 
 def row_flags(

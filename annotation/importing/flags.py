@@ -13,15 +13,15 @@ FLAG_TITLES = {
     "identical": "Identical",
     "white-space-only": "White space only",
     "empty": "Empty",
-    "claim": "Not what the category asks for",
-    "bound": "Too much differs",
-    "language": "Another language",
-    "truncated": "Ends in the midst",
-    "duplicate": "Like another one",
+    "claim": "Does not match the category",
+    "bound": "Too many changes",
+    "language": "Other language",
+    "truncated": "Ends abruptly",
+    "duplicate": "Duplicate",
 }
 DUPLICATE = "duplicate"
 _DUPLICATE_REASON = "Another item with the same source question has the same answer."
-_UNKNOWN_REASON = "By the texts that are shown, the rules of this place do not see why."
+_UNKNOWN_REASON = "The current rules do not find a reason in the shown texts."
 
 
 def flag_texts(texts: Mapping[str, Any], compared: tuple[str, str] | None) -> tuple[str, ...]:

@@ -135,7 +135,7 @@ def _parse_item(row: Row, task: tasktypes.TaskType, *, accept: bool) -> ParsedIt
     )
     if (known or decided) and not task.is_ready(texts):
         raise _ItemFault(
-            task.awaits, "is empty or missing; what is right of an item is said of it."
+            task.awaits, "is empty or missing; an item with a correct answer needs it."
         )
     apart = {*columns, *(text.name for text in task.texts)}
     apart |= {*correct_answers.answer_columns(task)} if known else set()
@@ -197,7 +197,8 @@ def _parse_correct_answer(
         raise _ItemFault(error.field, str(error)) from error
     if known and repeats:
         raise _ItemFault(
-            "repeats", "is for items to work on; one with a known answer repeats none."
+            "repeats",
+            ("is only for items to label; an item with a correct answer cannot be a duplicate."),
         )
     return known
 
@@ -220,11 +221,11 @@ def _text(values: dict[str, Any], name: str) -> str:
 
 def _key(key: str) -> str:
     if not key:
-        raise _ItemFault("key", "is empty or missing; every item needs one of its own.")
+        raise _ItemFault("key", "is empty or missing; every item needs a unique one.")
     if len(key) > KEY_LENGTH:
         raise _ItemFault("key", f"is longer than {KEY_LENGTH} characters.")
     if not key.isprintable() and any(unicodedata.category(one)[0] == "C" for one in key):
-        raise _ItemFault("key", "holds control characters. Take them out.")
+        raise _ItemFault("key", "contains control characters. Remove them.")
     # Browsers take such parts out of an address, so no link could lead to the item.
     if {".", ".."} & set(key.split("/")):
         raise _ItemFault("key", "has a part that is only dots between slashes. Name that part.")
@@ -275,7 +276,7 @@ def _source_ability(slug: str, category: taxonomy.Category) -> str:
     if slug not in known:
         raise _ItemFault(
             "source_ability",
-            f"is {slug!r}; say of which ability the unchanged answer is: {', '.join(known)}.",
+            f"is {slug!r}; give the ability of the unchanged answer: {', '.join(known)}.",
         )
     return slug
 
@@ -298,7 +299,7 @@ def _check_storable(values: dict[str, Any]) -> None:
         if not all(map(_is_storable, told)):
             raise _ItemFault(
                 ascii(name)[1:-1],
-                "holds a character that cannot be stored (NUL or half a surrogate pair).",
+                "contains a character that cannot be saved (NUL or half a surrogate pair).",
             )
 
 

@@ -49,7 +49,7 @@ def describe_progress(project: Project) -> str:
     if job is None:
         return ""
     if job.state == Job.State.WAITING:
-        return "It waits for a worker and then begins by itself."
+        return "It is waiting for a worker and starts automatically."
     if job.result["step"] == upload_files.CHECK:
         return f"Its file is being checked: {job.done:,} rows so far."
     return f"{job.done:,} of {job.total:,} rows are read."
@@ -70,9 +70,9 @@ def choose_columns(job: Job, columns: dict[str, str], *, accept: bool) -> None:
     with transactions.transact():
         stored = _locked(job)
         if stored.state != Job.State.WAITING or stored.result["step"] == upload_files.STORE:
-            raise Stale("This import is under way or over. Send the file again.")
+            raise Stale("This import is running or finished. Upload the file again.")
         if not upload_files.uploaded_path(stored).exists():
-            raise Stale("The file is not here any more. Send it again.")
+            raise Stale("The file has been deleted. Upload it again.")
         asked = {"columns": columns, "accept": accept, "step": upload_files.CHECK, "report": None}
         stored.result, stored.done = {**stored.result, **asked}, 0
         stored.save(update_fields=["result", "done"])
@@ -89,7 +89,7 @@ def start_import(job: Job, member: Membership) -> None:
     with transactions.transact():
         stored = _locked(job)
         if stored.state != Job.State.WAITING or stored.result["step"] != upload_files.READY:
-            raise Stale("This import is under way or over. Look at what became of it.")
+            raise Stale("This import is running or finished. See its page.")
         stored.result["step"], stored.total = upload_files.STORE, stored.result["report"]["rows"]
         stored.member, stored.done = member, 0
         stored.save(update_fields=["result", "total", "done", "member"])
@@ -102,7 +102,7 @@ def cancel_import(job: Job, member: Membership, now: datetime) -> bool:
         if stored.finished_at:
             return False
         begun = stored.result["step"] == upload_files.STORE and stored.done
-        rest = f" About {stored.done:,} rows had been read; what was in stays." if begun else ""
+        rest = f" About {stored.done:,} rows had been read; imported items stay." if begun else ""
         stored.state, stored.finished_at = Job.State.CANCELLED, now
         stored.message = f"Cancelled by {member.alias}.{rest}"
         stored.save(update_fields=["state", "finished_at", "message"])
@@ -185,7 +185,7 @@ def _expire_import(job_id: int, now: datetime) -> bool:
         if job.finished_at is None:
             job.state, job.finished_at = Job.State.CANCELLED, now
             job.message = (
-                f"Nobody went on with it for {FILE_RETENTION.days} days; the file is deleted."
+                f"It was not continued for {FILE_RETENTION.days} days, so the file was deleted."
             )
         job.result["deleted"] = True
         job.save(update_fields=["state", "finished_at", "message", "result"])

@@ -74,14 +74,16 @@ class LabelContext:
         """Why the statement cannot be a label here, as field and reason; None if it can."""
         item, member = self.items.get(one.item), self.members.get(one.rater)
         if item is None or (reason := _why_closed(item)):
-            return "item", reason if item else "names no item of this project. Import that first."
+            return "item", reason if item else (
+                "is not an item of this project. Import the item first."
+            )
         if member and member.account_id and not as_members:
             return "rater", (
-                "is the alias of a member with an account. Rename the rater, or say by"
-                " --as-members that they are the same person."
+                "is the alias of a member with an account. Rename the rater, or use --as-members "
+                "if they are the same person."
             )
         if (item.pk, one.revision or item.revision_number) not in self.revisions:
-            return "revision", f"{one.revision} is none that the item has."
+            return "revision", f"{one.revision} is not a revision of the item."
         return self._clash(one, item)
 
     def _clash(self, one: ParsedLabel, item: Item) -> tuple[str, str] | None:
@@ -89,9 +91,13 @@ class LabelContext:
         same, said = self.same(one), self.said(one)
         if same:
             alike = (same.comment, same.seconds) == (one.comment, one.seconds)
-            return None if alike else ("", "is here with another comment or other seconds.")
+            return (
+                None
+                if alike
+                else ("", ("is already imported with another comment or other seconds."))
+            )
         if said and said.created_at == one.time:
-            return "time", "is that of another label of this rater for this item."
+            return "time", "is also the time of another label by this rater for this item."
         of_older_texts = (one.revision or item.revision_number) < item.revision_number
         if said and said.counted and of_older_texts and said.created_at < one.time:
             return "revision", "is older than that of an earlier label of this rater."
@@ -153,9 +159,9 @@ def _load_slots(background: LabelContext, now: datetime, locked: bool) -> None:
 def _why_closed(item: Item) -> str:
     """Why labels of the item are not taken, if they are not."""
     if item.deleted_at:
-        return "names an item that was taken out of the project."
+        return "is an item that was removed from the project."
     if item.duplicate_of_id:
-        return "names an item that repeats another one. Name that one."
-    if item.purpose in PURPOSES:
-        return f"names an item of purpose {item.purpose}, which is there to test people."
+        return "is a duplicate. Name the original."
+    if item.purpose in {Stage.QUALIFICATION, Stage.CONTROL}:
+        return f"names an item of purpose {item.purpose}; labels of such items cannot be imported."
     return ""

@@ -131,7 +131,7 @@ def _check_columns(told: dict[str, Any], task: tasktypes.TaskType) -> None:
     known = label_columns(task)
     for name, value in told.items():
         if name.removeprefix(ANSWER_PREFIX) not in known and value not in (None, ""):
-            raise _LabelFault(name, f"is no column here; there are {', '.join(known)}. Rename it.")
+            raise _LabelFault(name, f"is not a known column; use {', '.join(known)}. Rename it.")
 
 
 def _answers(told: dict[str, Any], task: tasktypes.TaskType) -> dict[str, object]:
@@ -194,7 +194,9 @@ def _text_value(told: dict[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise _LabelFault(name, "is not text. Put it in quotes.")
     if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
-        raise _LabelFault(name, "holds a character that cannot be stored (NUL or half of a pair).")
+        raise _LabelFault(
+            name, ("contains a character that cannot be saved (NUL or half of a pair).")
+        )
     return value
 
 
@@ -209,7 +211,7 @@ def _rater(name: str) -> str:
     if len(name) > ALIAS_LENGTH:
         raise _LabelFault("rater", f"is longer than {ALIAS_LENGTH} characters.")
     if any(unicodedata.category(character).startswith("C") for character in name):
-        raise _LabelFault("rater", "holds control characters. Take them out.")
+        raise _LabelFault("rater", "contains control characters. Remove them.")
     return name
 
 
@@ -221,7 +223,7 @@ def _time(written: str, now: datetime) -> datetime:
     except (ValueError, OverflowError) as error:
         raise _LabelFault("time", f"is {written!r}; write it as 2026-01-31T14:05:00Z.") from error
     if time > now:
-        raise _LabelFault("time", f"is {written!r}, which is yet to come. Mend it.")
+        raise _LabelFault("time", f"is {written!r}, which is in the future. Correct it.")
     return time
 
 

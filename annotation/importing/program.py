@@ -62,7 +62,7 @@ def _count_rows(job: Job, rows: Iterator[Any]) -> Iterator[Any]:
             _report_progress(job, count)
         if count == settings.IMPORT_ROWS:
             name = job.result["name"]
-            raise FormatError(f"{name}: holds more than {count:,} rows. Split it.")
+            raise FormatError(f"{name}: has more than {count:,} rows. Split it.")
         yield row
 
 

@@ -72,7 +72,7 @@ def too_large_error(name: str = "The file") -> FieldError:
     """What is said of a file that was not taken."""
     most = settings.IMPORT_BYTES // 1_000_000
     return FieldError(
-        f"{name} holds more than {most:,} MB. Split it, or import it on the server by the command "
+        f"{name} is larger than {most:,} MB. Split it, or import it on the server with the command "
         "import_items.",
         "file",
     )
@@ -111,7 +111,7 @@ def _temporary_file(file: UploadedFile, ending: str) -> Iterator[Path]:
             stream.writelines(file.chunks())
         yield path
     except OSError as error:
-        raise FieldError(f"The file cannot be kept: {error.strerror}.", "file") from error
+        raise FieldError(f"The file cannot be saved: {error.strerror}.", "file") from error
     finally:
         path.unlink(missing_ok=True)
         unpack.rows_path(path).unlink(missing_ok=True)
@@ -120,12 +120,12 @@ def _temporary_file(file: UploadedFile, ending: str) -> Iterator[Path]:
 def _detect_format(path: Path, sent: ItemUpload) -> str:
     if path.suffix != ".zip":
         if sent.password:
-            raise FormatError("Only an archive (.zip) has a password. Leave it out.")
+            raise FormatError("Only an archive (.zip) has a password. Leave the password empty.")
         of_lines = sent.layout == "realmistake" and bundles.detect_format(path.name) == "jsonl"
         return sent.layout if of_lines else bundles.detect_format(path.name)
     form = sent.layout or bundles.detect_layout(path, DEFAULT_LIMITS)
     if sent.password and form == "fbi":
-        raise FormatError("The archive of study 000 has no password. Leave it out.")
+        raise FormatError("The archive of study 000 has no password. Leave the password empty.")
     return form
 
 

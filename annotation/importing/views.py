@@ -29,14 +29,16 @@ class UploadForm(forms.Form):
     file = forms.FileField(
         label="File",
         widget=forms.FileInput({"accept": ",".join(upload_files.UPLOAD_SUFFIXES)}),
-        help_text="CSV, TSV, JSON Lines or Parquet, or a zip of such. Choose one, or drop it here.",
+        help_text=(
+            "CSV, TSV, JSON Lines or Parquet, or a zip of these. Choose a file, or drop it here."
+        ),
         error_messages={"required": "Choose a file.", "empty": "The file is empty."},
     )
     layout = forms.ChoiceField(
         required=False,
-        label="What it is",
+        label="Content",
         choices=[
-            ("", "As its name and content tell"),
+            ("", "Detect automatically"),
             ("fbi", "The archive of study 000 (FBI)"),
             ("realmistake", "Data of study 001 (ReaLMistake)"),
         ],
@@ -47,7 +49,7 @@ class UploadForm(forms.Form):
         strip=False,
         widget=forms.PasswordInput({"autocomplete": "off"}),
         label="Password",
-        help_text="Only for an archive that has one.",
+        help_text="Only for an encrypted archive.",
     )
 
 
@@ -107,7 +109,7 @@ def cancel_import(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     if job is None:
         return _render_gone(request, slug, number)
     if not jobs.cancel_import(job, access.ensure_membership(member), timezone.now()):
-        messages.error(request, f"Import {number} was done before it could be cancelled.")
+        messages.error(request, f"Import {number} had already finished.")
     return redirect("import", slug, number)
 
 
@@ -138,13 +140,13 @@ def rejected_problems(request: HttpRequest, slug: str, number: int) -> HttpRespo
 
 
 def _render_gone(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    messages.error(request, f"Import {number} is not here. Send its file again.")
+    messages.error(request, f"Import {number} does not exist. Upload its file again.")
     return redirect("imports", slug)
 
 
 def _file(request: HttpRequest, job: Job, path: Path, name: str) -> HttpResponseBase:
     if not path.exists():
-        messages.error(request, "This file is not here any more. Send the data again to make it.")
+        messages.error(request, "This file has been deleted. Upload the data again to recreate it.")
         return redirect("import", job.project.slug, job.result["number"])
     return FileResponse(path.open("rb"), as_attachment=True, filename=name)
 

@@ -69,7 +69,9 @@ class AbilitySuggestion:
 def check_sortable(project: Project) -> None:
     """Raises `Refused` where the ability of an item follows from its category."""
     if tasktypes.load_version(project.task_type).categories:
-        raise Refused("Items of this task have the ability of their category. Change that instead.")
+        raise Refused(
+            "In this task, the category determines the ability. Change the category instead."
+        )
 
 
 def list_prompts(project: Project, which: str = "all") -> ItemQuerySet:
@@ -163,7 +165,7 @@ def _apply_changes(member: Membership, wishes: Sequence[AbilityChange], **said: 
         for wish in wishes:
             item = items.get(wish.key)
             if item is None:
-                raise Refused(f"There is no prompt {wish.key!r} any more. Load the page again.")
+                raise Refused(f"The prompt {wish.key!r} no longer exists. Reload the page.")
             was = item.ability
             if was == wish.ability:
                 continue

@@ -18,7 +18,7 @@ from annotation.reports import agreement_items
 from annotation.tasktypes import TaskType
 
 UNRESOLVED = "none"
-PURPOSE_CHOICES = [("tests", "Neither repeats nor for practice")]
+PURPOSE_CHOICES = [("tests", "Without duplicates, qualification and control items")]
 # What is asked of one label.
 LABEL_FILTERS = ("annotator", "choice", "longer_than")
 
@@ -66,16 +66,14 @@ class ItemFilter(filters.FilterSet):
     annotator = filters.CharFilter(method="said_to_be", label="Labelled by", max_length=80)
     choice = filters.CharFilter(method="said_to_be", label="Labelled as", max_length=40)
     longer_than = filters.NumberFilter(
-        method="said_to_be", label="Labelled in more than so many seconds", min_value=0
+        method="said_to_be", label="Labelling time over (seconds)", min_value=0
     )
-    search = filters.CharFilter(method="search_key", label="Key holds", max_length=200)
+    search = filters.CharFilter(method="search_key", label="Key contains", max_length=200)
     items = filters.ChoiceFilter(
         choices=PURPOSE_CHOICES, method="as_tests", empty_label="Any", label="Items"
     )
     fields = filters.CharFilter(method="having", label="Fields, as JSON", max_length=2000)
-    answers = filters.CharFilter(
-        method="answered", label="Answers held true, as JSON", max_length=2000
-    )
+    answers = filters.CharFilter(method="answered", label="Final answers, as JSON", max_length=2000)
     agreement = filters.CharFilter(
         method="behind_agreement", label="Row of agreement, as JSON", max_length=2000
     )

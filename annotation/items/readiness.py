@@ -65,7 +65,9 @@ def describe_waiting(project: Project, number: int, role: str = "") -> str:
         theirs = f"s wait for their {awaited}" if lacking > 1 else f" waits for its {awaited}"
         sentences.append(f"{lacking:,} {came}{theirs}.")
     if kept := number - lacking:
-        them = "s wait until a lead gives them" if kept > 1 else " waits until a lead gives it"
+        them = (
+            "s wait until a lead releases them" if kept > 1 else (" waits until a lead releases it")
+        )
         sentences.append(f"{kept:,} item{them} to people.")
     return " ".join(sentences)
 

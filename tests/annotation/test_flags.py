@@ -115,19 +115,19 @@ def test_a_lead_is_told_why_and_an_annotator_nothing(
     for name in ("item", "case"):
         client.force_login(people.lead.account)
         said = client.get(reverse(name, args=[slug, flagged.key])).text
-        assert "Not what the category asks for" in said
+        assert "Does not match the category" in said
         assert "No number differs." in said
     twin = client.get(reverse("item", args=[slug, "twin"])).text
     assert "Another item with the same source question has the same answer." in twin
     off = client.get(reverse("item", args=[slug, "off"])).text
     assert "of-yesterday" in off
-    assert "the rules of this place do not see why" in off
+    assert "The current rules do not find a reason" in off
     client.force_login(people.annotator.account)
     Slot.objects.exclude(item=flagged).delete()
     page = client.get(reverse("vet", args=[slug])).text
     assert "knees" in page
     assert "No number differs." not in page
-    assert "Not what the category" not in page
+    assert "Does not match the category" not in page
 
 
 def test_the_list_is_narrowed_to_any_flag(client: Client, people: Cast, flagged: Item) -> None:

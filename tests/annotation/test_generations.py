@@ -83,7 +83,7 @@ def test_what_is_out_of_bounds_is_no_job(people: Cast, changed: Any, field: str)
 
 @pytest.mark.django_db
 def test_a_project_of_another_task_and_a_share_that_is_none_are_no_job(people: Cast) -> None:
-    with pytest.raises(Refused, match="has no gold answers with perturbed ones"):
+    with pytest.raises(Refused, match="has no gold and perturbed answers"):
         perturber_jobs.enqueue(make_project(task_type="error-detection"), WISH)
     with pytest.raises(FieldError, match="between 0 and 100"):
         perturber_jobs.enqueue(people.project, WISH, ReleasePolicy(share=101))

@@ -64,7 +64,7 @@ def test_what_was_decided_elsewhere_is_compared_too(
     drafts = importing.parse_items(found, task, accept=True)
     report = importing.store_items(None, drafts, accept=True, dry_run=True)
     assert (report.new, report.unchanged, report.bad) == (1, 1, [])
-    assert "was decided otherwise" in report.conflicts[0].reason
+    assert "was imported with another final label" in report.conflicts[0].reason
 
 
 def test_it_keeps_some_hundred_bytes_of_a_row_however_long_the_row_is() -> None:

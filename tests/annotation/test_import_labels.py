@@ -176,7 +176,7 @@ def test_a_time_is_kept_in_utc_whatever_its_zone(project: Project, rows: Any, wr
 
 def test_the_same_time_with_another_answer_is_a_contradiction(project: Project, rows: Any) -> None:
     said = run(rows(VALID, VALID | {"choice": "invalid"}))
-    assert "line 2, time: is that of another label of this rater" in said
+    assert "line 2, time: is also the time of another label by this rater" in said
     assert Label.objects.get().choice == "valid"
 
 
@@ -321,13 +321,13 @@ def test_of_many_bad_rows_the_first_twenty_are_named(project: Project, rows: Any
 
 
 BAD = [
-    ({"item": "b"}, "item: names no item of this project"),
+    ({"item": "b"}, "item: is not an item of this project"),
     ({"item": ""}, "item: is empty or missing"),
     ({"rater": " "}, "rater: is empty or missing"),
     ({"rater": "x" * 81}, "rater: is longer than 80 characters"),
-    ({"rater": "a\u200bb"}, "rater: holds control characters"),
+    ({"rater": "a\u200bb"}, "rater: contains control characters"),
     ({"time": "soon"}, "time: is 'soon'; write it as"),
-    ({"time": "2999-01-01"}, "time: is '2999-01-01', which is yet to come"),
+    ({"time": "2999-01-01"}, "time: is '2999-01-01', which is in the future"),
     ({"choice": "maybe"}, "choice: Your choice: choose one of valid, invalid"),
     ({"choice": "not-sure"}, "reason: What is in the way?: choose one of"),
     ({"choice": None}, "choice: Your choice: choose one of"),
@@ -335,11 +335,11 @@ BAD = [
     ({"seconds": -1}, "seconds: is -1; write a number"),
     ({"seconds": "nan"}, "seconds: is 'nan'; write a number"),
     ({"revision": 0}, "revision: is 0; revisions are numbered from 1"),
-    ({"revision": 7}, "revision: 7 is none that the item has"),
+    ({"revision": 7}, "revision: 7 is not a revision of the item"),
     ({"revision": "two"}, "revision: is 'two'; write the number"),
     ({"informed": "perhaps"}, "informed: is 'perhaps'; write yes or no"),
     ({"comment": 7}, "comment: is not text"),
-    ({"chioce": "valid"}, "chioce: is no column here; there are item, rater"),
+    ({"chioce": "valid"}, "chioce: is not a known column; use item, rater"),
 ]
 
 
@@ -359,8 +359,8 @@ def test_a_bad_row_is_named_with_its_field_and_its_neighbours_are_imported(
 @pytest.mark.parametrize(
     "values, reason",
     [
-        ({"deleted_at": "2025-01-01T00:00Z"}, "was taken out"),
-        ({"purpose": "probe"}, "there to test people"),
+        ({"deleted_at": "2025-01-01T00:00Z"}, "was removed"),
+        ({"purpose": "probe"}, "labels of such items cannot be imported"),
     ],
 )
 def test_items_that_get_no_work_get_no_labels(
@@ -372,7 +372,7 @@ def test_items_that_get_no_work_get_no_labels(
 
 def test_an_item_that_repeats_another_sends_its_labels_there(project: Project, rows: Any) -> None:
     make_item(project, "b", slots=0, duplicate_of=Item.objects.get(key="a"))
-    assert "repeats another one" in run(rows(VALID, VALID | {"item": "b"}))
+    assert "is a duplicate" in run(rows(VALID, VALID | {"item": "b"}))
 
 
 def test_nobody_with_an_account_is_given_labels_unless_asked_for(
@@ -415,7 +415,7 @@ def test_an_error_without_a_kind_says_which_line_lacks_it_and_what_may_stand_in_
     said = {"item": "a", "time": "2025-03-01", "verdict": "error", "explanation": "2.5 is no whole"}
     words = run(rows(said | {"rater": "one", "other_type": "cut off"}, said | {"rater": "two"}))
     assert "line 2, error_type: What kind of error?: choose one or more of" in words
-    assert "Or fill in “Another kind of error” (column other_type)." in words
+    assert "Or write it in “Another kind of error” (column other_type)." in words
     wrong = {"rater": "three", "error_type": ["typo"]}
     words = run(rows(said | {"rater": "one", "other_type": "cut off"}, said | wrong))
     assert "error_type" in words
@@ -457,7 +457,7 @@ def test_a_number_off_its_scale_is_missing_and_the_rest_of_the_row_is_a_label(
     make_item(make_project("p", task_type="rating", overlap=1), "a")
     path = rated(tmp_path / "ratings.csv", ("a", "one", "2025-03-01", 3, 9, 2))
     said = run(path)
-    assert "missing: ratings.csv, line 2, relatedness: 9 is off its scale" in said
+    assert "missing: ratings.csv, line 2, relatedness: 9 is outside the scale" in said
     assert "1 rows: 1 labels imported, 0 unchanged, 0 bad" in said
     assert "Missing, since off their scale: 1." in said
     label = Label.objects.get()
@@ -467,7 +467,7 @@ def test_a_number_off_its_scale_is_missing_and_the_rest_of_the_row_is_a_label(
     assert (held.values, held.value) == (label.answers, "3/-/2")
     assert "0 labels imported, 1 unchanged" in run(path)
     rated(path, ("a", "one", "2025-03-01", 3, 9, 2), ("a", "one", "2025-03-01", 3, 8, 2))
-    assert "line 3, time: is that of another label" in run(path)
+    assert "line 3, time: is also the time of another label" in run(path)
 
 
 @pytest.mark.parametrize("number", ["0", "2.5", "-1", "1e3"])

@@ -78,7 +78,7 @@ def test_again_is_nothing_new(rows: Any) -> None:
 def test_a_changed_text_is_a_conflict_and_never_an_overwrite(rows: Any) -> None:
     run(rows(GOOD | {"key": "a"}))
     said = run(rows(GOOD | {"key": "a", "gold": "Ten."}, GOOD | {"key": "b"}))
-    assert "conflict: items.jsonl, line 1, key: exists with other texts" in said
+    assert "conflict: items.jsonl, line 1, key: already exists with other texts" in said
     assert Revision.objects.get(item__key="a").texts == builders.TEXTS
     assert Item.objects.count() == 2
 

@@ -147,7 +147,7 @@ def test_a_number_off_its_scale_is_missing_and_the_others_are_taken_as_decided(
 ) -> None:
     row = {**RATINGS, "relatedness": 9, "source": "made up"}
     said = imported(tmp_path, "rating", row, accept=True, errors=tmp_path / "told.csv")
-    assert "missing: items.jsonl, line 1, relatedness: 9 is off its scale" in said
+    assert "missing: items.jsonl, line 1, relatedness: 9 is outside the scale" in said
     assert "1 rows: 1 imported, 0 unchanged, 0 in conflict, 0 bad" in said
     assert "Missing, since off their scale: 1." in said
     assert "relatedness" in (tmp_path / "told.csv").read_text()
@@ -156,7 +156,7 @@ def test_a_number_off_its_scale_is_missing_and_the_others_are_taken_as_decided(
     assert held.item.fields == {"relatedness": 9, "source": "made up"}
     again = imported(tmp_path, "rating", row, accept=True)
     assert "0 imported, 1 unchanged" in again
-    assert "missing: items.jsonl, line 1, relatedness: 9 is off its scale" in again
+    assert "missing: items.jsonl, line 1, relatedness: 9 is outside the scale" in again
 
 
 def test_without_the_number_that_decides_the_others_are_held_true(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_file_with_other_column_names_is_guessed_shown_checked_and_imported(
     job = send(lead, keyed("a", "b"))
     shown = page(lead, job)
     assert job.result["columns"]["gold"] == "Reference"
-    assert "Kept with each item as it is: <bdi>weight</bdi>" in shown
+    assert "Saved with each item unchanged: <bdi>weight</bdi>" in shown
     assert "<ins" in shown
     assert "Import 2 items" in shown
     assert not Item.objects.exists()
@@ -108,7 +108,7 @@ def test_a_column_that_need_not_be_is_shown_where_it_was_guessed_and_read_with_t
 ) -> None:
     cells = [*CELLS[:-1], "Eight became six."]
     shown = page(lead, send(lead, table(["a", *cells], header=[*HEADER[:-1], "Change"])))
-    before, rest = shown.split("What an item may have besides")
+    before, rest = shown.split("Optional columns")
     assert 'name="columns-of-claim"' in before
     assert 'name="columns-of-claim"' not in rest
     assert "Eight became six." in rest
@@ -119,8 +119,8 @@ def test_where_people_rate_the_page_asks_which_items_belong_together(lead: Clien
     rows = [[key, "Which animal?", "A heron", "A bird"] for key in ("a", "b")]
     job = send(lead, table(*rows, header=["key", "prompt", "gold", "response"]))
     shown = page(lead, job)
-    before, _ = shown.split("What an item may have besides")
-    assert "Without a column each item is a question of its own" in before
+    before, _ = shown.split("Optional columns")
+    assert "Without a column, each item counts as its own question" in before
     assert "2 new items are a source question each" in shown
     assert imported(lead, job)["new"] == 2
     assert Item.objects.values("cluster").distinct().count() == 2
@@ -135,27 +135,27 @@ def test_a_decided_answer_off_its_scale_is_missing_and_told_by_its_row(lead: Cli
     columns = {f"columns-of-{name}": name for name in ("key", *texts)} | {"columns-accept": "on"}
     assert lead.post(f"{PAGE}{job.result['number']}/", columns).status_code == 302
     shown = page(lead, job)
-    assert "Answers that are missing" in shown
+    assert "Missing answers" in shown
     assert "Import 1 item" in shown
     assert "Rows that cannot be taken" not in shown
     assert imported(lead, job) == {"new": 1, "unchanged": 0, "conflicts": 0, "bad": 0}
     said = api_client(job.member).get(f"/api/v1/projects/fbi/imports/{job.result['number']}/")
-    why = {"line": 2, "field": "relatedness", "reason": "9 is off its scale, so this answer is"
+    why = {"line": 2, "field": "relatedness", "reason": "9 is outside the scale, so this answer is"
            " missing."}  # fmt: skip
     assert (said.json()["report"]["off_scale"], said.json()["report"]["missing"]) == (
         1, [{"file": "items.csv", **why}]
     )  # fmt: skip
     told = lead.get(f"{PAGE}{job.result['number']}/problems.csv").getvalue().decode()
-    assert 'missing,items.csv,2,relatedness,"9 is off its scale' in told
+    assert 'missing,items.csv,2,relatedness,"9 is outside the scale' in told
     assert Item.objects.get().fields == {"relatedness": "9"}
 
 
 def test_the_same_file_again_changes_nothing_and_says_so(lead: Client) -> None:
     imported(lead, send(lead, keyed("a", "b")))
     again = send(lead, keyed("a", "b"), "again.csv")
-    assert "Importing it changes nothing" in page(lead, again)
+    assert "Importing changes nothing" in page(lead, again)
     assert imported(lead, again) == {"new": 0, "unchanged": 2, "conflicts": 0, "bad": 0}
-    assert "Nothing has changed" in page(lead, again)
+    assert "Nothing changed" in page(lead, again)
     assert Item.objects.count() == 2
 
 
@@ -190,15 +190,15 @@ def test_what_is_here_with_other_texts_is_named_and_stays(lead: Client) -> None:
 def test_a_key_that_stands_twice_in_a_file_is_told_so(lead: Client) -> None:
     other = ["a", *CELLS[:2], "Other gold.", *CELLS[3:]]
     shown = page(lead, send(lead, table(["a", *CELLS], other)))
-    assert "exists with other texts, here or in a row before" in shown
-    assert "or in a row before it, with other texts" in shown
+    assert "exists with other texts, in the project or in an earlier row" in shown
+    assert "or occurs earlier in the file, with other texts" in shown
 
 
 def test_columns_that_cannot_be_guessed_are_asked_for_and_remembered(lead: Client) -> None:
     header = ["nr", "Fehler", "Frage", "Gut", "Schlecht", "weight"]
     job = send(lead, table(["a", *CELLS], header=header))
     assert job.result["step"] == upload_files.CHOOSE
-    assert "Choose a column for what is still" in page(lead, job)
+    assert "Choose a column where it still says" in page(lead, job)
     assert lead.post(f"{PAGE}1/", {"columns-of-key": "nr"}).status_code == 422
     names = ("key", "category", "prompt", "gold", "perturbed")
     chosen = {f"columns-of-{name}": column for name, column in zip(names, header, strict=False)}
@@ -379,7 +379,7 @@ def test_rows_with_a_null_character_are_bad_and_the_others_come_in(lead: Client)
 def test_a_large_file_is_checked_by_a_worker(lead: Client, monkeypatch: Any) -> None:
     monkeypatch.setattr(jobs, "MAX_IMMEDIATE_BYTES", 10)
     job = send(lead, keyed("a"))
-    assert "Waits for a worker" in page(lead, job)
+    assert "Waiting for a worker" in page(lead, job)
     assert jobs.due_job_ids(timezone.now()) == [job.pk]
     part = lead.get(f"{PAGE}1/", headers={"HX-Request": "true"}).content.decode()
     assert 'aria-busy="true"' in part
@@ -399,7 +399,7 @@ def told_where_nothing_is(people: Cast) -> dict[str, str]:
         of_leads = ("items/", "board/", "pace/", "results/data-set/") if member.is_lead else ()
         for path in ("/", *(f"/projects/fbi/{way}" for way in ("", "vet/", *of_leads))):
             shown = client.get(path).content.decode()
-            words = r"An import is under way|It waits for a worker|\d of \d rows|[Nn]o items"
+            words = r"An import is under way|It is waiting for a worker|\d of \d rows|[Nn]o items"
             said = re.findall(words, shown)
             found[f"{member.alias} {path}"] = ", ".join(said)
     return found
@@ -413,7 +413,7 @@ def test_while_an_import_is_under_way_whoever_waits_for_items_reads_how_far_it_i
     assert not any("under way" in said for said in told_where_nothing_is(people).values())
     lead.post(f"{PAGE}1/", {"import": "yes"})
     for values, how_far in (
-        ({}, "It waits for a worker"),
+        ({}, "It is waiting for a worker"),
         ({"state": Job.State.RUNNING, "done": 2}, "2 of 3 rows"),
     ):
         Job.objects.update(**values)
@@ -438,9 +438,9 @@ def test_who_has_labelled_all_reads_that_more_is_under_way(lead: Client, people:
     send(lead, keyed("a"))
     lead.post(f"{PAGE}1/", {"import": "yes"})
     shown = lead.get("/projects/fbi/vet/").content.decode()
-    assert "An import is under way. It waits for a worker" in shown
+    assert "An import is under way. It is waiting for a worker" in shown
     assert api_client(people.lead).post("/api/v1/projects/fbi/queue/next/").json()["importing"] == (
-        "It waits for a worker and then begins by itself."
+        "It is waiting for a worker and starts automatically."
     )
 
 
@@ -452,7 +452,7 @@ def test_an_import_can_be_cancelled_until_it_is_done(lead: Client, people: Cast)
     assert lead.post(f"{PAGE}1/", {"import": "yes"}, follow=True).status_code == 200
     assert not Item.objects.exists()
     imported(lead, send(lead, keyed("a")))
-    assert "was done before" in lead.post(f"{PAGE}2/cancel/", follow=True).content.decode()
+    assert "had already finished" in lead.post(f"{PAGE}2/cancel/", follow=True).content.decode()
 
 
 def test_cancelling_what_is_under_way_says_what_is_in_and_is_in_the_audit(
@@ -468,7 +468,7 @@ def test_cancelling_what_is_under_way_says_what_is_in_and_is_in_the_audit(
 
     monkeypatch.setattr(subprocesses, "run_program", cancelled_meanwhile)
     assert not jobs.run_job(job.pk)
-    assert "About 2 rows had been read; what was in stays." in page(lead, job)
+    assert "About 2 rows had been read; imported items stay." in page(lead, job)
     event = Event.objects.get(kind="import cancelled")
     assert (event.data["file"], event.data["rows"]) == ("items.csv", 2)
 
@@ -498,7 +498,7 @@ def test_a_file_that_is_gone_is_to_be_sent_again(lead: Client) -> None:
     names = ("key", "category", "prompt", "gold", "perturbed")
     chosen = {f"columns-of-{name}": column for name, column in zip(names, HEADER, strict=False)}
     said = lead.post(f"{PAGE}1/", chosen, follow=True).content.decode()
-    assert "The file is not here any more. Send it again." in said
+    assert "The file has been deleted. Upload it again." in said
     job.refresh_from_db()
     assert job.state == Job.State.WAITING
 
@@ -545,7 +545,7 @@ def test_files_are_deleted_when_their_time_is_over(
     assert jobs.run_job(done.pk)
     assert list(upload_files.uploads_folder().iterdir()) == []
     assert jobs.due_job_ids(later) == []
-    assert "Nobody went on with it for 7 days" in page(lead, job)
+    assert "It was not continued for 7 days" in page(lead, job)
     assert lead.get(f"{PAGE}2/rows/").status_code == 302
 
 
@@ -554,7 +554,7 @@ def test_the_archive_of_study_000_is_told_by_what_is_in_it(lead: Client, shared_
     assert (job.result["form"], job.result["step"]) == ("fbi", upload_files.CHECK)
     assert jobs.run_job(job.pk)
     assert "Import 2,492 items" in page(lead, job)
-    assert "The layout of the study says what its columns mean" in page(lead, job)
+    assert "The columns of this study are known" in page(lead, job)
 
 
 def test_the_archive_of_study_001_comes_in_by_its_password_and_leaves_no_open_rows(

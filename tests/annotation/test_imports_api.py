@@ -71,7 +71,7 @@ def test_what_cannot_be_used_is_told_with_what_could(program: Client, settings: 
     wrong = put(program, columns=columns | {"colour": "row id"}).json()
     assert "An item has no colour" in wrong["errors"]["columns"][0]
     settings.IMPORT_BYTES = 10
-    assert "holds more than" in send(program, ROW).json()["detail"]
+    assert "is larger than" in send(program, ROW).json()["detail"]
 
 
 def test_what_comes_too_late_is_a_conflict(program: Client) -> None:

@@ -50,7 +50,7 @@ def test_a_look_shows_differences_and_claims_and_stores_nothing(
     client: Client, people: Cast
 ) -> None:
     page = client.post(address(people.project), ASKED | {"preview": "yes", "seed": ""}).text
-    assert "Some of what would be made" in page
+    assert "Preview of the generated items" in page
     assert "<del" in page
     assert "is changed to" in page
     assert "&lt;b&gt;Bold" in page
@@ -65,10 +65,10 @@ def test_what_was_asked_for_is_made_and_told(
     sent = client.post(address(people.project), ASKED)
     job = Job.objects.get()
     assert sent["Location"] == reverse("generation", args=[people.project.slug, 1])
-    assert "Waits for a worker" in client.get(sent["Location"]).text
+    assert "Waiting for a worker" in client.get(sent["Location"]).text
     assert perturber_jobs.run_job(job.pk)
     page = client.get(sent["Location"]).text
-    assert "What was made" in page
+    assert "Generated items" in page
     assert "?search=.s." in page
     found = client.get(f"/projects/{people.project.slug}/items/?search=.s.").text
     assert len(made()) == 4
@@ -89,7 +89,7 @@ def test_a_project_of_another_task_says_so_and_has_no_link(client: Client, peopl
     other = tasktypes.load_definitions()["error-detection"]
     version.definition, version.digest = other, tasktypes.digest_definition(other)
     version.save()
-    assert "perturbers can make none" in client.get(address(people.project)).text
+    assert "Perturbers need a task with" in client.get(address(people.project)).text
     assert client.post(address(people.project), ASKED).status_code == 422
     assert address(people.project) not in client.get(f"/projects/{people.project.slug}/").text
 
@@ -101,5 +101,5 @@ def test_one_that_was_cancelled_can_be_had_again(client: Client, people: Cast) -
     client.post(steer + "cancel/")
     assert "Cancelled by" in client.get(here).text
     client.post(steer + "again/")
-    assert "Waits for a worker" in client.get(here).text
+    assert "Waiting for a worker" in client.get(here).text
     assert "no number" not in client.get(reverse("generation", args=[people.project.slug, 9])).url

@@ -147,7 +147,7 @@ def test_what_cannot_be_made_is_refused(project: Project, options: list[str], to
 
 def test_a_project_without_gold_answers_is_refused() -> None:
     make_project("golds", task_type="error-detection")
-    with pytest.raises(CommandError, match="golds has no gold answers with perturbed ones"):
+    with pytest.raises(CommandError, match="golds has no gold and perturbed answers"):
         perturb()
 
 

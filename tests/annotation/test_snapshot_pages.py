@@ -38,7 +38,7 @@ def test_a_lead_asks_for_one_and_a_researcher_reads_it(people: Cast) -> None:
     lead = browser(people, "lead")
     lead.post(address(people), {"name": "v1", "note": "As submitted."})
     page = lead.get(address(people)).content.decode()
-    assert "Waits for a worker" in page
+    assert "Waiting for a worker" in page
     assert 'aria-busy="true"' in page
     create.store_contents(Snapshot.objects.get())
     page = browser(people, "researcher").get(address(people, "1/")).content.decode()
@@ -96,8 +96,8 @@ def test_one_that_waits_can_be_cancelled_and_one_that_is_made_cannot(people: Cas
     lead.post(address(people, "2/cancel/"))
     lead.post(address(people, "1/cancel/"))
     page = lead.get(address(people)).content.decode()
-    assert "Given up" in page
-    assert "Snapshot 1 is made already" in page
+    assert "Cancelled; being removed" in page
+    assert "Snapshot 1 is already complete" in page
 
 
 # --- the API ------------------------------------------------------------------------------------

@@ -101,13 +101,13 @@ def test_what_somebody_else_changed_meanwhile_is_told_and_left(
 def test_what_cannot_be_sorted_is_refused_and_nothing_is_changed(lead: Membership) -> None:
     with pytest.raises(FieldError, match="'score-invariant' is no ability"):
         ability_sorting.set_abilities(lead, [AbilityChange("p0", "score-invariant")])
-    with pytest.raises(Refused, match="no prompt 'gone'"):
+    with pytest.raises(Refused, match="The prompt 'gone' no longer exists"):
         ability_sorting.set_abilities(
             lead, [AbilityChange("p0", "factual"), AbilityChange("gone", "factual")]
         )
     vetting = make_member(make_project(), role="lead")
     item = make_item(vetting.project)
-    with pytest.raises(Refused, match="ability of their category"):
+    with pytest.raises(Refused, match="category determines the ability"):
         ability_sorting.set_abilities(vetting, [AbilityChange(item.key, "reasoning")])
     assert not Event.objects.filter(kind="ability").exists()
     assert ability("p0") == ""
@@ -190,7 +190,7 @@ def test_a_script_gets_the_changed_rows_alone_and_what_was_refused(lead: Members
     assert "p1 is Factual." in drawn
     assert "<html" not in drawn
     refused = post(lead, script=True, all="factual")
-    assert (refused.status_code, "Nothing is chosen" in refused.content.decode()) == (422, True)
+    assert (refused.status_code, "Nothing is selected" in refused.content.decode()) == (422, True)
 
 
 def test_a_page_that_is_out_of_date_overwrites_nothing(project: Project, lead: Membership) -> None:
@@ -198,7 +198,7 @@ def test_a_page_that_is_out_of_date_overwrites_nothing(project: Project, lead: M
         make_member(project, role="lead"), [AbilityChange("p1", "reasoning")]
     )
     page = post(lead, set="factual p1", shown=["", "", ""]).content.decode()
-    assert "p1 was changed by somebody else meanwhile, to Reasoning: it stays so." in page
+    assert "p1 was changed by somebody else to Reasoning; that stays." in page
 
 
 def test_a_form_that_lacks_what_it_showed_is_answered_too(lead: Membership) -> None:
@@ -213,7 +213,7 @@ def test_prompts_are_escaped_and_long_ones_cut(lead: Membership) -> None:
     page = browser_of(hostile).get(reverse("abilities", args=["q"])).content.decode()
     assert "<script>x" not in page
     assert "&lt;script&gt;x" in page
-    assert "The rest is on its page" in page
+    assert "Read the rest on its page" in page
     assert len(page) < 40_000
 
 
@@ -233,7 +233,7 @@ def test_the_project_page_leads_there_where_prompts_wait(lead: Membership) -> No
     vetting = make_member(make_project("v"), role="lead")
     assert "abilities/" not in browser_of(vetting).get("/projects/v/").content.decode()
     page = browser_of(vetting).get(reverse("abilities", args=["v"])).content.decode()
-    assert "have the ability of their category" in page
+    assert "the category determines the ability" in page
 
 
 def test_programs_read_how_far_it_is_and_sort_as_pages_do(

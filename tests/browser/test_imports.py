@@ -57,7 +57,7 @@ def table(path: Path, rows: list[list[str]], header: list[str] = HEADER) -> Path
 
 def send(page: Page, path: Path) -> None:
     page.set_input_files("[name=file]", path)
-    page.click("button:text('Send the file')")
+    page.click("button:text('Upload file')")
     page.wait_for_selector("#state")
 
 
@@ -70,14 +70,14 @@ def test_somebody_imports_a_file_with_other_names_and_mends_three_rows(
     page = open_page(lead.account, reverse("project", args=[lead.project.slug]))
     page.click("text=Import items")
     send(page, table(tmp_path / "mine.csv", [*good, *bad]))
-    page.wait_for_selector("text=First, say what the columns mean")
+    page.wait_for_selector("text=Choose the columns")
     page.select_option("[name=columns-of-key]", "Ours")
     page.click("button:text('Check the file')")
     page.click("button:text('Import 20 items')")
     page.wait_for_selector("#state h2:text-is('Imported')")
     assert page.locator("#state tbody tr").count() == 3
     with page.expect_download() as started:
-        page.click("text=Download the rows to mend")
+        page.click("text=Download the rows to correct")
     with Path(started.value.path()).open(encoding="utf-8", newline="") as stream:
         header, *rows = csv.reader(stream)
     assert rows == bad
@@ -118,12 +118,12 @@ def test_the_pages_of_imports(
     checked(page)
     page.select_option("[name=columns-of-key]", "Ours")
     page.click("button:text('Check the file')")
-    page.wait_for_selector("text=What would come in")
+    page.wait_for_selector("text=Preview of the import")
     checked(page)
-    page.click("text=What an item may have besides")
+    page.click("text=Optional columns")
     checked(page)
     page.click("button:text('Import 2 items')")
-    page.wait_for_selector("text=Waits for a worker")
+    page.wait_for_selector("text=Waiting for a worker")
     checked(page)
     page.click("button:text('Cancel')")
     page.wait_for_selector("text=Cancelled by lead")
@@ -149,7 +149,7 @@ def test_who_waits_for_an_import_reads_how_far_it_is(
     address = reverse("vet", args=[member.project.slug])
     page = open_page(member.account, address, viewport=viewport)
     waiting = page.locator("#panel .empty")
-    expect(waiting).to_contain_text("An import is running")
+    expect(waiting).to_contain_text("An import is under way")
     expect(waiting).to_contain_text("3,000 of 14,000 rows are read.")
     checked(page)
     Job.objects.filter(pk=job.pk).update(state=Job.State.FINISHED, finished_at=timezone.now())

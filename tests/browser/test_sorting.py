@@ -72,7 +72,7 @@ def test_several_are_ticked_and_sorted_at_once(open_page: OpenPage, lead: Member
     expect(page.locator("#sort-said")).to_have_text("2 prompts sorted.")
     assert abilities() == ["factual", "", "factual", "", "", ""]
     page.click("button[name=suggested]")
-    expect(page.locator("#sort-said")).to_have_text(re.compile("Nothing is chosen"))
+    expect(page.locator("#sort-said")).to_have_text(re.compile("Nothing is selected"))
 
 
 def test_what_others_changed_is_told_and_shown(open_page: OpenPage, lead: Membership) -> None:
@@ -81,7 +81,7 @@ def test_what_others_changed_is_told_and_shown(open_page: OpenPage, lead: Member
         make_member(lead.project, role="lead"), [AbilityChange("p0", "reasoning")]
     )
     page.keyboard.press("2")
-    expect(page.locator("#sort-said")).to_contain_text("to Reasoning: it stays so.")
+    expect(page.locator("#sort-said")).to_contain_text("to Reasoning; that stays.")
     expect(page.locator("li", has=page.locator("[value=p0]")).locator(".chip")).to_have_text(
         "Reasoning"
     )

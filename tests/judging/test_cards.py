@@ -247,5 +247,5 @@ def test_items_that_a_machine_found_odd_are_counted_by_flag(people: Cast) -> Non
     Item.objects.filter(key__in=["a", "b"]).update(flags=["claim"])
     Item.objects.filter(key="c").update(flags=["claim", "of-yesterday"])
     said = card(people)
-    assert "- 3 items have the flag `claim`: Not what the category asks for.\n" in said
+    assert "- 3 items have the flag `claim`: Does not match the category.\n" in said
     assert "- 1 item has the flag `of-yesterday`: of-yesterday.\n" in said

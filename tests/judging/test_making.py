@@ -99,7 +99,7 @@ def test_what_is_kept_back_is_nobodys_work_and_the_pages_say_so(prompts: Project
     bring(answered(prompts), share=25)
     progress = queue.load_progress(member)
     assert (progress.at_work, progress.awaiting) == (3, 7)
-    assert progress.awaited == "7 items wait until a lead gives them to people."
+    assert progress.awaited == "7 items wait until a lead releases them to people."
     assert generated_items.release_waiting(prompts) == 7
     assert generated_items.release_waiting(prompts) == 0
     assert [one.data for one in Event.objects.filter(kind="places given")] == [{"items": 7}]
@@ -126,7 +126,7 @@ def test_a_gold_answer_that_is_there_is_never_overwritten(prompts: Project) -> N
     bring(first)
     said = bring(run)
     assert (said["new"], said["conflicts"]) == (0, 2)
-    assert said["problems"][0] == f"{item.key} has other texts by now. Nothing was changed."
+    assert said["problems"][0] == f"{item.key} now has other texts. Nothing was changed."
     assert {one.revision().texts["gold"] for one in prompts.items.all()} == {"They have many."}
     other.deleted_at = other.created_at
     other.save()

@@ -31,7 +31,7 @@ from annotation.projects import access
 
 SNAPSHOTS_PATH = "projects/<slug:slug>/snapshots/"
 SINCE_PARAMETER = OpenApiParameter(
-    "since", int, description="The number of another; default: the one before."
+    "since", int, description="Number of another snapshot; default: the one before."
 )
 WHAT_PARAMETER = OpenApiParameter("what", enum=[*comparison.CHANGE_TITLES], default="changed")
 
@@ -85,8 +85,8 @@ class SnapshotList(ListAPIView[Snapshot]):
         request=SnapshotBody,
         responses={
             202: SnapshotSerializer,
-            409: OpenApiResponse(ProblemSerializer, "The same is being answered at this moment."),
-            422: OpenApiResponse(ProblemSerializer, "The name is taken, or the body lacks one."),
+            409: OpenApiResponse(ProblemSerializer, "The same request is being processed now."),
+            422: OpenApiResponse(ProblemSerializer, "The name is taken or missing."),
             **PROBLEM_RESPONSES,
         },
     )
@@ -126,7 +126,7 @@ class ChangeList(ListAPIView[FrozenIn]):
         since = self.request.query_params.get("since")
         other = _find_snapshot(made, since) if since else made.before(one)
         if other is None:
-            raise Unprocessable("There is no snapshot before this one. Name another by since.")
+            raise Unprocessable("There is no earlier snapshot. Name another with since.")
         return comparison.filter_changed(other, one, self.what)
 
     def paginate_queryset(self, queryset: Any) -> Any:
@@ -161,7 +161,7 @@ def snapshot(request: Request, slug: str, number: int) -> Response:
 def _find_snapshot(made: SnapshotQuerySet, number: str) -> Snapshot:
     found = made.numbered(number)
     if found is None:
-        raise Http404(f"There is no snapshot {number[:20]}, or it is not made yet.")
+        raise Http404(f"There is no snapshot {number[:20]}, or it is not ready yet.")
     return found
 
 

@@ -14,10 +14,10 @@ CACHE_SECONDS = 24 * 60 * 60
 # By what one may ask for, in the words of the page.
 CHANGE_TITLES = {
     "added": "added",
-    "removed": "taken out",
+    "removed": "removed",
     "changed": "changed",
     "texts": "with other texts",
-    "held": "held for something else",
+    "held": "with another final label",
 }
 # What snapshots know of an item, in the words of the page; the rest are called as they are.
 FACT_TITLES = {"source_ability": "source ability", "duplicate_of": "repeats", "held": "resolution"}
@@ -89,7 +89,7 @@ def _compare_facts(old: dict[str, Any], new: dict[str, Any]) -> Iterator[FactCha
         if name == "held":
             yield from _of_resolution(before or {}, after or {})
         elif name == "labels":
-            yield FactChange("labels in force", len(before or ()), len(after or ()))
+            yield FactChange("current labels", len(before or ()), len(after or ()))
         elif name == "fields":
             yield from _of_fields(before or {}, after or {})
         elif name != "texts":  # the number of the revision says so

@@ -24,7 +24,7 @@ def enqueue(project: Project, member: Membership | None, name: str, note: str = 
         Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         found = Snapshot.objects.in_project(project)
         if found.filter(name=name).exists():
-            raise FieldError("A snapshot of this project has this name. Choose another.", "name")
+            raise FieldError("Another snapshot has this name. Choose another name.", "name")
         job = job_queue.enqueue(project, member, JOB_KIND, name=name)
         said = {"name": name, "note": note, "member": member, "job": job}
         number = (found.order_by("-number").values_list("number", flat=True).first() or 0) + 1

@@ -125,7 +125,7 @@ def _parse_changes(request: HttpRequest) -> list[AbilityChange]:
         ability, _, key = sent.get("set", "").partition(" ")
         found = [(key, ability)]
     if not found:
-        raise Refused("Nothing is chosen. Tick prompts first, or press a key at one of them.")
+        raise Refused("Nothing is selected. Tick prompts first, or press a key on one of them.")
     # What a form does not say that it showed was shown unsorted, so that nothing is lost by it.
     return [AbilityChange(key, ability, shown.get(key, "")) for key, ability in found]
 
@@ -140,11 +140,11 @@ def _describe_result(done: SortResult, *, undone: bool) -> str:
     elif done.changed:
         said.append(f"{len(done.changed)} prompts {'as they were' if undone else 'sorted'}.")
     said += [
-        f"{item.key} was changed by somebody else meanwhile, to "
-        f"{names.get(item.ability, item.ability) or 'unsorted'}: it stays so."
+        f"{item.key} was changed by somebody else to "
+        f"{names.get(item.ability, item.ability) or 'unsorted'}; that stays."
         for item in done.missed[:20]
     ]
-    nothing = "There is nothing to undo." if undone else "They were so already: nothing changed."
+    nothing = "There is nothing to undo." if undone else "Nothing changed."
     return " ".join(said) or nothing
 
 

@@ -23,13 +23,13 @@ PAGE_SIZE = 50
 
 class SnapshotForm(forms.Form):
     name = forms.CharField(
-        max_length=jobs.NAME_LENGTH, help_text="As a paper would call it, such as v1. It stays."
+        max_length=jobs.NAME_LENGTH, help_text="For example v1. It cannot be changed later."
     )
     note = forms.CharField(
         required=False,
         max_length=jobs.NOTE_LENGTH,
         widget=forms.Textarea({"rows": 2}),
-        help_text="What it is for, for those who come after you.",
+        help_text="What the snapshot is for.",
     )
 
 
@@ -74,7 +74,7 @@ def snapshot(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     made = Snapshot.objects.in_project(member.project).made().for_list()
     one = made.filter(number=number).first()
     if one is None:
-        messages.error(request, f"There is no snapshot {number}, or it is not made yet.")
+        messages.error(request, f"There is no snapshot {number}, or it is not ready yet.")
         return redirect("snapshots", slug)
     others = [other for other in made if other.pk != one.pk]
     form = ComparisonForm(request.GET)
@@ -96,7 +96,7 @@ def cancel_snapshot(request: HttpRequest, slug: str, number: int) -> HttpRespons
     member = access.member_for(request, slug, right="manage")
     found = Snapshot.objects.in_project(member.project).for_list().filter(number=number).first()
     if found is None or not jobs.cancel_snapshot(found, access.ensure_membership(member)):
-        messages.error(request, f"Snapshot {number} is made already, or is not there.")
+        messages.error(request, f"Snapshot {number} is already complete, or does not exist.")
     return redirect("snapshots", slug)
 
 

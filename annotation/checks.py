@@ -17,7 +17,7 @@ def check_taxonomy(**kwargs: Any) -> list[CheckMessage]:
         taxonomy.load()
     except (taxonomy.TaxonomyError, OSError) as error:
         return [
-            Error(str(error), hint="Mend annotation/items/taxonomy.toml.", id="annotation.E001")
+            Error(str(error), hint="Correct annotation/items/taxonomy.toml.", id="annotation.E001")
         ]
     return []
 
@@ -28,7 +28,7 @@ def check_task_types(**kwargs: Any) -> list[CheckMessage]:
     try:
         definitions = tasktypes.load_definitions()
     except (ValueError, OSError) as error:
-        return [Error(str(error), hint="Mend annotation/tasktypes/.", id="annotation.E002")]
+        return [Error(str(error), hint="Correct annotation/tasktypes/.", id="annotation.E002")]
     return [
         Error(problem, hint=f"Mend annotation/tasktypes/{slug}.toml.", id="annotation.E003")
         for slug, definition in definitions.items()

@@ -21,8 +21,10 @@ KEY_HEADER = "Idempotency-Key"
 KEY_PARAMETER = OpenApiParameter(
     KEY_HEADER,
     location=OpenApiParameter.HEADER,
-    description="A word of your own. For a day, the same request with the same word is done once,"
-    " and gets the first answer again, marked `Idempotency-Replayed: true`.",
+    description=(
+        "A string that you choose. For a day, a repeated request with the same key is not "
+        "executed again; it returns the first response, marked `Idempotency-Replayed: true`."
+    ),
 )
 ApiView = Callable[..., Response]
 

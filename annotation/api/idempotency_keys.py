@@ -46,11 +46,11 @@ def delete_request(request: Repeatable) -> None:
 
 def _check_repeat(known: Repeatable | None, asked: str, now: datetime) -> Repeatable:
     if known is None:
-        raise Stale("The request with this key was given up this moment. Send it again.")
+        raise Stale("The request with this key has just been cancelled. Send it again.")
     if known.asked != asked:
-        raise Refused("This Idempotency-Key came with another request before. Make a new one.")
+        raise Refused("This Idempotency-Key was already used for another request. Use a new one.")
     if known.status is None and not _take_over_request(known, now):
-        raise Stale("The request with this key is being answered. Ask again in a moment.")
+        raise Stale("The request with this key is still being processed. Try again in a moment.")
     return known
 
 

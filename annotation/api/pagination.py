@@ -11,7 +11,7 @@ from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-BAD_CURSOR_MESSAGE = "This cursor cannot be read. Begin without one, and follow `next`."
+BAD_CURSOR_MESSAGE = "This cursor is not valid. Start without one, and follow `next`."
 
 
 ONLY = "only"
@@ -19,7 +19,7 @@ ONLY_PARAMETER = {
     "name": ONLY,
     "required": False,
     "in": "query",
-    "description": "Names of fields, separated by commas: rows hold these and no others.",
+    "description": "Field names, separated by commas: rows contain only these.",
     "schema": {"type": "string"},
 }
 
@@ -32,13 +32,13 @@ class CursorPages(CursorPagination):
 
     page_size = 100
     page_size_query_param = "limit"
-    page_size_query_description = "Rows on a page, 1,000 at most."
+    page_size_query_description = "Rows per page, at most 1,000."
     max_page_size = 1000
-    cursor_query_description = "Where a page begins: follow `next` and `previous`."
+    cursor_query_description = "Start of the page: follow `next` and `previous`."
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
         if "offset" in request.query_params:
-            raise ParseError("Pages are not counted off: follow `next` in place of an offset.")
+            raise ParseError("There are no offsets: follow `next`.")
         _check_names(request, view)
         self.names = _requested_fields(request, view)
         first = self.cursor_query_param not in request.query_params

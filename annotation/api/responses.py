@@ -24,14 +24,14 @@ PROBLEM_CONTENT_TYPE = "application/problem+json"
 class ProblemSerializer(serializers.Serializer[Any]):
     """Why a request was not answered (RFC 9457), in words that say what to do."""
 
-    type = serializers.CharField(help_text="Always about:blank: the status says what it is.")
+    type = serializers.CharField(help_text="Always about:blank: see the status.")
     title = serializers.CharField(help_text="The status in words.")
     status = serializers.IntegerField()
-    detail = serializers.CharField(help_text="What is wrong here, and what to do.")
+    detail = serializers.CharField(help_text="What is wrong and what to do.")
 
     def get_fields(self) -> dict[str, Any]:
         # Not declared above, since a serializer has an attribute of this name.
-        words = "By field of the body or of the query: what is wrong with it."
+        words = "Problems by field of the body or the query."
         return super().get_fields() | {
             "errors": serializers.DictField(required=False, help_text=words)
         }
@@ -73,19 +73,19 @@ class BroughtSerializer(serializers.Serializer[Any]):
 
 PROBLEM_RESPONSES: dict[int, Any] = {
     403: OpenApiResponse(ProblemSerializer, "Your role does not allow this."),
-    404: OpenApiResponse(ProblemSerializer, "Not there, or not yours to see."),
+    404: OpenApiResponse(ProblemSerializer, "It does not exist, or you may not see it."),
 }
 REFUSED_RESPONSES = PROBLEM_RESPONSES | {
-    422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")
+    422: OpenApiResponse(ProblemSerializer, "Not possible; the detail says why.")
 }
 IF_MATCH_PARAMETER = OpenApiParameter(
     "If-Match",
     location=OpenApiParameter.HEADER,
-    description="The ETag of what you read: nothing is changed if it is not so any more.",
+    description="The ETag of what you read. If it is out of date, nothing is changed.",
 )
 SUBMISSION_RESPONSES = PROBLEM_RESPONSES | {
-    409: OpenApiResponse(ProblemSerializer, "The item changed; nothing was stored."),
-    422: OpenApiResponse(ProblemSerializer, "The submission cannot be taken."),
+    409: OpenApiResponse(ProblemSerializer, "The item has changed; nothing was saved."),
+    422: OpenApiResponse(ProblemSerializer, "The submission is not valid."),
 }
 
 
@@ -109,14 +109,14 @@ class TooLarge(APIException):
     """More than is read at once."""
 
     status_code = 413
-    default_detail = "The body is too large. Send less at once."
+    default_detail = "The body is too large. Send less data at once."
 
 
 class PreconditionFailed(APIException):
     """What the request would change is not what its sender saw."""
 
     status_code = 412
-    default_detail = "This changed since you read it. Read it again, and send its new ETag."
+    default_detail = "This has changed since you read it. Read it again and send the new ETag."
 
 
 def validate_body(body: BaseSerializer[Any]) -> dict[str, Any]:

@@ -197,7 +197,7 @@ class NoOfferSerializer(serializers.Serializer[Any]):
     waiting = WaitingSerializer()
     importing = serializers.CharField(
         default="",
-        help_text="How far an import is that is under way, in words; empty if there is none.",
+        help_text="Progress of a running import, in words; empty if there is none.",
     )
 
 

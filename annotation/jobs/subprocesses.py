@@ -14,8 +14,8 @@ REPORT_SECONDS = 1.0
 # Seconds after which a program that tells nothing hangs: far longer than any of its steps takes.
 MAX_SILENT_SECONDS = 300.0
 HANG_MESSAGE = (
-    "It told nothing for five minutes, so it was ended. Try again. If it happens again, tell who"
-    " runs this site."
+    "It made no progress for five minutes and was stopped. Try again. If it happens again, tell "
+    "the site admin."
 )
 # Set for programs that a worker started, which hears what they tell.
 HEARTBEAT_VARIABLE = "BLINDSPOT_WORKER_HEARS"

@@ -38,7 +38,7 @@ from annotation.tasktypes import TaskType
 DISAGREEMENT_REASONS = {
     "ambiguous": "The text can be read in several ways",
     "guidelines": "The guidelines leave a gap",
-    "slip": "Somebody made a slip",
+    "slip": "Somebody made a mistake",
 }
 # In the order in which cases are taken up.
 REASON_ORDER = (
@@ -167,7 +167,7 @@ def decide(
         if item and (reason := why_barred(member, item)):
             raise Refused(reason)
         if item and not why and _has_disagreement(task, _load_opinions(item)):
-            raise Refused("People disagree here. Choose why they did, then decide.")
+            raise Refused("Annotators disagree. Choose why, then decide.")
         label = queue.store_label(member, shown, said, stage=Stage.ADJUDICATE, now=now)
         for resolution in Resolution.objects.current().of_item(label.item):
             resolution.explain(why)
@@ -194,7 +194,7 @@ def request_decision(member: Membership, item: Item, *, now: datetime) -> Slot:
     Raises `Refused` for an item whose answer is known: a decision would take its place.
     """
     if item.purpose in PURPOSES:
-        raise Refused("What is right of this item is known. Change its known answer instead.")
+        raise Refused("This item has a known correct answer. Change that instead.")
     with transactions.transact():
         locked = Item.objects.locked().get(pk=item.pk)
         readiness.check_ready(locked)
@@ -232,7 +232,7 @@ def decided_resolutions(project: Project) -> ResolutionQuerySet:
 def why_barred(member: Membership, item: Item) -> str:
     """Why the member cannot decide the item; empty if they can."""
     if member.pk is None:
-        return "To decide, give yourself a place in the project: as an adjudicator, or as a lead."
+        return "To decide, add yourself to the project as an adjudicator or a lead."
     if not visibility.has_labelled(member, item):
         return ""
     able = Membership.objects.in_project(member.project).with_role_in(RIGHTS["adjudicate"])
@@ -277,7 +277,7 @@ def _used_slot(item: Item) -> Slot | None:
 
 def _why_unavailable(slot: Slot | None, now: datetime) -> str:
     if slot is None:
-        return "Nobody has asked for a decision here."
+        return "No adjudication is requested for this item."
     if slot.state == Slot.State.FILLED:
         return f"{slot.member} has decided this item."
     return f"{slot.member} is deciding this item now."

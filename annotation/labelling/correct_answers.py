@@ -39,11 +39,11 @@ def clean_correct_answer(
     wrong. Fields beside the deciding one may be left out: then they are not compared.
     """
     if purpose not in PURPOSES:
-        raise FieldError(f"An answer is known for {' or '.join(PURPOSES)}.", "purpose")
+        raise FieldError(f"A correct answer needs the purpose {' or '.join(PURPOSES)}.", "purpose")
     cleaned = _clean_given(task, answers)
     explanation = explanation.strip()
     if purpose == PRACTICE and not explanation:
-        raise FieldError("Say why this is right: it is shown after each answer.", "explanation")
+        raise FieldError("Explain why this is correct. Annotators read it.", "explanation")
     if len(explanation) > MAX_EXPLANATION_LENGTH:
         raise FieldError(f"It is longer than {MAX_EXPLANATION_LENGTH} characters.", "explanation")
     compared = {field.name for field in task.resolved}
@@ -112,7 +112,7 @@ def off_scale(task: tasktypes.TaskType, given: Mapping[str, object]) -> dict[str
 
 def off_scale_in_words(said: object) -> str:
     """Why an answer is missing, of which this was given."""
-    return f"{said} is off its scale, so this answer is missing."
+    return f"{said} is outside the scale, so this answer is missing."
 
 
 def answer_columns(task: tasktypes.TaskType) -> tuple[str, str]:

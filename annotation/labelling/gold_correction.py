@@ -74,7 +74,7 @@ def correct_gold(
         cursor.lock_member(member)
         shown = Item.objects.in_project(member.project).filter(key=item_key).first()
         if shown is None:
-            raise Refused("This item is not in the project any more. Go back to the list.")
+            raise Refused("This item is no longer in the project. Go back to the list.")
         items = list(
             Item.objects.locked()
             .in_project(member.project)
@@ -94,16 +94,16 @@ def correct_gold(
 
 def _check_correctable(item: Item, revision: int, gold: Sequence[str]) -> GoldAnswer:
     if item.revision_number != revision:
-        raise Stale("The texts were corrected meanwhile. Look at the new ones, then mend them.")
+        raise Stale("The texts have been corrected. Read the new ones, then correct them.")
     before = get_gold(item.revision())
     if before is None:
         raise Refused("This item has no gold answer.")
     if not gold or not all(text.strip() for text in gold):
         raise Refused("A gold answer is empty. Write the whole text.")
     if any("\0" in text for text in gold):
-        raise Refused("The text holds a NUL character, which cannot be stored. Take it out.")
+        raise Refused("The text holds a NUL character, which cannot be saved. Remove it.")
     if _normalise_gold(before, gold) == before:
-        raise Refused("The gold answer is as it was. Change it, or decide the item as it is.")
+        raise Refused("The gold answer is unchanged. Change it, or decide the item as it is.")
     return before
 
 

@@ -151,7 +151,7 @@ def waive(member: Membership, *, lead: Membership, now: datetime | None = None) 
     with transactions.transact():
         member = _lock_member(member)
         if not is_due(member):
-            raise Refused(f"{member.alias} may work already.")
+            raise Refused(f"{member.alias} is already qualified.")
         member.practised_at = now
         member.save(update_fields=["practised_at"])
         _delete_held_slot(member)
@@ -170,9 +170,9 @@ def start_new_round(
         member = _lock_member(member)
         size = member.project.practice_items
         if not size:
-            raise Refused("Nobody has to practise here. Choose a size of rounds in the settings.")
+            raise Refused("This project has no qualification round. Set its size in the settings.")
         if len(answer_key.items_with_answer(member.project, PRACTICE)) < size:
-            raise Refused(f"A round has {size} items; there are not as many with a known answer.")
+            raise Refused(f"A round needs {size} qualification items; there are fewer.")
         member.practised_at = None
         member.save(update_fields=["practised_at"])
         if running := _current_round(member):

@@ -70,13 +70,13 @@ def contest(
     Raises `Refused` without a comment and for answers that say the same, else as `confirm` does.
     """
     if not said.comment.strip():
-        raise Refused("Say in the comment why the label is wrong, then contest it.")
+        raise Refused("Write in the comment why the label is wrong, then contest it.")
     task = tasktypes.load_task_type(member.project)
     cleaned = task.clean(said.answers)
     with transactions.transact():
         decided = _check_unchanged(member, shown, of)
         if verification.is_confirmation(task, cleaned, decided):
-            raise Refused("This says the same as the label. Confirm it, or choose otherwise.")
+            raise Refused("Your answer equals the label. Confirm it, or choose another answer.")
         return queue.store_label(member, shown, said, stage=Stage.VERIFY, now=now)
 
 
@@ -99,8 +99,8 @@ def _check_unchanged(member: Membership, shown: ShownItem, of: str) -> dict[str,
     items = Item.objects.locked().in_project(member.project).select_related("project__task_type")
     item = items.filter(key=shown.item_key).first()
     if item is None:
-        raise Refused("This is not the item that the page showed. Load the page again.")
+        raise Refused("The page showed another item. Reload the page.")
     first, decided = _decided_label(item)
     if first is None or decided is None or first.submission != of:
-        raise Stale("The label changed meanwhile. Look at the new one, then confirm or contest it.")
+        raise Stale("The label has changed. Read the new one, then confirm or contest it.")
     return decided

@@ -47,8 +47,8 @@ def _suspension_error(account: Account, project: Project) -> PermissionDenied | 
     if there is None:
         return None
     return PermissionDenied(
-        f"You are suspended in {project}, where you were {there.alias}, {there.role}. What you"
-        " wrote is kept. A lead of the project can tell you why, and let you go on."
+        f"You are suspended in {project}, where you were {there.alias}, {there.role}. Your work "
+        "is kept. Ask a lead of the project."
     )
 
 

@@ -10,8 +10,8 @@ from annotation.errors import FieldError
 from annotation.models import Event, Project
 
 SEALED_MESSAGE = (
-    "This project came as an encrypted archive, so its texts leave it encrypted alone. {} Or have "
-    "a site admin take its seal off."
+    "This project was imported from an encrypted archive, so its texts can only be exported "
+    "encrypted. {} Or ask a site admin to remove the seal."
 )
 
 

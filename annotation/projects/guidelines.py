@@ -68,7 +68,7 @@ def publish(
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
         last = current_version(project)
         if base is not None and base != (last.number if last else 0):
-            raise Stale("Somebody published meanwhile. Read it, and publish again.")
+            raise Stale("Somebody published another version. Read it, then publish again.")
         if last and (last.text, last.variants) == (text, variants):
             return last
         version = GuidelinesVersion.objects.create(
@@ -123,7 +123,7 @@ def variant_values(project: Project) -> list[str]:
 
 def _check(text: str, variants: Mapping[str, str]) -> None:
     if not text.strip() and not variants:
-        raise Refused("Guidelines without a word help nobody. Write some, then publish.")
+        raise Refused("The guidelines are empty. Write some text, then publish.")
     if max(map(len, [text, *variants.values()])) > MAX_LENGTH:
         raise Refused(f"A text of the guidelines can have {MAX_LENGTH:,} characters at most.")
 

@@ -35,9 +35,9 @@ def create_invitation(
         here = Invitation.objects.in_project(lead.project).named(wanted.alias).waiting()
         here.exclude(pk__in=here.usable(now)).end(now)
         if here.exists():
-            raise FieldError("An invitation under this name is open. Take it back first.", "alias")
+            raise FieldError("There is an open invitation for this name. Revoke it first.", "alias")
         if Membership.objects.in_project(lead.project).called([wanted.alias]).exists():
-            raise FieldError("Somebody in this project has this name. Choose another.", "alias")
+            raise FieldError("A member of this project has this name. Choose another.", "alias")
         made, key = Invitation.issue(
             lead, wanted.alias, wanted.role, wanted.email, wanted.days, now
         )
@@ -66,10 +66,10 @@ def accept(invitation: Invitation, account: Account, *, now: datetime) -> Member
         if there:
             raise Refused(_member_already_text(there))
         if Membership.objects.in_project(invitation.project).called([invitation.alias]).exists():
-            raise Refused("The name was given to somebody else. Ask for a new invitation.")
+            raise Refused("This name is now taken. Ask for a new invitation.")
         # By update-count: of two who press at once, one comes in.
         if not Invitation.objects.filter(pk=invitation.pk, expires_at__gt=now).waiting().end(now):
-            raise Refused("This invitation was used or taken back. Ask for a new one.")
+            raise Refused("This invitation was used or revoked. Ask for a new one.")
         member = Membership.objects.create(
             project=invitation.project,
             account=account,
@@ -91,13 +91,13 @@ def accept_with_new_account(
     """
     with transactions.transact():
         if has_account(invitation):
-            raise Refused("There is an account with your e-mail address. Sign in with it to join.")
+            raise Refused("An account with your e-mail address exists. Sign in with it to join.")
         try:
             account = Account.objects.create_user(
                 username, email=invitation.email, password=password
             )
         except IntegrityError as error:  # the form saw it free, and another was quicker
-            raise Refused("Somebody took this user name this moment. Choose another.") from error
+            raise Refused("This user name has just been taken. Choose another.") from error
         return accept(invitation, account, now=now)
 
 
@@ -122,8 +122,8 @@ def accept_from_service(
         email = email or invitations[0].email
         if _is_known(email):
             raise Refused(
-                "There is an account with your e-mail address. Sign in with its password, link it,"
-                " and open the invitation again if you were sent one."
+                "An account with your e-mail address exists. Sign in with its password and link "
+                "it. Then open your invitation again, if you have one."
             )
         account = Account.objects.create_user(username, email=email)
         for invitation in invitations:
@@ -148,8 +148,8 @@ def _same_address(one: str, other: str) -> bool:
 
 def _member_already_text(member: Membership) -> str:
     if member.active:
-        return f"You are in this project already, as {member.alias}."
-    return "You are suspended in this project. A lead of it can let you go on."
+        return f"You are already a member of this project, as {member.alias}."
+    return "You are suspended in this project. Ask a lead to restore you."
 
 
 def _record(invitation: Invitation, by: Membership, old: str, new: str) -> None:

@@ -30,7 +30,7 @@ def change_role(lead: Membership, member: Membership, role: str) -> None:
 def suspend(lead: Membership, member: Membership) -> None:
     """Let the member do nothing here; items that are kept for them go to everybody."""
     if lead.pk == member.pk:
-        raise Refused("You cannot suspend yourself. Hand the project over first.")
+        raise Refused("You cannot suspend yourself. Transfer the project first.")
     with _lock_project(lead.project):
         _save_change(lead, member, active=False)
         _check_managed(lead.project)
@@ -112,4 +112,4 @@ def _save_change(lead: Membership, member: Membership, **new: object) -> None:
 
 def _check_managed(project: Project) -> None:
     if not Membership.objects.in_project(project).who_manage().exists():
-        raise Refused("The project would have no lead left. Make somebody else one first.")
+        raise Refused("The project would have no lead. Make another member lead first.")

@@ -19,7 +19,7 @@ from annotation.reports import category_board as reports_category_board
 from annotation.reports.grouping import Grouping
 
 GROUP_PARAMETER = OpenApiParameter(
-    "by", description="By what items are grouped; without it the usual way."
+    "by", description="Field to group items by; default: the usual one."
 )
 VALUE_PARAMETER = OpenApiParameter(
     "value", description="The answer whose share is asked for; as-meant: by the item's category."
@@ -29,7 +29,7 @@ MIN_THRESHOLD, MAX_THRESHOLD = 0.01, 0.99
 THRESHOLD_PARAMETER = OpenApiParameter(
     "bar",
     float,
-    description=f"The bar, from {MIN_THRESHOLD} to {MAX_THRESHOLD}.",
+    description=f"The threshold, from {MIN_THRESHOLD} to {MAX_THRESHOLD}.",
     default=reports_category_board.DEFAULT_THRESHOLD,
 )
 ROWS_FIELD = serializers.ListField(child=serializers.DictField())
@@ -134,7 +134,7 @@ def agreements(request: Request, slug: str) -> Response:
     asked = agreement_answers.list_questions(member.project)
     chosen = [one for one in asked if wanted in ("", one.name)]
     if wanted and not chosen:
-        known = ", ".join(one.name for one in asked) or "nothing that people could agree on"
+        known = ", ".join(one.name for one in asked) or "no field for agreement"
         raise ParseError(f"This project does not ask {wanted!r}. It asks {known}.")
     found = [agreement.measure_agreement(member.project, one, category) for one in chosen]
     figures = [agreement.row_as_dict(row) for one in found for row in one.rows]
@@ -165,7 +165,7 @@ def _parse_threshold(text: str) -> float:
         bar = 0.0
     if not MIN_THRESHOLD <= bar <= MAX_THRESHOLD:
         raise ParseError(
-            f"The bar is a number from {MIN_THRESHOLD} to {MAX_THRESHOLD}, for example 0.8."
+            f"The threshold is a number from {MIN_THRESHOLD} to {MAX_THRESHOLD}, for example 0.8."
         )
     return bar
 

@@ -125,7 +125,7 @@ def answer_choices(project: Project) -> tuple[tuple[str, str], ...]:
     options = main_field.load_main_field(project).options
     titles = dict(options)
     if tasktypes.load_task_type(project).categories and {ERROR_ITEM, SI_ITEM} <= set(titles):
-        meant = f"{titles[ERROR_ITEM]}, or {titles[SI_ITEM].lower()} where meant"
+        meant = f"{titles[ERROR_ITEM]}, or {titles[SI_ITEM].lower()} where intended"
         return (AS_INTENDED, meant), *options
     return options
 

@@ -70,10 +70,10 @@ def check_can_anonymise(account: Account) -> None:
     for member in Membership.objects.filter(account=account).select_related("project"):
         leads = Membership.objects.in_project(member.project).who_manage()
         if leads.filter(pk=member.pk).exists() and leads.count() == 1:
-            raise Refused(f"{member.project} would have no lead left. Hand it over first.")
+            raise Refused(f"{member.project} would have no lead. Transfer the project first.")
     admins = Account.objects.filter(is_superuser=True, is_active=True)
     if account.is_superuser and not admins.exclude(pk=account.pk).exists():
-        raise Refused("The site would have no site admin left. Make somebody else one first.")
+        raise Refused("The site would have no site admin. Make somebody else site admin first.")
 
 
 def may_anonymise(lead: Membership, member: Membership) -> bool:
@@ -126,7 +126,7 @@ def _delete_credentials(account: Account, words: set[str]) -> None:
             session.delete()
     UserSession.objects.filter(user=account).delete()
     tokens = [str(pk) for pk in account.tokens.values_list("pk", flat=True)]
-    _rename_log_entries(ApiToken, tokens, "a key that is gone")
+    _rename_log_entries(ApiToken, tokens, "a deleted key")
     account.tokens.all().delete()
     Authenticator.objects.filter(user=account).delete()
     EmailAddress.objects.filter(user=account).delete()
@@ -140,7 +140,7 @@ def _delete_mentions(account: Account, now: datetime) -> None:
     _rename_log_entries(Account, [str(account.pk)], f"nobody-{account.pk}")
     for model in (UserSession, EmailAddress, Authenticator):
         mine = model.objects.filter(user=account).values_list("pk", flat=True)
-        _rename_log_entries(model, [str(pk) for pk in mine], "something that is gone")
+        _rename_log_entries(model, [str(pk) for pk in mine], "something deleted")
 
 
 def _rename_log_entries(model: type[Any], ids: Iterable[str], words: str) -> None:

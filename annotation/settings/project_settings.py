@@ -53,8 +53,8 @@ OUTCOME_TEXTS = {
         "are already started or reserved, and keep their labels.",
     ),
     "excluded": (
-        "was taken out by an annotator who was not sure.",
-        "were taken out by annotators who were not sure.",
+        "was excluded by an annotator who was not sure.",
+        "were excluded by annotators who were not sure.",
     ),
     "accepted": (
         "needs no labels: its final label came with the import.",
@@ -65,7 +65,7 @@ OUTCOME_TEXTS = {
         "wait for a text, or for a lead to release them.",
     ),
     "repeats": ("repeats another and needs no label.", "repeat others and need no labels."),
-    "known": ("has a known answer.", "have known answers."),
+    "known": ("is a control or qualification item.", "are control or qualification items."),
 }
 RESIZE_JOB = "places"
 # Rules that reckon, so that their field must be of numbers.
@@ -140,7 +140,7 @@ def apply_change(
     with transactions.transact():
         stored = Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         if seen is not None and list_changes(stored).count() != seen:
-            raise Stale("Somebody changed the settings meanwhile. Read them again.")
+            raise Stale("Somebody else changed the settings. Read them again.")
         changed = {
             name: (getattr(stored, name), value)
             for name, value in _changed_values(stored, values).items()
@@ -260,16 +260,19 @@ def _describe_items(number: int, one: str, many: str) -> str:
 def _count_problems(wanted: Mapping[str, Any]) -> list[SettingProblem]:
     found = []
     if wanted["share_percent"] > 100:
-        found.append(SettingProblem("share_percent", "A share is at most 100 per cent."))
+        found.append(SettingProblem("share_percent", "The share can be at most 100 %."))
     if wanted["share_percent"] and wanted["share_overlap"] <= wanted["overlap"]:
-        text = f"Every item gets {wanted['overlap']}; the share must get more, or be 0 per cent."
+        text = (
+            f"Every item gets {wanted['overlap']}; items in the sample must get more, or the "
+            "share must be 0 %."
+        )
         found.append(SettingProblem("share_overlap", text))
     most = max(wanted["overlap"], wanted["share_overlap"] if wanted["share_percent"] else 0)
     if 0 < wanted["disputed_overlap"] <= most:
-        text = f"Items get up to {most} anyway; choose more, or 0 for none."
+        text = f"Items already get up to {most}; choose more, or 0."
         found.append(SettingProblem("disputed_overlap", text))
     if wanted["practice_items"] and wanted["practice_pass"] > wanted["practice_items"]:
-        text = f"A round has only {wanted['practice_items']} items; nobody could pass."
+        text = f"A round has only {wanted['practice_items']} items; choose at most that many."
         found.append(SettingProblem("practice_pass", text))
     return found
 
@@ -291,12 +294,12 @@ def _answer_problems(project: Project, wanted: Mapping[str, Any]) -> list[Settin
     there = len(answer_key.items_with_answer(project, PRACTICE))
     if wanted["practice_items"] > there:
         text = (
-            f"There are {there} items with known answers for practice, and a round would need "
-            f"{wanted['practice_items']}. Add some first, or nobody could get to work."
+            f"There are {there} qualification items, but a round needs "
+            f"{wanted['practice_items']}. Add more first; otherwise nobody can pass."
         )
         found.append(SettingProblem("practice_items", text))
     if wanted["probe_every"] and not answer_key.items_with_answer(project, PROBE):
-        text = "There is no item for silent checks yet. Add some first, or choose 0."
+        text = "There are no control items yet. Add some first, or choose 0."
         found.append(SettingProblem("probe_every", text))
     return found
 

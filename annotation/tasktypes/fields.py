@@ -205,9 +205,7 @@ class Text(Field):
         if len(text) > self.limit:
             raise self.error(f"write at most {self.limit:,} characters.")
         if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-            raise self.error(
-                "take out the character that cannot be stored (NUL or half of a pair)."
-            )
+            raise self.error("remove the character that cannot be saved (NUL or half of a pair).")
         return text
 
 
@@ -233,7 +231,7 @@ class ClaimCheck(Field):
 
     @property
     def takes(self) -> str:
-        return "say of a changed piece, by its number, explained or collateral."
+        return "answer explained or collateral for each changed piece, by its number."
 
     def clean(self, answer: object) -> dict[str, str]:
         if not isinstance(answer, Mapping):

@@ -66,12 +66,12 @@ RULES: dict[str, Rule] = {
 }
 
 RULE_TITLES = {
-    "first": "the first label",
-    "majority": "what more than half of all say",
-    "unanimous": "only what all say alike",
-    "adjudicated": "an adjudicator decides every item",
-    "median": "the middle value",
-    "three": "the value of more than half, else the middle one (study 003)",
+    "first": "first label",
+    "majority": "majority",
+    "unanimous": "unanimous",
+    "adjudicated": "adjudication of every item",
+    "median": "median",
+    "three": "majority, otherwise median (study 003)",
 }
 
 

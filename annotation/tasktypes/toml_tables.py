@@ -68,7 +68,7 @@ class TomlTable:
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise self.wrong(name, f'is {value!r}; write a list: ["…", "…"].')
         if not all(isinstance(one, str) and one.strip() for one in value):
-            raise self.wrong(name, "holds something else than text; put each entry in quotes.")
+            raise self.wrong(name, "contains something other than text; put each entry in quotes.")
         return tuple(value)
 
     def table(self, name: str) -> "TomlTable | None":

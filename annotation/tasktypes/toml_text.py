@@ -30,7 +30,7 @@ def describe_parse_error(error: tomllib.TOMLDecodeError, source: str) -> TomlPro
     at = _AT.search(str(error))
     line = int(at[1]) if at else len(source.splitlines()) or 1
     what = _AT.sub("", str(error)).replace("(at end of document)", "").strip()
-    return TomlProblem(line, f"This is not TOML: {what}. Mend the line, or one just above it.")
+    return TomlProblem(line, f"This is not TOML: {what}. Correct this line or the one above.")
 
 
 def set_slug(source: str, slug: str) -> str:

@@ -158,7 +158,7 @@ def _main_field_problems(task: TaskType) -> Iterator[FitProblem]:
         yield FitProblem((*place, "kind"), f"a {deciding.kind} field cannot decide; use {kinds}.")
     if deciding.when or deciding.option or not deciding.required:
         yield FitProblem(
-            place, "decides, so everybody must be asked it; drop when, option, required."
+            place, "decides, so it must always be asked; remove when, option, required."
         )
     if task.quick and (deciding is not task.fields[0] or deciding.kind not in {"choice", "yesno"}):
         yield FitProblem(("quick",), "needs a choice or yesno field that comes first and decides.")

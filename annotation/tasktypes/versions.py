@@ -172,7 +172,7 @@ def _item_problems(project: Project, task: TaskType) -> Iterator[validation.FitP
             yield validation.FitProblem(("texts", number, "many"), said)
     if task.awaits != old.awaits:
         kept = f'write awaits = "{old.awaits}"' if old.awaits else "leave it out"
-        yield validation.FitProblem(("awaits",), f"items here were given to people by it; {kept}.")
+        yield validation.FitProblem(("awaits",), f"items were handed out by it; {kept}.")
     if task.categories and not old.categories:
         yield validation.FitProblem(("categories",), "items here have no category; write false.")
 

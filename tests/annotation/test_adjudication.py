@@ -193,7 +193,7 @@ def test_a_stale_page_cannot_decide_for_who_labelled_it(judge: Membership) -> No
 def test_a_site_admin_without_a_place_only_looks(judge: Membership) -> None:
     item = disputed(judge)
     nobody = Membership(project=judge.project, alias="admin", role="lead")
-    assert "give yourself a place" in shown(nobody, item).barred
+    assert "add yourself to the project" in shown(nobody, item).barred
 
 
 def test_disputed_items_come_first_then_contested_expert_gold_and_requested(
@@ -230,7 +230,7 @@ def test_a_request_can_be_taken_back_until_somebody_begins(judge: Membership) ->
 @pytest.mark.parametrize("purpose", ["practice", "probe"])
 def test_what_is_known_of_an_item_is_not_decided(judge: Membership, purpose: str) -> None:
     item = make_item(judge.project, purpose=purpose, slots=0)
-    with pytest.raises(Refused, match="known answer"):
+    with pytest.raises(Refused, match="known correct answer"):
         cases.request_decision(judge, item, now=timezone.now())
 
 

@@ -456,7 +456,7 @@ def test_nonsense_in_the_address_is_no_choice(people: Cast, query: str) -> None:
 
 def test_the_page_compares_the_two_people_asked_for(people: Cast) -> None:
     shown = page(people, "?a=%3Cb%3Eben%3C%2Fb%3E&b=ann")
-    assert "&lt;b&gt;ben&lt;/b&gt; in rows against ann in columns" in shown
+    assert "&lt;b&gt;ben&lt;/b&gt; in rows, ann in columns" in shown
 
 
 def test_a_project_without_labels_says_what_agreement_needs() -> None:

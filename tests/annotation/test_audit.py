@@ -114,7 +114,7 @@ def test_the_page_is_narrowed_by_its_address(
     )
     shown = [entry.event.subject for entry in answer.context["page"].entries]
     assert shown == found
-    assert found or "Nothing fits" in answer.content.decode()
+    assert found or "No entries match" in answer.content.decode()
 
 
 def test_pages_follow_each_other_without_a_gap_also_within_a_moment(people: Cast) -> None:

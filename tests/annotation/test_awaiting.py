@@ -114,10 +114,10 @@ def test_every_page_says_what_waits_and_for_what(
     assert "Nothing is ready to be labelled yet" in empty
     home = page(member, "home")
     assert told in home
-    assert "Vet the next item" not in home
+    assert "Label next item" not in home
     own = page(member, "project", project.slug)
     assert told in own
-    assert "Vet the next item" not in own
+    assert "Label next item" not in own
     assert queue.load_progress(member).at_work == 0
     offered = api_client(member).post(f"/api/v1/projects/{project.slug}/queue/next/").json()
     assert offered["waiting"]["awaiting"] == 10

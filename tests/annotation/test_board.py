@@ -266,7 +266,7 @@ def test_the_page_says_what_is_sorted_and_explains_its_columns(
     resolved(project)
     page = lead.get(reverse("board", args=[project.slug]) + "?sort=-share").content.decode()
     assert page.count('aria-sort="descending"') == 1
-    assert "would leave the interval on the same side of the bar" in page
+    assert "would leave the interval on the same side of the threshold" in page
     assert "?category=number-errors&amp;resolution=valid" in page
 
 
@@ -277,7 +277,7 @@ def test_the_heading_and_each_row_say_which_answer_the_share_counts(
     resolved(project, "score-invariant", category="superficial", ability="score-invariant")
     address = reverse("board", args=[project.slug])
     page = lead.get(address).content.decode()
-    assert ">Valid, or score-invariant where meant</a>" in page
+    assert ">Valid, or score-invariant where intended</a>" in page
     assert '<small class="board-note">score-invariant</small>' in page
     assert "?category=superficial&amp;resolution=score-invariant" in page
     page = lead.get(f"{address}?by=ability").content.decode()

@@ -49,7 +49,7 @@ def test_a_label_is_confirmed(people: Cast) -> None:
     )
     sent = shown(found["offer"], of=found["first"]["submission"])
     problem = ask(people.adjudicator, "verify/labels/", sent | {"of": "x", "confirm": True}, 409)
-    assert "changed meanwhile" in problem["detail"]
+    assert "The label has changed" in problem["detail"]
     made = ask(people.adjudicator, "verify/labels/", sent | {"confirm": True}, 201)
     assert made["choice"] == "valid"
     assert Resolution.objects.current().get(item=item).rule == "verified"
@@ -65,7 +65,7 @@ def test_a_label_is_contested(people: Cast) -> None:
     found = ask(people.adjudicator, "verify/next/", {})
     sent = shown(found["offer"], of=found["first"]["submission"], answers={"choice": "invalid"})
     problem = ask(people.adjudicator, "verify/labels/", sent, 422)
-    assert "Say in the comment" in problem["detail"]
+    assert "Write in the comment" in problem["detail"]
     ask(people.adjudicator, "verify/labels/", sent | {"comment": "No."}, 201)
     rate = ask(people.lead, "verify/")
     assert (rate["contested"], rate["share"]["value"]) == (1, 1.0)
@@ -81,7 +81,7 @@ def test_a_case_is_taken_and_decided(people: Cast) -> None:
     assert [one["said"]["choice"] for one in case["said"]] == ["valid", "invalid"]
     sent = shown(case["offer"], answers={"choice": "invalid"}, comment="Look again.")
     problem = ask(people.adjudicator, "adjudications/labels/", sent, 422)
-    assert "Choose why they did" in problem["detail"]
+    assert "Choose why, then decide" in problem["detail"]
     ask(people.adjudicator, "adjudications/labels/", sent | {"why": "slip"}, 201)
     resolution = Resolution.objects.current().get(item=item)
     assert (resolution.value, resolution.reason) == ("invalid", "slip")
@@ -95,7 +95,7 @@ def test_a_case_is_taken_and_decided(people: Cast) -> None:
 def test_comments_are_read_written_and_taken_back(people: Cast) -> None:
     make_item(people.project, "a/b")
     problem = ask(people.annotator, "comments/?item=a/b", status=409)
-    assert "once your own label is in" in problem["detail"]
+    assert "after you have labelled the item" in problem["detail"]
     say(people.annotator, take(people.annotator))
     made = ask(people.annotator, "comments/", {"item": "a/b", "text": "@lead, look."}, 201)
     assert (made["number"], made["text"]) == (1, "@lead, look.")

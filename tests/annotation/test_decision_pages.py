@@ -64,7 +64,7 @@ def test_the_verify_page_shows_the_first_label_with_its_comment(people: Cast) ->
     make_item(people.project)
     say(people.annotator, take(people.annotator), comment="Six for eight.")
     page = body(browser_of(people.adjudicator).get(url("verify", people)))
-    for needed in ("What annotator says", "Six for eight.", "Valid", 'aria-keyshortcuts="y"'):
+    for needed in ("Label by annotator", "Six for eight.", "Valid", 'aria-keyshortcuts="y"'):
         assert needed in page
 
 
@@ -81,7 +81,7 @@ def test_confirming_stores_it_and_goes_on(people: Cast) -> None:
     assert "Nothing to verify" in page
     assert Label.objects.get(stage=Stage.VERIFY).seconds == 3.5
     page = body(client.post(url("verify-undo", people), follow=True))
-    assert "waits for your answer again" in page
+    assert "Undone. Verify" in page
 
 
 def test_a_contest_without_a_comment_loses_nothing(people: Cast) -> None:
@@ -92,12 +92,12 @@ def test_a_contest_without_a_comment_loses_nothing(people: Cast) -> None:
     page = body(client.get(url("verify", people)))
     data = {name: hidden(page, name) for name in ("key", "item", "revision", "of")}
     page = body(client.post(url("verify-answer", people), data | {"choice": "invalid"}), 422)
-    assert "Say in the comment why" in page
+    assert "Write in the comment why" in page
     assert re.search(r'value="invalid" checked', page)
     data = {name: hidden(page, name) for name in ("key", "item", "revision", "of")}
     data |= {"choice": "invalid", "comment": "It is the same."}
     page = body(client.post(url("verify-answer", people), data, follow=True))
-    assert "somebody will decide" in page
+    assert "An adjudicator will decide" in page
 
 
 # ----------------------------------------------------------------------------------- adjudicate
@@ -106,21 +106,21 @@ def test_a_contest_without_a_comment_loses_nothing(people: Cast) -> None:
 def test_the_list_tells_what_waits_and_why(people: Cast) -> None:
     disputed(people)
     page = body(browser_of(people.adjudicator).get(url("adjudicate", people)))
-    assert "People disagree" in page
+    assert "Annotators disagree" in page
     assert reverse("case", args=[people.project.slug, "a/b"]) in page
 
 
 def test_the_last_decision_is_taken_back_from_the_list(people: Cast) -> None:
     item, client = disputed(people), browser_of(people.adjudicator)
-    assert "no decision of yours" in body(client.post(url("adjudicate", people), follow=True))
+    assert "no decision to undo" in body(client.post(url("adjudicate", people), follow=True))
     case = body(client.get(url("case", people, item.key)))
     data = {name: hidden(case, name) for name in ("key", "item", "revision")}
     data |= {"action": "decide", "choice": "invalid", "why-they-disagreed": "slip"}
     client.post(url("case", people, item.key), data)
     assert Resolution.objects.current().get(item=item).value == "invalid"
-    assert "Take back your last" in body(client.get(url("adjudicate", people)))
+    assert "Undo your last" in body(client.get(url("adjudicate", people)))
     page = body(client.post(url("adjudicate", people), follow=True))
-    assert "Your decision of a/b is taken back." in page
+    assert "Decision on a/b undone." in page
     assert not Resolution.objects.current().filter(item=item).exists()
     assert Label.objects.get(stage=Stage.ADJUDICATE).withdrawn_at
 
@@ -141,7 +141,7 @@ def test_the_list_costs_the_same_for_many_cases(
 def test_a_case_shows_all_that_people_said_and_no_markup_of_theirs(people: Cast) -> None:
     disputed(people)
     page = body(browser_of(people.adjudicator).get(url("case", people, "a/b")))
-    for needed in ("4.5 s", "&lt;b&gt;invalid&lt;/b&gt; it is", "Why did people disagree?"):
+    for needed in ("4.5 s", "&lt;b&gt;invalid&lt;/b&gt; it is", "Why did annotators disagree?"):
         assert needed in page
     assert "<b>invalid</b> it is" not in page
 
@@ -153,7 +153,7 @@ def test_a_decision_is_stored_and_the_next_case_comes(people: Cast) -> None:
     data = {name: hidden(page, name) for name in ("key", "item", "revision")}
     data |= {"action": "decide", "choice": "valid"}
     page = body(client.post(url("case", people, "1"), data), 422)
-    assert "Choose why they did" in page
+    assert "Choose why, then decide" in page
     assert re.search(r'value="valid" checked', page)
     data |= {"key": hidden(page, "key"), "why-they-disagreed": "slip", "comment": "Look again."}
     response = client.post(url("case", people, "1"), data)
@@ -163,10 +163,10 @@ def test_a_decision_is_stored_and_the_next_case_comes(people: Cast) -> None:
     assert resolution.comment == "Look again."
     assert not Resolution.objects.filter(item=second).exists()
     page = body(client.get(url("adjudicate", people)))
-    assert "Decided last" in page
-    assert "Somebody made a slip" in page
+    assert "Latest decisions" in page
+    assert "Somebody made a mistake" in page
     again = body(client.get(url("case", people, "1")))
-    assert "adjudicator decided so on" in again
+    assert "Decided by adjudicator on" in again
     assert re.search(r'value="valid" checked', again)
 
 
@@ -179,7 +179,7 @@ def test_there_may_be_no_next_case(people: Cast) -> None:
 def test_a_lead_asks_for_a_decision_on_the_items_page(people: Cast) -> None:
     item = make_item(people.project, "a/b")
     client = browser_of(people.lead)
-    assert "Ask for a decision" in body(client.get(url("item", people, "a/b")))
+    assert "Request adjudication" in body(client.get(url("item", people, "a/b")))
     data = {"action": "ask", "back": "item"}
     response = client.post(url("case", people, "a/b"), data)
     assert response["Location"] == url("item", people, "a/b")
@@ -199,10 +199,10 @@ def test_a_gold_answer_is_mended_on_the_page_of_the_case(people: Cast) -> None:
     assert "2 items of this question" in page
     data = {"action": "mend", "revision": "1", "gold": "Eight.\r\nLegs.", "note": "", "carry": "on"}
     page = body(client.post(url("case", people, "a"), data, follow=True))
-    assert "is mended in 2 items" in page
+    assert "is corrected in 2 items" in page
     assert Item.objects.get(key="b").revision().texts["gold"] == "Eight.\nLegs."
     page = body(client.post(url("case", people, "a"), data), 409)
-    assert "corrected meanwhile" in page
+    assert "texts have been corrected" in page
 
 
 def test_a_case_of_an_unknown_item_or_action_is_refused(people: Cast) -> None:
@@ -232,13 +232,13 @@ def test_items_are_kept_for_people_and_given_back(people: Cast) -> None:
     client = browser_of(people.lead)
     data = {"keys": "a\r\n b \r\nx", "people": "annotator"}
     page = body(client.post(url("assign", people), data | {"action": "show"}))
-    assert "2 items fit" in page
+    assert "2 items match" in page
     assert "<code>x</code>" in page
     page = body(client.post(url("assign", people), data | {"action": "each"}, follow=True))
-    assert "2 places kept" in page
-    assert "2 items not taken up yet" in page
+    assert "2 labels reserved" in page
+    assert "2 items not opened yet" in page
     page = body(client.post(url("assign", people), {"back": "annotator"}, follow=True))
-    assert "given to everybody" in page
+    assert "returned to the queue" in page
     assert client.post(url("assign", people), {"back": "nobody"}).status_code == 404
 
 
@@ -271,7 +271,7 @@ def test_a_sample_is_drawn_filled_read_and_ended(people: Cast) -> None:
     assert len(rows) == 2
     assert "annotator,valid,valid" in rows[1]
     page = body(client.post(url("baseline", people), {"end": "on"}, follow=True))
-    assert "1 open place is closed" in page
+    assert "1 open label is cancelled" in page
     body(client.post(url("baseline", people), {"size": "0"}), 422)
 
 

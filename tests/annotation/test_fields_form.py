@@ -63,7 +63,7 @@ def test_keys_are_printed_as_everybody_has_them_for_the_script_to_change() -> No
 
 
 def test_a_condition_is_said_in_words_for_who_has_no_script() -> None:
-    assert "Only if you say “Not sure”." in drawn("perturbation-vetting")
+    assert "Only if your answer is “Not sure”." in drawn("perturbation-vetting")
 
 
 def test_each_changed_piece_can_be_checked_against_the_claim() -> None:

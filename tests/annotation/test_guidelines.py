@@ -197,7 +197,7 @@ def test_two_leads_do_not_write_over_each_other_unawares(lead: Membership) -> No
     publish(lead, "Theirs.")
     status, shown = send(lead, base="0", text="Mine.", note="")
     assert status == 422
-    assert "Version 1 was published while you wrote" in shown
+    assert "Version 1 was published while you were writing" in shown
     assert "Mine.</textarea>" in shown
     assert send(lead, base="1", text="Mine.", note="")[0] == 302
 

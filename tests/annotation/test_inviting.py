@@ -117,7 +117,7 @@ def test_of_two_who_choose_a_user_name_at_once_one_gets_it(people: Cast) -> None
     asked = [InvitationRequest(name, "annotator") for name in ("one", "other")]
     first, second = (invitations.create_invitation(people.lead, one, now=now)[0] for one in asked)
     invitations.accept_with_new_account(first, "grace", "quite-a-word-1", now=now)
-    with pytest.raises(Refused, match="took this user name"):
+    with pytest.raises(Refused, match="user name has just been taken"):
         invitations.accept_with_new_account(second, "grace", "quite-a-word-1", now=now)
     second.refresh_from_db()
     assert second.ended_at is None
@@ -146,7 +146,7 @@ def test_a_link_that_was_taken_back_opens_nothing(people: Cast) -> None:
     link, client = made(people, email="grace@lab.example"), signed_in(people.lead.account)
     page = reverse("members", args=[people.project.slug])
     assert client.post(page, {"revoke": Invitation.objects.get().pk}).status_code == 302
-    assert b"taken back" in Client().get(link).content
+    assert b"revoked" in Client().get(link).content
     assert Invitation.objects.get().email == ""
 
 
@@ -171,14 +171,14 @@ def test_names_stay_one_persons_alone(people: Cast) -> None:
             people.lead, InvitationRequest("annotator", "annotator"), now=NOW
         )
     invitations.create_invitation(people.lead, InvitationRequest("gh", "annotator"), now=NOW)
-    with pytest.raises(FieldError, match="Take it back first"):
+    with pytest.raises(FieldError, match="Revoke it first"):
         invitations.create_invitation(people.lead, InvitationRequest("gh", "lead"), now=NOW)
 
 
 def test_who_is_in_already_or_suspended_is_told_so(people: Cast) -> None:
     link = made(people)
     client = signed_in(people.annotator.account)
-    assert b"in this project already" in client.post(link, {"join": "1"}).content
+    assert b"already a member of this project" in client.post(link, {"join": "1"}).content
     members.suspend(people.lead, people.annotator)
     answer = client.post(link, {"join": "1"})
     assert answer.status_code == 422
@@ -219,7 +219,7 @@ def test_who_has_an_account_with_the_address_signs_in_and_joins(people: Cast) ->
     grace = make_account("gh", email="Grace@lab.example")
     link, client = made(people, email="grace@lab.example"), Client()
     page = client.get(link).content.decode()
-    assert "There is an account" in page
+    assert "An account with the e-mail address of this invitation exists" in page
     assert "password1" not in page
     assert client.post(link, NEW).status_code == 422
     assert not Account.objects.filter(username="grace").exists()

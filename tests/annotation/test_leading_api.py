@@ -77,7 +77,7 @@ def test_what_is_right_of_an_item_is_said_read_and_released(people: Cast, client
     right = {"item": "a", "purpose": "practice", "answers": {"choice": "valid"}}
     refused = ask(client, people, "known/", "POST", **right)
     assert refused["errors"] == {
-        "explanation": ["Say why this is right: it is shown after each answer."]
+        "explanation": ["Explain why this is correct. Annotators read it."]
     }
     wrong = right | {"answers": {"choice": "maybe"}, "explanation": "Six legs."}
     assert list(ask(client, people, "known/", "POST", **wrong)["errors"]) == ["answers"]

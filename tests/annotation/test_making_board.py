@@ -105,8 +105,8 @@ def test_flags_are_counted_and_how_many_of_those_that_wait_have_one(project: Pro
     generated(project, 1)
     row = only(project)
     assert row.flags == (
-        ("claim", "Not what the category asks for", 3),
-        ("bound", "Too much differs", 2),
+        ("claim", "Does not match the category", 3),
+        ("bound", "Too many changes", 2),
     )
     assert (row.whole.waiting, row.whole.aside) == (3, 2)
 

@@ -165,7 +165,7 @@ def test_whoever_looks_at_the_old_texts_is_told(judge: Membership, member: Membe
 
 @pytest.mark.parametrize(
     "gold, needed",
-    [((" ",), "is empty"), ((TEXTS["gold"],), "as it was"), (("a\0b",), "NUL")],
+    [((" ",), "is empty"), ((TEXTS["gold"],), "is unchanged"), (("a\0b",), "NUL")],
 )
 def test_a_text_that_cannot_be_is_refused(
     judge: Membership, gold: tuple[str, ...], needed: str

@@ -44,7 +44,7 @@ def sees(person: Any, name: str, *args: Any, query: str = "", **headers: str) ->
 def test_home_shows_ones_projects_with_progress_and_what_is_next(people: Cast) -> None:
     make_resolution(make_item(people.project)), make_item(people.project)
     page = sees(people.annotator, "home")
-    assert "1 of 2 items resolved" in page
+    assert "1 of 2 items have a final label" in page
     assert reverse("vet", args=[people.project.slug]) in page
 
 
@@ -54,7 +54,7 @@ def test_home_offers_no_vetting_to_whom_may_not(people: Cast) -> None:
 
 
 def test_home_tells_a_stranger_and_a_site_admin_how_to_begin(people: Cast) -> None:
-    assert "in no project yet" in sees(people.stranger, "home")
+    assert "You have no projects yet" in sees(people.stranger, "home")
     Project.objects.update(archived_at="2026-01-01T00:00Z")
     assert "import_items" in sees(people.admin, "home")
 
@@ -84,7 +84,7 @@ def test_the_project_page_counts_by_category_without_repeats_in_the_sum(people: 
     )
     make_resolution(original, "score-invariant")
     page = sees(people.adjudicator, "project", people.project.slug)
-    assert "1 repeats others" in page
+    assert "1 duplicate" in page
     assert '<td class="number">100.0 %</td>' in page
 
 
@@ -97,14 +97,14 @@ def test_only_leads_see_who_has_done_how_much(people: Cast) -> None:
 
 def test_a_lead_finds_every_page_for_leads_from_the_project_in_groups(people: Cast) -> None:
     page = sees(people.lead, "project", people.project.slug)
-    for group in ("Work", "How it goes", "People", "Set-up"):
+    for group in ("Work", "Progress", "People", "Set-up"):
         assert f"<h3>{group}</h3>" in page
     for name in (
         "verify", "adjudicate", "assign", "baseline", "pace", "board", "agreement",
         "practice-people", "probes", "settings", "task", "guidelines-edit", "known",
     ):  # fmt: skip
         assert f'href="{reverse(name, args=[people.project.slug])}"' in page
-    assert "switched off in the settings" in page
+    assert "off; see settings" in page
 
 
 def test_a_researcher_finds_exports_and_jobs_from_the_project(people: Cast) -> None:
@@ -304,7 +304,7 @@ def test_a_token_needs_a_name() -> None:
 def test_the_help_says_in_words_what_each_right_allows(people: Cast) -> None:
     assert set(RIGHT_TITLES) == set(RIGHTS)
     page = sees(people.annotator, "help")
-    assert "<dt>Annotator</dt><dd>open the project; vet items</dd>" in page
+    assert "<dt>Annotator</dt><dd>open the project; label items</dd>" in page
 
 
 def test_the_admin_has_the_icon_of_the_pages(people: Cast) -> None:

@@ -51,7 +51,7 @@ def send(who: Membership, name: str, **data: Any) -> tuple[int, str]:
 
 
 def test_a_member_sees_what_was_right_and_why(member: Membership) -> None:
-    assert "Begin to practise" in page(member, "practice")
+    assert "Start the round" in page(member, "practice")
     say(member, take(member), "invalid")
     shown = page(member, "practice")
     assert "not right" in shown
@@ -65,7 +65,7 @@ def test_a_member_who_waits_is_told_so_and_reads_what_a_lead_says(
 ) -> None:
     for _ in range(2):
         say(member, take(member), "invalid")
-    assert "A lead looks at your answers" in page(member, "practice")
+    assert "A lead will review your answers" in page(member, "practice")
     status, _ = send(
         lead,
         "practice-people",
@@ -91,14 +91,14 @@ def test_leads_see_who_waits_for_them_and_let_them_go_on(
 ) -> None:
     for _ in range(2):
         say(member, take(member), "invalid")
-    assert "waits for you" in page(lead, "practice-people")
+    assert "needs your decision" in page(lead, "practice-people")
     assert send(lead, "practice-people", action="again", member="anna")[0] == 302
     assert len(qualification.list_rounds(member)) == 2
     assert send(lead, "practice-people", action="waive", member="anna")[0] == 302
-    assert "gets work" in page(lead, "practice-people")
+    assert "qualified" in page(lead, "practice-people")
     status, said = send(lead, "practice-people", action="waive", member="anna")
     assert status == 422
-    assert "anna may work already" in said
+    assert "anna is already qualified" in said
 
 
 def test_what_leads_send_about_nobody_leads_nowhere(lead: Membership) -> None:
@@ -125,10 +125,10 @@ def test_a_lead_sets_changes_and_ends_what_is_known(lead: Membership) -> None:
 @pytest.mark.parametrize(
     "data, said",
     [
-        ({"known__item": "nothing", "choice": "valid"}, "There is no item of this key"),
-        ({"known__item": "a", "choice": ""}, "Say what is right"),
+        ({"known__item": "nothing", "choice": "valid"}, "No item has this key"),
+        ({"known__item": "a", "choice": ""}, "Set a correct answer"),
         ({"known__item": "a", "choice": "perhaps"}, "choose one of"),
-        ({"known__item": "a", "choice": "valid", "known__explanation": ""}, "Say why"),
+        ({"known__item": "a", "choice": "valid", "known__explanation": ""}, "Explain why"),
         ({"known__item": "", "choice": "valid"}, "This field is required"),
     ],
 )
@@ -153,14 +153,14 @@ def test_an_item_that_practice_needs_is_not_released(lead: Membership) -> None:
 def test_a_key_that_gives_a_check_away_is_pointed_out(lead: Membership) -> None:
     make_known(lead.project, "probe-7", purpose="probe")
     make_known(lead.project, "grammar-9", purpose="probe")
-    assert page(lead, "known").count("says that it is a check") == 1
+    assert page(lead, "known").count("can see from this key that it is a control item") == 1
 
 
 def test_leads_see_what_came_of_checks(lead: Membership, member: Membership) -> None:
     Project.objects.update(practice_items=0, probe_every=1)
     member.project.refresh_from_db()
     lead.project.refresh_from_db()
-    assert "No check was answered yet" in page(lead, "probes")
+    assert "No control item labelled yet" in page(lead, "probes")
     make_item(lead.project)
     for number in range(2):
         make_known(lead.project, f"item-{number}", purpose="probe")

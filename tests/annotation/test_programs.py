@@ -65,7 +65,7 @@ def test_a_program_that_tells_nothing_for_five_minutes_is_ended_and_the_job_says
     now = sleep_as(lambda seconds: seconds)
     ended = subprocesses.run_program(["/bin/sleep", "20"], stopped=bool, hold=int, every=60)
     assert ended.code == 1
-    assert "told nothing for five minutes, so it was ended" in ended.said
+    assert "made no progress for five minutes and was stopped" in ended.said
     assert now == [pytest.approx(300, abs=2 * subprocesses.POLL_SECONDS)]
 
 

@@ -63,8 +63,12 @@ def test_all_settings_are_read_and_what_is_named_is_changed_on_record(
         ({"overlap": 0}, "overlap", "greater than or equal to 1"),
         ({"overlap": None}, "overlap", "may not be null"),
         ({"overlapp": 2}, "body", "There is no 'overlapp'. There are name"),
-        ({"share_percent": 10, "share_overlap": 1}, "share_overlap", "the share must get more"),
-        ({"practice_items": 3}, "practice_items", "Add some first"),
+        (
+            {"share_percent": 10, "share_overlap": 1},
+            "share_overlap",
+            "in the sample must get more",
+        ),
+        ({"practice_items": 3}, "practice_items", "Add more first"),
         ({"rules": {"nothing": "majority"}}, "rule.nothing", "does not ask this"),
         ({"rules": {"choice": "median"}}, "rule.choice", "median is not one of"),
         ({"rules": {"choice": "\0"}}, "rules", "Null characters"),
@@ -128,7 +132,7 @@ def test_guidelines_are_published_in_versions(people: Cast, client: Client) -> N
 
 
 def test_guidelines_without_a_word_are_refused(people: Cast, client: Client) -> None:
-    assert "without a word" in put(client, people, text=" ").json()["detail"]
+    assert "guidelines are empty" in put(client, people, text=" ").json()["detail"]
 
 
 def test_who_has_read_the_guidelines_says_so(people: Cast) -> None:

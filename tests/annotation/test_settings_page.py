@@ -331,7 +331,7 @@ def test_a_preview_counts_items_that_change_and_those_that_are_still_to_label(
     )
     assert look(lead, text_format="math")[1].endswith("2 items are shown differently.")
     assert look(lead, name="Other")[1].endswith("No item changes.")
-    assert look(lead)[1] == "Nothing is changed."
+    assert look(lead)[1] == "No changes."
 
 
 def test_a_script_gets_the_preview_alone_with_what_is_wrong(lead: Membership) -> None:
@@ -341,7 +341,7 @@ def test_a_script_gets_the_preview_alone_with_what_is_wrong(lead: Membership) ->
     answer = client.post(address, sent(lead, overlap=0) | {"look": "1"})
     part = answer.content.decode()
     assert answer.status_code == 422
-    assert "Labels for each item</a>" in part
+    assert "Annotators per item</a>" in part
     assert "<html" not in part
 
 
@@ -378,7 +378,7 @@ def test_no_lead_undoes_anothers_change_unawares(lead: Membership) -> None:
     post(lead, sent(lead, hold_minutes=5))
     status, page = post(lead, stale)
     assert status == 422
-    assert "meanwhile" in page
+    assert "Somebody else changed the settings" in page
     assert lead.project.hold_minutes == 5
     assert 'value="Mine"' in page
     post(lead, stale | {"seen": "1"})
@@ -400,7 +400,7 @@ def test_the_page_shows_what_was_changed_by_whom(lead: Membership) -> None:
     client.force_login(lead.account)  # type: ignore[arg-type]
     page = client.get(reverse("settings", args=[lead.project.slug])).content.decode()
     assert "<del>30</del> <b>5</b>" in page
-    assert "choice: only what all say alike" in page
+    assert "choice: unanimous" in page
     assert lead.alias in page
 
 
@@ -411,6 +411,6 @@ def test_a_save_that_somebody_came_before_says_what_saving_again_would_do(
     data = sent(lead, overlap=1, share_percent=5, share_overlap=2) | {"seen": "0"}
     assert post(lead, sent(lead, overlap=2))[0] == 302
     status, page = post(lead, data)
-    assert (status, "Somebody changed the settings meanwhile" in page) == (422, True)
+    assert (status, "Somebody else changed the settings" in page) == (422, True)
     assert "1 item needs fewer labels." in page
-    assert "Nothing is changed." not in page
+    assert "No changes." not in page

@@ -155,7 +155,7 @@ def test_right_answers_of_practice_items_count_as_well(lead: Membership) -> None
     make_resolution(item, "invalid", source="known", values={"choice": "invalid"})
     page = post(lead, without(SOURCE, "invalid"))
     assert page.status_code == 422
-    assert "“Invalid” in 0 labels, and right in 1 item with a known answer" in page.text
+    assert "“Invalid” in 0 labels, and the correct answer of 1 item" in page.text
 
 
 def test_the_preview_is_a_whole_page_without_a_script(lead: Membership) -> None:

@@ -248,7 +248,7 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"+": [{**FIELD, "kind": "edit", "text": "answer"}]}, "field 2, text: 'answer' is no text"),
     ({"diff": None, "+": [{**FIELD, "kind": "claim_check"}]}, "nothing is compared; add [diff]"),
     ({"fields": [{**FIELD, "kind": "text"}]}, "a text field cannot decide"),
-    ({"fields": [{**FIELD, "choices": GOOD_BAD, "required": False}]}, "everybody must be asked"),
+    ({"fields": [{**FIELD, "choices": GOOD_BAD, "required": False}]}, "must always be asked"),
     ({"blind": {"shows": ["colour"], "question": "?"}}, "blind, shows: colour: no text"),
     ({"blind": {"shows": ["gold"], "question": "?"}}, "blind, fields: asks nothing"),
 ]

@@ -150,6 +150,6 @@ def test_the_veil_of_an_item_is_not_read_out(member: Membership) -> None:
     desk = Desk(member)
     skipped = shown(desk.get("vet"))
     said = desk.post("vet-skip", **skipped)
-    assert "The item is skipped" in said
+    assert "Skipped. You find it under Skipped." in said
     said = desk.post("vet-reopen", item=skipped["item"])
     assert "The item is open again" in said

@@ -93,8 +93,8 @@ def test_what_is_contested_waits_for_a_decision(first: Membership, second: Membe
 @pytest.mark.parametrize(
     "answers, comment, needed",
     [
-        ({"choice": "invalid"}, " ", "Say in the comment"),
-        ({"choice": "valid"}, "No.", "says the same"),
+        ({"choice": "invalid"}, " ", "Write in the comment"),
+        ({"choice": "valid"}, "No.", "equals the label"),
         ({}, "No.", "choose one"),
     ],
 )
@@ -112,7 +112,7 @@ def test_a_label_that_changed_meanwhile_is_not_confirmed(
     item = labelled(first)
     shown = case(second)
     say(first, queue.reopen_item(first, item.key), "invalid")
-    with pytest.raises(Stale, match="changed meanwhile"):
+    with pytest.raises(Stale, match="The label has changed"):
         send(second_person.confirm, second, shown)
 
 

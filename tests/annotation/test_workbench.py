@@ -282,11 +282,11 @@ def test_a_key_of_another_desk_is_refused_at_the_label_screen(stage: str) -> Non
     make_slot(item, stage=stage, number=1)
     offer = queue.next_offer(ana, stage=stage)
     assert isinstance(offer, Offer)
-    with pytest.raises(Refused, match="another desk"):
+    with pytest.raises(Refused, match="another member"):
         queue.store_label(ana, offer.shown, SubmittedAnswers({"choice": "valid"}))
-    with pytest.raises(Refused, match="another desk"):
+    with pytest.raises(Refused, match="another member"):
         queue.store_correction(ana, offer.shown, {"perturbed": "other"})
-    with pytest.raises(Refused, match="another desk"):
+    with pytest.raises(Refused, match="another member"):
         queue.skip_item(ana, offer.shown)
     assert (Label.objects.count(), item.revisions.count()) == (0, 1)
 
@@ -295,7 +295,7 @@ def test_a_page_that_was_sent_as_a_label_is_no_decision_when_it_comes_again() ->
     [ana], _ = people(items=1)
     offer = take(ana)
     say(ana, offer)
-    with pytest.raises(Refused, match="another desk"):
+    with pytest.raises(Refused, match="another member"):
         queue.store_label(
             ana, offer.shown, SubmittedAnswers({"choice": "valid"}), stage="adjudicate"
         )

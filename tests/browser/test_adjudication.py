@@ -72,7 +72,7 @@ def test_a_decision_is_taken_back_by_one_key_with_its_words(
     page.wait_for_selector('#panel[data-item="2"][data-ready]')
     page.keyboard.press("u")
     page.wait_for_selector('#panel[data-item="1"][data-ready]')
-    expect(page.locator(".messages")).to_contain_text("Your decision of 1 is taken back.")
+    expect(page.locator(".messages")).to_contain_text("Decision on 1 undone.")
     assert not Resolution.objects.current().filter(item=first).exists()
     expect(page.locator('input[value="invalid"]')).to_be_checked()
     expect(page.locator('input[value="slip"]')).to_be_checked()
@@ -91,7 +91,7 @@ def test_a_case_is_not_decided_before_all_is_answered(
     page = opened(open_page, judge, "case", "1")
     page.keyboard.press("2")
     page.keyboard.press("Control+Enter")
-    expect(page.locator("[data-fields-said]")).to_contain_text("Why did people disagree?")
+    expect(page.locator("[data-fields-said]")).to_contain_text("Why did annotators disagree?")
     assert not Label.objects.filter(stage=Stage.ADJUDICATE).exists()
 
 
@@ -154,7 +154,7 @@ def test_a_gold_answer_is_mended_by_keys(open_page: OpenPage, judge: Membership)
     page.keyboard.press("Control+End")
     page.keyboard.type(" An insect has six.")
     page.keyboard.press("Control+Enter")
-    expect(page.locator(".messages")).to_contain_text("is mended in this item")
+    expect(page.locator(".messages")).to_contain_text("is corrected in this item")
     item.refresh_from_db()
     assert item.revision().texts["gold"] == "A spider has eight legs. An insect has six."
 
@@ -228,7 +228,7 @@ def test_the_title_of_a_case_keeps_its_words_together_on_a_telephone(
         page.keyboard.press(key)
     page.wait_for_selector('#panel[data-item="incorrect-units-1"][data-ready]')
     page.set_viewport_size({"width": 390, "height": 844})
-    expect(page.get_by_role("button", name="Take back your last")).to_be_visible()
+    expect(page.get_by_role("button", name="Undo your last")).to_be_visible()
     title = page.locator("h1").bounding_box()
     assert title
     assert title["width"] > 4 * title["height"]  # one line

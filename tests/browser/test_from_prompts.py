@@ -125,7 +125,7 @@ def test_from_ten_prompts_to_figures(
         csv.writer(stream).writerows([["id", "question", "ability"], *rows])
     page = open_page(lead.account, "/projects/prompts/import/", **look(1440, "light"))
     page.set_input_files("[name=file]", path)
-    page.click("button:text('Send the file')")
+    page.click("button:text('Upload file')")
     page.click(f"button:text('Import {PROMPTS} items')")
     page.wait_for_selector("#state h2:text-is('Imported')")
 
@@ -149,7 +149,7 @@ def test_from_ten_prompts_to_figures(
 
     page.goto("/projects/vetting/snapshots/")
     page.fill("[name=name]", "vetted")
-    page.click("text=Make the snapshot")
+    page.click("text=Create snapshot")
     page.click("#made a:text('vetted')")
 
     ask(page, "vetting", "With a reference", "reference")

@@ -49,7 +49,7 @@ def test_a_round_is_failed_then_another_passed_and_then_there_is_work(
     """Eight seconds: two rounds of items, each waited for as a person does."""
     page = open_page(member.account, reverse("vet", args=[member.project.slug]))
     page.wait_for_selector('#panel[data-phase="practice"][data-ready]')
-    expect(page.locator(".vet-item")).to_contain_text("practice")
+    expect(page.locator(".vet-item")).to_contain_text("qualification")
     page.keyboard.press("e")  # a correction would be refused once it is written
     expect(page.locator("#announcer")).to_have_text("There is nothing to correct here.")
     answer(page, "1")
@@ -63,7 +63,7 @@ def test_a_round_is_failed_then_another_passed_and_then_there_is_work(
     for _ in range(2):
         page.keyboard.press("Enter")
         answer(page, "1")
-    expect(page.locator(".practice-standing")).to_contain_text("What comes now is work")
+    expect(page.locator(".practice-standing")).to_contain_text("You can now label items")
     page.keyboard.press("n")
     page.wait_for_selector('#panel[data-item="work"][data-ready]')
     results = [(one.row.right, one.row.passed) for one in qualification.list_rounds(member)]
@@ -81,7 +81,7 @@ def test_who_has_practised_on_all_is_told_what_comes_next(
         answer(page, "2")
         last = page.inner_text(".practice-standing")
         page.keyboard.press("n")
-    assert "or a lead if there are too few" in last
+    assert "If there are too few, a lead decides" in last
     waiting = page.locator(".vet-waiting")
     expect(waiting).to_contain_text("A lead will review your answers")
     expect(waiting.locator("a")).to_have_text(

@@ -42,9 +42,9 @@ def test_a_number_that_is_typed_says_at_once_what_saving_would_do(
     assert box["y"] + box["height"] <= size[1]
     checked(page)
     page.fill("#id_overlap", "0")
-    expect(reach).to_contain_text("Labels for each item")
+    expect(reach).to_contain_text("Annotators per item")
     page.fill("#id_overlap", "1")
-    expect(reach).to_contain_text("Nothing is changed.")
+    expect(reach).to_contain_text("No changes.")
     page.fill("#id_overlap", "2")
     page.click("text=Save the settings")
     expect(page.locator(".messages")).to_contain_text("1 setting changed.")

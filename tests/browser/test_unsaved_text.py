@@ -166,17 +166,17 @@ def test_a_correction_begun_before_a_reload_is_saved_without_a_warning(
     page.keyboard.press("Control+Enter")
     page.wait_for_selector('#panel[data-item="item-01"][data-revision="2"][data-ready]')
     page.wait_for_timeout(1500)  # what a draft would need to be sent
-    assert page.get_by_text("You had begun to correct an earlier revision").count() == 0
+    assert page.get_by_text("Your draft corrects an earlier revision").count() == 0
     assert Revision.objects.get(number=2).texts["perturbed"] == f"Now: {TYPED}"
     assert not Draft.objects.filter(data__has_key="text").exists()
     page.reload()
     wait_for(page, "item-01")
-    assert page.get_by_text("You had begun to correct an earlier revision").count() == 0
+    assert page.get_by_text("Your draft corrects an earlier revision").count() == 0
 
 
 EDITORS = [
     ("guidelines-edit", "For every item", "Read both", "Publish"),
-    ("task", "Task type (TOML)", 'title = "Grave"', "Store as a version"),
+    ("task", "Task type (TOML)", 'title = "Grave"', "Save as a version"),
 ]
 
 

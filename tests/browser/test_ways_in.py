@@ -130,7 +130,7 @@ def test_one_browser_ends_the_session_of_another(
     assert here.locator("tbody tr").count() == 2
     assert here.locator("tbody .chip").all_inner_texts() == ["this one"]
     checked(here)
-    here.click("text=End all but this one")
+    here.click("text=End all other sessions")
     here.wait_for_selector("text=1 session is ended")
     assert here.locator("tbody tr").count() == 1
     there.goto("/sessions/")

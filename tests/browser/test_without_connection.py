@@ -101,7 +101,7 @@ def test_a_database_that_is_away_is_told_in_words_on_a_page_that_asks_it_nothing
         broken.setattr("annotation.accounts.sessions.SessionStore.load", away)
         page.reload()
         expect(page.get_by_role("heading")).to_have_text("The database is not available")
-        expect(page.get_by_text("What you stored before is safe.")).to_be_in_viewport()
+        expect(page.get_by_text("What you saved before is safe.")).to_be_in_viewport()
         expect(page.get_by_role("link", name="To the projects")).to_be_in_viewport()
         checked(page)
     page.reload()

@@ -33,15 +33,13 @@ class ChosenSerializer(serializers.Serializer[Any]):
         max_length=MAX_KEYS,
     )
     category = serializers.CharField(default="", allow_blank=True, max_length=80)
-    unlabelled = serializers.BooleanField(
-        default=False, help_text="Only items that nobody has labelled."
-    )
+    unlabelled = serializers.BooleanField(default=False, help_text="Only items without labels.")
     limit = serializers.IntegerField(
         default=None,
         allow_null=True,
         min_value=1,
         max_value=1_000_000,
-        help_text="At most so many, in their order.",
+        help_text="At most this many, in order.",
     )
 
     def validate_category(self, category: str) -> str:
@@ -121,7 +119,7 @@ def take_back(request: Request, slug: str) -> Response:
     alias = validate_body(BackSerializer(data=request.data))["annotator"]
     member = Membership.objects.in_project(lead.project).named(alias)
     if member is None:
-        raise form_error({"annotator": [f"Nobody here is called {alias}."]})
+        raise form_error({"annotator": [f"No member is called {alias}."]})
     return Response({"places": assignment.release_reserved(access.ensure_membership(lead), member)})
 
 
@@ -149,9 +147,7 @@ def _items(lead: Membership, body: dict[str, Any]) -> ItemQuerySet:
 def _people(lead: Membership, aliases: list[str]) -> list[Membership]:
     who = {one.alias: one for one in Membership.objects.in_project(lead.project).who_label()}
     if unknown := [alias for alias in aliases if alias not in who]:
-        raise form_error(
-            {"people": [f"Nobody who labels here is called {alias}." for alias in unknown]}
-        )
+        raise form_error({"people": [f"No annotator here is called {alias}." for alias in unknown]})
     return [who[alias] for alias in dict.fromkeys(aliases)]
 
 

@@ -36,7 +36,7 @@ class ResolutionSerializer(serializers.Serializer[Resolution]):
     values = serializers.DictField()
     rule = serializers.CharField()
     decided_by = serializers.CharField(source="member.alias", default=None, allow_null=True)
-    reason = serializers.CharField(allow_blank=True, help_text="Why people had disagreed.")
+    reason = serializers.CharField(allow_blank=True, help_text="Why annotators disagreed.")
     comment = serializers.CharField(allow_blank=True)
     current = serializers.BooleanField()
     created_at = serializers.DateTimeField()
@@ -87,10 +87,14 @@ class KnownBody(ItemBody):
 
     purpose = serializers.ChoiceField(
         choices=[*PURPOSES],
-        help_text="practice: explained after each answer. probe: a silent check among the work.",
+        help_text=(
+            "practice: a qualification item, explained after each answer. probe: a hidden "
+            "control item."
+        ),
     )
     answers = NamedField(
-        child=serializers.JSONField(), help_text="By field of the task type; the deciding one must."
+        child=serializers.JSONField(),
+        help_text=("By field of the task type; the deciding one is required."),
     )
     explanation = serializers.CharField(
         default="", allow_blank=True, max_length=MAX_EXPLANATION_LENGTH, trim_whitespace=False

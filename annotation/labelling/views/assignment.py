@@ -29,16 +29,16 @@ class ChoiceForm(forms.Form):
         required=False,
         max_length=1_000_000,
         label="Keys",
-        help_text="One a line. Empty: all items that fit.",
+        help_text="One per line. Empty: all matching items.",
         widget=forms.Textarea({"rows": 4, "spellcheck": "false"}),
     )
     category = forms.ChoiceField(required=False, label="Category")
-    unlabelled = forms.BooleanField(required=False, label="Only items that nobody has labelled")
+    unlabelled = forms.BooleanField(required=False, label="Only items without labels")
     limit = forms.IntegerField(
-        required=False, min_value=1, max_value=1_000_000, label="At most so many, in their order"
+        required=False, min_value=1, max_value=1_000_000, label="At most this many, in order"
     )
     people = forms.MultipleChoiceField(
-        required=False, label="For whom", widget=forms.CheckboxSelectMultiple
+        required=False, label="Members", widget=forms.CheckboxSelectMultiple
     )
 
     def __init__(self, data: Any, project: Project, people: list[Membership]) -> None:
@@ -100,12 +100,12 @@ def _apply_action(
     """Do what was asked, and say so."""
     if action in assignment.PRIORITIES:
         number = assignment.set_priority(lead, items, action)
-        when = {"urgent": "come first", "normal": "come in their order", "later": "come last"}
+        when = {"urgent": "come first", "normal": "come in normal order", "later": "come last"}
         return f"{number} item{'s' * (number != 1)} now {when[action]}."
     share_out = action == "share"
     made = assignment.reserve_slots(lead, items, people, share_out=share_out, now=timezone.now())
-    said = f"{made.reserved} place{'s' * (made.reserved != 1)} kept."
-    return said + (f" {made.refused} not: worked on already." if made.refused else "")
+    said = f"{made.reserved} label{'s' * (made.reserved != 1)} reserved."
+    return said + (f" {made.refused} not reserved: already started." if made.refused else "")
 
 
 def _take_back(request: HttpRequest, lead: Membership) -> HttpResponse:
@@ -113,8 +113,8 @@ def _take_back(request: HttpRequest, lead: Membership) -> HttpResponse:
     if member is None:
         raise Http404
     number = assignment.release_reserved(lead, member)
-    places = f"{number} place{'s' * (number != 1)}"
-    messages.success(request, f"{places} of {member.alias} given to everybody.")
+    places = f"{number} label{'s' * (number != 1)}"
+    messages.success(request, f"{places} of {member.alias} returned to the queue.")
     return redirect("assign", lead.project.slug)
 
 

@@ -100,7 +100,7 @@ def case(request: HttpRequest, slug: str, key: str) -> HttpResponse:
         return _render_case(request, member, item)
     form = CaseForm(request.POST)
     if not form.is_valid():
-        return _render_case(request, member, item, problem=Refused("Load the page again."))
+        return _render_case(request, member, item, problem=Refused("Reload the page."))
     try:
         return _HANDLERS[form.cleaned_data["action"]](request, member, item)
     except Refused as problem:
@@ -111,7 +111,7 @@ def _handle_decide(request: HttpRequest, member: Membership, item: Item) -> Http
     task = tasktypes.load_task_type(member.project)
     form = LabelForm(request.POST, task)
     if not form.is_valid():
-        raise Refused("What the page sent cannot be used. Load it again.")
+        raise Refused("The form could not be read. Reload the page.")
     why = request.POST.get(REASON_FIELD, "")
     label = cases.decide(member, form.shown(), form.said(), why=why, now=timezone.now())
     messages.success(request, f"{item.key} is decided: {task.title_of(label.choice)}.")
@@ -125,29 +125,29 @@ def _handle_undo(request: HttpRequest, member: Membership) -> HttpResponse:
         messages.error(request, str(problem))
         return redirect("adjudicate", member.project.slug)
     if item is None:
-        messages.info(request, "There is no decision of yours to take back.")
+        messages.info(request, "You have no decision to undo.")
         return redirect("adjudicate", member.project.slug)
-    messages.success(request, f"Your decision of {item.key} is taken back. Decide it anew.")
+    messages.success(request, f"Decision on {item.key} undone. Decide again.")
     return redirect("case", member.project.slug, item.key)
 
 
 def _handle_ask(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
     cases.request_decision(access.ensure_membership(member), item, now=timezone.now())
-    messages.success(request, f"{item.key} waits for a decision.")
+    messages.success(request, f"{item.key} sent to adjudication.")
     page = "item" if request.POST.get("back") == "item" else "case"
     return redirect(page, member.project.slug, item.key)
 
 
 def _handle_withdraw(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
     if not cases.withdraw_request(access.ensure_membership(member), item):
-        raise Refused("Somebody has begun to decide this item. It stays with them.")
-    messages.success(request, f"No decision is asked for {item.key} any more.")
+        raise Refused("An adjudicator has opened this item, so the request stays.")
+    messages.success(request, f"Request for {item.key} cancelled.")
     return redirect("item", member.project.slug, item.key)
 
 
 def _handle_leave(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
     cases.release_case(member, item)
-    messages.success(request, f"{item.key} is left to others.")
+    messages.success(request, f"You released {item.key}.")
     return redirect("adjudicate", member.project.slug)
 
 
@@ -155,7 +155,7 @@ def _handle_correct_gold(request: HttpRequest, member: Membership, item: Item) -
     form = GoldCorrectionForm(request.POST)
     gold = [text.replace("\r\n", "\n") for text in request.POST.getlist("gold")]
     if not form.is_valid():
-        raise Refused("What the page sent cannot be used. Load it again.")
+        raise Refused("The form could not be read. Reload the page.")
     mended = gold_correction.correct_gold(
         access.ensure_membership(member),
         item_key=item.key,
@@ -164,8 +164,8 @@ def _handle_correct_gold(request: HttpRequest, member: Membership, item: Item) -
         **form.cleaned_data,
     )
     number = len(mended.items)
-    carried = f" {mended.carried} labels were carried over." if form.cleaned_data["carry"] else ""
-    one = "is mended in this item" if number == 1 else f"is mended in {number} items"
+    carried = f" {mended.carried} labels were kept." if form.cleaned_data["carry"] else ""
+    one = "is corrected in this item" if number == 1 else f"is corrected in {number} items"
     messages.success(request, f"The gold answer {one}.{carried}")
     return redirect("case", member.project.slug, item.key)
 
@@ -182,7 +182,7 @@ _HANDLERS = {
 def _redirect_to_next(request: HttpRequest, member: Membership) -> HttpResponse:
     key = cases.next_case_key(member, timezone.now())
     if key is None:
-        messages.info(request, "There is no case for you to decide right now.")
+        messages.info(request, "There is no case for you now.")
         return redirect("adjudicate", member.project.slug)
     return redirect("case", member.project.slug, key)
 
@@ -256,12 +256,12 @@ def _reason_field(*, required: bool) -> fields.Field:
         fields.Option(value, title, key=str(number))
         for number, (value, title) in enumerate(cases.DISAGREEMENT_REASONS.items(), start=1)
     )
-    title = "Why did people disagree?" if required else "Why was it not clear?"
+    title = "Why did annotators disagree?" if required else "Why was it not clear?"
     return fields.Choice(name=REASON_FIELD, title=title, required=required, options=options)
 
 
 def _comment() -> fields.Field:
-    title = "Comment, for those who labelled it"
+    title = "Comment for the annotators"
     return fields.Text(name=COMMENT_FIELD, title=title, required=False, limit=10_000)
 
 

@@ -27,18 +27,21 @@ class AnswerKeyForm(forms.Form):
     # A field of the task may have any of these names, so they are set apart by a prefix.
     prefix = "known"
     item = forms.CharField(
-        max_length=200, strip=True, label="Key of the item", help_text="As the items page shows it."
+        max_length=200, strip=True, label="Key of the item", help_text="As shown on the items page."
     )
     purpose = forms.ChoiceField(
-        choices=[(PRACTICE, "Practice: explained after each answer"), (PROBE, "A silent check")],
-        label="What it is for",
+        choices=[
+            (PRACTICE, "Qualification: explained after each answer"),
+            (PROBE, ("Control item: hidden among the others")),
+        ],
+        label="Purpose",
     )
     explanation = forms.CharField(
         required=False,
         max_length=correct_answers.MAX_EXPLANATION_LENGTH,
         widget=forms.Textarea({"rows": 3}),
-        label="Why this is right",
-        help_text="Practice shows it after each answer. Nobody sees that of a silent check.",
+        label="Why this is correct",
+        help_text="Annotators see it after each qualification item, never for a control item.",
     )
 
 
@@ -68,7 +71,7 @@ def answer_key(request: HttpRequest, slug: str) -> HttpResponse:
     said = {field.name: field.from_post(request.POST) for field in task.resolved}
     if form.is_valid() and _set_answer(lead, form, said):
         key = form.cleaned_data["item"]
-        messages.success(request, f"What is right of {key} is known now.")
+        messages.success(request, f"Correct answer for {key} saved.")
         return redirect("known", slug=slug)
     return _page(request, lead, form, chosen=said, status=422)
 
@@ -100,7 +103,7 @@ def _set_answer(lead: Membership, form: AnswerKeyForm, said: dict[str, object]) 
     data = form.cleaned_data
     item = Item.objects.in_project(lead.project).for_page(data["item"])
     if item is None:
-        form.add_error("item", "There is no item of this key. Copy one from the items page.")
+        form.add_error("item", "No item has this key. Copy one from the items page.")
         return False
     right = {name: answer for name, answer in said.items() if answer is not None}
     try:
@@ -123,12 +126,12 @@ def _release_item(request: HttpRequest, lead: Membership) -> HttpResponse:
     item = Item.objects.in_project(lead.project).for_page(key)
     try:
         if item is None:
-            raise Refused("There is no item of this key any more.")
+            raise Refused("No item has this key any more.")
         labelling_answer_key.release_item(item, access.ensure_membership(lead))
     except Refused as problem:
         messages.error(request, str(problem))
         return _page(request, lead, AnswerKeyForm(), status=422)
-    messages.success(request, f"{item.key} is an item to work on again.")
+    messages.success(request, f"{item.key} is a normal item again.")
     return redirect("known", slug=lead.project.slug)
 
 

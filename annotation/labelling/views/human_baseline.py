@@ -21,23 +21,21 @@ from formats.writers import write_csv
 class SampleForm(forms.Form):
     """How large a sample is, of what groups, and how many people label it."""
 
-    size = forms.IntegerField(
-        min_value=1, max_value=100_000, initial=35, label="Items of each group"
-    )
-    group = forms.ChoiceField(label="Groups by")
-    raters = forms.IntegerField(min_value=1, max_value=50, initial=3, label="People for each item")
+    size = forms.IntegerField(min_value=1, max_value=100_000, initial=35, label="Items per group")
+    group = forms.ChoiceField(label="Group by")
+    raters = forms.IntegerField(min_value=1, max_value=50, initial=3, label="Annotators per item")
     seed = forms.IntegerField(
         min_value=0,
         max_value=2**31 - 1,
         initial=1,
         label="Seed",
-        help_text="The same seed draws the same items; with more items those stay among them.",
+        help_text="The same seed draws the same items, also in a larger sample.",
     )
 
     def __init__(self, data: object, project: Project) -> None:
         super().__init__(data)  # type: ignore[arg-type]
         names = [(one.name, one.title) for one in grouping.list_groupings(project)]
-        self.fields["group"] = forms.ChoiceField(choices=names, label="Groups by")
+        self.fields["group"] = forms.ChoiceField(choices=names, label="Group by")
         self.order_fields(["size", "group", "raters", "seed"])
 
 
@@ -51,8 +49,8 @@ def baseline(request: HttpRequest, slug: str) -> HttpResponse:
         return _render_page(request, lead, SampleForm(None, lead.project))
     if "end" in request.POST:
         number = human_baseline.end_sample(access.ensure_membership(lead))
-        closed = "1 open place is" if number == 1 else f"{number} open places are"
-        messages.success(request, f"{closed} closed. Labels that are in stay.")
+        closed = "1 open label is" if number == 1 else f"{number} open labels are"
+        messages.success(request, f"{closed} cancelled. Existing labels stay.")
         return redirect("baseline", slug)
     form = SampleForm(request.POST, lead.project)
     if not form.is_valid():
@@ -64,8 +62,8 @@ def baseline(request: HttpRequest, slug: str) -> HttpResponse:
     if made.short:
         messages.warning(
             request,
-            f"{made.short} of these items are new to fewer people than that: their places stay "
-            "open until somebody joins who has not seen them.",
+            f"{made.short} of these items have too few annotators who have not seen them. They "
+            "stay open until somebody new joins.",
         )
     return redirect("baseline", slug)
 
@@ -85,8 +83,10 @@ def download(request: HttpRequest, slug: str) -> HttpResponse:
 def _describe_sample(made: human_baseline.SampleResult) -> str:
     groups = ", ".join(f"{one.name} {one.drawn} of {one.available}" for one in made.groups)
     if not groups:
-        return "No item is resolved yet, so there is nothing to compare people with."
-    return f"{made.items} items are in the sample ({groups}); {made.new_slots} places are new."
+        return "No item has a final label yet, so there is nothing to compare with."
+    return (
+        f"{made.items} items are in the sample ({groups}); {made.new_slots} new labels to collect."
+    )
 
 
 def _render_page(

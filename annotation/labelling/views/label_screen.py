@@ -135,8 +135,7 @@ def skip_item(request: HtmxRequest, member: Membership) -> HttpResponse:
         queue.skip_item(member, shown)
     except Refused as problem:
         return _render_problem(request, member, problem, form)
-    item = blind_names.readable_name(shown.item_key)
-    said = f"Skipped. You find {item} under Skipped."
+    said = "Skipped. You find it under Skipped."
     return _render_next(request, member, said)
 
 

@@ -71,7 +71,7 @@ def _people(request: HttpRequest, lead: Membership, status: int = 200) -> HttpRe
 def _handle_action(request: HttpRequest, lead: Membership) -> HttpResponse:
     form = QualificationForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "This cannot be done. Load the page again.")
+        messages.error(request, "This form could not be read. Reload the page.")
         return _people(request, lead, status=422)
     data = form.cleaned_data
     member = Membership.objects.in_project(lead.project).named(data["member"])
@@ -89,15 +89,15 @@ def _apply_action(data: dict[str, Any], member: Membership, lead: Membership) ->
     """Do what was asked, and say so."""
     if data["action"] == "waive":
         qualification.waive(member, lead=lead)
-        return f"{member.alias} gets work without having passed."
+        return f"{member.alias} is exempt from qualification."
     if data["action"] == "again":
         begun = qualification.start_new_round(member, lead=lead)
-        return f"{member.alias} practises again: round {begun.number}."
+        return f"{member.alias} gets another round: {begun.number}."
     row = qualification.find_round(member, data["round"] or 0)
     if row is None:
         raise Http404
     qualification.give_feedback(row, data["feedback"], lead=lead)
-    return f"{member.alias} can read what you say of round {row.number}."
+    return f"Feedback on round {row.number} sent to {member.alias}."
 
 
 def _rows(

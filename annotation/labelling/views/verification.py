@@ -63,9 +63,7 @@ def undo_verdict(request: HttpRequest, slug: str) -> HttpResponse:
     member = access.member_for(request, slug, right="label")
     if request.method == "POST":
         offer = queue.undo_label(member, stage=Stage.VERIFY)
-        said = (
-            f"{offer.item.key} waits for your answer again." if offer else "Nothing to take back."
-        )
+        said = f"Undone. Verify {offer.item.key} again." if offer else ("You have nothing to undo.")
         messages.success(request, said)
     return redirect("verify", slug)
 
@@ -74,14 +72,14 @@ def _store_verdict(request: HttpRequest, member: Membership) -> str:
     """Store what was answered, and say so."""
     shown, form = VerdictForm(request.POST), LabelForm(request.POST, _task(member))
     if not (shown.is_valid() and form.is_valid()):
-        raise Refused("What the page sent cannot be used. Load it again.")
+        raise Refused("The form could not be read. Reload the page.")
     confirming = shown.cleaned_data["confirm"]
     answer = second_person.confirm if confirming else second_person.contest
     of = shown.cleaned_data["of"]
     label = answer(member, form.shown(), form.said(), of=of, now=timezone.now())
     if confirming:
         return f"{label.item.key}: you confirmed “{_task(member).title_of(label.choice)}”."
-    return f"{label.item.key}: you contested the label; somebody will decide."
+    return f"{label.item.key}: you contested the label. An adjudicator will decide."
 
 
 def _render_page(

@@ -31,7 +31,7 @@ EMPTY_GUIDELINES = {
     "number": 0, "note": "", "author": None, "created_at": None, "text": "", "variants": {},
 }  # fmt: skip
 VERSION_PARAMETER = OpenApiParameter(
-    "version", int, description="The number of one; default: the last."
+    "version", int, description="Version number; default: the latest."
 )
 
 
@@ -68,7 +68,7 @@ class GuidelinesBody(serializers.Serializer[Any]):
 
     def validate_variants(self, variants: dict[str, str]) -> dict[str, str]:
         if any("\0" in kind for kind in variants):
-            raise serializers.ValidationError("A name holds a NUL character. Take it out.")
+            raise serializers.ValidationError("A name contains a NUL character. Remove it.")
         return variants
 
 

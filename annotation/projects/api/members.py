@@ -34,7 +34,7 @@ class MemberSerializer(serializers.Serializer[Membership]):
     labelled = serializers.IntegerField()
     counted = serializers.IntegerField()
     last_label_at = serializers.DateTimeField(allow_null=True)
-    guidelines_seen = serializers.IntegerField(help_text="The last version that they have read.")
+    guidelines_seen = serializers.IntegerField(help_text="The last version they have read.")
     created_at = serializers.DateTimeField()
 
     def get_has_account(self, member: Membership) -> bool:
@@ -46,13 +46,13 @@ class ChangedMemberSerializer(serializers.Serializer[Any]):
 
     role = serializers.ChoiceField(choices=Role.choices, required=False)
     active = serializers.BooleanField(
-        required=False, help_text="False suspends: they do nothing here until it is true again."
+        required=False, help_text="False suspends the member until it is true again."
     )
 
 
 class HandOverSerializer(serializers.Serializer[Any]):
-    to = serializers.CharField(max_length=80, help_text="The alias of who leads from now on.")
-    role = serializers.ChoiceField(choices=Role.choices, help_text="What you are from now on.")
+    to = serializers.CharField(max_length=80, help_text="The alias of the new lead.")
+    role = serializers.ChoiceField(choices=Role.choices, help_text="Your new role.")
 
 
 class InviteSerializer(FormSerializer):
@@ -174,7 +174,7 @@ def invitation(request: Request, slug: str, invited: str) -> Response:
 def _find_member(lead: Membership, alias: str) -> Membership:
     found = Membership.objects.in_project(lead.project).named(alias)
     if found is None:
-        raise Http404(f"Nobody here is called {alias[:80]}.")
+        raise Http404(f"No member is called {alias[:80]}.")
     return found
 
 

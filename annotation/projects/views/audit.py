@@ -18,9 +18,9 @@ from annotation.projects import audit as projects_audit
 
 
 class AuditForm(forms.Form):
-    kind = forms.CharField(required=False, max_length=40, label="What happened")
-    person = forms.CharField(required=False, max_length=150, label="Who did it")
-    subject = forms.CharField(required=False, max_length=200, label="To what")
+    kind = forms.CharField(required=False, max_length=40, label="Event")
+    person = forms.CharField(required=False, max_length=150, label="By")
+    subject = forms.CharField(required=False, max_length=200, label="Subject")
     first = forms.DateField(required=False, label="From", widget=forms.DateInput({"type": "date"}))
     last = forms.DateField(required=False, label="Until", widget=forms.DateInput({"type": "date"}))
 

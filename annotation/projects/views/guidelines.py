@@ -35,7 +35,7 @@ class GuidelinesForm(forms.Form):
         required=False,
         max_length=500,
         label="What changed",
-        help_text="A sentence that everybody reads who labels here.",
+        help_text="One sentence for all annotators.",
     )
 
 
@@ -91,7 +91,7 @@ def edit_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
     except Refused as problem:
         form.add_error(None, str(problem))
         return _render_editor(request, lead, form, variants, status=422)
-    said = f"Version {version.number} is published and announced to all who label."
+    said = f"Version {version.number} published. All annotators are told about it."
     if current and version.number == current.number:
         said = "Nothing changed, so there is no new version."
     messages.success(request, said)
@@ -109,8 +109,8 @@ def _is_current(
         return True
     form.add_error(
         None,
-        f"Version {_number(current)} was published while you wrote. Look at what changed in it, "
-        "take over what you want to keep, and publish again.",
+        f"Version {_number(current)} was published while you were writing. Read the changes, copy "
+        "what you want to keep, and publish again.",
     )
     return False
 

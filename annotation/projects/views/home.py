@@ -15,12 +15,12 @@ from annotation.projects import access, overview
 # What each right allows, in words for people.
 RIGHT_TITLES = {
     "enter": "open the project",
-    "label": "vet items",
-    "items": "see items with everybody's labels",
-    "adjudicate": "decide what people disagree on",
+    "label": "label items",
+    "items": "see all items and labels",
+    "adjudicate": "adjudicate",
     "results": "see runs and results",
-    "run": "start and steer runs",
-    "manage": "see how far everybody has come",
+    "run": "start and control runs",
+    "manage": "see everybody's progress",
 }
 
 

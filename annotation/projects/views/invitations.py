@@ -24,11 +24,11 @@ class AccountForm(UserCreationForm):
         model = Account
         fields = ("username",)
         labels = {"username": "User name"}
-        help_texts = {"username": "With it you sign in. Others do not see it."}
+        help_texts = {"username": "You sign in with it. Others do not see it."}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name, label in (("password1", "Password"), ("password2", "Password once more")):
+        for name, label in (("password1", "Password"), ("password2", "Repeat password")):
             self.fields[name].label, self.fields[name].help_text = label, ""
         self.fields["username"].widget.attrs |= {"autocomplete": "username"}
         self.fields["password1"].help_text = settings.PASSWORDS_IN_WORDS

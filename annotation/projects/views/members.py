@@ -24,19 +24,19 @@ class InviteForm(forms.Form):
         max_length=80,
         label="Name in this project",
         widget=forms.TextInput({"autofocus": True}),
-        help_text="What screens and exports show. It need not be the person's own name.",
+        help_text="The alias on screens and in exports. It need not be a real name.",
     )
     role = forms.ChoiceField(choices=Role.choices, label="Role")
     email = forms.EmailField(
         required=False,
         label="E-mail address",
-        help_text="Where the link is sent. Without one you hand the link over yourself.",
+        help_text="The link is sent here. Without an address, you send the link yourself.",
     )
     days: Any = forms.TypedChoiceField(
         choices=[(days, f"{days} day{'s' * (days > 1)}") for days in invitations.VALID_DAYS],
         coerce=int,
         initial=7,
-        label="The link can be used for",
+        label="Link is valid for",
     )
 
 
@@ -52,7 +52,7 @@ def people(request: HttpRequest, slug: str) -> HttpResponse:
         return _revoke(request, access.ensure_membership(lead))
     member = Membership.objects.in_project(lead.project).named(request.POST.get("member", ""))
     if member is None:
-        return _render_page(request, lead, "Nobody here has this name.")
+        return _render_page(request, lead, "No member has this name.")
     try:
         said = _apply_action(access.ensure_membership(lead), member, request.POST)
     except Refused as refused:
@@ -67,17 +67,17 @@ def _apply_action(lead: Membership, member: Membership, said: Any) -> str:
     action, role = said.get("action"), said.get("role", "")
     if action == "suspend":
         members.suspend(lead, member)
-        return f"{member} is suspended. What {member} wrote is kept."
+        return f"{member} is suspended. Their work is kept."
     if action == "restore":
         members.restore(lead, member)
-        return f"{member} can go on."
+        return f"{member} is restored."
     if role not in Role.values:
         raise Refused("Choose a role from the list.")
     if action == "hand-over":
         members.hand_over(lead, member, role)
-        return f"{member} leads the project now. You are {role} in it."
+        return f"{member} is now the lead. You are {role}."
     members.change_role(lead, member, role)
-    return f"{member} is {role} now."
+    return f"{member} is now {role}."
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -112,7 +112,7 @@ def _revoke(request: HttpRequest, lead: Membership) -> HttpResponse:
     waiting = Invitation.objects.in_project(lead.project)
     invitation = get_object_or_404(waiting, pk=int(number))
     invitations.revoke(lead, invitation, now=timezone.now())
-    messages.success(request, f"The invitation of {invitation.alias} cannot be used any more.")
+    messages.success(request, f"Invitation of {invitation.alias} revoked.")
     return redirect("members", lead.project.slug)
 
 

@@ -78,7 +78,7 @@ class BoardForm(GroupingForm):
                 label="Share of", required=False, choices=answers
             )
         self.fields["bar"] = forms.IntegerField(
-            label="Bar, in %", required=False, min_value=1, max_value=99
+            label="Threshold (%)", required=False, min_value=1, max_value=99
         )
 
 
@@ -134,7 +134,7 @@ def category_board(request: HttpRequest, slug: str) -> HttpResponse:
         # A title of the axis does not break into lines.
         "chart": _share_chart(
             kept.value,
-            "As meant" if value == reports_category_board.AS_INTENDED else answer,
+            "As intended" if value == reports_category_board.AS_INTENDED else answer,
             percent / 100,
         ),
     }
@@ -179,22 +179,28 @@ def _shown_columns(rows: Sequence[BoardRow]) -> list[tuple[str, str, str]]:
 
 
 BOARD_COLUMNS = [
-    ("items", "Items", "Neither deleted ones nor those that repeat others."),
-    ("resolved", "Resolved", "Items of which the project holds something true."),
-    ("share", "", "Of the resolved items, with an interval that knows that items of one question"
-     " are alike. As meant: score-invariant in categories that should change no score, valid in"
-     " all others."),
-    ("corrected", "Corrected", "Resolved items with a text that a member mended."),
-    ("surgicality", "Surgicality", "Changed pieces that the claim explains, of all that were"
-     " checked: the mean over items."),
-    ("alpha", "Alpha", "Krippendorff’s, of the deciding question, over items with two labels."),
-    ("seconds", "Median time", "Of the labels at work, without those that took over half an"
-     " hour."),
-    ("detectability", "Detected blind", "People who saw an error before the change was shown:"
-     " the mean over items."),
-    ("more", "Withstands", "So many more items, all of them turning out the other way, would leave"
-     " the interval on the same side of the bar. A dash: the interval holds the bar, so that the"
-     " next items may decide it."),
+    ("items", "Items", "Without deleted items and duplicates."),
+    ("resolved", "Resolved", "Items with a final label."),
+    ("share", "", (
+        "Share of items with a final label; the interval allows for several items per source "
+        "question. As intended: score-invariant in score-invariant categories, valid in all others."
+    )),
+    ("corrected", "Corrected", "Items with a final label whose text a member corrected."),
+    ("surgicality", "Surgicality", (
+        "Share of changed pieces explained by the claim, mean over items."
+    )),
+    ("alpha", "Alpha", (
+        "Krippendorff’s alpha of the deciding question, over items with two or more labels."
+    )),
+    ("seconds", "Median time", "Labelling time, without labels over 30 minutes."),
+    ("detectability", "Detected blind", (
+        "Share of annotators who saw an error before the change was shown, mean over items."
+    )),
+    ("more", "Robust to", (
+        "This many more items, all with the opposite result, would leave the interval on the "
+        "same side of the threshold. A dash: the interval contains the threshold, so the next "
+        "items may decide."
+    )),
 ]  # fmt: skip
 
 

@@ -48,10 +48,10 @@ def anonymise(request: HttpRequest, slug: str) -> HttpResponse:
     said = request.POST if request.method == "POST" else request.GET
     member = Membership.objects.in_project(lead.project).named(said.get("member", ""))
     if member is None or member.account is None:
-        messages.error(request, "Nobody here has this name, or they have no account.")
+        messages.error(request, "No member has this name, or they have no account.")
         return redirect("members", slug)
     if not personal_data.may_anonymise(lead, member):
-        raise PermissionDenied("This person works in other projects too: ask a site admin.")
+        raise PermissionDenied("This person is a member of other projects too. Ask a site admin.")
     trouble = ""
     if request.method == "POST":
         try:
@@ -59,7 +59,7 @@ def anonymise(request: HttpRequest, slug: str) -> HttpResponse:
         except Refused as refused:
             trouble = str(refused)
         else:
-            messages.success(request, f"{member}'s account is anonymised. What they did is kept.")
+            messages.success(request, f"The account of {member} is anonymised. Their work is kept.")
             return redirect("members", slug)
     context = {"project": lead.project, "member": lead, "person": member, "trouble": trouble}
     status = 422 if trouble else 200
@@ -68,6 +68,6 @@ def anonymise(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _anonymise_member(lead: Membership, member: Membership, again: str) -> None:
     if again.strip() != member.alias:
-        raise Refused(f"Type the name, {member.alias}, to say that you mean it.")
+        raise Refused(f"Type the name {member.alias} to confirm.")
     assert member.account
     personal_data.anonymise(member.account, lead.account, now=timezone.now())

@@ -36,80 +36,76 @@ class SettingsForm(forms.Form):
 
     name = forms.CharField(max_length=200, label="Name")
     description = forms.CharField(
-        required=False, widget=forms.Textarea({"rows": 2}), label="What it is about"
+        required=False, widget=forms.Textarea({"rows": 2}), label="Description"
     )
     overlap = _number_field(
-        "Labels for each item",
-        "So many people label each item. Holds at once: items get more places, or lose those that "
-        "nobody has begun; labels stay. An item with a place to fill is not resolved until it is.",
+        "Annotators per item",
+        "How many annotators label each item. Applies at once; existing labels stay.",
         least=1,
     )
     share_percent = _number_field(
-        "Random share with more labels (per cent)",
-        "So many of a hundred items are drawn to get more labels, to measure agreement. Holds at "
-        "once, like the number above.",
+        "Double-annotated sample (%)",
+        "Random share of items with more annotators, to measure agreement. Applies at once.",
         most=100,
     )
     share_overlap = _number_field(
-        "Labels for an item of that share", "Means nothing while the share is 0.", least=1
+        "Annotators per item in the sample", "Only used if the share is above 0.", least=1
     )
     disputed_overlap = _number_field(
-        "Labels where people disagree",
-        "An item whose labels decide nothing gets so many in all; then an adjudicator decides. "
-        "0: an adjudicator decides at once. Holds for items that people disagree on from now on.",
+        "Labels after a disagreement",
+        "If annotators disagree, collect up to this many labels, then send to adjudication. 0: "
+        "adjudicate at once. Applies to new disagreements.",
     )
     hold_minutes = _number_field(
-        "Minutes that an item is held",
-        "Who takes an item and does nothing keeps it so long. Holds for items taken from now on.",
+        "Reservation time (minutes)",
+        "How long an opened item stays reserved. Applies to items opened from now on.",
         least=1,
         most=10_080,
     )
     verify = _switch_field(
-        "A second person verifies",
-        "Somebody else sees what labels say and confirms or contests it before it holds. For items "
-        "that are labelled from now on; what is resolved stays so.",
+        "Verification",
+        "Another annotator confirms or contests the labels before they become final. Applies to "
+        "items labelled from now on; final labels stay.",
     )
     blind_first = _switch_field(
         "Blind first",
-        "An item is first shown without what was changed: is there an error, where, how bad? For "
-        "items that are opened from now on.",
+        "Items are first shown without the change: is there an error, where, how bad? Applies to "
+        "items opened from now on.",
     )
     claim_check = _switch_field(
         "Claim check",
-        "Asks of each changed piece whether the claim explains it. For labels from now on; those "
-        "before have none.",
+        "Asks for each changed piece whether the claim explains it. Applies to labels from now "
+        "on; earlier labels have no answer.",
     )
     expected_effect = _switch_field(
         "Expected effect",
-        "Asks how much a good evaluator should take off. For labels from now on; those before have "
-        "none.",
+        "Asks how much a good evaluator should deduct. Applies to labels from now on; earlier "
+        "labels have no answer.",
     )
     practice_items = _number_field(
-        "Items of a practice round",
-        "Annotators get work only once they have passed a round; also those who are at work "
-        "already, unless you let them off. 0: nobody has to practise. Rounds that have begun keep "
-        "their size.",
+        "Items per qualification round",
+        "Annotators get real items after they pass a round, including current annotators unless "
+        "you exempt them. 0: no qualification. Started rounds keep their size.",
     )
     practice_pass = _number_field(
-        "Right answers that pass", "Means nothing while nobody practises. For rounds from now on."
+        "Pass mark (right answers)", "Only used with qualification rounds. Applies to new rounds."
     )
     probe_every = _number_field(
-        "One silent check in so many items",
-        "About one in so many items that an annotator takes is one whose answer is known; only "
-        "leads see the results. 0: none. For items taken from now on.",
+        "One control item in this many items",
+        "About one in this many items is a control item, with a known answer; only leads see the "
+        "results. 0: none. Applies to items opened from now on.",
         most=10_000,
     )
     text_format = forms.ChoiceField(
         choices=TextFormat.choices,
-        label="Format of the texts",
-        help_text="How texts are shown at first; each person can choose another. For all items.",
+        label="Text format",
+        help_text="How texts are shown by default; each person can choose another format.",
     )
     guidelines_field = forms.CharField(
         required=False,
         max_length=80,
         label="Item field by which guidelines differ",
-        help_text="Such as task or category; empty if all items have the same guidelines. For all "
-        "items, with the guidelines that are published.",
+        help_text="For example task or category. Empty: the same guidelines for all items.",
     )
 
     def __init__(self, project: Project, data: Any = None) -> None:
@@ -129,15 +125,15 @@ class SettingsForm(forms.Form):
     def _add_rule(self, field: Any) -> None:
         own = RULE_TITLES[field.rule or "majority"]
         choices = [
-            ("", f"as the task type says: {own}"),
+            ("", f"default of the task type: {own}"),
             *project_settings.allowed_rules(field).items(),
         ]
         self.fields[f"{RULE_PREFIX}{field.name}"] = forms.ChoiceField(
             choices=choices,
             required=False,
             initial=self.project.rules.get(field.name, ""),
-            label=f"What holds of “{field.title}”",
-            help_text="For items that get a label from now on; what is resolved stays so.",
+            label=f"Aggregation of “{field.title}”",
+            help_text="Applies to items labelled from now on; final labels stay.",
         )
 
     def clean(self) -> dict[str, Any]:
@@ -145,7 +141,9 @@ class SettingsForm(forms.Form):
         if self.data.get("seen") != _count_changes(self.project):
             # So that no lead undoes another's change unawares; sent once more, these values go on
             # top.
-            self.add_error(None, "Somebody changed the settings meanwhile; see what, save again.")
+            self.add_error(
+                None, ("Somebody else changed the settings. Check the changes, then save again.")
+            )
         if not self.errors:
             for problem in project_settings.find_problems(self.project, self.values()):
                 self.add_error(problem.name, problem.text)
@@ -165,9 +163,9 @@ class SettingsForm(forms.Form):
             ("The project", ("name", "description")),
             ("Labels", ("overlap", "share_percent", "share_overlap", "disputed_overlap",
                         "hold_minutes")),
-            ("What holds of an item", (*rules, "verify")),
-            ("What is asked", ("blind_first", "claim_check", "expected_effect")),
-            ("Practice and checks", ("practice_items", "practice_pass", "probe_every")),
+            ("Aggregation", (*rules, "verify")),
+            ("Questions", ("blind_first", "claim_check", "expected_effect")),
+            ("Qualification and control items", ("practice_items", "practice_pass", "probe_every")),
             ("Reading", ("text_format", "guidelines_field")),
         ]  # fmt: skip
         shown = [(title, [self[n] for n in names if n in self.fields]) for title, names in headed]
@@ -259,4 +257,4 @@ def _describe_result(applied: project_settings.SettingsChange) -> str:
         return "Nothing was changed."
     count = len(applied.changed)
     said = f"{count} setting{'s' if count > 1 else ''} changed."
-    return f"{said} A worker brings the places of all items in line." if applied.job else said
+    return f"{said} A worker is updating how many labels each item needs." if applied.job else said

@@ -84,8 +84,8 @@ def _save_version(request: HttpRequest, member: Membership) -> HttpResponse:
         )
     except Stale as problem:
         return _page(request, member, adapted, status=409, stale=str(problem))
-    said = f"Stored as {version}. It is asked from the next item on." if version else ""
-    messages.success(request, said or "This is what the project asks already.")
+    said = f"Saved as {version}. It applies from the next item on." if version else ""
+    messages.success(request, said or "No changes: this is the current version.")
     return redirect("task", slug=project.slug)
 
 

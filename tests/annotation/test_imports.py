@@ -303,14 +303,14 @@ def test_a_file_that_is_too_large_is_not_even_taken(
 ) -> None:
     settings.IMPORT_BYTES = 3_000_000
     monkeypatch.setattr(receive, "receive_file", None)
-    assert "holds more than 3 MB" in refused(lead, b"a" * 3_000_001)
+    assert "is larger than 3 MB" in refused(lead, b"a" * 3_000_001)
 
 
 def test_files_that_are_too_large_together_are_not_taken(lead: Client, settings: Any) -> None:
     settings.IMPORT_BYTES = 3_000_000
     files = [SimpleUploadedFile(f"{number}.csv", b"a" * 1_600_000) for number in range(2)]
     answer = lead.post(PAGE, {"file": files})
-    assert "holds more than 3 MB" in answer.content.decode()
+    assert "is larger than 3 MB" in answer.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_a_file_with_too_many_rows_is_refused_before_any_is_stored(
 ) -> None:
     settings.IMPORT_ROWS = 2
     job = send(lead, keyed("a", "b", "c"))
-    assert "items.csv: holds more than 2 rows. Split it." in page(lead, job)
+    assert "items.csv: has more than 2 rows. Split it." in page(lead, job)
     assert send(lead, keyed("a", "b")).result["report"]["new"] == 2
 
 

@@ -162,6 +162,6 @@ def _why_closed(item: Item) -> str:
         return "is an item that was removed from the project."
     if item.duplicate_of_id:
         return "is a duplicate. Name the original."
-    if item.purpose in {Stage.QUALIFICATION, Stage.CONTROL}:
+    if item.purpose in PURPOSES:
         return f"names an item of purpose {item.purpose}; labels of such items cannot be imported."
     return ""

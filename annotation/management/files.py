@@ -1,4 +1,4 @@
-"""What commands that read files of rows have in common: formats by suffix, and bad rows told."""
+"""Shared code of commands that read files of rows: detect formats, report bad rows."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,21 +18,19 @@ COLUMNS = ("problem", "file", "line", "field", "reason")
 
 
 def command_error(message: str) -> CommandError:
-    """An end without a traceback, for what the person who typed the command can mend."""
+    """An error without a traceback, for problems that the user can fix."""
     return CommandError(message, returncode=2)
 
 
-# A file that is no archive; what is in one has fewer formats.
+# Files outside archives; archives may contain fewer formats.
 SUFFIXES = {**bundles.SUFFIXES, ".parquet": "parquet"}
 
 
 def detect_format(path: Path, given: str | None, suffixes: Mapping[str, str] = SUFFIXES) -> str:
-    """The name of the format that is asked for, or that the suffix tells."""
+    """The name of the given format, or the one that the suffix suggests."""
     guess = given or suffixes.get(path.suffix.lower(), "")
     if not guess:
-        raise command_error(
-            f"{path}: the suffix does not tell the format. Add --format {'|'.join(READERS)}."
-        )
+        raise command_error(f"{path}: unknown suffix. Add --format {'|'.join(READERS)}.")
     return guess
 
 
@@ -41,10 +39,10 @@ def require_columns(
     needed: Callable[[list[str]], tuple[str, ...]],
     hint: Callable[[list[str]], str] = lambda found: "",
 ) -> Iterator[Row | BadRow]:
-    """The same rows, if the first good one has the columns that all must have.
+    """Return the same rows; raise FormatError if the first good one lacks required columns.
 
-    `needed` says which those are, of the columns that were found; `hint` what could be done
-    about others, after a space.
+    `needed` gives the required columns, from those that were found; `hint` gives advice to
+    append to the error, starting with a space.
     """
     seen: list[Row | BadRow] = []
     for row in rows:
@@ -53,8 +51,8 @@ def require_columns(
             required = needed([*row.values])
             if missing := [name for name in required if name not in row.values]:
                 raise FormatError(
-                    f"{row.file}: wrong columns, missing: {', '.join(missing)}; found: "
-                    f"{', '.join(row.values)[:500]}. Needed are {', '.join(required)}."
+                    f"{row.file}: missing columns: {', '.join(missing)}; found: "
+                    f"{', '.join(row.values)[:500]}. Required: {', '.join(required)}."
                     f"{hint([*row.values])}"
                 )
             break
@@ -63,7 +61,7 @@ def require_columns(
 
 @contextmanager
 def open_error_file(path: Path | None) -> Iterator[TextIO | None]:
-    """The file that takes every bad row, opened before anything is done; None if none is named."""
+    """Open the file for bad rows before anything else is done; None if no path is given."""
     if path is None:
         yield None
         return
@@ -78,19 +76,21 @@ def open_error_file(path: Path | None) -> Iterator[TextIO | None]:
 
 
 def check_mend_path(path: Path | None, form: str) -> None:
-    """Refuse, before anything is done, a file for rows to mend that cannot be."""
+    """Raise an error, before anything is done, if the file for rows to fix cannot be used."""
     if path is None:
         return
     if form not in PICKABLE:
-        raise command_error(f"--mend is for {', '.join(PICKABLE)}, not for {form}. Leave it out.")
+        raise command_error(
+            f"--mend works with {', '.join(PICKABLE)}, not with {form}. Leave it out."
+        )
     if path.exists():
-        raise command_error(f"{path}: is there already. Name a new file for --mend.")
+        raise command_error(f"{path}: already exists. Choose a new file for --mend.")
     if not path.parent.is_dir():
         raise command_error(f"{path}: there is no such folder. Choose another file.")
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """A text file of these lines, whose line ends stay as they are."""
+    """Write these lines to a text file and keep their line ends."""
     try:
         with path.open("w", encoding="utf-8", newline="") as stream:
             stream.writelines(lines)
@@ -103,19 +103,19 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 def report_problems(
     problems: list[tuple[str, BadRow]], terminal: OutputWrapper, file: TextIO | None
 ) -> None:
-    """Name the first problems on the terminal, and all of them in the file."""
+    """Print the first problems on the terminal, and write all of them to the file."""
     for problem, row in problems[:MAX_SHOWN]:
         field = f", {row.field}" if row.field else ""
         terminal.write(f"{problem}: {row.file}, line {row.line}{field}: {row.reason}")
     if len(problems) > MAX_SHOWN:
-        where = "--errors FILE lists all" if file is None else f"all are in {file.name}"
+        where = "use --errors FILE to list all" if file is None else f"{file.name} lists all"
         terminal.write(f"... and {len(problems) - MAX_SHOWN:,} more; {where}.")
     if file:
         write_csv(map(_cells, problems), COLUMNS, file)
 
 
 def show_progress(rows: Iterable[Any], terminal: OutputWrapper) -> Iterator[Any]:
-    """The same rows; on a terminal their number runs along."""
+    """Yield the same rows and show their count on a terminal."""
     show = terminal.isatty()
     for count, row in enumerate(rows, start=1):
         if show and count % 100 == 0:

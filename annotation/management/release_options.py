@@ -1,19 +1,19 @@
-"""What commands that make items have in common: who gets these."""
+"""Shared options of commands that generate items: how many are released to annotators."""
 
 from argparse import ArgumentParser
 
 
 def add_arguments(parser: ArgumentParser, *, accept: str) -> None:
-    """Arguments that `Vetting.of` reads; `accept` says in words what is accepted unseen."""
+    """Add the arguments that `ReleasePolicy.of` reads; `accept` is the help text of --accept."""
     parser.add_argument(
         "--share",
         type=int,
         default=100,
         metavar="PERCENT",
-        help="so many of each category people get at once, drawn at random; the rest waits",
+        help="share of each category to release now, drawn at random; the rest is held back",
     )
     parser.add_argument("--accept", action="store_true", help=accept)
     parser.add_argument(
-        "--aside", nargs="+", default=[], metavar="FLAG", help="what is flagged so waits"
+        "--aside", nargs="+", default=[], metavar="FLAG", help="hold back items with this flag"
     )
-    parser.add_argument("--job", type=int, metavar="ID", help="as a job asks; a worker starts it")
+    parser.add_argument("--job", type=int, metavar="ID", help="run this job; used by workers")

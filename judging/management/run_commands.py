@@ -1,4 +1,4 @@
-"""What commands that deal with runs have in common: how they are named, begun and waited for."""
+"""Shared code of commands about runs: find a run, start it, wait for it."""
 
 import sys
 import time
@@ -20,7 +20,7 @@ from judging.runs.engine import ask
 T = TypeVar("T")
 
 LOOK_EVERY = 0.2
-WAIT_HELP = "work on it here, until it ends"
+WAIT_HELP = "run it in this process and wait until it ends"
 
 
 def get_project(slug: str) -> Project:
@@ -28,7 +28,7 @@ def get_project(slug: str) -> Project:
     found = Project.objects.filter(slug=slug).first()
     if found is None:
         raise CommandError(
-            f"There is no project {slug!r}. Import items with --create.", returncode=2
+            f"There is no project {slug!r}. Create it with import_items --create.", returncode=2
         )
     return found
 
@@ -47,7 +47,7 @@ def get_run(slug: str, number: int) -> Run:
 
 
 def parse_cap(text: str | None) -> Decimal | None:
-    """A cap; None for none."""
+    """Parse a cap; None if there is none."""
     try:
         amount = None if text is None else Decimal(text)
     except InvalidOperation as error:
@@ -61,7 +61,7 @@ def parse_cap(text: str | None) -> Decimal | None:
 
 
 def call_service(what: Callable[[], T]) -> T:
-    """What a service made; its refusal as the end of the command."""
+    """Call a service; its refusal becomes the error of the command."""
     try:
         return what()
     except errors.FieldError as error:
@@ -71,7 +71,7 @@ def call_service(what: Callable[[], T]) -> T:
 
 
 def continue_run(run: Run, terminal: OutputWrapper, *, wait: bool) -> None:
-    """Leave a run to the workers, or be one of them until it ends."""
+    """Notify the workers of a run, or work on it here until it ends."""
     if wait:
         _work_until_ended(run, terminal)
     elif run.kind == Run.Kind.ASKED:
@@ -79,12 +79,12 @@ def continue_run(run: Run, terminal: OutputWrapper, *, wait: bool) -> None:
 
 
 def _work_until_ended(run: Run, terminal: OutputWrapper) -> None:
-    """Work as one of the workers until the run ends; progress on a terminal."""
+    """Work on the run until it ends and print progress."""
     said = ""
     try:
         while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
             ask.run_overlapping_slice(run.endpoint_id, seconds=5)
-            # Another worker may be at it, or nothing be due before a provider's wait is over.
+            # Another worker may be at work, or the provider may ask to wait.
             time.sleep(LOOK_EVERY)
             run.refresh_from_db()
             said = _print_progress(run, said, terminal)
@@ -100,12 +100,12 @@ def _work_until_ended(run: Run, terminal: OutputWrapper) -> None:
 
 
 def _print_progress(run: Run, said: str, terminal: OutputWrapper) -> str:
-    """Say how far the run is, unless that was `said` already; what was said."""
+    """Print the progress unless it equals `said`; the words that were printed."""
     done = progress.count_progress(run)
     causes = ", ".join(f"{count} {cause}" for cause, count in done.failures.items())
     words = (
         f"{run.state}: {done.answered} of {done.requests} requests answered,"
-        f" {done.settled} of {done.items} items decided{'; ' + causes if causes else ''}"
+        f" {done.settled} of {done.items} items done{'; ' + causes if causes else ''}"
     )
     if words != said:
         terminal.write(words, ending="\r" if sys.stderr.isatty() else "\n")

@@ -99,14 +99,17 @@ def test_what_finds_no_place_is_extra_and_counts_once_there_is_one(tmp_path: Pat
     project = make_project("p", task_type="rating", overlap=2)
     item = make_item(project, "a")
     path = three_raters(tmp_path / "ratings.csv", "a")
-    assert "1 are kept as extra and do not count: raise the overlap to 3" in run(path)
+    assert (
+        "1 labels are extra and do not count. To count them, raise annotators per item to 3"
+        in run(path)
+    )
     assert Label.objects.get(counted=False).slot is None
-    assert "raise the overlap to 3" in run(path)
+    assert "raise annotators per item to 3" in run(path)
     slots.add_slots(item, "label", 1)
     said = run(path)
     assert "0 labels imported, 3 unchanged" in said
-    assert "1 that were extra before count now" in said
-    assert "raise the overlap" not in said
+    assert "1 labels that were extra now count" in said
+    assert "raise annotators per item" not in said
     assert Label.objects.filter(counted=True).count() == 3
 
 
@@ -116,7 +119,9 @@ def test_a_dry_run_says_the_same_and_stores_nothing(tmp_path: Path) -> None:
     said = run(three_raters(tmp_path / "ratings.csv", "a", "b"), dry_run=True)
     assert "6 labels would be imported" in said
     assert "3 new raters" in said
-    assert "2 are kept as extra and do not count: raise the overlap to 3" in said
+    assert (
+        "2 labels are extra and do not count. To count them, raise annotators per item to 3" in said
+    )
     assert not Label.objects.exists()
     assert not Membership.objects.exists()
     assert not Event.objects.filter(kind="import-labels").exists()
@@ -134,7 +139,7 @@ def test_a_dry_run_knows_what_earlier_batches_would_have_taken(tmp_path: Path) -
     dry = run(path, dry_run=True)
     wet = run(path)
     assert dry == wet.replace("labels imported", "labels would be imported")
-    assert "30 are kept as extra" in wet
+    assert "30 labels are extra" in wet
 
 
 # ----------------------------------------------------------------------- again, and changes
@@ -193,7 +198,7 @@ def test_labels_beside_those_of_the_queue_keep_the_rules(project: Project, rows:
     person = make_member(project)
     say(person, take(person))
     said = run(rows(VALID | {"choice": "invalid"}))
-    assert "raise the overlap to 2" in said
+    assert "raise annotators per item to 2" in said
     assert Label.objects.filter(counted=True).get().member == person
     assert Resolution.objects.get(current=True).value == "valid"
 
@@ -207,7 +212,7 @@ def test_a_place_that_a_person_holds_stays_theirs_until_their_time_is_over(
     run(rows(VALID))
     assert not Label.objects.get().counted
     Slot.objects.update(held_until=now - timedelta(seconds=1))
-    assert "1 that were extra before count now" in run(rows(VALID))
+    assert "1 labels that were extra now count" in run(rows(VALID))
     assert Slot.objects.get().member == Membership.objects.get(alias="one")
 
 
@@ -379,7 +384,7 @@ def test_nobody_with_an_account_is_given_labels_unless_asked_for(
     project: Project, rows: Any
 ) -> None:
     person = make_member(project, alias="one")
-    with pytest.raises(CommandError, match="No row can be used"):
+    with pytest.raises(CommandError, match="No valid rows"):
         run(rows(VALID))
     run(rows(VALID), as_members=True)
     assert Label.objects.get().member == person
@@ -425,7 +430,7 @@ def test_an_error_without_a_kind_says_which_line_lacks_it_and_what_may_stand_in_
 @pytest.mark.parametrize(
     "text, reason",
     [
-        ("item,rater,choice\na,one,valid\n", "wrong columns, missing: time"),
+        ("item,rater,choice\na,one,valid\n", "missing columns: time"),
         ("", "empty"),
     ],
 )
@@ -459,7 +464,7 @@ def test_a_number_off_its_scale_is_missing_and_the_rest_of_the_row_is_a_label(
     said = run(path)
     assert "missing: ratings.csv, line 2, relatedness: 9 is outside the scale" in said
     assert "1 rows: 1 labels imported, 0 unchanged, 0 bad" in said
-    assert "Missing, since off their scale: 1." in said
+    assert "1 numbers are off their scale and count as missing." in said
     label = Label.objects.get()
     assert (label.answers, label.choice) == ({"naturalness": 3, "correctness": 2}, "3/-/2")
     assert label.missing == {"relatedness": off(9)}
@@ -485,7 +490,7 @@ def test_a_row_without_any_number_or_with_words_for_one_is_bad(
 ) -> None:
     make_item(make_project("p", task_type="rating", overlap=1), "a")
     path = rated(tmp_path / "ratings.csv", ("a", "one", "2025-03-01", *numbers))
-    with pytest.raises(CommandError, match="No row can be used"):
+    with pytest.raises(CommandError, match="No valid rows"):
         run(path)
     assert not Label.objects.exists()
 

@@ -46,7 +46,7 @@ def test_bad_rows_are_written_as_they_stand_under_their_header_and_taken_once_me
     ]
     path = table(tmp_path / f"items.{suffix}", delimiter, *rows)
     mend = tmp_path / f"mend.{suffix}"
-    assert f"The 2 rows to mend are in {mend}." in run(path, mend=mend)
+    assert f"2 rejected rows are in {mend}." in run(path, mend=mend)
     found = list(csv.DictReader(io.StringIO(mend.read_text(), newline=""), delimiter=delimiter))
     assert found == rows[1:3]
     table(mend, delimiter, found[0] | {"category": "entity"}, found[1] | {"key": "c"})
@@ -89,9 +89,9 @@ def test_without_bad_rows_there_is_nothing_to_mend(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options, told",
     [
-        ({"mend": "items.csv"}, "is there already"),
+        ({"mend": "items.csv"}, "already exists"),
         ({"mend": "nowhere/mend.csv"}, "no such folder"),
-        ({"mend": "mend.csv", "format": "fbi"}, "not for fbi"),
+        ({"mend": "mend.csv", "format": "fbi"}, "not with fbi"),
     ],
 )
 def test_a_file_that_cannot_take_the_rows_is_refused_before_anything_is_done(

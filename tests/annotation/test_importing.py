@@ -183,7 +183,7 @@ def test_twenty_problems_are_shown_and_all_are_in_the_file(rows: Any, tmp_path: 
 
 
 def test_without_a_good_row_no_project_is_made(rows: Any) -> None:
-    assert "No row can be used" in refusal(rows({"key": "a"}))
+    assert "No valid rows" in refusal(rows({"key": "a"}))
 
 
 def test_an_unknown_project_is_refused_with_the_remedy(rows: Any) -> None:
@@ -205,7 +205,7 @@ def test_a_name_that_cannot_be_a_slug_is_refused(rows: Any) -> None:
 def test_wrong_columns_are_a_fault_of_the_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "items.csv"
     path.write_text("key,category,question\na,grammar,b\n")
-    assert "missing: prompt, gold, perturbed" in refusal(path)
+    assert "missing columns: prompt, gold, perturbed" in refusal(path)
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ def test_where_people_rate_each_item_is_a_cluster_unless_a_column_names_one(
     named = [ANIMAL | {"key": key, "cluster": "picture 3"} for key in ("c", "d")]
     path = rows(ANIMAL | {"key": "a"}, ANIMAL | {"key": "b"}, *named)
     said = run(path, task_type=task_type)
-    assert "Each of the 2 new items is a source question of its own" in said
+    assert "Each of the 2 new items counts as its own source question" in said
     assert "--column cluster=NAME" in said
     found = clusters()
     assert len({found["a"], found["b"], found["c"]}) == 3

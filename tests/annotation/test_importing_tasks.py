@@ -149,7 +149,7 @@ def test_a_number_off_its_scale_is_missing_and_the_others_are_taken_as_decided(
     said = imported(tmp_path, "rating", row, accept=True, errors=tmp_path / "told.csv")
     assert "missing: items.jsonl, line 1, relatedness: 9 is outside the scale" in said
     assert "1 rows: 1 imported, 0 unchanged, 0 in conflict, 0 bad" in said
-    assert "Missing, since off their scale: 1." in said
+    assert "1 numbers are off their scale and count as missing." in said
     assert "relatedness" in (tmp_path / "told.csv").read_text()
     held = Resolution.objects.get()
     assert (held.value, held.values) == ("3/-/1", {"naturalness": 3, "correctness": 1})
@@ -181,7 +181,7 @@ def test_without_the_number_that_decides_the_others_are_held_true(tmp_path: Path
 def test_a_decision_without_any_number_or_with_words_for_one_is_a_bad_row(
     tmp_path: Path, change: dict[str, Any], field: str
 ) -> None:
-    with pytest.raises(CommandError, match="No row can be used"):
+    with pytest.raises(CommandError, match="No valid rows"):
         imported(tmp_path, "rating", {**RATINGS, **change}, accept=True, errors=tmp_path / "bad")
     assert f",{field}," in (tmp_path / "bad").read_text()
 

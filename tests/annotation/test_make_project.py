@@ -18,7 +18,7 @@ def test_a_project_is_made_before_there_are_items(capsys: pytest.CaptureFixture[
     (lead,) = Membership.objects.in_project(project)
     assert (lead.account, lead.role) == (person, Role.LEAD)
     assert {event.kind for event in project.events.all()} == {"project", "member"}
-    assert "Study is there, at /projects/study/." in capsys.readouterr().out
+    assert "Created Study at /projects/study/." in capsys.readouterr().out
 
 
 def test_a_project_without_a_lead_says_who_lets_people_in(
@@ -26,15 +26,15 @@ def test_a_project_without_a_lead_says_who_lets_people_in(
 ) -> None:
     call_command("make_project", "study", name="The study")
     assert Project.objects.get().name == "The study"
-    assert "Nobody leads it yet" in capsys.readouterr().out
+    assert "It has no lead yet" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("slug", "lead", "says"),
     [
-        ("two words", None, "use letters, digits"),
-        ("other", None, "a project 'other' already"),
-        ("study", "nobody", "Nobody has the user name 'nobody'"),
+        ("two words", None, "Use letters, digits"),
+        ("other", None, "'other' already exists"),
+        ("study", "nobody", "There is no user 'nobody'"),
     ],
 )
 def test_what_cannot_be_a_project_makes_none(slug: str, lead: str | None, says: str) -> None:

@@ -68,8 +68,8 @@ def made() -> list[Item]:
 
 def test_each_becomes_an_item_that_says_what_it_was_made_from(project: Project) -> None:
     said = perturb("--with", "numbers", "spelling", "final-answer")
-    assert "number-errors          1 made" in said
-    assert "3 stored, 0 were there, seed s" in said
+    assert "number-errors          1 generated" in said
+    assert "3 added, 0 unchanged, seed s" in said
     numbers, spelling, final = sorted(made(), key=lambda one: parent(one).position)
     assert [parent(one).key for one in (numbers, spelling, final)] == ["facts", "story", "sum"]
     assert [one.category for one in (numbers, spelling, final)] == [
@@ -89,8 +89,8 @@ def test_each_becomes_an_item_that_says_what_it_was_made_from(project: Project) 
 
 def test_the_same_again_is_nothing_new_and_another_seed_is(project: Project) -> None:
     perturb("--with", "numbers")
-    assert "0 stored, 1 were there" in perturb("--with", "numbers")
-    assert "1 stored, 0 were there, seed other" in perturb("--with", "numbers", "--seed", "other")
+    assert "0 added, 1 unchanged" in perturb("--with", "numbers")
+    assert "1 added, 0 unchanged, seed other" in perturb("--with", "numbers", "--seed", "other")
     assert len({one.revision().texts["perturbed"] for one in made()}) == 2
 
 
@@ -101,14 +101,14 @@ def test_doses_make_a_ladder_and_what_has_too_few_places_is_counted(project: Pro
     claims = [one.revision().texts["claim"] for one in ladder]
     assert [claim.count("misspelt") for claim in claims] == [1, 2, 4]
     assert all(claims[0] in claim for claim in claims)
-    assert "spelling               6 made, 2 had no place for" in said
+    assert "spelling               6 generated; 2 texts skipped" in said
 
 
 def test_a_dry_run_says_what_it_would_make(project: Project) -> None:
     said = perturb("--dry-run", "--limit", "1")
     assert made() == []
-    assert "would be stored" in said
-    assert "spelling               0 made" in said
+    assert "would be added" in said
+    assert "spelling               0 generated" in said
 
 
 def test_an_export_brings_parents_and_doses_back(project: Project, tmp_path: Path) -> None:
@@ -153,11 +153,11 @@ def test_a_project_without_gold_answers_is_refused() -> None:
 
 def test_probes_have_a_known_answer_and_keys_like_what_models_make(project: Project) -> None:
     said = perturb("--with", "numbers", "layout", "--purpose", "probe")
-    assert "1 stored" in said
+    assert "1 added" in said
     probe = Item.objects.get(purpose="probe")
     held = Resolution.objects.current().get(item=probe)
     assert (held.value, held.source) == ("valid", "known")
     assert held.comment == probe.revision().texts["claim"]
     assert re.fullmatch(r"facts\+number-errors\.[1-9]\d\.1", probe.key)
     assert not Slot.objects.filter(item=probe).exists()
-    assert "0 stored, 1 were there" in perturb("--with", "numbers", "--purpose", "probe")
+    assert "0 added, 1 unchanged" in perturb("--with", "numbers", "--purpose", "probe")

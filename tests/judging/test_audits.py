@@ -282,7 +282,10 @@ def command(*numbers: int, project: str = "spiders", into: str = "audit", n: int
 def test_the_command_makes_an_audit_and_says_what_it_made(project: Project) -> None:
     one, other = judged(project), judged(project)
     said = command(one.number, other.number)
-    assert "audit: 2 of 6 items that all runs decided; 4 explanations new, 0 unchanged" in said
+    assert (
+        "audit: drew 2 of 6 items with a verdict in all runs; 4 explanations added, 0 unchanged"
+        in said
+    )
 
 
 @pytest.mark.parametrize(
@@ -290,7 +293,7 @@ def test_the_command_makes_an_audit_and_says_what_it_made(project: Project) -> N
     [
         (9, {}, "has no run 9"),
         (1, {"project": "p"}, "no project 'p'"),
-        (1, {"into": "a b"}, "cannot name a project"),
+        (1, {"into": "a b"}, "is not a valid project slug"),
         (1, {"into": "spiders"}, "name another project"),
     ],
 )

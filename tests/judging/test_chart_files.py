@@ -127,7 +127,7 @@ def test_the_command_writes_the_same_file(judged: Project, browser: Client, tmp_
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"output": Path("chart.gif")}, "Name the --format"),
+        ({"output": Path("chart.gif")}, "Add --format"),
         ({"output": Path("no/such/place.svg")}, "cannot be written"),
         ({"output": Path("chart.svg"), "run": [9]}, "not all of these runs"),
         ({"output": Path("chart.svg"), "view": "no"}, "no such view"),

@@ -58,7 +58,7 @@ def test_waiting_for_a_baseline_ends_with_every_item_decided(project: Project) -
     words = ("--project", "p", "--strategy", "rouge-l", "--endpoint", "baseline", "--wait")
     out, errors = say("run_strategy", *words)
     assert out == "Run 1 of p: 4 items\n"
-    assert errors.endswith("finished: 4 of 4 requests answered, 4 of 4 items decided\n")
+    assert errors.endswith("finished: 4 of 4 requests answered, 4 of 4 items done\n")
     assert Run.objects.get().state == Run.State.FINISHED
 
 
@@ -114,11 +114,11 @@ def test_runs_of_one_seed_are_over_the_same_part(project: Project) -> None:
     ("option", "value", "words"),
     [
         ("--project", "q", "There is no project 'q'"),
-        ("--strategy", "nonsense", "There is no strategy 'nonsense'. Known are axis,"),
+        ("--strategy", "nonsense", "There is no strategy 'nonsense'. Choose one of axis,"),
         ("--endpoint", "nobody", "There is no endpoint 'nobody' (known: baseline)"),
         ("--strategy", "vanilla", "Strategy vanilla needs an evaluator LLM"),
         ("--limit", "0", "--limit must be 1 or more"),
-        ("--seed", "-1", "--seed must lie between"),
+        ("--seed", "-1", "--seed must be between"),
         ("--cap", "much", "--cap 'much' is not an amount"),
         ("--cap", "-1", "--cap must be more than 0"),
     ],
@@ -210,7 +210,7 @@ def test_votes_are_counted_over_runs_that_there_are(project: Project) -> None:
     assert "Choose two runs or more" in refused("run_strategy", *words, "--over", "1")
     assert "p has no run 8, 9." in refused("run_strategy", *words, "--over", "1", "8", "9")
     said = refused("run_strategy", *words, "--over", "1", "2", "--cap", "3", "--endpoint", "x")
-    assert "majority asks nobody. Leave --endpoint, --cap out" in said
+    assert "majority combines runs. Leave out --endpoint, --cap" in said
 
 
 def test_a_strategy_of_the_project_can_be_run(project: Project) -> None:
@@ -225,9 +225,9 @@ def test_who_is_asked_must_be_said_and_explanations_are_those_of_one_run(project
     for _ in range(2):
         make_judged(project, [(item, "detected") for item in project.items.all()])
     words = ("--project", "p", "--strategy", "reference")
-    assert "Say who is asked: --endpoint NAME." in refused("run_strategy", *words)
+    assert "Choose an evaluator: --endpoint NAME." in refused("run_strategy", *words)
     said = refused("run_strategy", *words, "--endpoint", "baseline", "--over", "1", "2")
-    assert "Explanations are checked of one run" in said
+    assert "Explanations of only one run can be checked" in said
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_a_run_by_command_takes_what_the_form_takes(project: Project, tmp_path: 
     said, _ = say("run_strategy", *words, "--estimate")
     # Two items, gold and perturbed along one axis, three samples of each.
     assert said.startswith(
-        "2 items, 12 calls, 12 different requests, 0 answered already, 12 to ask"
+        "2 items, 12 calls, 12 different requests, 0 already answered, 12 to send"
     )
     assert "price unknown" in said
     assert not Run.objects.exists()

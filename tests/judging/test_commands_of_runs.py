@@ -69,7 +69,7 @@ def test_a_paused_run_goes_on_and_its_cap_may_be_raised(project: Project) -> Non
     lifecycle.plan_calls(run)
     for words, cap in (((), "0.350000"), (("--cap", "2.50"), "2.500000")):
         lifecycle.pause(run, None)
-        assert say("resume_run", "1", *words) == "Run 1 of fbi goes on.\n"
+        assert say("resume_run", "1", *words) == "Run 1 of fbi is resumed.\n"
         run.refresh_from_db()
         assert (run.state, str(run.cap)) == (Run.State.RUNNING, cap)
 
@@ -87,7 +87,7 @@ def test_runs_are_archived_and_taken_back(project: Project) -> None:
         make_judged(project, [(items[0], "detected")])
     assert say("archive_run", "1", "2") == "Run 1 of fbi is archived.\nRun 2 of fbi is archived.\n"
     assert not Run.objects.filter(archived_at=None).exists()
-    assert say("archive_run", "2", "--back") == "Run 2 of fbi is taken back.\n"
+    assert say("archive_run", "2", "--back") == "Run 2 of fbi is restored.\n"
     assert Run.objects.get(archived_at=None).number == 2
     assert Event.objects.filter(kind="run archived").count() == 2
 
@@ -98,10 +98,10 @@ def test_what_another_parser_would_change_is_said_and_done_only_when_asked(
     run = ended(project)
     Run.objects.update(parser="older")
     said = say("reparse_run", "1")
-    assert said.startswith("0 of 2 outcomes differ, read by ")
+    assert said.startswith("0 of 2 outcomes differ with parser ")
     run.refresh_from_db()
     assert run.parser == "older"
-    assert say("reparse_run", "1", "--apply").endswith("Run 1 of fbi is read so now.\n")
+    assert say("reparse_run", "1", "--apply").endswith("Run 1 of fbi now uses this parser.\n")
     run.refresh_from_db()
     assert run.parser != "older"
 
@@ -120,8 +120,8 @@ def test_a_canary_is_asked_again_and_the_drift_said(
     )
     evaluator.script = Script()
     said = say("ask_again", "1", "--wait").splitlines()
-    assert said[0] == "Run 2 of fbi asks run 1 again: 3 items"
-    assert said[1] == "0 of 3 items have another outcome."
+    assert said[0] == "Run 2 of fbi repeats run 1: 3 items"
+    assert said[1] == "0 of 3 items have a different outcome."
     assert len(evaluator.log) == 6
 
 

@@ -66,10 +66,13 @@ def test_the_command_says_what_it_does_not_understand(judged: Project) -> None:
 @pytest.mark.parametrize(
     ("said", "remedy"),
     [
-        (["abillity=factual"], "has no column 'abillity'; there are endpoint, strategy, ability"),
-        (["run=1"], "runs are named by --run NUMBER"),
+        (
+            ["abillity=factual"],
+            "has no column 'abillity'. Its columns: endpoint, strategy, ability",
+        ),
+        (["run=1"], "use --run NUMBER to choose runs"),
         (["=1"], "has no column ''"),
-        (["category=spelling", "category=grammar"], "Ask for one value at a time"),
+        (["category=spelling", "category=grammar"], "Give one value per column"),
     ],
 )
 def test_the_command_refuses_what_narrows_nothing(

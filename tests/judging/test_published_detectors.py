@@ -137,13 +137,13 @@ def test_everything_is_recorded_once(published: Published) -> None:
     items, zipped, majority, audit, unpacked, one_file = published.said
     assert "900 rows: 900 imported" in items
     assert "140 items" in majority
-    assert "items that all runs decided; 60 explanations new, 0 unchanged" in audit
+    assert "items with a verdict in all runs; 60 explanations added, 0 unchanged" in audit
     # 12 detectors with four prompts and with steps, three with self-consistency, one vote, of which
     # there are no texts.
     told = "64 runs recorded with 9,150 replies and 140 values without a text"
-    assert f"{told}, 0 were there already" in zipped
-    assert "0 runs recorded with 0 replies, 64 were there already" in unpacked
-    assert "0 runs recorded with 0 replies, 1 were there already" in one_file
+    assert f"{told}, 0 already imported" in zipped
+    assert "0 runs recorded with 0 replies, 64 already imported" in unpacked
+    assert "0 runs recorded with 0 replies, 1 already imported" in one_file
 
 
 def test_our_parser_of_the_phrases_reads_what_the_study_read(published: Published) -> None:

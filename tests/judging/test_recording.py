@@ -124,7 +124,7 @@ def test_the_same_file_again_adds_nothing(project: Project, tmp_path: Path) -> N
     imported(path)
     counts = [model.objects.count() for model in (Run, Call, Request, Reply, Reading, Outcome)]
     said = imported(written(tmp_path, *reversed(ROWS), name="renamed.jsonl"))
-    assert "0 runs recorded with 0 replies, 1 were there already" in said
+    assert "0 runs recorded with 0 replies, 1 already imported" in said
     after = [model.objects.count() for model in (Run, Call, Request, Reply, Reading, Outcome)]
     assert after == counts
 
@@ -391,7 +391,7 @@ def test_where_there_are_no_verdicts_of_the_wanted_kind_the_others_decide_and_it
 ) -> None:
     texts = written(tmp_path, {"item": "item-1", "text": ERROR})
     said = imported(texts, verdicts="stored")
-    assert "detector, detect-1a: its parsed verdicts decide, since there are no others." in said
+    assert "detector, detect-1a: its parsed verdicts are used, since there are no others." in said
     assert "no others" not in imported(texts, endpoint="other", verdicts="parsed")
 
 
@@ -415,5 +415,5 @@ def test_somebody_who_brought_the_same_rows_meanwhile_leaves_nothing_to_do(
         return store(one, now)
 
     monkeypatch.setattr(storage, "store_part", after_another)
-    assert "0 runs recorded with 0 replies, 1 were there already" in imported(path)
+    assert "0 runs recorded with 0 replies, 1 already imported" in imported(path)
     assert (Run.objects.count(), Request.objects.count()) == (1, 4)

@@ -10,25 +10,29 @@ from annotation.reports import personal_data
 
 
 class Command(BaseCommand):
-    help = "Anonymise an account for good: name, address, sessions, keys. What they did stays."
+    help = "Anonymise an account permanently: delete name, address, sessions and keys, keep labels."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username", metavar="USERNAME")
-        parser.add_argument("--apply", action="store_true", help="do it; else only say what it is")
+        parser.add_argument(
+            "--apply", action="store_true", help="anonymise; without it, only show the account"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         account = Account.objects.filter(username=options["username"]).first()
         if account is None:
-            raise CommandError(f"Nobody has the user name {options['username']!r}.")
+            raise CommandError(f"There is no user {options['username']!r}.")
         places = Membership.objects.filter(account=account).select_related("project")
         known = ", ".join(f"{place.alias} in {place.project.slug}" for place in places)
-        self.stdout.write(f"known as {known or 'nobody in any project'}, which stays")
+        self.stdout.write(f"aliases, which are kept: {known or 'none'}")
         try:
             if not options["apply"]:
                 personal_data.check_can_anonymise(account)
-                self.stdout.write("nothing is done yet: add --apply, and there is no way back")
+                self.stdout.write(
+                    "Nothing is changed yet. Add --apply to anonymise; this cannot be undone."
+                )
                 return
             personal_data.anonymise(account, None, now=timezone.now())
         except Refused as refused:
             raise CommandError(str(refused)) from refused
-        self.stdout.write("the account is anonymised, and nobody can sign in with it")
+        self.stdout.write("The account is anonymised. Nobody can sign in with it any more.")

@@ -1,4 +1,4 @@
-"""Django's command, put into the audit."""
+"""Django's command; the change is recorded in the audit."""
 
 import getpass
 from typing import Any

@@ -28,8 +28,8 @@ TASK_OF_FORMAT = {"realmistake": "error-detection"}
 
 class Command(BaseCommand):
     help = (
-        "Import items. Rows that cannot be used are reported and the others imported; again is "
-        "nothing new; texts that changed are a conflict and never overwritten."
+        "Import items. Bad rows are reported and skipped. Importing a file again adds nothing. "
+        "If a text has changed, the row is reported as a conflict and nothing is overwritten."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -37,23 +37,25 @@ class Command(BaseCommand):
             "path", type=Path, help="a file, or the archive or folder of study 000 or 001"
         )
         parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--create", action="store_true", help="make the project if need be")
-        parser.add_argument("--name", help="name of a project that is made; default: its slug")
+        parser.add_argument(
+            "--create", action="store_true", help="create the project if it does not exist"
+        )
+        parser.add_argument("--name", help="name of a new project; default: its slug")
         parser.add_argument("--task-type", metavar="SLUG", help=f"default: {DEFAULT_TASK}")
         parser.add_argument(
             "--column",
             action="append",
             default=[],
             metavar="NAME=FOUND",
-            help="what the file calls something: response=llm_response, key=metadata.id",
+            help="map a column of the file: response=llm_response, key=metadata.id",
         )
         parser.add_argument("--format", choices=sorted(READERS), help="default: by the suffix")
         parser.add_argument("--password", default="", help="of an encrypted archive")
         parser.add_argument(
             "--accept",
             action="store_true",
-            help="take items as resolved, as published data is: by their category, or by columns "
-            "named as the fields of the task type",
+            help="import items with their final labels, as in published data: from the category, "
+            "or from columns named like the fields of the task type",
         )
         parser.add_argument("--dry-run", action="store_true", help="check and count, store nothing")
         parser.add_argument(
@@ -63,8 +65,7 @@ class Command(BaseCommand):
             "--mend",
             type=Path,
             metavar="FILE",
-            help="write the rows that were not taken, as they stand, to this new file: mend them "
-            "there and import it in the same way",
+            help="write the rejected rows unchanged to this new file, to fix them and import it",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -80,7 +81,7 @@ class Command(BaseCommand):
         with files.open_error_file(options["errors"]) as report_file:
             if first is None:
                 self._report(importing.ItemImportReport(bad=bad), report_file, form, options)
-                raise files.command_error("No row can be used; nothing was imported.")
+                raise files.command_error("No valid rows; nothing was imported.")
             if project is None and not options["dry_run"]:
                 project = _create(options["project"], options["name"], task)
             if project and source.password and not options["dry_run"]:
@@ -106,7 +107,10 @@ class Command(BaseCommand):
         if options["mend"] and problems:
             starts = {row.line for _, row in problems}
             files.write_lines(options["mend"], pick_rows(form, options["path"], starts))
-            self.stdout.write(f"The {len(starts):,} rows to mend are in {options['mend']}.")
+            self.stdout.write(
+                f"{len(starts):,} rejected rows are in {options['mend']}. "
+                "Fix them and import that file."
+            )
 
     def _sum_up(self, report: importing.ItemImportReport, slug: str, dry_run: bool) -> None:
         verb = "would be imported" if dry_run else "imported"
@@ -116,23 +120,23 @@ class Command(BaseCommand):
         )
         if report.off_scale:
             self.stdout.write(
-                f"Missing, since off their scale: {len(report.off_scale):,}. What was given is kept"
-                " among the fields of the items."
+                f"{len(report.off_scale):,} numbers are off their scale and count as missing. The"
+                " original values are kept in the fields of the items."
             )
         if report.alone:
-            again = "" if dry_run else " in a new project, since what is imported stays"
+            again = "" if dry_run else " and import into a new project"
             self.stdout.write(
-                f"Each of the {report.alone:,} new items is a source question of its own. If"
-                f" several belong together, name the column that says so{again}:"
-                " --column cluster=NAME."
+                f"Each of the {report.alone:,} new items counts as its own source question. If"
+                " several share a question, name the column of the question"
+                f"{again}: --column cluster=NAME."
             )
 
 
 def _project(slug: str, create: bool, task_type: str | None) -> Project | None:
-    """The project, or None if it is to be made."""
+    """The project, or None if it must be created."""
     project = Project.objects.filter(slug=slug).select_related("task_type").first()
     if project is None and not create:
-        raise files.command_error(f"There is no project {slug!r}. Add --create to make it.")
+        raise files.command_error(f"There is no project {slug!r}. Add --create to create it.")
     if project and project.archived_at:
         raise files.command_error(f"The project {slug!r} is archived. Choose another one.")
     # A project that adapted its task type keeps the name of the file before "--".
@@ -151,7 +155,9 @@ def _task_type(project: Project | None, slug: str | None) -> tasktypes.TaskType:
     known = tasktypes.load_definitions()
     slug = slug or DEFAULT_TASK
     if slug not in known:
-        raise files.command_error(f"There is no task type {slug!r}; known are {', '.join(known)}.")
+        raise files.command_error(
+            f"There is no task type {slug!r}; choose one of {', '.join(known)}."
+        )
     return tasktypes.parse_definition(known[slug])
 
 
@@ -160,7 +166,7 @@ def _create(slug: str, name: str | None, task: tasktypes.TaskType) -> Project:
         validate_slug(slug)
     except ValidationError as error:
         raise files.command_error(
-            f"{slug!r} cannot name a project: use letters, digits, hyphens and underscores."
+            f"{slug!r} is not a valid project slug. Use letters, digits, hyphens and underscores."
         ) from error
     named = {"name": name} if name else {}
     return importing.create_audited_project(slug, task_type=task.slug, **named)
@@ -177,7 +183,7 @@ def _format(path: Path, given: str | None) -> str:
 
 
 def _columns(given: list[str]) -> dict[str, str]:
-    """By the name that an item has: what the file calls it, with dots into objects."""
+    """Map names of items to columns of the file; dots lead into objects."""
     pairs = [one.partition("=") for one in given]
     if wrong := [one for one, (name, _, found) in zip(given, pairs, strict=True) if not found]:
         raise files.command_error(f"--column {wrong[0]}: write it as NAME=FOUND.")
@@ -185,7 +191,7 @@ def _columns(given: list[str]) -> dict[str, str]:
 
 
 def _rows(source: Source) -> Iterator[Row | BadRow]:
-    """The file's rows; every fault of the whole file has been raised before the first."""
+    """The rows of the file; errors of the whole file are raised before the first row."""
     try:
         return sources.read_rows(source)
     except FormatError as error:
@@ -207,12 +213,12 @@ def _drafts(
 
 
 def _hint(task: tasktypes.TaskType, found: Sequence[str]) -> str:
-    """How to name the columns that are probably meant."""
+    """Suggest --column options for columns that are probably meant."""
     pairs = [
         f"--column {quote(f'{name}={column}')}"
         for name, column in guess_columns(task, found).items()
     ]
-    return f" If this is what they mean, add: {' '.join(pairs)}" if pairs else ""
+    return f" Did you mean {' '.join(pairs)}" if pairs else ""
 
 
 def _until_good(drafts: Iterator[ParsedItem | BadRow]) -> tuple[list[BadRow], ParsedItem | None]:

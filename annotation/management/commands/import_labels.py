@@ -19,13 +19,12 @@ FORMATS = ("csv", "tsv", "jsonl")
 
 class Command(BaseCommand):
     help = (
-        "Import labels that people made elsewhere; raters become members without an account. "
-        "Needed columns: item (its key), rater, time (ISO 8601, without a zone it is UTC), and "
-        "one for each field of the task type that is asked for; optional: "
-        f"{', '.join(label_rows.OPTIONAL_COLUMNS)}. Rows that cannot be used are reported and the "
-        "others "
-        "imported; of a row with a number off its scale that answer alone is missing. Again is "
-        "nothing new."
+        "Import labels from another tool. Raters become members without an account. "
+        "Required columns: item (its key), rater, time (ISO 8601; UTC if no zone is given), and "
+        "one for each required field of the task type. Optional columns: "
+        f"{', '.join(label_rows.OPTIONAL_COLUMNS)}. Bad rows are reported and skipped. A number "
+        "off its scale counts as missing; the rest of its row is imported. Importing a file "
+        "again adds nothing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -36,12 +35,12 @@ class Command(BaseCommand):
             "--ignore",
             default="",
             metavar="COLUMN,...",
-            help="columns that are none of ours; any other unknown one makes its row bad",
+            help="columns to ignore; any other unknown column is an error",
         )
         parser.add_argument(
             "--as-members",
             action="store_true",
-            help="take raters with the alias of a member with an account for that person",
+            help="assign labels to an existing member if the rater has the alias of one",
         )
         parser.add_argument("--dry-run", action="store_true", help="check and count, store nothing")
         parser.add_argument(
@@ -64,7 +63,7 @@ class Command(BaseCommand):
             told += [("missing", row) for row in report.off_scale]
             files.report_problems(told, self.stderr, file)
         if report.bad and not report.new + report.unchanged:
-            raise files.command_error("No row can be used; nothing was imported.")
+            raise files.command_error("No valid rows; nothing was imported.")
         for line in _summary(report, project.slug, options["dry_run"]):
             self.stdout.write(line)
 
@@ -81,7 +80,7 @@ def _project(slug: str) -> Project:
 def _statements(
     options: dict[str, Any], task: tasktypes.TaskType, now: Any
 ) -> Iterator[ParsedLabel | BadRow]:
-    """The file's rows, checked; every fault of the whole file is raised before the first."""
+    """The checked rows of the file; errors of the whole file are raised before the first row."""
     path, ignored = options["path"], [name.strip() for name in options["ignore"].split(",")]
     try:
         rows = READERS[files.detect_format(path, options["format"])](path, DEFAULT_LIMITS)
@@ -100,13 +99,13 @@ def _summary(report: labels.LabelImportReport, slug: str, dry_run: bool) -> Iter
     )
     if report.off_scale:
         yield (
-            f"Missing, since off their scale: {len(report.off_scale):,}. What was given is kept"
-            " with the labels."
+            f"{len(report.off_scale):,} numbers are off their scale and count as missing. The"
+            " original values are kept with the labels."
         )
     if report.promoted:
-        yield f"{report.promoted:,} that were extra before count now."
+        yield f"{report.promoted:,} labels that were extra now count."
     if report.extra:
         yield (
-            f"{report.extra:,} are kept as extra and do not count: raise the overlap to "
-            f"{report.overlap} and import the file again to count them."
+            f"{report.extra:,} labels are extra and do not count. To count them, raise annotators "
+            f"per item to {report.overlap} and import the file again."
         )

@@ -12,20 +12,20 @@ from annotation.projects import members
 
 
 class Command(BaseCommand):
-    help = "Make a project without items, and somebody its lead; they let others in."
+    help = "Create a project without items and give it a lead, who can invite others."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         known = tasktypes.load_definitions()
-        parser.add_argument("slug", metavar="SLUG", help="what addresses and commands call it")
-        parser.add_argument("--name", help="what pages call it; default: its slug")
+        parser.add_argument("slug", metavar="SLUG", help="its name in addresses and commands")
+        parser.add_argument("--name", help="its name on pages; default: its slug")
         parser.add_argument(
             "--task-type",
             choices=known,
             default="perturbation-vetting",
             metavar="SLUG",
-            help=f"default: perturbation-vetting; there are {', '.join(known)}",
+            help=f"default: perturbation-vetting; one of {', '.join(known)}",
         )
-        parser.add_argument("--lead", metavar="USERNAME", help="has an account already")
+        parser.add_argument("--lead", metavar="USERNAME", help="an existing user")
 
     def handle(self, *args: Any, slug: str, lead: str | None, **options: Any) -> None:
         _check(slug)
@@ -37,9 +37,11 @@ class Command(BaseCommand):
             )
             if account:
                 _lead(project, account)
-        self.stdout.write(f"{project.name} is there, at /projects/{slug}/.")
+        self.stdout.write(f"Created {project.name} at /projects/{slug}/.")
         if account is None:
-            self.stdout.write("Nobody leads it yet: a site admin gives people a place in it.")
+            self.stdout.write(
+                "It has no lead yet. A site admin can add members in the administration."
+            )
 
 
 def _check(slug: str) -> None:
@@ -47,17 +49,19 @@ def _check(slug: str) -> None:
         validate_slug(slug)
     except ValidationError as error:
         raise CommandError(
-            f"{slug!r} cannot name a project: use letters, digits, hyphens and underscores.",
+            f"{slug!r} is not a valid project slug. Use letters, digits, hyphens and underscores.",
             returncode=2,
         ) from error
     if Project.objects.filter(slug=slug).exists():
-        raise CommandError(f"There is a project {slug!r} already.", returncode=2)
+        raise CommandError(
+            f"The project {slug!r} already exists. Choose another slug.", returncode=2
+        )
 
 
 def _account(name: str) -> Account:
     account = Account.objects.filter(username=name).first()
     if account is None:
-        raise CommandError(f"Nobody has the user name {name!r}.", returncode=2)
+        raise CommandError(f"There is no user {name!r}.", returncode=2)
     return account
 
 

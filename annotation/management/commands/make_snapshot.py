@@ -8,7 +8,7 @@ from annotation.models import Job
 
 
 class Command(BaseCommand):
-    help = "Make a snapshot that was asked for in the browser; a worker starts this."
+    help = "Create a snapshot that was requested in the browser. Used by workers."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("job", type=int, metavar="ID")
@@ -16,5 +16,5 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         job = Job.objects.filter(pk=options["job"], kind=jobs.JOB_KIND, finished_at=None).first()
         if job is None:
-            raise CommandError(f"No snapshot {options['job']} waits.", returncode=2)
+            raise CommandError(f"No snapshot job {options['job']} is waiting.", returncode=2)
         jobs.make_snapshot(job)

@@ -16,8 +16,8 @@ from perturbers.registry import PERTURBERS
 
 class Command(BaseCommand):
     help = (
-        "Put errors into the gold answers of a project, without a model: each becomes an item with"
-        " an exact claim, for people to vet. The same again changes nothing."
+        "Generate perturbed answers by rule, without a model. Each becomes an item with an exact"
+        " claim, to be checked by annotators. Repeating a command adds nothing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -29,11 +29,11 @@ class Command(BaseCommand):
             choices=PERTURBERS,
             default=[*PERTURBERS],
             metavar="NAME",
-            help=f"only these: {', '.join(PERTURBERS)}; each makes its category, of gold answers of"
-            " that ability",
+            help=f"use only these: {', '.join(PERTURBERS)}; each makes errors of its category"
+            " from gold answers of that ability",
         )
         parser.add_argument(
-            "--number", type=int, default=1, metavar="N", help="perturbed answers of each"
+            "--number", type=int, default=1, metavar="N", help="perturbed answers per gold answer"
         )
         parser.add_argument(
             "--errors",
@@ -41,18 +41,22 @@ class Command(BaseCommand):
             nargs="+",
             default=[1],
             metavar="N",
-            help="how many errors in one answer; several numbers, such as 1 2 4 8, make a ladder",
+            help="errors per answer; several numbers, such as 1 2 4 8, make a ladder",
         )
-        parser.add_argument("--limit", type=int, metavar="N", help="of the first N gold answers")
-        parser.add_argument("--seed", metavar="WORD", help="the same word makes the same errors")
+        parser.add_argument(
+            "--limit", type=int, metavar="N", help="use only the first N gold answers"
+        )
+        parser.add_argument("--seed", metavar="WORD", help="the same seed makes the same errors")
         parser.add_argument(
             "--purpose",
             choices=[perturbers.TEST_PURPOSE, *correct_answers.PURPOSES],
             default=perturbers.TEST_PURPOSE,
-            help="items to vet; or for practice or probes, with the answer known beforehand",
+            help="test items; or, with a known answer, for qualification or as control items",
         )
-        release_options.add_arguments(parser, accept="take the rest for what it was made for")
-        parser.add_argument("--dry-run", action="store_true", help="say what it would make")
+        release_options.add_arguments(parser, accept="accept the rest without review")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="show what would be generated, store nothing"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["job"] is not None:
@@ -76,24 +80,26 @@ class Command(BaseCommand):
     def _say(self, wish: PerturbRequest, done: PerturbResult, *, dry_run: bool) -> None:
         for slug in wish.perturbers:
             lacking = done.lacking[slug]
-            rest = f", {lacking:,} had no place for" if lacking else ""
-            self.stdout.write(f"{PERTURBERS[slug].category:<16} {done.made[slug]:>7,} made{rest}")
+            rest = f"; {lacking:,} texts skipped, without enough suitable spots" if lacking else ""
+            self.stdout.write(
+                f"{PERTURBERS[slug].category:<16} {done.made[slug]:>7,} generated{rest}"
+            )
         report = done.report
         for bad in (*report.bad, *report.conflicts):
             self.stderr.write(f"row {bad.line}: {bad.field} {bad.reason}")
-        stored = "would be stored" if dry_run else "stored"
+        stored = "would be added" if dry_run else "added"
         self.stdout.write(
-            f"{report.new:,} {stored}, {report.unchanged:,} were there, seed {wish.seed}"
+            f"{report.new:,} {stored}, {report.unchanged:,} unchanged, seed {wish.seed}"
         )
         for rule, n in sorted(done.flagged.items()):
             self.stdout.write(f"{n:,} flagged as {rule}")
         if done.brought.waiting or done.brought.accepted:
             self.stdout.write(
-                f"people get {done.brought.opened:,}, {done.brought.accepted:,} accepted unseen,"
-                f" {done.brought.waiting:,} wait"
+                f"{done.brought.opened:,} released, {done.brought.accepted:,} accepted without"
+                f" review, {done.brought.waiting:,} held back"
             )
         if report.bad or report.conflicts:
-            raise CommandError("Some were not stored, for the reasons above.")
+            raise CommandError("Some items were not added; see the reasons above.")
 
 
 def _wish(options: dict[str, Any]) -> PerturbRequest:
@@ -111,5 +117,5 @@ def _job(pk: int) -> Job:
     found = Job.objects.filter(pk=pk, kind=perturber_jobs.JOB_KIND, finished_at=None)
     job = found.select_related("project__task_type", "member").first()
     if job is None:
-        raise CommandError(f"No job {pk} waits.", returncode=2)
+        raise CommandError(f"No job {pk} is waiting.", returncode=2)
     return job

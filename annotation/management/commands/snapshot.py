@@ -12,12 +12,12 @@ LOOK_EVERY = 0.5
 
 
 class Command(BaseCommand):
-    help = "Freeze a project under a name: items, texts, resolutions and labels as they are."
+    help = "Save the current items, texts, final labels and labels of a project under a name."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--name", required=True, help="such as v1, as the paper will call it")
-        parser.add_argument("--note", default="", help="what it is for")
+        parser.add_argument("--name", required=True, help="such as v1")
+        parser.add_argument("--note", default="", help="a note about its purpose")
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()
@@ -30,13 +30,13 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=2) from error
         job = _ended(snapshot)
         if job.state != Job.State.FINISHED:
-            raise CommandError(f"{name} was not made. {job.message}")
+            raise CommandError(f"{name} was not created. {job.message}")
         snapshot.refresh_from_db()
         self.stdout.write(f"{name}: {snapshot.items:,} items, digest {snapshot.digest}")
 
 
 def _ended(snapshot: Snapshot) -> Job:
-    """The job of a snapshot once it is done, here or by a worker that was faster."""
+    """Run the job of a snapshot, or wait for the worker that runs it; the ended job."""
     job = snapshot.job
     assert job is not None
     jobs.run_job(job.pk)

@@ -8,7 +8,7 @@ from annotation.models import Job
 
 
 class Command(BaseCommand):
-    help = "Check or import a file that was sent in the browser; a worker starts this."
+    help = "Check or import a file that was uploaded in the browser. Used by workers."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("job", type=int, metavar="ID")
@@ -18,7 +18,7 @@ class Command(BaseCommand):
         job = found.filter(state=Job.State.RUNNING)
         waits = job.select_related("project__task_type", "member").first()
         if waits is None:
-            raise CommandError(f"No import {options['job']} is under way.", returncode=2)
+            raise CommandError(f"No import {options['job']} is running.", returncode=2)
         try:
             program.run_import(waits)
         except OSError as error:

@@ -9,17 +9,17 @@ from judging.runs import archiving
 
 
 class Command(BaseCommand):
-    help = "Put runs away, out of lists and figures, or take them back. Nothing is dropped."
+    help = "Archive runs: hide them from lists and figures. Nothing is deleted."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("run", type=int, nargs="+", metavar="NUMBER")
         parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--back", action="store_true", help="take them back")
+        parser.add_argument("--back", action="store_true", help="restore archived runs")
 
     def handle(self, *args: Any, **options: Any) -> None:
         step, what = archiving.archive_run, "archived"
         if options["back"]:
-            step, what = archiving.unarchive_run, "taken back"
+            step, what = archiving.unarchive_run, "restored"
         project = run_commands.get_project(options["project"])
         for run in run_commands.get_runs(project, options["run"]):
             run_commands.call_service(partial(step, run, None))

@@ -9,17 +9,17 @@ from judging.runs import canaries
 
 class Command(BaseCommand):
     help = (
-        "Ask a canary again, in the very texts that its first asking pinned; with --wait, say how "
-        "far the evaluator drifted since then."
+        "Repeat a canary with the texts of its first run; with --wait, report how many outcomes "
+        "have changed since then."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("run", type=int, metavar="NUMBER", help="any asking of the canary")
+        parser.add_argument("run", type=int, metavar="NUMBER", help="any run of the canary")
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument(
             "--while-labelling",
             action="store_true",
-            help="although people are still labelling some of the items",
+            help="include items that are still being labelled",
         )
         parser.add_argument("--wait", action="store_true", help=run_commands.WAIT_HELP)
 
@@ -31,11 +31,11 @@ class Command(BaseCommand):
         )
         first = canaries.get_first_run(asked)
         self.stdout.write(
-            f"Run {asked.number} of {options['project']} asks run {first.number} again:"
+            f"Run {asked.number} of {options['project']} repeats run {first.number}:"
             f" {asked.outcomes.count()} items"
         )
         run_commands.continue_run(asked, self.stderr, wait=options["wait"])
         if options["wait"]:
             drifts = canaries.load_canary(asked).drifts
             drift = next(one for one in drifts if one.run == asked)
-            self.stdout.write(f"{drift.changed} of {drift.n} items have another outcome.")
+            self.stdout.write(f"{drift.changed} of {drift.n} items have a different outcome.")

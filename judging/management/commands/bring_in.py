@@ -14,16 +14,20 @@ from judging.management import run_commands
 
 class Command(BaseCommand):
     help = (
-        "Make items of what a generator run made, or give its items the answers that they wait"
-        " for. The same again changes nothing."
+        "Add the generated texts of a run: as new items, or as the gold answers of prompts that"
+        " have none. Repeating it adds nothing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", metavar="SLUG")
         parser.add_argument("--run", type=int, metavar="NUMBER")
-        parser.add_argument("--into", metavar="SLUG", help="items of this project; else of its own")
+        parser.add_argument(
+            "--into",
+            metavar="SLUG",
+            help="add items to this project; default: the project of the run",
+        )
         release_options.add_arguments(
-            parser, accept="take the rest for what it was made for, where that should cost nothing"
+            parser, accept="accept the rest without review; only for score-invariant items"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -43,16 +47,16 @@ class Command(BaseCommand):
         for problem in said["problems"]:
             self.stderr.write(problem)
         self.stdout.write(
-            f"{said['new']:,} new, {said['unchanged']:,} were there; people get {said['opened']:,},"
-            f" {said['accepted']:,} accepted unseen, {said['waiting']:,} wait"
+            f"{said['new']:,} added, {said['unchanged']:,} unchanged; {said['opened']:,} released,"
+            f" {said['accepted']:,} accepted without review, {said['waiting']:,} held back"
         )
         if said["bad"] or said["conflicts"]:
-            raise CommandError("Some did not come in, for the reasons above.")
+            raise CommandError("Some items were not added; see the reasons above.")
 
 
 def _job(pk: int) -> Job:
     found = Job.objects.filter(pk=pk, kind=bring_in.KIND, finished_at=None)
     job = found.select_related("project", "member").first()
     if job is None:
-        raise CommandError(f"No job {pk} waits.", returncode=2)
+        raise CommandError(f"No job {pk} is waiting.", returncode=2)
     return job

@@ -12,12 +12,12 @@ UNCAPPED = "none"
 
 
 class Command(BaseCommand):
-    help = "Say what a project may spend on evaluators and has spent, by run; with --cap, set it."
+    help = "Show the budget for evaluators and the cost of each run; with --cap, set the budget."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument(
-            "--cap", metavar="AMOUNT", help=f"what it may spend in all; {UNCAPPED} for any amount"
+            "--cap", metavar="AMOUNT", help=f"the total budget; {UNCAPPED}: no limit"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

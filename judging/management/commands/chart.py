@@ -14,7 +14,7 @@ from judging.results.views.registry import PAGES
 
 
 class Command(BaseCommand):
-    help = "Write the chart of a result page to a file, with the colours of paper."
+    help = "Write the chart of a result page to a file, in colours for print."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("page", choices=PAGES)
@@ -27,14 +27,14 @@ class Command(BaseCommand):
             metavar="NUMBER",
             help=run_marks.RUN_HELP,
         )
-        parser.add_argument("--view", help="of the page; default: its first")
+        parser.add_argument("--view", help="a view of the page; default: the first")
         parser.add_argument(
             "--with",
             dest="also",
             nargs="+",
             default=[],
             metavar="NAME=VALUE",
-            help="what else the address of the page says, such as measure=undetected",
+            help="other parameters of the page's address, such as measure=undetected",
         )
         parser.add_argument("--format", choices=files.TYPES, help="default: by the file's name")
         parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
@@ -43,11 +43,11 @@ class Command(BaseCommand):
         project, output = run_commands.get_project(options["project"]), options["output"]
         form = options["format"] or output.suffix.removeprefix(".").lower()
         if form not in files.TYPES:
-            raise CommandError(f"Name the --format: {', '.join(files.TYPES)}.", returncode=2)
+            raise CommandError(f"Add --format, one of {', '.join(files.TYPES)}.", returncode=2)
         try:
             drawing = charts.draw_query(project, options["page"], _query(options))
             if drawing is None:
-                raise CommandError("There is nothing to draw for these runs.", returncode=2)
+                raise CommandError("These runs have no data for this chart.", returncode=2)
             output.write_bytes(files.render(drawing.spec, form))
         except Http404 as error:
             raise CommandError(str(error) or "There is no such view.", returncode=2) from error

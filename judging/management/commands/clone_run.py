@@ -9,24 +9,24 @@ from judging.runs import choices, lifecycle
 
 class Command(BaseCommand):
     help = (
-        "Start a new run of the same strategy version over the same items. What was answered is "
-        "not asked again."
+        "Start a new run with the same strategy version and items. Stored replies are used again "
+        "at no cost."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("run", type=int, metavar="NUMBER")
         parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--endpoint", metavar="NAME", help="ask another one")
+        parser.add_argument("--endpoint", metavar="NAME", help="use another endpoint")
         parser.add_argument(
             "--as-pinned",
             action="store_true",
-            help="over the very texts and examples that the run pinned, not those of now",
+            help="use the texts and examples of the run instead of the current ones",
         )
         parser.add_argument("--cap", metavar="AMOUNT", help="stop before this much is spent")
         parser.add_argument(
             "--while-labelling",
             action="store_true",
-            help="although people are still labelling some of the items",
+            help="include items that are still being labelled",
         )
         parser.add_argument("--wait", action="store_true", help=run_commands.WAIT_HELP)
 

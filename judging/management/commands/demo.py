@@ -14,7 +14,7 @@ ARCHIVE = "fbi"
 
 
 class Command(BaseCommand):
-    help = "Set up a project to try, with people who can sign in. Again, it changes nothing."
+    help = "Set up an example project with accounts to sign in. Repeating it changes nothing."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -23,15 +23,17 @@ class Command(BaseCommand):
             metavar="PATH",
             help=f"study 000's archive, as project {ARCHIVE!r}, instead of the example items",
         )
-        parser.add_argument("--serve", action="store_true", help="then serve, in this process")
+        parser.add_argument(
+            "--serve", action="store_true", help="then start the server in this process"
+        )
         parser.add_argument("--host", default="127.0.0.1")
         parser.add_argument("--port", type=int, default=8000)
 
     def handle(self, *args: Any, data: Path | None, **options: Any) -> None:
         if settings.SITE_URL:
-            raise CommandError("SITE_URL is set: demo people have no place on a public site.")
+            raise CommandError("SITE_URL is set. Demo accounts are not allowed on a public site.")
         if data and not data.exists():
-            raise CommandError(f"There is no {data}.", returncode=2)
+            raise CommandError(f"There is no file {data}.", returncode=2)
         call_command("migrate", interactive=False, verbosity=0)
         project = self._project(data)
         words = demo.load_passwords(settings.VAR_DIR / "demo-passwords")
@@ -56,13 +58,13 @@ class Command(BaseCommand):
             demo.label_part(project)
             self.stdout.write("demo: putting 1, 2 and 4 errors into the gold answers")
             demo.make_perturbed_items(project)
-        self.stdout.write(f"demo: asking the offline evaluators {', '.join(demo.BASELINES)}")
+        self.stdout.write(f"demo: running the offline evaluators {', '.join(demo.BASELINES)}")
         demo.run_baselines(project)
         demo.record_made(project)
         return project
 
     def _tell_people(self, project: Project, words: dict[str, str]) -> None:
-        self.stdout.write(f"\nProject {project.name!r} is ready. Sign in as one of")
+        self.stdout.write(f"\nProject {project.name!r} is ready. Sign in as one of:")
         for person in demo.PEOPLE:
             word = words.get(person.name, "(changed)")
             self.stdout.write(f"  {person.name:<11}{word:<15}{person.does}")

@@ -15,26 +15,30 @@ from judging.results import tables
 
 
 class Command(BaseCommand):
-    help = "Write a table of a project to a file, row by row."
+    help = "Export a table of a project to a file."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("table", choices=tables.EXPORT_TABLES)
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument("--format", choices=FILE_FORMATS, required=True)
         parser.add_argument(
-            "--snapshot", default="", metavar="NAME", help="items as this snapshot holds them"
+            "--snapshot", default="", metavar="NAME", help="export the items of this snapshot"
         )
         parser.add_argument(
             "--licence",
             choices=dataset_card.LICENCES,
             default=dataset_card.UNSTATED,
-            help="for the format hub",
+            help="licence on the data card; only for the format hub",
         )
         parser.add_argument(
-            "--canary", action="store_true", help="mark every row as test data, with a new string"
+            "--canary",
+            action="store_true",
+            help="add a new canary string to every row, which marks it as test data",
         )
         parser.add_argument(
-            "--encrypt", action="store_true", help="a zip under a password, which is shown once"
+            "--encrypt",
+            action="store_true",
+            help="write an encrypted zip; the password is shown once",
         )
         parser.add_argument("--output", type=Path, required=True, metavar="PATH")
 
@@ -52,7 +56,7 @@ class Command(BaseCommand):
             password,
             dataset_card.make_card_builder(project, wish, canary, timezone.now()),
         )
-        # Written beside its place and moved there when whole: a broken export leaves no file.
+        # Written to a temporary file and moved when complete: a failed export leaves no file.
         part = output.with_name(output.name + ".part")
         try:
             with snapshot_reads.consistent_reads():
@@ -84,4 +88,4 @@ class Command(BaseCommand):
         )
         self.stderr.write(f"{count:,} rows of {options['table']} written to {output}")
         if password:
-            self.stderr.write(f"Its password, which is kept nowhere: {password}")
+            self.stderr.write(f"Password, which is not stored: {password}")

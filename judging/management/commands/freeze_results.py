@@ -18,8 +18,8 @@ from judging.results.views import charts
 
 class Command(BaseCommand):
     help = (
-        "Write an archive of results: frozen data, figures, charts, methods and a list of digests."
-        " `results --from` makes the same figures of it elsewhere."
+        "Write an archive of results: data, figures, charts, methods and digests. Others can"
+        " reproduce the figures with `results --from`."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -36,20 +36,18 @@ class Command(BaseCommand):
         parser.add_argument(
             "--with-texts",
             action="store_true",
-            help="with the texts of items and what people wrote in words",
+            help="include the texts of items and what people wrote",
         )
         parser.add_argument(
-            "--with-replies", action="store_true", help="with the words of the evaluators' replies"
+            "--with-replies", action="store_true", help="include the texts of the replies"
         )
         parser.add_argument(
             "--license",
             type=Path,
             metavar="FILE",
-            help="a text to put in as LICENSE: the terms of the data",
+            help="a text file with the terms of the data, included as LICENSE",
         )
-        parser.add_argument(
-            "--member", metavar="ALIAS", help="who asked for it, as the audit is to say"
-        )
+        parser.add_argument("--member", metavar="ALIAS", help="the member to name in the audit")
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = run_commands.get_project(options["project"])
@@ -57,7 +55,7 @@ class Command(BaseCommand):
         output, wanted = options["output"], _wanted(options)
         asked = Membership.objects.in_project(project).called([options["member"] or ""]).first()
         tell = self._tell if options["verbosity"] else _nothing
-        # Written beside its place and moved there when whole: a broken archive leaves no file.
+        # Written to a temporary file and moved when complete: a failed archive leaves no file.
         part = output.with_name(output.name + ".part")
         try:
             with part.open("w+b") as stream:

@@ -23,17 +23,17 @@ from judging.runs.recorded.transcripts import Transcript
 from judging.runs.recorded.verdicts import VERDICT_CHOICES
 from judging.strategies import catalogue
 
-REASON = "Nothing was imported; mend these rows, or take them out."
+REASON = "Nothing was imported. Fix or remove these rows."
 
 
 class Command(BaseCommand):
     help = (
-        "Make runs of replies that exist already, so that nothing is paid again: study 001's "
-        "published detectors (one file, the folder or its zip), an OpenAI batch's output and error "
-        "files (custom_id: the item's key, or KEY|ROLE|ORDER|SAMPLE), or JSON Lines with item, "
-        "text and / or value (one) or values (by metric), and role, order, axis, sample, finish, "
-        "model, tokens_in, tokens_out, cause where there is something to say. One bad row, and "
-        "nothing is imported; again is nothing new."
+        "Create runs from existing replies without calling an evaluator: study 001's published "
+        "detectors (one file, the folder or its zip), output and error files of an OpenAI batch "
+        "(custom_id: the item's key, or KEY|ROLE|ORDER|SAMPLE), or JSON Lines with item, text "
+        "and / or value (one) or values (by metric), and optionally role, order, axis, sample, "
+        "finish, model, tokens_in, tokens_out, cause. If one row is bad, nothing is imported. "
+        "Importing a file again adds nothing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -42,20 +42,27 @@ class Command(BaseCommand):
         )
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument(
-            "--endpoint", default="", metavar="NAME", help="who said it; made if it is not there"
+            "--endpoint",
+            default="",
+            metavar="NAME",
+            help="the evaluator; created if it does not exist",
         )
-        parser.add_argument("--strategy", default="", metavar="SLUG", help="how it was asked")
+        parser.add_argument(
+            "--strategy", default="", metavar="SLUG", help="the strategy that was used"
+        )
         parser.add_argument("--format", choices=sorted(REPLY_READERS), required=True)
         parser.add_argument(
             "--verdicts",
             choices=VERDICT_CHOICES,
             default="",
-            help="which decide: those stored in the file, or what our parser reads in the texts; "
-            "default: stored where there are any. Both are kept",
+            help="use the verdicts stored in the file, or parse the texts; default: stored if the "
+            "file has any. Both are kept",
         )
         parser.add_argument("--password", default="", help="of an encrypted archive")
         parser.add_argument(
-            "--while-labelling", action="store_true", help="also while people label the items"
+            "--while-labelling",
+            action="store_true",
+            help="include items that are still being labelled",
         )
         parser.add_argument("--dry-run", action="store_true", help="check and count, store nothing")
         parser.add_argument(
@@ -82,7 +89,7 @@ class Command(BaseCommand):
             bad += report.bad
             files.report_problems([("bad", row) for row in bad], self.stderr, file)
         if bad:
-            raise files.command_error(f"{len(bad):,} rows cannot be used. {REASON}")
+            raise files.command_error(f"{len(bad):,} bad rows. {REASON}")
         for line in _summary(report, project.slug, options["dry_run"]):
             self.stdout.write(line)
 
@@ -99,7 +106,7 @@ def _project(slug: str) -> Project:
 def _rows(options: dict[str, Any]) -> Iterator[Row | BadRow]:
     try:
         reader = with_password(REPLY_READERS[options["format"]], options["password"])
-        # Each is looked through before the first row is used.
+        # Each file is checked before the first row is used.
         return chain.from_iterable([reader(path, DEFAULT_LIMITS) for path in options["path"]])
     except FormatError as error:
         raise files.command_error(str(error)) from error
@@ -108,7 +115,7 @@ def _rows(options: dict[str, Any]) -> Iterator[Row | BadRow]:
 def _parts(
     project: Project, rows: Iterable[Row | BadRow], options: dict[str, Any]
 ) -> tuple[list[RecordedPart], list[BadRow]]:
-    """The rows by endpoint and strategy, checked, and those that cannot be used."""
+    """Checked rows by endpoint and strategy, and the bad rows."""
     bad: list[BadRow] = []
     found: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
@@ -131,7 +138,7 @@ def _parts(
 def _endpoint(row: Row, options: dict[str, Any]) -> str:
     name = options["endpoint"] or row.values.get("endpoint") or ""
     if not isinstance(name, str) or not 0 < len(name) <= 80:
-        raise files.command_error(f"{row.file} does not tell who said it. Add --endpoint NAME.")
+        raise files.command_error(f"{row.file} does not name an evaluator. Add --endpoint NAME.")
     return name
 
 
@@ -141,19 +148,20 @@ def _slug(project: Project, row: Row, options: dict[str, Any]) -> str:
     )
     if not slug:
         raise files.command_error(
-            f"{row.file} does not tell how it was asked. Add --strategy SLUG, one of "
-            f"{_known(project)}."
+            f"{row.file} does not name a strategy. Add --strategy SLUG, one of {_known(project)}."
         )
     return str(slug)
 
 
 def _version(project: Project, slug: str, options: dict[str, Any]) -> StrategyVersion:
-    """The strategy that was named; what folders tell is one that is shipped."""
+    """The strategy of --strategy, or the shipped one that the folder names."""
     if not options["strategy"]:
         return selection.get_strategy_version(slug)
     version = catalogue.find_version(project, slug)
     if version is None:
-        raise files.command_error(f"There is no strategy {slug!r}; known are {_known(project)}.")
+        raise files.command_error(
+            f"There is no strategy {slug!r}; choose one of {_known(project)}."
+        )
     return catalogue.store_version(version)
 
 
@@ -168,15 +176,15 @@ def _summary(report: ImportReport, slug: str, dry_run: bool) -> Iterator[str]:
         told.append(f"{report.values:,} value{'s' * (report.values != 1)} without a text")
     yield (
         f"{slug}: {len(report.runs):,} runs {verb} with {' and '.join(told)}, "
-        f"{len(report.known):,} were there already."
+        f"{len(report.known):,} already imported."
     )
     for run in report.otherwise:
         yield (
             f"{run.endpoint.name}, {run.strategy.slug}: its "
-            f"{run.pinned['recorded']['verdicts']} verdicts decide, since there are no others."
+            f"{run.pinned['recorded']['verdicts']} verdicts are used, since there are no others."
         )
     if report.differing:
         yield (
-            f"In {report.differing:,} items the stored verdict differs from what our parser reads; "
+            f"In {report.differing:,} items the stored and the parsed verdict differ; "
             "the pages of the runs list them."
         )

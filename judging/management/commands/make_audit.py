@@ -12,24 +12,29 @@ from judging.results import explanation_audits
 
 class Command(BaseCommand):
     help = (
-        "Make items of evaluators' explanations, for people to judge: the same items for every "
-        "run, drawn by the seed. The same again is nothing new."
+        "Create a project to label explanations of evaluators: a random sample of items, the same "
+        "for every run. Repeating it adds nothing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--project", required=True, metavar="SLUG", help="whose runs they are")
+        parser.add_argument(
+            "--project", required=True, metavar="SLUG", help="the project of the runs"
+        )
         parser.add_argument(
             "--run",
             type=int,
             action="append",
             required=True,
             metavar="NUMBER",
-            help="a run; give it once for each, one an evaluator",
+            help="a run; repeat the option for several runs, one per evaluator",
         )
-        parser.add_argument("--n", type=_number, default=20, help="items; default: 20")
-        parser.add_argument("--seed", type=int, default=0, help="default: 0")
+        parser.add_argument("--n", type=_number, default=20, help="number of items; default: 20")
+        parser.add_argument("--seed", type=int, default=0, help="seed of the sample; default: 0")
         parser.add_argument(
-            "--into", required=True, metavar="SLUG", help="project of the audit; made if need be"
+            "--into",
+            required=True,
+            metavar="SLUG",
+            help="project of the audit; created if it does not exist",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -43,8 +48,8 @@ class Command(BaseCommand):
             )
         except ValidationError as error:
             raise CommandError(
-                f"{options['into']!r} cannot name a project: use letters, digits, hyphens and "
-                "underscores.",
+                f"{options['into']!r} is not a valid project slug. Use letters, digits, hyphens "
+                "and underscores.",
                 returncode=2,
             ) from error
         except explanation_audits.AuditRefused as error:
@@ -53,14 +58,14 @@ class Command(BaseCommand):
         for row in (*report.bad, *report.conflicts):
             self.stderr.write(f"left out: {row.field}: {row.reason}")
         self.stdout.write(
-            f"{made.project.slug}: {made.drawn:,} of {made.available:,} items that all runs "
-            f"decided; {report.new:,} explanations new, {report.unchanged:,} unchanged."
+            f"{made.project.slug}: drew {made.drawn:,} of {made.available:,} items with a verdict "
+            f"in all runs; {report.new:,} explanations added, {report.unchanged:,} unchanged."
         )
 
 
 def _number(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError("give a number of items, from 1 up.")
+        raise ArgumentTypeError("give a number of items, 1 or more.")
     return int(text)
 
 

@@ -8,7 +8,7 @@ from judging.exporting import jobs
 
 
 class Command(BaseCommand):
-    help = "Write the file of an export that was asked for in the browser; a worker starts this."
+    help = "Write an export that was requested in the browser. Used by workers."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("job", type=int, metavar="ID")
@@ -17,11 +17,11 @@ class Command(BaseCommand):
         found = Job.objects.filter(pk=options["job"], kind=jobs.KIND, finished_at=None)
         job = found.select_related("project__task_type").first()
         if job is None:
-            raise CommandError(f"No export {options['job']} waits.", returncode=2)
+            raise CommandError(f"No export job {options['job']} is waiting.", returncode=2)
         try:
-            # What is printed is how many rows are done, for the worker, which notes it.
+            # The worker reads the number of written rows and stores it as progress.
             jobs.write_export(job, lambda done: print(done, flush=True))
         except ValueError as error:
-            raise CommandError(f"The file cannot be made: {error}.") from error
+            raise CommandError(f"The file cannot be written: {error}.") from error
         except OSError as error:
             raise CommandError(f"The file cannot be written: {error.strerror}.") from error

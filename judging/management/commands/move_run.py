@@ -8,17 +8,17 @@ from judging.runs import choices, lifecycle
 
 
 class Command(BaseCommand):
-    help = "Ask a run of which nothing was answered at another endpoint. It is planned again."
+    help = "Move a run without any reply to another endpoint. The run is planned again."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("run", type=int, metavar="NUMBER")
         parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--endpoint", required=True, metavar="NAME", help="who is asked now")
+        parser.add_argument("--endpoint", required=True, metavar="NAME", help="the new endpoint")
         parser.add_argument("--wait", action="store_true", help=run_commands.WAIT_HELP)
 
     def handle(self, *args: Any, **options: Any) -> None:
         run = run_commands.get_run(options["project"], options["run"])
         endpoint = run_commands.call_service(lambda: choices.get_endpoint(options["endpoint"]))
         run_commands.call_service(lambda: lifecycle.move_to_endpoint(run, endpoint, None))
-        self.stdout.write(f"Run {run.number} of {options['project']} is asked at {endpoint.name}.")
+        self.stdout.write(f"Run {run.number} of {options['project']} is moved to {endpoint.name}.")
         run_commands.continue_run(run, self.stderr, wait=options["wait"])

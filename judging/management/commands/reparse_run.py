@@ -10,16 +10,18 @@ from judging.runs.reparse import ReparsePreview
 
 class Command(BaseCommand):
     help = (
-        "Say what would change if a run's replies were read again, by the parser as it is now or "
-        "by another one; with --apply, change it. Nobody is asked."
+        "Show what would change if the replies of a run were parsed again, with the current or "
+        "another parser; with --apply, change the outcomes. No evaluator is called."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("run", type=int, metavar="NUMBER")
         parser.add_argument("--project", required=True, metavar="SLUG")
-        parser.add_argument("--parser", metavar="NAME", help="default: the one that the run has")
+        parser.add_argument("--parser", metavar="NAME", help="default: the parser of the run")
         parser.add_argument(
-            "--apply", action="store_true", help="switch the run to it; its outcomes follow"
+            "--apply",
+            action="store_true",
+            help="switch the run to this parser and update its outcomes",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -28,17 +30,17 @@ class Command(BaseCommand):
         self._say(found)
         if options["apply"]:
             run_commands.call_service(lambda: reparse.switch_parser(run, None, options["parser"]))
-            self.stdout.write(f"Run {run.number} of {options['project']} is read so now.")
+            self.stdout.write(f"Run {run.number} of {options['project']} now uses this parser.")
 
     def _say(self, found: ReparsePreview) -> None:
-        """What would change, in words and then item by item."""
+        """Print what would change: a summary, then item by item."""
         self.stdout.write(
-            f"{found.changed} of {found.outcomes} outcomes differ, read by {found.parser}"
+            f"{found.changed} of {found.outcomes} outcomes differ with parser {found.parser}"
         )
         for (before, after), count in found.counts.most_common():
             self.stdout.write(f"  {count} from {before} to {after}")
         for change in found.changes:
             axis = f" ({change.axis})" if change.axis else ""
-            self.stdout.write(f"  {change.item}{axis}: {change.before}, then {change.after}")
+            self.stdout.write(f"  {change.item}{axis}: {change.before} to {change.after}")
         if found.changed > len(found.changes):
             self.stdout.write(f"  and {found.changed - len(found.changes)} more items")

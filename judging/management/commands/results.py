@@ -25,8 +25,8 @@ class Command(BaseCommand):
             "table",
             nargs="?",
             choices=[*tables.RESULT_TABLES, METHODS],
-            help="with --from: without one it is said of each whether it comes out the same;"
-            " methods: how the figures came to be, in words",
+            help="which table; methods: the methods paragraph. With --from and without a table:"
+            " compare all tables with the archive",
         )
         parser.add_argument("--project", metavar="SLUG")
         parser.add_argument(
@@ -34,13 +34,13 @@ class Command(BaseCommand):
             dest="archive",
             type=Path,
             metavar="ARCHIVE.zip",
-            help="make it of an archive of freeze_results, in a database of its own",
+            help="compute it from an archive of freeze_results, in a temporary database",
         )
         _add_rows(parser)
         parser.add_argument(
             "--format",
             choices=[*FIGURE_FORMATS, "text"],
-            help="default: json, of methods text; methods has json, latex and text",
+            help="default: json, or text for methods (methods: json, latex or text)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -48,7 +48,9 @@ class Command(BaseCommand):
             self._from(options)
             return
         if not options["table"] or not options["project"]:
-            raise CommandError("Name a table and its --project, or an archive.", returncode=2)
+            raise CommandError(
+                "Name a table and a --project, or an archive with --from.", returncode=2
+            )
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
@@ -58,7 +60,7 @@ class Command(BaseCommand):
         else:
             runs, left = run_marks.select_default(every), run_marks.describe_set_aside(every)
             if left and _is_of_runs(options["table"]):
-                self.stderr.write(f"Left out: {left}. Name runs with --run to have them.")
+                self.stderr.write(f"Left out: {left}. Use --run to include them.")
         if options["table"] == METHODS:
             self._say(methods.write_methods(project, runs), options["format"] or "text")
         else:
@@ -68,7 +70,9 @@ class Command(BaseCommand):
         forms = {"text": said.text, "latex": said.latex}
         forms["json"] = json.dumps({"paragraphs": said.paragraphs}, ensure_ascii=False) + "\n"
         if form not in forms:
-            raise CommandError(f"methods has no {form}: {', '.join(forms)}.", returncode=2)
+            raise CommandError(
+                f"methods has no format {form}. Choose one of {', '.join(forms)}.", returncode=2
+            )
         self.stdout.write(forms[form], ending="")
 
     def _from(self, options: dict[str, Any]) -> None:
@@ -81,7 +85,7 @@ class Command(BaseCommand):
 
 
 def _add_rows(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("which rows")
+    group = parser.add_argument_group("rows")
     group.add_argument(
         "--run",
         type=int,
@@ -94,7 +98,7 @@ def _add_rows(parser: ArgumentParser) -> None:
         "--by",
         default=figures.DEFAULT_BY,
         metavar="FIELD,...",
-        help=f"group by these. Of {figures.GROUPING_HELP}",
+        help=f"group by these fields. {figures.GROUPING_HELP}",
     )
     group.add_argument(
         "--only",
@@ -102,7 +106,7 @@ def _add_rows(parser: ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="COLUMN=VALUE",
-        help="the rows alone that have these",
+        help="only rows with these values",
     )
 
 
@@ -113,7 +117,10 @@ def _print(project: Project, runs: list[Run], options: dict[str, Any]) -> None:
         options["format"] or "json",
     )
     if form not in FIGURE_FORMATS:
-        raise CommandError(f"{table} has no {form}: {', '.join(FIGURE_FORMATS)}.", returncode=2)
+        raise CommandError(
+            f"{table} has no format {form}. Choose one of {', '.join(FIGURE_FORMATS)}.",
+            returncode=2,
+        )
     try:
         asked = figures.build_request(project, table, runs, by)
     except undetected.UnknownField as error:
@@ -124,7 +131,7 @@ def _print(project: Project, runs: list[Run], options: dict[str, Any]) -> None:
 
 
 def _only(table: str, columns: Sequence[str], said: Sequence[str]) -> dict[str, str]:
-    """What rows are to have, by column; a column may have "=" in its name."""
+    """The required values by column; a column may have "=" in its name."""
     narrowing = sorted((name for name in columns if name != "run"), key=len, reverse=True)
     found: dict[str, str] = {}
     for one in said:
@@ -139,18 +146,20 @@ def _only(table: str, columns: Sequence[str], said: Sequence[str]) -> dict[str, 
 
 def _refusal(table: str, columns: Sequence[str], one: str, name: str | None) -> str:
     if name:
-        return f"--only says twice what {name} is to be. Ask for one value at a time."
+        return f"--only has two values for {name}. Give one value per column."
     unknown = one.split("=", 1)[0]
     if unknown == "run":
-        return f"--only {one}: runs are named by --run NUMBER."
+        return f"--only {one}: use --run NUMBER to choose runs."
     listed = ", ".join(one for one in columns if one != "run")
-    return f"--only {one}: the table {table} has no column {unknown!r}; there are {listed}."
+    return f"--only {one}: the table {table} has no column {unknown!r}. Its columns: {listed}."
 
 
 def _asked(there: reproduce.LoadedArchive, options: dict[str, Any]) -> list[str]:
-    """The same command over the project of an archive, by default of the runs it is about."""
+    """The same command for the project of an archive; by default with the runs in it."""
     if options["project"] not in (None, there.facts["project"]):
-        raise CommandError(f"The archive is of {there.facts['project']}.", returncode=2)
+        raise CommandError(
+            f"The archive contains the project {there.facts['project']}.", returncode=2
+        )
     command = ["results", options["table"], "--project", there.facts["project"]]
     command += ["--by", options["by"]]
     command += ["--only", *options["only"]] if options["only"] else []

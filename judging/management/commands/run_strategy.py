@@ -20,28 +20,30 @@ from judging.strategies import catalogue
 
 class Command(BaseCommand):
     help = (
-        "Put a project's vetted items to an evaluator; or, with a strategy that folds runs "
-        "(majority, mean), count the votes of runs that there are."
+        "Start a run: send the labelled items of a project to an evaluator. With the strategy "
+        "majority or mean, combine the verdicts of existing runs instead."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument("--strategy", required=True, metavar="SLUG")
-        parser.add_argument("--endpoint", metavar="NAME", help="who is asked; votes ask nobody")
+        parser.add_argument(
+            "--endpoint", metavar="NAME", help="the evaluator; not used with majority or mean"
+        )
         parser.add_argument(
             "--over",
             type=int,
             nargs="+",
             action="extend",
             metavar="RUN",
-            help="the runs whose votes are counted, or the one whose explanations are checked",
+            help="the runs to combine, or the run whose explanations are checked",
         )
         _add_items(parser)
         _add_asking(parser)
         parser.add_argument(
             "--estimate",
             action="store_true",
-            help="say what it would ask and cost, and start nothing",
+            help="show calls and cost, start nothing",
         )
         parser.add_argument("--wait", action="store_true", help=run_commands.WAIT_HELP)
 
@@ -53,11 +55,11 @@ class Command(BaseCommand):
         run_commands.continue_run(run, self.stderr, wait=options["wait"])
 
     def _start(self, options: dict[str, Any]) -> Run | None:
-        """The run, or None where an estimate is all that was asked for."""
+        """The run, or None if only an estimate was requested."""
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError("--limit must be 1 or more.", returncode=2)
         if options["seed"] is not None and not 0 <= options["seed"] < 2**48:
-            raise CommandError("--seed must lie between 0 and 2^48 - 1.", returncode=2)
+            raise CommandError("--seed must be between 0 and 2^48 - 1.", returncode=2)
         project = run_commands.get_project(options["project"])
         strategy = _strategy(project, options["strategy"])
         over = run_commands.get_runs(project, options["over"] or [])
@@ -67,7 +69,7 @@ class Command(BaseCommand):
                 return derived.derive_run(project, strategy=strategy, sources=over)
             if len(over) > 1:
                 raise lifecycle.Refused(
-                    "Explanations are checked of one run: name one with --over."
+                    "Explanations of only one run can be checked. Name one run with --over."
                 )
             wish = _wish(project, strategy, over[0] if over else None, options)
             if options["estimate"]:
@@ -78,45 +80,63 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=2) from error
 
     def _say(self, asking: PlannedRun) -> None:
-        """What a run would ask, in words."""
+        """Print what a run would ask and cost."""
         found, by_pilot = asking.foreseen, asking.foreseen.by_pilot
         price = "unknown" if found.cost is None else "free"
         if by_pilot and by_pilot.high:
             value, low, high = map(format_estimate, (by_pilot.value, by_pilot.low, by_pilot.high))
             price = f"{value} ({low} to {high})"
         elif found.cost:
-            price = f"at most about {format_estimate(found.cost)}"
+            price = f"up to about {format_estimate(found.cost)}"
         self.stdout.write(
             f"{found.items} items, {found.calls} calls, {found.requests} different requests,"
-            f" {found.stored} answered already, {found.to_ask} to ask; price {price}"
+            f" {found.stored} already answered, {found.to_ask} to send; price {price}"
         )
 
 
 def _add_items(parser: ArgumentParser) -> None:
     add = parser.add_argument_group("which items").add_argument
-    add("--limit", type=int, metavar="N", help="a random part of N items")
-    add("--seed", type=int, metavar="N", help="the same seed chooses the same part")
-    add("--duplicates", action="store_true", help="items that repeat others too")
-    add("--category", nargs="+", default=[], metavar="SLUG", help="only of these")
-    add("--ability", nargs="+", default=[], metavar="SLUG", help="only of these")
-    add("--keys", metavar="FILE", help="only items whose keys it has, one a line")
+    add("--limit", type=int, metavar="N", help="a random sample of N items")
+    add("--seed", type=int, metavar="N", help="the same seed draws the same sample")
+    add("--duplicates", action="store_true", help="include exact duplicates")
+    add("--category", nargs="+", default=[], metavar="SLUG", help="only these")
+    add("--ability", nargs="+", default=[], metavar="SLUG", help="only these")
+    add("--keys", metavar="FILE", help="only items whose keys are in this file, one per line")
     add(
         "--while-labelling",
         action="store_true",
-        help="although people are still labelling some of the items",
+        help="include items that are still being labelled",
     )
 
 
 def _add_asking(parser: ArgumentParser) -> None:
-    add = parser.add_argument_group("how they are asked about").add_argument
+    add = parser.add_argument_group("how to ask").add_argument
     add("--cap", metavar="AMOUNT", help="stop before this much is spent")
-    add("--samples", type=int, metavar="N", help="ask each call N times")
-    add("--votes", action="store_true", help="samples are votes, not repeats")
-    only = "only these; main: the item's own"
+    add("--samples", type=int, metavar="N", help="samples per call")
+    add(
+        "--votes",
+        action="store_true",
+        help="count samples as votes (majority) instead of repeats (share)",
+    )
+    only = "only these axes; main: the axis of the item's ability"
     add("--axis", nargs="+", default=[], metavar="SLUG", help=only)
-    add("--examples", type=int, metavar="N", help="show N resolved items first; 0: none")
-    add("--parameters", default="", metavar="JSON", help="over the endpoint's")
-    add("--canary", action="store_true", help="ask anew, to be asked again later")
+    add(
+        "--examples",
+        type=int,
+        metavar="N",
+        help="show N labelled items as examples in the prompt; 0: none",
+    )
+    add(
+        "--parameters",
+        default="",
+        metavar="JSON",
+        help="parameters that override those of the endpoint",
+    )
+    add(
+        "--canary",
+        action="store_true",
+        help="start a canary: a fixed run to repeat later with ask_again",
+    )
 
 
 def _wish(
@@ -165,11 +185,11 @@ def _parameters(text: str) -> dict[str, Any]:
 
 
 def _check_fold(options: dict[str, Any]) -> None:
-    """Refuse what says how somebody is asked."""
+    """Raise an error for options that are only for runs of an evaluator."""
     asking = ("endpoint", "limit", "seed", "cap", "samples")
     if given := [f"--{name}" for name in asking if options[name] is not None]:
         raise CommandError(
-            f"Strategy {options['strategy']} asks nobody. Leave {', '.join(given)} out and name "
+            f"Strategy {options['strategy']} combines runs. Leave out {', '.join(given)} and name "
             "the runs with --over.",
             returncode=2,
         )
@@ -179,21 +199,22 @@ def _strategy(project: Project, slug: str) -> StrategyVersion:
     found = catalogue.find_version(project, slug)
     if found is None:
         known = ", ".join(one.strategy.slug for one in catalogue.list_offered(project))
-        raise CommandError(f"There is no strategy {slug!r}. Known are {known}.", returncode=2)
+        raise CommandError(f"There is no strategy {slug!r}. Choose one of {known}.", returncode=2)
     if found.retired_at:
-        raise CommandError(f"Strategy {slug} is retired. Take it back first.", returncode=2)
+        raise CommandError(f"Strategy {slug} is retired. Restore it first.", returncode=2)
     return catalogue.store_version(found)
 
 
 def _endpoint(name: str | None) -> Endpoint:
     known = choices.list_endpoints()
     if name is None:
-        raise CommandError("Say who is asked: --endpoint NAME.", returncode=2)
+        raise CommandError("Choose an evaluator: --endpoint NAME.", returncode=2)
     endpoint = known.named(name)
     if endpoint is None:
         names = ", ".join(known.values_list("name", flat=True))
         raise CommandError(
-            f"There is no endpoint {name!r} (known: {names}). A site admin adds one in the admin.",
+            f"There is no endpoint {name!r} (known: {names}). A site admin can add one"
+            " under Endpoints.",
             returncode=2,
         )
     return endpoint

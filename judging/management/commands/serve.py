@@ -17,7 +17,7 @@ THREADS = 8
 
 
 class Command(BaseCommand):
-    help = "Serve the application in one process, with its worker where no REDIS_URL names others."
+    help = "Start the server in one process; without REDIS_URL, it runs the worker too."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1")
@@ -26,7 +26,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
         settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
         if not settings.WHITENOISE_USE_FINDERS:
-            # Beside a Redis pages name their style sheets by what is in them, and find none else.
+            # With Redis, names of style sheets contain a digest, so they must be collected first.
             call_command("collectstatic", interactive=False, verbosity=0)
         server = _server(host, port)
         call_command("migrate", interactive=False, verbosity=0)
@@ -35,7 +35,7 @@ class Command(BaseCommand):
                 signal.signal(number, _leave)
             self.stdout.write(f"Blindspot is at http://{host}:{port} (Ctrl-C stops it).")
             if settings.REDIS_URL:
-                self.stdout.write("Workers are processes of their own: celery -A config worker")
+                self.stdout.write("Start workers separately: celery -A config worker")
             self.stdout.flush()
             server.run()
             server.close()
@@ -52,14 +52,14 @@ def _server(host: str, port: int) -> Any:
         )
     except OSError as error:
         raise CommandError(
-            f"Cannot listen at {host}:{port} ({error.strerror or error}). Stop what listens there,"
-            " or name another port with --port."
+            f"Cannot listen at {host}:{port} ({error.strerror or error}). Stop the program that"
+            " uses this port, or choose another one with --port."
         ) from error
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    """Stop serving in order; the same signal again ends the process at once."""
+    """Shut down cleanly; a second signal ends the process at once."""
     signal.signal(number, signal.SIG_DFL)
-    # Slices end while the last pages are being served, so that both together stay under 10 s.
+    # Slices end while the last pages are served; together this takes less than 10 s.
     ask.STOP.set()
     raise SystemExit(0)

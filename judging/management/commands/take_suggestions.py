@@ -9,8 +9,8 @@ from judging.management import run_commands
 
 class Command(BaseCommand):
     help = (
-        "Hand the abilities that a run suggests to those who sort prompts: nothing is sorted by"
-        " it. The same again changes nothing."
+        "Show the abilities that a run suggests on the page Abilities. No prompt is changed until"
+        " a lead accepts a suggestion. Repeating it changes nothing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -20,4 +20,4 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         run = run_commands.get_run(options["project"], options["run"])
         taken = run_commands.call_service(lambda: ability_suggestions.store_suggestions(run))
-        self.stdout.write(f"{taken.suggested:,} prompts suggested, {taken.new:,} anew")
+        self.stdout.write(f"{taken.suggested:,} prompts with a suggestion, {taken.new:,} new")

@@ -11,14 +11,14 @@ from judging.errors import Refused
 
 
 class Command(BaseCommand):
-    help = "Load an archive of results into an empty database, whose tables it makes."
+    help = "Load an archive of results into an empty database."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("archive", type=Path, metavar="ARCHIVE.zip")
         parser.add_argument(
             "--compare",
             action="store_true",
-            help="then make its figures anew, and say of each table whether it comes out the same",
+            help="then compute its figures again and compare every table with the archive",
         )
 
     def handle(self, *args: Any, archive: Path, **options: Any) -> None:
@@ -29,11 +29,11 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=2) from error
         if options["compare"]:
             self._compare(archive, thawed)
-        self.stderr.write(f"{archive}: {thawed.project.slug} is in the database.")
+        self.stderr.write(f"{archive}: {thawed.project.slug} is loaded into the database.")
 
     def _compare(self, archive: Path, thawed: load.LoadedProject) -> None:
         found = list(comparison.compare_archive(archive, thawed))
         for one in found:
             self.stdout.write(f"{one.table}: {one.said}")
         if not all(one.same for one in found):
-            raise CommandError("Not all figures come out as they are in the archive.")
+            raise CommandError("Some figures differ from the archive; see above.")

@@ -11,8 +11,8 @@ from operation.databases import BackupError
 
 class Command(BaseCommand):
     help = (
-        "Write a backup of everything: the database at one moment, and the files that nothing can"
-        " make again. People may work meanwhile."
+        "Back up the database at one moment and all files that cannot be created again. People can"
+        " keep working."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -28,5 +28,5 @@ class Command(BaseCommand):
         files = len(made.parts) - 1
         self.stdout.write(
             f"{file}: {made.rows} rows of {len(made.tables)} tables and {files} files,"
-            f" {file.stat().st_size / 1e6:.1f} MB. Exports, sessions and keys are not in it."
+            f" {file.stat().st_size / 1e6:.1f} MB. Exports, sessions and keys are not included."
         )

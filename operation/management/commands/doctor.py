@@ -7,22 +7,24 @@ from django.core.management.base import BaseCommand, CommandError
 from operation import doctor, timed_checks
 from operation.findings import Finding, Grade
 
-# Seconds; e-mail servers take their time.
+# Seconds; e-mail servers can be slow.
 PATIENCE = 15.0
 WIDTH = 100
 
 
 class Command(BaseCommand):
     help = (
-        "Say what is wrong with this installation, in words, and what to do about it."
-        " Ends with 1 if something is wrong; what is doubtful is said and no more."
+        "Check this installation: list problems and how to fix them. The exit code is 1 if"
+        " something is wrong; warnings do not change it."
     )
-    # What is wrong shall be said by the checks.
+    # The checks below report what is wrong.
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         names = [*doctor.CHECKS, *doctor.OPTIONAL_CHECKS]
-        parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help="Some checks.")
+        parser.add_argument(
+            "--only", nargs="+", choices=names, metavar="NAME", help="Run only these checks."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         every = doctor.CHECKS | doctor.OPTIONAL_CHECKS

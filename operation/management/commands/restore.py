@@ -10,19 +10,16 @@ from operation.databases import BackupError
 
 
 class Command(BaseCommand):
-    help = (
-        "Put a backup in the place of what is here, then bring its tables up to date. Stop servers"
-        " and workers first."
-    )
-    # It may find no tables at all.
+    help = "Restore a backup and run its migrations. Stop servers and workers first."
+    # The database may have no tables yet.
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE.zip")
         parser.add_argument(
-            "--replace", action="store_true", help="lose what is in the database now"
+            "--replace", action="store_true", help="delete what is in the database now"
         )
-        parser.add_argument("--look", action="store_true", help="only say what is in the file")
+        parser.add_argument("--look", action="store_true", help="only show what is in the file")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:
@@ -36,7 +33,7 @@ class Command(BaseCommand):
             raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
         if not options["look"]:
             call_command("migrate", interactive=False, verbosity=0)
-        did = "holds" if options["look"] else "brought back"
+        did = "contains" if options["look"] else "restored:"
         self.stdout.write(
             f"{file} {did} {found.rows} rows of {len(found.tables)} tables and"
             f" {len(found.parts) - 1} files, as of {found.made} ({found.database})."

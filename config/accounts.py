@@ -1,4 +1,4 @@
-"""The way in and out, and passwords: those of allauth's pages that an account of ours needs.
+"""Sign-in, sign-out and passwords: the allauth pages that we use.
 
 Its pages to sign up and to keep several addresses are left out: nobody signs up by themselves.
 """

@@ -1,4 +1,4 @@
-"""The API's front door: every route of `/api/v1/`, in one table."""
+"""All routes of `/api/v1/`, in one table."""
 
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView

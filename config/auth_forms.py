@@ -1,4 +1,4 @@
-"""Signing in and passwords: what allauth leaves to us, and its forms in our words."""
+"""Forms for sign-in and passwords, based on those of allauth."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""How a variable of the environment is read, and refused loudly when wrong."""
+"""Read environment variables; a wrong value raises an error."""
 
 import os
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How what no view answers is told: to programs as a problem, to people as a page."""
+"""Errors outside views: problem documents for programs, pages for people."""
 
 import sys
 from collections.abc import Callable

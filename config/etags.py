@@ -1,4 +1,4 @@
-"""What the API answers has a tag; who has it already, by its tag, is not sent it again."""
+"""ETags of API answers; an unchanged answer is not sent again."""
 
 from collections.abc import Callable
 

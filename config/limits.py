@@ -1,4 +1,4 @@
-"""How often a person's programs may call the API, counted for all processes together."""
+"""Rate limit of the API per person, shared by all processes."""
 
 import time
 from typing import TYPE_CHECKING

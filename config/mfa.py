@@ -1,4 +1,4 @@
-"""The second step of signing in: a code of an app, or one of the codes kept for a lost device."""
+"""Two-step sign-in: a code from an app, or a recovery code."""
 
 import base64
 import hashlib

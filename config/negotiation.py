@@ -1,4 +1,4 @@
-"""In what form the API answers."""
+"""Content negotiation of the API."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Nobody keeps what the site answers: no proxy, and no browser once its owner has signed out."""
+"""Answers are not stored by proxies, nor by browsers after signing out."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""How the API reads what programs send."""
+"""Parsers of API requests."""
 
 from collections.abc import Mapping
 from typing import IO, Any

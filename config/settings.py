@@ -1,22 +1,22 @@
-"""Settings, read from the environment alone and refused loudly when wrong.
+"""Settings, read only from the environment; a wrong value raises an error.
 
 `DATABASE_URL`   default: SQLite in `var/` (the embedded default)
 `REDIS_URL`      absent: Celery runs embedded in the server process, on `memory://`
-`SECRET_KEY`     made and kept in `var/` for the embedded default, required elsewhere
-`ALLOWED_HOSTS`  names separated by commas; default: this machine alone
+`SECRET_KEY`     created in `var/` for the embedded default, required otherwise
+`ALLOWED_HOSTS`  names separated by commas; default: this machine
 `DEBUG`          1 or 0, default 0
-`SITE_URL`       https://... of a deployment; turns on what TLS makes possible
-`EVALUATOR_HOSTS` hosts in private networks that endpoints may name, separated by commas
-`STATIC_ROOT`    where collected style sheets and scripts lie; default: static/ in VAR_DIR
+`SITE_URL`       public https://... address; turns on secure cookies and HSTS
+`EVALUATOR_HOSTS` hosts in private networks that endpoints may use, separated by commas
+`STATIC_ROOT`    folder for collected style sheets and scripts; default: static/ in VAR_DIR
 `SECOND_STEP_REQUIRED` 1: leads and site admins must use two-step sign-in; default 0
-`METRICS_TOKEN`  20 random characters or more; absent: there are no numbers at /metrics
-`PROMETHEUS_MULTIPROC_DIR` where processes that serve side by side share what they count
-`EMAIL_URL`      smtp+tls://user:password@host:port; absent: e-mail is written to the output
-`EMAIL_FROM`     the address that e-mail comes from
-`OPENID_ISSUER`, `OPENID_CLIENT_ID`, `OPENID_CLIENT_SECRET`, `OPENID_NAME` by which service people
-                 may sign in besides (OpenID Connect); absent: by password alone
-`API_PER_MINUTE` how often a person's programs may call the API; default 6000
-`IMPORT_MEGABYTES`, `IMPORT_ROWS` how much a file may hold that is imported in the browser
+`METRICS_TOKEN`  20 random characters or more; absent: /metrics is off
+`PROMETHEUS_MULTIPROC_DIR` folder where the processes of a web server share counters
+`EMAIL_URL`      smtp+tls://user:password@host:port; absent: e-mail is printed to the output
+`EMAIL_FROM`     sender address
+`OPENID_ISSUER`, `OPENID_CLIENT_ID`, `OPENID_CLIENT_SECRET`, `OPENID_NAME` single sign-on with
+                 OpenID Connect; absent: passwords only
+`API_PER_MINUTE` API calls per person and minute; default 6000
+`IMPORT_MEGABYTES`, `IMPORT_ROWS` largest file and most rows of an import in the browser
 """
 
 import hashlib

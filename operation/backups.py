@@ -1,4 +1,4 @@
-"""A backup: one zip with the database, the files that nothing can make again, and a manifest.
+"""A backup: one zip with the database, files that cannot be created again, and a manifest.
 
 The manifest says of which moment and program it is, how many rows each table has, and the digest
 of every part. Left out is what is made again (collected files, exports), what opens something
@@ -43,7 +43,7 @@ CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a backup holds; `parts` has size and SHA-256 of each file in it."""
+    """The manifest of a backup; `parts` has size and SHA-256 of each file in it."""
 
     form: int
     made: str
@@ -59,9 +59,9 @@ class Manifest:
 
 
 def create_backup(to: Path, *, now: datetime) -> Manifest:
-    """Write a backup; people may work meanwhile. No file is there before it is whole.
+    """Write a backup while people keep working. The file appears only when it is complete.
 
-    Raises Trouble for a file that is there, or would lie among those that are saved.
+    Raises BackupError for a file that is there, or would lie among those that are saved.
     """
     if to.exists():
         raise BackupError(f"{to} is there already. Name another file.")
@@ -96,7 +96,7 @@ def create_backup(to: Path, *, now: datetime) -> Manifest:
 
 
 def verify_backup(source: Path) -> Manifest:
-    """What a backup holds, every part compared with its digest; Trouble if it is not whole."""
+    """The manifest of a backup, after checking every digest; raises BackupError if one differs."""
     try:
         with zipfile.ZipFile(source) as archive:
             manifest = Manifest(**json.loads(archive.read(MANIFEST_NAME)))
@@ -114,7 +114,7 @@ def verify_backup(source: Path) -> Manifest:
 
 
 def restore_backup(source: Path, *, replace: bool = False) -> Manifest:
-    """Put a backup in the place of what is here, or change nothing and raise Trouble.
+    """Replace the current data with a backup, or change nothing and raise BackupError.
 
     What is here must be empty unless it may be replaced, and nobody may be at work on it. The
     tables are those of the backup; `migrate` brings them up to date.
@@ -149,14 +149,14 @@ def _files() -> Iterator[tuple[str, Path]]:
 
 
 def _is_database(path: Path) -> bool:
-    """Whether a file is SQLite's, or one of those that it keeps beside its own."""
+    """Whether a file is the SQLite database, or one of its side files."""
     own = Path(connection.settings_dict["NAME"]).resolve()
     beside = {own.with_name(own.name + ending) for ending in ("", "-journal", "-shm", "-wal")}
     return connection.vendor == "sqlite" and path.resolve() in beside
 
 
 def _add_file(archive: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:
-    """Put a file in, and its size and digest as they went in."""
+    """Add a file to the archive and record its size and digest."""
     digest, size = hashlib.sha256(), 0
     entry = zipfile.ZipInfo.from_file(path, name)
     # PostgreSQL's dump is compressed already.
@@ -178,7 +178,7 @@ def _digest(stream: IO[bytes]) -> str:
 
 
 def _check_name(name: str) -> None:
-    """Raise Trouble unless a part lies where parts lie, and does not climb out."""
+    """Raise BackupError if the path of a part is outside the folders of a backup."""
     path = PurePosixPath(name)
     inside = path.parts[0] == FILES_FOLDER and len(path.parts) > 2 and ".." not in path.parts
     if name != DATABASE_NAME and not (inside and "\\" not in name and path.as_posix() == name):

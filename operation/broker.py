@@ -1,4 +1,4 @@
-"""The broker, asked for no longer than whoever looks can wait."""
+"""Connections to the broker, with a timeout."""
 
 import redis
 from django.conf import settings
@@ -7,7 +7,7 @@ TIMEOUT_SECONDS = 2.0
 
 
 def connect() -> redis.Redis:
-    """A connection to be closed; only where REDIS_URL is set. Nothing is asked of it yet."""
+    """A connection for the caller to close; needs REDIS_URL. Nothing is sent yet."""
     return redis.Redis.from_url(
         settings.REDIS_URL, socket_timeout=TIMEOUT_SECONDS, socket_connect_timeout=TIMEOUT_SECONDS
     )

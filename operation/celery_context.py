@@ -1,4 +1,4 @@
-"""The id of a request goes with the messages that it sends, so that a worker's lines carry it."""
+"""Pass the id of a request on to workers with its messages, so their log lines have it."""
 
 from typing import Any
 

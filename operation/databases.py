@@ -1,4 +1,4 @@
-"""The whole database out into one file and back, by what each database brings for it.
+"""Dump the database to one file and restore it, with the tools of each database.
 
 SQLite writes a copy while others write; PostgreSQL's own programs dump one moment of it. Both take
 everything: tables, indexes, triggers, and which migrations are applied.
@@ -20,7 +20,7 @@ RESET_SCHEMA_SQL = b"DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n"
 
 
 class BackupError(Exception):
-    """Why a database cannot be saved or brought back, with the remedy."""
+    """Why a database cannot be dumped or restored, and what to do."""
 
 
 class _GaveUp(Exception):
@@ -52,7 +52,7 @@ def dump_database(to: Path, emptied: Collection[str] = ()) -> dict[str, int]:
 
 
 def load_dump(source: Path) -> None:
-    """Put what was dumped in the place of everything that is there, or change nothing."""
+    """Replace the whole database with a dump, or change nothing."""
     if connection.vendor == "sqlite":
         with closing(sqlite3.connect(source)) as copy:
             if not _check_integrity(copy):
@@ -78,7 +78,7 @@ def _check_integrity(copy: sqlite3.Connection) -> bool:
 
 
 def count_rows() -> dict[str, int]:
-    """The rows of each table now."""
+    """The current number of rows of each table."""
     with connection.cursor() as cursor:
         return {table: _count(cursor, table) for table in list_tables()}
 
@@ -89,7 +89,7 @@ def list_tables() -> list[str]:
 
 
 def count_other_connections() -> int:
-    """How many others are connected to the database; not known of SQLite, and so 0."""
+    """The number of other connections to the database; 0 for SQLite, which cannot tell."""
     if connection.vendor != "postgresql":
         return 0
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""What the doctor looks at besides what has to be there at all: settings, clock, files, mail."""
+"""Checks of the doctor beyond readiness: settings, clock, files, mail."""
 
 import os
 import secrets
@@ -42,7 +42,7 @@ OPENID_REMEDY = (
 
 
 def check_settings() -> Finding:
-    """The settings that decide who can reach what, and how."""
+    """Check the settings that control access."""
     if "*" in settings.ALLOWED_HOSTS:
         return report_error(
             "ALLOWED_HOSTS takes every name, so links in e-mail can be made to lead elsewhere.",
@@ -74,7 +74,7 @@ def check_secret_key() -> Finding:
 
 
 def check_clock() -> Finding:
-    """Whether this machine's clock is the database server's."""
+    """Check this machine's clock against that of the database server."""
     if connection.vendor != "postgresql":
         return report_ok(f"It is {timezone.now():%Y-%m-%d %H:%M:%S} UTC here.")
     off = abs((timezone.now() - clock.now()).total_seconds())
@@ -100,7 +100,7 @@ def check_connections() -> Finding:
 
 
 def check_files() -> Finding:
-    """Whether what is made while running can be kept, and pages find their style sheets."""
+    """Check that data files can be written and that style sheets are collected."""
     made = settings.VAR_DIR.iterdir() if settings.VAR_DIR.is_dir() else ()
     for folder in (settings.VAR_DIR, *(each for each in made if each.is_dir())):
         if not _can_write(folder):
@@ -133,7 +133,7 @@ def check_disk() -> Finding:
 
 
 def check_jobs() -> Finding:
-    """Whether imports, exports and archives wait for long, or failed lately."""
+    """Check for jobs that have been waiting for long or have failed recently."""
     now = timezone.now()
     due = Job.objects.filter(~WAITS_FOR_PERSON, state=Job.State.WAITING)
     if waiting := due.filter(created_at__lt=now - LONG_WAIT).count():
@@ -147,7 +147,7 @@ def check_jobs() -> Finding:
 
 
 def check_evaluator_keys() -> Finding:
-    """Whether this process finds the keys of the endpoints."""
+    """Check that this process has the API keys of the endpoints."""
     named = Endpoint.objects.exclude(key_variable="").values_list("key_variable", flat=True)
     missing = sorted({name for name in named if not keys.is_key_set(name)})
     if missing:
@@ -175,7 +175,7 @@ def check_email() -> Finding:
 
 
 def check_sign_in() -> Finding:
-    """Whether the service by which people sign in besides can be used."""
+    """Check that the single sign-on service works."""
     if settings.OPENID is None:
         return report_ok("By password alone: no OPENID_ISSUER is set.")
     try:

@@ -1,4 +1,4 @@
-"""What a check found, in words that whoever runs the service can act on."""
+"""Findings of checks, with what to do about them."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +12,7 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """How one part stands, said without keys, passwords and anybody's texts."""
+    """The state of one part, without keys, passwords or texts."""
 
     grade: Grade
     says: str

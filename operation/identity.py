@@ -1,4 +1,4 @@
-"""What a service says of itself that people may sign in by: OpenID Connect Discovery 1.0."""
+"""Read the metadata of a single sign-on service: OpenID Connect Discovery 1.0."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ REQUIRED_KEYS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 
 class DiscoveryError(ValueError):
-    """It cannot be used; the message says why."""
+    """The service cannot be used; the message says why."""
 
 
 def discover(issuer: str) -> dict[str, Any]:

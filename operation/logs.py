@@ -1,4 +1,4 @@
-"""Lines of the log as JSON, each with the request that it belongs to, and without texts or keys.
+"""Log lines as JSON, each with its request id, and without texts or keys.
 
 Of an error stand there its kind and the places it came through: what it says may quote an item,
 an answer or an address with its password.
@@ -28,7 +28,7 @@ MAX_LINE_LENGTH = 2_000
 
 @contextmanager
 def log_context(**facts: Any) -> Iterator[dict[str, Any]]:
-    """Lines that are written meanwhile carry these facts; more can be put into what is given."""
+    """Add these facts to log lines within the context; more can be added to the yielded dict."""
     mine = {**(_context.get() or {}), **facts}
     token = _context.set(mine)
     try:
@@ -48,12 +48,12 @@ def end_context() -> None:
 
 
 def current_request_id() -> str:
-    """The id of the request that is being answered or worked on; "" outside of any."""
+    """The id of the current request; "" if there is none."""
     return str((_context.get() or {}).get("request_id", ""))
 
 
 class PlainFormatter(logging.Formatter):
-    """One line for people, from the same facts."""
+    """The same facts as one readable line."""
 
     def format(self, record: logging.LogRecord) -> str:
         told = record_facts(record)
@@ -103,7 +103,7 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _without_quotes(record: logging.LogRecord) -> str:
-    """The line, with the kind of each error that is quoted in it instead of its words."""
+    """The line, with quoted errors replaced by their types."""
     args = record.args
     if isinstance(args, tuple):
         args = tuple(type(one).__name__ if isinstance(one, BaseException) else one for one in args)
@@ -114,13 +114,13 @@ def _without_quotes(record: logging.LogRecord) -> str:
 
 
 def request_route(request: Any) -> str:
-    """The pattern that an address fits, which names no item and no secret; "" for none."""
+    """The URL pattern of an address, without item or secret; "" if none matches."""
     match = getattr(request, "resolver_match", None)
     return str(match.route) if match else ""
 
 
 def _places(error: BaseException) -> list[str]:
-    """Where an error came through, the cause first: file, line and function, no values."""
+    """The traceback, cause first: file, line and function, without values."""
     chain: list[BaseException] = []
     one: BaseException | None = error
     while one is not None and one not in chain:
@@ -134,7 +134,7 @@ def _places(error: BaseException) -> list[str]:
 
 
 def hide_secrets(line: str) -> str:
-    """The line without any secret of the environment."""
+    """The line without secrets from the environment."""
     for secret in _secrets():
         line = line.replace(secret, _HIDDEN)
     return line

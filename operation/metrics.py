@@ -1,4 +1,4 @@
-"""Numbers for Prometheus: requests as each process counts them, the rest from the rows.
+"""Metrics for Prometheus: requests counted per process, the rest from the database.
 
 Where several processes serve, they share their counts by files in PROMETHEUS_MULTIPROC_DIR; the
 state of the service is asked of the database when somebody looks, so every process says the same.
@@ -42,14 +42,14 @@ QUEUE_NAME = "celery"
 
 
 def count_request(method: str, route: str, status: int, seconds: float) -> None:
-    """Count a request. Routes are patterns, so that nobody can make up new series."""
+    """Count a request. Routes are URL patterns, so visitors cannot create new series."""
     known = method if method in METHODS else "other"
     _requests.labels(known, route or "none", str(status)).inc()
     _seconds.labels(route or "none").observe(seconds)
 
 
 def render_metrics() -> bytes:
-    """All numbers in the text format of Prometheus."""
+    """All metrics in the text format of Prometheus."""
     registry = PROCESS_REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
@@ -60,7 +60,7 @@ def render_metrics() -> bytes:
 
 
 class ServiceCollector:
-    """The state of the service, one query a family or so."""
+    """Metrics from the database, about one query per family."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield from collect_jobs()
@@ -130,7 +130,7 @@ def collect_workers() -> Iterator[GaugeMetricFamily]:
 
 
 def collect_messages() -> Iterator[GaugeMetricFamily]:
-    """How many messages wait in the broker. Where it is away there is no number."""
+    """Number of messages waiting in the broker; no value if it is not available."""
     if not settings.REDIS_URL:
         return
     try:
@@ -144,7 +144,7 @@ def collect_messages() -> Iterator[GaugeMetricFamily]:
 def _family(
     name: str, text: str, labels: list[str], rows: list[tuple[Any, ...]]
 ) -> GaugeMetricFamily:
-    """A family of numbers: in each row the labels, then the number."""
+    """A metric family; each row has the labels and then the value."""
     family = GaugeMetricFamily(f"blindspot_{name}", text, labels=labels)
     for *values, number in rows:
         family.add_metric([str(value) for value in values], float(number))

@@ -1,4 +1,4 @@
-"""Each request has an id, one line in the log, and is counted."""
+"""Give each request an id, a log line and a count."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""What has to be there before people can work: database, tables, broker, a worker that gets on."""
+"""Readiness checks: database, tables, broker, workers."""
 
 import time
 from collections.abc import Callable
@@ -73,13 +73,13 @@ def check_broker() -> Finding:
 
 
 def check_workers() -> Finding:
-    """Whether a worker is alive that ended a slice, or had nothing to do, not long ago."""
+    """Check that a worker recently finished a slice or found nothing to do."""
     now = clock.now()
     return _judge_workers(list(Worker.objects.alive(now)), now)
 
 
 def check_workers_on(host: str) -> Finding:
-    """The same of the workers of one machine or container."""
+    """The same check for the workers of one machine or container."""
     now = clock.now()
     return _judge_workers(list(Worker.objects.alive(now).filter(host=host)), now)
 

@@ -1,4 +1,4 @@
-"""Asks checks side by side and for a bounded time, also where what they look at hangs."""
+"""Run checks in parallel with a time limit, even if one hangs."""
 
 import logging
 import threading
@@ -17,7 +17,7 @@ Checks = Mapping[str, Callable[[], Finding]]
 
 
 class _RunningCheck:
-    """A check in a thread of its own, with a connection of its own."""
+    """Run a check in its own thread with its own connection."""
 
     def __init__(self, name: str, check: Callable[[], Finding]) -> None:
         self.name, self.check = name, check
@@ -45,7 +45,7 @@ _running: dict[str, _RunningCheck] = {}
 
 
 def run_checks(checks: Checks, *, seconds: float = TIMEOUT_SECONDS) -> dict[str, Finding]:
-    """What each check finds, by its name; one that takes longer than that is found wrong."""
+    """The findings by check; a check that takes longer is reported as wrong."""
     until = time.monotonic() + seconds
     asked = {name: _start_check(name, check) for name, check in checks.items()}
     for each in asked.values():

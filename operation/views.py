@@ -1,4 +1,4 @@
-"""Whether a process is alive, whether the service as a whole is ready, and its numbers."""
+"""Liveness, readiness and metrics."""
 
 import secrets
 
@@ -15,14 +15,14 @@ from operation.metrics import render_metrics
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> HttpResponse:
-    """That this process answers, whatever else is away: restarting it would mend nothing else."""
+    """Say that this process answers. Nothing else is checked, since a restart would not fix it."""
     return HttpResponse("ok\n", "text/plain")
 
 
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> HttpResponse:
-    """How database, migrations, broker and workers stand: 200 if none is wrong, else 503.
+    """State of database, migrations, broker and workers: 200 if none is wrong, else 503.
 
     `?only=database&only=migrations` asks for some. Open to everybody: it names nothing but parts.
     """
@@ -39,7 +39,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Numbers for Prometheus, for who has METRICS_TOKEN; where none is set there are none.
+    """Metrics for Prometheus; needs METRICS_TOKEN, and is off if that is not set.
 
     Where a request comes from says nothing behind a proxy, so that opens no door.
     """

@@ -211,7 +211,7 @@ def test_the_layout_of_a_study_is_for_items_and_a_zip(lead: Client) -> None:
     assert (page.status_code, "for the table of items" in page.content.decode()) == (422, True)
     job = ask(lead, format="fbi")
     Item.objects.update(category="own")
-    with pytest.raises(CommandError, match="cannot be made: row 1, column"):
+    with pytest.raises(CommandError, match="The export failed: row 1, column"):
         call_command("make_export", str(job.pk))
     assert jobs.get_path(job).suffix == ".zip"
 

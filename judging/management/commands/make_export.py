@@ -22,6 +22,6 @@ class Command(BaseCommand):
             # The worker reads the number of written rows and stores it as progress.
             jobs.write_export(job, lambda done: print(done, flush=True))
         except ValueError as error:
-            raise CommandError(f"The file cannot be written: {error}.") from error
+            raise CommandError(f"The export failed: {error}.") from error
         except OSError as error:
             raise CommandError(f"The file cannot be written: {error.strerror}.") from error

@@ -36,7 +36,7 @@ from judging.evaluators.serializers import (
 )
 from judging.models import Endpoint
 
-RUNS_DEPEND = "Runs rest on this. Make a new endpoint."
+RUNS_DEPEND = "Runs use this endpoint. Add a new endpoint instead."
 
 
 class EndpointList(ListAPIView[Endpoint]):

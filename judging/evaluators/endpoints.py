@@ -22,7 +22,7 @@ def list_visible(request: HttpRequest) -> EndpointQuerySet:
     """
     roles = _roles(request)
     if roles is not None and not roles & RIGHTS["run"]:
-        raise PermissionDenied("Endpoints are for people who may start runs.")
+        raise PermissionDenied("Only members who can start runs see endpoints.")
     return selection.list_all_endpoints()
 
 
@@ -34,7 +34,7 @@ def get_visible(request: HttpRequest, name: str) -> Endpoint:
 def list_changeable(request: HttpRequest) -> EndpointQuerySet:
     """All endpoints, to site admins alone: an address is called from inside the network."""
     if _roles(request) is not None:
-        raise PermissionDenied("Only a site admin adds and changes endpoints.")
+        raise PermissionDenied("Only site admins can add and change endpoints.")
     return selection.list_all_endpoints()
 
 

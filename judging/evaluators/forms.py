@@ -19,7 +19,7 @@ from judging.models import Endpoint
 CALLABLE_PROVIDERS = ("openai_compatible", "anthropic", "gemini")
 RESERVED_NAMES = frozenset({"new"})
 FIELDSETS = {
-    "Who is asked": ("name", "provider", "address", "key_variable", "model"),
+    "Evaluator": ("name", "provider", "address", "key_variable", "model"),
     "How": ("api", "template", "json_mode", "parameters"),
     "Limits": ("in_flight", "per_minute", "tokens_per_minute", "timeout"),
     "Prices": ("price_in", "price_out"),
@@ -59,8 +59,8 @@ class EndpointForm(forms.ModelForm):
             return {}
         if not _storable(parameters):
             raise ValidationError(
-                "A value holds a NUL character, half of a surrogate pair, or a number that is none,"
-                " which no column takes. Take it out."
+                "A value contains a character or number that cannot be stored (NUL, half of a "
+                "surrogate pair, NaN or infinity). Remove it."
             )
         return parameters
 
@@ -72,38 +72,40 @@ class EndpointPageForm(EndpointForm):
         model = Endpoint
         fields = [name for names in FIELDSETS.values() for name in names]
         labels = {
-            "key_variable": "Variable that holds the key",
+            "key_variable": "Environment variable with the key",
             "model": "Model",
             "api": "API",
             "template": "Template",
             "json_mode": "JSON",
             "in_flight": "Calls in flight",
-            "per_minute": "Calls a minute",
-            "tokens_per_minute": "Tokens a minute",
-            "timeout": "Seconds for one call",
-            "price_in": "Price of a million tokens in",
-            "price_out": "Price of a million tokens out",
+            "per_minute": "Calls per minute",
+            "tokens_per_minute": "Tokens per minute",
+            "timeout": "Timeout (seconds)",
+            "price_in": "Price per million input tokens",
+            "price_out": "Price per million output tokens",
         }
         help_texts = {
-            "name": "Short, of letters, digits, hyphens and underscores. It stays.",
+            "name": "Short: letters, digits, hyphens and underscores. It cannot be changed later.",
             "address": "Base URL with the version: https://host/v1 for OpenAI-compatible servers"
             " and Anthropic, https://host/v1beta for Gemini.",
-            "key_variable": "The environment variable of server and workers that holds the key; "
-            "its name ends in _API_KEY. Empty: no key is sent. The key itself is never stored.",
-            "model": "As the provider spells it.",
-            "api": "Completions are for OpenAI-compatible servers that leave the template to us.",
-            "json_mode": "Only where the evaluator offers it, and only for strategies that ask for "
-            "JSON. Anthropic gives JSON by schema.",
-            "parameters": "A JSON object that goes over the defaults, for example "
+            "key_variable": "The environment variable (of server and workers) that contains the "
+            "key. Its name must end in _API_KEY. Leave empty to send no key. The key itself is "
+            "never stored.",
+            "model": "The model name, as the provider spells it.",
+            "api": "Use completions for OpenAI-compatible servers that do not apply a chat "
+            "template.",
+            "json_mode": "Only if the evaluator supports it, and only for strategies that ask for "
+            "JSON. Anthropic supports JSON by schema.",
+            "parameters": "A JSON object that replaces defaults, for example "
             '{"max_tokens": 500}. null takes a default away: {"temperature": null}. A new endpoint'
             f" gets a limit of {DEFAULT_MAX_TOKENS:,} tokens for an answer, more for models that "
             "are"
             ' known to think first; {"max_tokens": null} means none.',
-            "in_flight": "At the same time, by all workers together.",
-            "per_minute": "Empty: no such limit.",
-            "tokens_per_minute": "In and out together. Empty: no such limit.",
-            "timeout": "After that a call is broken off and tried again.",
-            "price_in": "Empty: unknown, and runs cannot be capped. 0: free.",
+            "in_flight": "Maximum number of simultaneous calls, over all workers.",
+            "per_minute": "Leave empty for no limit.",
+            "tokens_per_minute": "Input and output together. Leave empty for no limit.",
+            "timeout": "After this time a call is stopped and retried.",
+            "price_in": "Leave empty if unknown; a cap can then not be enforced. 0: free.",
             "price_out": "In the same currency.",
         }
         widgets = {
@@ -127,7 +129,7 @@ class EndpointPageForm(EndpointForm):
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
         if name in RESERVED_NAMES:
-            raise ValidationError("This name is an address of ours: choose another one.")
+            raise ValidationError("This name is reserved. Choose another one.")
         return name
 
     def groups(self) -> list[tuple[str, list[forms.BoundField]]]:

@@ -22,17 +22,18 @@ def read_key(variable: str, environment: Mapping[str, str] | None = None) -> str
         return ""
     if not VARIABLE_PATTERN.fullmatch(variable):
         raise MissingKey(
-            f"{variable[:60]!r} may not hold an evaluator's key: choose a variable whose name is"
-            " in capitals and ends in _API_KEY."
+            f"{variable[:60]!r} cannot be used for a key. Choose a variable in capitals whose name "
+            "ends in _API_KEY."
         )
     key = (os.environ if environment is None else environment).get(variable, "").strip()
     if not key:
         raise MissingKey(
-            f"{variable} is not set: set it in the environment of server and workers, then go on."
+            f"{variable} is not set. Set it in the environment of the server and the workers, then "
+            "try again."
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise MissingKey(
-            f"{variable} holds white space or characters that no key has: set it again."
+            f"{variable} contains white space or characters that no key has. Set it again."
         )
     return key
 

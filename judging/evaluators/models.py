@@ -52,7 +52,7 @@ PROVIDER_CHOICES = {
     "anthropic": "Anthropic Messages",
     "gemini": "Gemini generateContent",
     "baseline": "Baseline (offline)",
-    "recorded": "Recorded (replies made elsewhere)",
+    "recorded": "Recorded (imported replies)",
     "derived": "Derived (votes and panels)",
 }
 # What they say is no evaluator's opinion, which nobody could repeat.
@@ -153,20 +153,20 @@ class Endpoint(models.Model):
         if self.provider not in PROVIDERS:
             return
         if not self.is_offline and not self.address:
-            raise ValidationError({"address": "Give the base URL of the evaluator."})
+            raise ValidationError({"address": "Enter the base URL of the evaluator."})
         if not isinstance(self.parameters, dict):
-            raise ValidationError({"parameters": "Give a JSON object, for example {}."})
+            raise ValidationError({"parameters": "Enter a JSON object, for example {}."})
         if secret := next(filter(SECRET_NAME.search, self.parameters), None):
             raise ValidationError(
                 {
-                    "parameters": f"{secret!r} looks like a key. Parameters are stored and shown;"
-                    " name the environment variable that holds the key instead."
+                    "parameters": f"{secret!r} looks like a key. Parameters are stored and shown; "
+                    "enter the name of the environment variable with the key instead."
                 }
             )
         if self.is_reshaped():
             raise ValidationError(
-                "Runs rest on this endpoint's provider, address, model and parameters."
-                " Make a new endpoint."
+                "Runs use this endpoint, so its provider, address, model and parameters cannot "
+                "change. Add a new endpoint instead."
             )
         if not self.is_offline:
             self._try_bodies()

@@ -65,11 +65,9 @@ def run_trial(endpoint: Endpoint, now: datetime) -> TrialResult:
     """Ask once, with the endpoint's own parameters; nothing is tried again, no reply is stored."""
     if endpoint.is_paused(now):
         until = f"{endpoint.paused_until:%H:%M:%S}"
-        return TrialResult(
-            f"The evaluator asked not to be called before {until} UTC. Wait till then."
-        )
+        return TrialResult(f"The provider asked for no calls before {until} UTC. Wait until then.")
     if not _slots.acquire(blocking=False):
-        return TrialResult("Others are testing endpoints just now. Try again in a moment.")
+        return TrialResult("Other tests are running. Try again in a moment.")
     try:
         key = read_key(endpoint.key_variable)
         body = build_body(endpoint.pinned(), _TrialPrompt(), schema=SCHEMA)

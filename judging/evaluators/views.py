@@ -64,7 +64,7 @@ def _save_form(request: HttpRequest, form: EndpointPageForm) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         assert isinstance(request.user, Account)
         saved = endpoints.save_endpoint(form, request.user)
-        messages.success(request, f"Endpoint {saved.name} is saved.")
+        messages.success(request, f"Endpoint {saved.name} saved.")
         return redirect("endpoint", name=saved.name)
     context = {"form": form, "endpoint": form.instance}
     if form.resting:

@@ -38,7 +38,7 @@ from judging.exporting.rows import ExportRequest
 from judging.results.tables import EXPORT_TABLES
 
 REFUSAL_RESPONSES = PROBLEM_RESPONSES | {
-    422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")
+    422: OpenApiResponse(ProblemSerializer, "Not possible; the message says why.")
 }
 CONFLICT_RESPONSES = PROBLEM_RESPONSES | {
     409: OpenApiResponse(ProblemSerializer, "Not (any more) what can be done.")
@@ -51,7 +51,9 @@ class NamedChoice(serializers.ChoiceField):
 
     def __init__(self, names: Iterable[str]) -> None:
         there = [*names]
-        words: Any = {"invalid_choice": f"There is no {{input}}. There are {', '.join(there)}."}
+        words: Any = {
+            "invalid_choice": f"There is no {{input}}. Choose one of: {', '.join(there)}."
+        }
         super().__init__(choices=[(name, name) for name in there], error_messages=words)
 
 
@@ -139,7 +141,7 @@ def cancel_export(request: Request, slug: str, number: int) -> Response:
     """End an export that is not done."""
     member, job = _get_export_or_404(request, slug, number)
     if not job_queue.cancel_job(job, member):
-        raise Conflict(f"Export {number} was done before it could be cancelled.")
+        raise Conflict(f"Export {number} finished before it could be cancelled.")
     job.refresh_from_db()
     return Response(ExportSerializer(job).data)
 
@@ -153,7 +155,8 @@ def export_file(request: Request, slug: str, number: int) -> FileResponse:
     _, job = _get_export_or_404(request, slug, number)
     if not jobs.can_download(job, timezone.now()):
         raise Conflict(
-            f"Export {number} has no file (any more). See its state, or ask for it anew."
+            f"Export {number} has no file, or its file has been deleted. See its state, or create "
+            "the export again."
         )
     name = f"{slug}-{job.result['table']}-{number}{jobs.get_path(job).suffix}"
     return FileResponse(
@@ -176,8 +179,8 @@ def export_password(request: Request, slug: str, number: int) -> Response:
     found = jobs.get_password(job, member)
     if not found:
         raise Conflict(
-            f"Export {number} has no password for you: it is not encrypted, not made, no longer"
-            " there, or asked for by somebody else. Ask for one of your own."
+            f"Export {number} has no password for you: it is not encrypted, not finished, already "
+            "deleted, or requested by somebody else. Create your own export."
         )
     return Response({"password": found}, headers={"Cache-Control": "no-store"})
 
@@ -200,7 +203,7 @@ def _parse_export_body(member: Membership, said: dict[str, Any]) -> ExportReques
     unknown = [] if table == "items" else list(filters)
     unknown += [name for name in filters if name not in narrowed.filters]
     if unknown:
-        words = f"{table} cannot be narrowed by {', '.join(dict.fromkeys(unknown))}."
+        words = f"{table} cannot be filtered by {', '.join(dict.fromkeys(unknown))}."
         raise Unprocessable(_INVALID_BODY, {"filters": [words]})
     if not narrowed.form.is_valid():
         raise Unprocessable(_INVALID_BODY, {"filters": narrowed.form.errors.get_json_data()})

@@ -121,7 +121,7 @@ def _describe_texts(project: Project) -> Iterator[tuple[str, str]]:
         if name in titles:
             yield f"`{name}`", escape_markdown(titles[name])
     others = ", ".join(f"`{name}`" for name in names if name not in titles)
-    yield others, "what other tasks show, null here"
+    yield others, "shown by other task types, null here"
 
 
 def _category_rows(held: FolderCounts) -> Iterator[Row]:

@@ -7,16 +7,16 @@ from django import forms
 
 # What a name stands for, where it does not say so itself; a name that is not here stands alone.
 TABLE_HINTS = {
-    "items": "with their texts and what is held true",
-    "labels": "all that were ever given",
-    "revisions": "every state of the texts",
-    "resolutions": "what was held true, one after the other",
-    "marks": "who skipped or flagged an item, or saw what others said of it",
-    "baseline": "people compared with what is held true",
-    "practice": "rounds, and who passed",
-    "probes": "how each person did on silent checks",
-    "calls": "what evaluators were asked, and replied",
-    "outcomes": "what runs say of each item",
+    "items": "items and their final labels",
+    "labels": "all labels, including replaced ones",
+    "revisions": "all revisions of the texts",
+    "resolutions": "history of final labels",
+    "marks": "who skipped or flagged an item, or saw others' labels",
+    "baseline": "human baseline, compared with the final labels",
+    "practice": "qualification rounds, and who passed",
+    "probes": "results of each annotator on control items",
+    "calls": "prompts sent to evaluators, and their replies",
+    "outcomes": "outcome of each item in each run",
 }
 FORMAT_HINTS = {
     "fbi": "the archive of study 000",
@@ -27,31 +27,32 @@ FORMAT_HINTS = {
 class ExportForm(forms.Form):
     table = forms.ChoiceField()
     format = forms.ChoiceField(
-        help_text="In csv and tsv, what a spreadsheet would run as a formula gets an apostrophe in "
-        "front; jsonl and parquet give every text back as it was. fbi is a zip of tables of items, "
-        "one a category. hub is a zip of Parquet files of items with a data card."
+        help_text="csv and tsv put an apostrophe before text that a spreadsheet would run as a "
+        "formula; jsonl and parquet keep every text unchanged. fbi is a zip with one table of "
+        "items per category. hub is a zip of Parquet files with a data card."
     )
     snapshot = forms.ChoiceField(
         required=False,
         label="As of",
-        help_text="Items as they are now, or as a snapshot holds them: all of them, not narrowed.",
+        help_text="Current items, or the items of a snapshot. A snapshot is exported whole, "
+        "without filters.",
     )
     licence = forms.ChoiceField(
         required=False,
-        help_text="What the data card of a folder for the hub says.",
+        help_text="The licence named in the data card (format hub).",
     )
     canary = forms.BooleanField(
         required=False,
         label="Mark every row as test data",
-        help_text="A column asks not to train models on it, and holds a string that nothing else "
-        "has: a model that knows the string has seen the data.",
+        help_text="Adds a column with a request not to train on the data and a unique string. A "
+        "model that knows the string has seen the data.",
     )
 
     encrypt = forms.BooleanField(
         required=False,
         label="Encrypt the file",
-        help_text="A zip under a password that we make (AES-256, opens with 7-Zip). You alone see "
-        "it here, as long as the file is there.",
+        help_text="Creates a zip with a generated password (AES-256, opens with 7-Zip). Only you "
+        "see the password here, until the file is deleted.",
     )
 
     def __init__(

@@ -48,19 +48,19 @@ def check_request(project: Project, wish: ExportRequest) -> None:
     another table in one that is for items, and of `snapshot`, for one that is not there or not
     whole, for another table than that of items, and for items that are narrowed."""
     if not wish.encrypt:
-        encrypted_archives.check_not_sealed(project, "Choose to encrypt it.", "encrypt")
+        encrypted_archives.check_not_sealed(project, "Tick “Encrypt the file”.", "encrypt")
     if wish.form in ZIP_FORMATS and wish.table != ITEMS_TABLE:
-        message = f"{wish.form} is for the table of items. Choose another format."
+        message = f"{wish.form} works only for the table of items. Choose another format."
         raise FieldError(message, "format")
     if not wish.snapshot:
         return
     if wish.table != ITEMS_TABLE:
-        raise _snapshot_error("A snapshot holds the table of items alone. Choose now.")
+        raise _snapshot_error("A snapshot contains only the table of items. Choose now.")
     if wish.filters:
-        raise _snapshot_error("A snapshot is exported whole. Take the filters away, or choose now.")
+        raise _snapshot_error("A snapshot is exported whole. Remove the filters, or choose now.")
     if _find_snapshot(project, wish.snapshot) is None:
         raise _snapshot_error(
-            f"No snapshot {wish.snapshot[:80]!r} is made here. Choose one that is."
+            f"There is no finished snapshot {wish.snapshot[:80]!r}. Choose another one."
         )
 
 

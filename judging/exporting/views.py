@@ -59,7 +59,7 @@ def download_export(request: HttpRequest, slug: str, number: int) -> HttpRespons
     member = access.member_for(request, slug, right="results")
     job = jobs.list_exports(member).filter(result__number=number).first()
     if job is None or not jobs.can_download(job, timezone.now()):
-        messages.error(request, f"Export {number} is not here. Ask for it again.")
+        messages.error(request, f"Export {number} is no longer here. Create it again.")
         return redirect("exports", slug)
     name = f"{slug}-{job.result['table']}-{number}{jobs.get_path(job).suffix}"
     return FileResponse(jobs.get_path(job).open("rb"), as_attachment=True, filename=name)
@@ -71,7 +71,7 @@ def cancel_export(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     member = access.member_for(request, slug, right="results")
     job = jobs.list_exports(member).filter(result__number=number).first()
     if job and not job_queue.cancel_job(job, member):
-        messages.error(request, f"Export {number} was done before it could be cancelled.")
+        messages.error(request, f"Export {number} finished before it could be cancelled.")
     return redirect("exports", slug)
 
 

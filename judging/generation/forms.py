@@ -66,14 +66,15 @@ class RegenerateForm(forms.Form):
     """Who makes again what was turned down, and what of it."""
 
     strategy = forms.ChoiceField(label="By which instruction")
-    endpoint = forms.ChoiceField(label="Who is asked")
+    endpoint = forms.ChoiceField(label="Evaluator")
     cap = forms.DecimalField(
-        label="Stop before this much is spent",
+        label="Cost cap",
         min_value=0,
         max_digits=14,
         decimal_places=6,
         required=False,
-        help_text="In the currency of the endpoint's prices. Empty: no limit.",
+        help_text="The run pauses before it would spend more. In the currency of the endpoint's "
+        "prices; leave empty for no cap.",
     )
     items = forms.MultipleChoiceField(
         label="What was turned down",
@@ -106,7 +107,9 @@ class RegenerateForm(forms.Form):
     def clean_cap(self) -> Any:
         cap = self.cleaned_data["cap"]
         if cap == 0:
-            raise forms.ValidationError("Nothing can be asked for 0; leave it empty for no limit.")
+            raise forms.ValidationError(
+                "With a cap of 0 no request can be sent. Leave the cap empty for no limit."
+            )
         return cap
 
     def ticked(self) -> set[str]:

@@ -77,7 +77,7 @@ def change_job(request: Request, slug: str, kind: str, number: int, step: str) -
     if job is None:
         raise Http404
     if not ACTIONS[step](job, access.ensure_membership(member)):
-        raise Conflict("There is nothing to do about this job any more. See its state.")
+        raise Conflict("This job can no longer be changed. See its state.")
     return Response(status=204)
 
 

@@ -36,7 +36,7 @@ JOB, RUN = "job", "run"
 def _import_state(job: Job) -> str:
     """What a person still has to say keeps no worker busy."""
     asks = job.state == Job.State.WAITING and job.result["step"] in (uploads.CHOOSE, uploads.READY)
-    return "waits for a person" if asks else job.state
+    return "waiting for your choice" if asks else job.state
 
 
 def _import_is_there(job: Job) -> bool:
@@ -79,13 +79,13 @@ JOB_KINDS: dict[str, JobKind] = {
     ),
     archives.KIND: JobKind("Archive of results", "archives"),
     perturber_jobs.JOB_KIND: JobKind(
-        "Items made here",
+        "Generated items",
         "generation",
         numbered=True,
         of=lambda job: f"by {job.result['by']}, seed {job.result['seed']}",
     ),
     bring_in.KIND: JobKind(
-        "Items of a run",
+        "Import of generated items",
         "run-bring-in",
         numbered=True,
         place=lambda job: int(job.result["run"]),
@@ -100,7 +100,7 @@ JOB_KINDS: dict[str, JobKind] = {
         can_again=lambda job: False,
     ),
     # It only follows the settings, and ends soon.
-    places.RESIZE_JOB: JobKind("Places of items", "settings", cancel=None),
+    places.RESIZE_JOB: JobKind("Labels needed per item", "settings", cancel=None),
 }
 
 

@@ -43,5 +43,5 @@ def change_job(request: HttpRequest, slug: str, kind: str, number: int, step: st
     job = job_list.find_job(member, kind, number)
     act = {"cancel": job_list.cancel_job, "again": job_list.rerun_job}[step]
     if job is None or not act(job, access.ensure_membership(member)):
-        messages.error(request, "There is nothing to do about this job any more. See its state.")
+        messages.error(request, "This job can no longer be changed. See its state.")
     return redirect("jobs", slug)

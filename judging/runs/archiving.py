@@ -16,7 +16,7 @@ from judging.runs.transitions import END_STATES, record_event
 def archive_run(run: Run, member: Membership | None) -> None:
     """Out of the lists and figures, unless they are asked for it; nothing of it is dropped."""
     if run.state not in END_STATES:
-        raise Refused(f"Run {run.number} is {run.state}. Cancel it or let it end first.")
+        raise Refused(f"Run {run.number} is {run.state}. Cancel it, or wait until it has finished.")
     _set_archived(run, member, "archived", timezone.now())
 
 

@@ -73,7 +73,7 @@ def format_spent(spent: Decimal, paid: PaidReplies) -> str:
     said = format_amount(spent) if spent or paid.charged or not paid.replies else "free"
     if not paid.unknown:
         return said
-    return f"{said}, unknown for {paid.unknown:,} of {paid.replies:,} replies{tokens}"
+    return f"{said}, unknown cost for {paid.unknown:,} of {paid.replies:,} replies{tokens}"
 
 
 def load_status(project: Project) -> BudgetStatus:
@@ -138,7 +138,7 @@ def raise_cap(run: Run, cap: Decimal, member: Membership | None) -> None:
     if held.cap == cap:
         return
     if held.cap is None:
-        raise Refused(f"Run {run.number} has no cap that could be raised.")
+        raise Refused(f"Run {run.number} has no cap to raise.")
     if cap < held.cap:
         raise Refused(
             f"The cap of run {run.number} is {format_amount(held.cap)}, of which "
@@ -148,9 +148,8 @@ def raise_cap(run: Run, cap: Decimal, member: Membership | None) -> None:
     budget = Budget.objects.filter(project=run.project_id, cap__lt=cap).first()
     if budget and budget.cap is not None:
         raise Refused(
-            f"The project may spend {format_amount(budget.cap)} in all. Its leads raise that on "
-            "its page"
-            " Budget."
+            f"The project's budget is {format_amount(budget.cap)}. A lead can raise it on the "
+            "Budget page."
         )
     Run.objects.filter(pk=run.pk).update(cap=cap)
     old, new = ({"cap": f"{one.normalize():f}"} for one in (held.cap, cap))

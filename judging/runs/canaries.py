@@ -48,7 +48,9 @@ def start_canary(
     Anything else as for `runs.start_run`.
     """
     if strategy.strategy().frame == "explanation":
-        raise Refused("A canary asks about items. Choose a strategy that judges them itself.")
+        raise Refused(
+            "A canary needs a strategy that evaluates items itself. Choose another strategy."
+        )
     first = replace(
         options, limit=options.limit or DEFAULT_ITEMS, occasion=_occasion(timezone.now())
     )
@@ -75,7 +77,10 @@ def repeat_canary(
 def check_canary(run: Run) -> None:
     """Raise `Refused` for a run that is no canary."""
     if not run.occasion:
-        raise Refused(f"Run {run.number} is no canary: it takes what was answered before.")
+        raise Refused(
+            f"Run {run.number} is not a canary: it reuses stored answers. Start a new run as a "
+            "canary."
+        )
 
 
 def get_first_run(run: Run) -> Run:

@@ -32,9 +32,9 @@ def get_version(project: Project, name: str) -> StrategyVersion:
     found = catalogue.find_version(project, name)
     if found is None:
         known = ", ".join(listed.version.slug for listed in catalogue.list_offered(project))
-        raise Refused(f"There is no strategy {name!r}. Strategies are {known}.")
+        raise Refused(f"There is no strategy {name!r}. Choose one of: {known}.")
     if found.retired_at:
-        raise Refused(f"Strategy {name} is retired. Take it back to start runs with it.")
+        raise Refused(f"Strategy {name} is retired. Restore it before you start runs with it.")
     return catalogue.store_version(found)
 
 
@@ -55,7 +55,7 @@ def get_endpoint(name: str) -> Endpoint:
     found = list_endpoints().named(name)
     if found is None:
         known = ", ".join(list_endpoints().values_list("name", flat=True))
-        raise Refused(f"No endpoint {name!r} can be asked; endpoints are {known}.")
+        raise Refused(f"There is no endpoint {name!r} that can be called. Choose one of: {known}.")
     return found
 
 

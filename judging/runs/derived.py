@@ -129,7 +129,7 @@ def _find_shared_places(sources: Sequence[Run]) -> tuple[list[dict[str, Any]], i
         (row["item"], row["axis"], row["revision"]) for row in groups if row["n"] == len(sources)
     }
     if not alike:
-        raise Refused("These runs have no item in common. Choose runs over the same items.")
+        raise Refused("These runs have no items in common. Choose runs over the same items.")
     places = [
         place
         for place in run_items.load_places(sources[0].outcomes.all())
@@ -141,27 +141,31 @@ def _find_shared_places(sources: Sequence[Run]) -> tuple[list[dict[str, Any]], i
 def _check(project: Project, strategy: StrategyVersion, sources: Sequence[Run]) -> None:
     """Raise `Refused` for what cannot be folded."""
     if strategy.strategy().frame != "fold":
-        raise Refused(f"Strategy {strategy.slug} asks an evaluator: start a run of it instead.")
+        raise Refused(
+            f"Strategy {strategy.slug} calls an evaluator. Start a new run with it instead."
+        )
     if len(sources) < 2:
-        raise Refused("Choose two runs or more to count the votes of.")
+        raise Refused("Choose two or more runs to combine.")
     for run in sources:
         if run.project_id != project.pk:
-            raise Refused("Choose runs of one project.")
+            raise Refused("Choose runs of the same project.")
         if run.state != Run.State.FINISHED or run.kind == Run.Kind.DERIVED:
-            what = "derived itself" if run.kind == Run.Kind.DERIVED else run.state
-            raise Refused(f"Run {run.number} is {what}. Choose runs that were asked and ended.")
+            what = "a derived run" if run.kind == Run.Kind.DERIVED else run.state
+            raise Refused(
+                f"Run {run.number} is {what}. Choose finished runs that called an evaluator."
+            )
     _check_same_question(strategy.strategy(), [run.asked() for run in sources])
 
 
 def _check_same_question(fold: Strategy, asked: Sequence[Strategy]) -> None:
     if len({one.frame for one in asked}) > 1:
-        raise Refused("These runs judge in different frames. Choose runs of one frame.")
+        raise Refused("These runs use different frames. Choose runs with the same frame.")
     if fold.fold != "mean":
         return
     if asked[0].output not in {"score", "scores"}:
-        raise Refused("There are no scores to average in these runs. Take their majority.")
+        raise Refused("These runs have no scores to average. Combine them by majority instead.")
     if len({(one.scale, one.top, one.metrics) for one in asked}) > 1:
-        raise Refused("These runs score on different scales. Choose runs of one scale.")
+        raise Refused("These runs use different scales. Choose runs with the same scale.")
 
 
 def _endpoint(sources: Sequence[Run]) -> Endpoint:

@@ -33,8 +33,8 @@ RETRY_STATES = frozenset({Run.State.RUNNING, Run.State.PAUSED, Run.State.FINISHE
 MOVABLE_STATES = frozenset({Run.State.PAUSED, Run.State.FINISHED})
 # Why a run of this kind has nobody to ask.
 UNASKED_REASONS: dict[str, str] = {
-    Run.Kind.RECORDED: "holds replies that were made elsewhere",
-    Run.Kind.DERIVED: "follows from other runs and asks nobody",
+    Run.Kind.RECORDED: "holds imported replies",
+    Run.Kind.DERIVED: "is combined from other runs and sends no requests",
 }
 # Of what a provider said of failed requests so many different texts are read.
 MAX_MESSAGES = 10
@@ -175,8 +175,8 @@ def restart_without_parameter(run: Run, member: Membership | None) -> Run:
         name, instead = find_refused_parameter(run, failed[:MAX_MESSAGES])
         if not name:
             raise Refused(
-                f"No parameter of run {run.number} was refused, or it is cancelled, or another run"
-                " asks the same without it."
+                f"This cannot be done: no parameter of run {run.number} was refused, the run is "
+                "cancelled, or another run already leaves the parameter out."
             )
         own = run_config.load_overrides(run.pinned)
         kept = {instead: run.sends()[name]} if instead else {}
@@ -195,8 +195,8 @@ def restart_without_parameter(run: Run, member: Membership | None) -> Run:
         )
         if run.finished_at is None:
             open_states = {Run.State.RUNNING, Run.State.PAUSED}
-            way = f"with {instead} in the place of" if instead else "without"
-            reason = f"Run {copy.number} asks the same {way} {name}."
+            way = f"with {instead} instead of" if instead else "without"
+            reason = f"Run {copy.number} continues {way} {name}."
             change_state(run, open_states, Run.State.CANCELLED, member, reason=reason)
     return copy
 
@@ -260,14 +260,14 @@ def build_sample_counts(samples: int | None) -> dict[str, int]:
     if samples is None:
         return {}
     if not 1 <= samples <= MAX_SAMPLES:
-        raise Refused(f"Ask each call 1 to {MAX_SAMPLES} times.")
+        raise Refused(f"Choose 1 to {MAX_SAMPLES} samples per call.")
     return {"samples": samples}
 
 
 def require_checked_run(over: Run | None) -> Run:
     """The run whose explanations are to be checked; `Refused` without one."""
     if over is None:
-        raise Refused("An explanation check is over a run that ended: name it.")
+        raise Refused("An explanation check needs a finished run. Choose one.")
     return over
 
 
@@ -276,7 +276,10 @@ def _store_draft(
 ) -> Run:
     """Store a draft, if it may be started, with what is `noted` in the record of it."""
     if run.strategy.project_id not in {None, run.project_id}:
-        raise Refused(f"Strategy {run.strategy.slug} is another project's. Copy it to this one.")
+        raise Refused(
+            f"Strategy {run.strategy.slug} belongs to another project. Copy it to this project "
+            "first."
+        )
     start_checks.check_endpoint(
         run.asked(), run.endpoint, run.cap, parameters=run.pinned["parameters"]
     )
@@ -298,7 +301,7 @@ def _check_not_deleted(run: Run) -> None:
     """Raise `Refused` for a strategy that was deleted since somebody chose it."""
     version = run.strategy
     if version.project_id and StrategyVersion.objects.deleted(run.project).contains(version):
-        raise Refused(f"Strategy {version.slug} was deleted meanwhile. Take it back first.")
+        raise Refused(f"Strategy {version.slug} has been deleted. Restore it first.")
 
 
 def plan_calls(run: Run, *, keep_on: Callable[[], bool] = lambda: True) -> None:
@@ -368,7 +371,7 @@ def move_to_endpoint(run: Run, endpoint: Endpoint, member: Membership | None) ->
     """
     _check_asked(run, "moved")
     if endpoint.pk == run.endpoint_id:
-        raise Refused(f"Run {run.number} is at {endpoint.name} already. Choose another endpoint.")
+        raise Refused(f"Run {run.number} already uses {endpoint.name}. Choose another endpoint.")
     pinned = pinning.repin_endpoint(run, endpoint)
     start_checks.check_endpoint(run.asked(), endpoint, run.cap, parameters=pinned["parameters"])
     start_checks.check_budget(run.project, endpoint)
@@ -399,15 +402,15 @@ def _check_movable(run: Run) -> None:
     """Raise `Refused` unless nothing rests on what the run asked so far."""
     instead = "Clone it with another endpoint instead."
     if run.state not in MOVABLE_STATES:
-        raise Refused(f"Run {run.number} is {run.state}. Pause it before it is moved.")
+        raise Refused(f"Run {run.number} is {run.state}. Pause it before you move it.")
     if not is_unanswered(run):
-        raise Refused(f"Requests of run {run.number} were answered. {instead}")
+        raise Refused(f"Run {run.number} already has answers. {instead}")
     if is_archived_by_hand(run):
-        raise Refused(f"Run {run.number} is archived. Take it back before it is moved.")
+        raise Refused(f"Run {run.number} is archived. Unarchive it before you move it.")
     if run.occasion and run.sources.exists():
-        raise Refused(f"Run {run.number} asks a canary again, of the same evaluator. {instead}")
+        raise Refused(f"Run {run.number} repeats a canary at the same evaluator. {instead}")
     if run.derived.exists():
-        raise Refused(f"Other runs follow from run {run.number}. {instead}")
+        raise Refused(f"Other runs depend on run {run.number}. {instead}")
     if Request.objects.filter(leased_for=run, state="leased").exists():
         raise Refused(f"Calls of run {run.number} are still in flight. Try again in a minute.")
 
@@ -433,7 +436,7 @@ def retry_failed(run: Run, member: Membership | None) -> int:
         # Waits for whoever is deciding one of them now by the failure that is being undone.
         unsure = run.outcomes.lock_unsure()
         if not ids and not run.outcomes.mended().exists():
-            raise Refused("No request of this run failed.")
+            raise Refused("This run has no failed requests.")
         change_state(run, RETRY_STATES, Run.State.RUNNING, member, requests=len(ids))
         for part in _split_batches(ids, 500):
             Request.objects.filter(pk__in=part).ask_again(clock.now())

@@ -103,7 +103,7 @@ def _with_parser(run: Run, parser: str | None) -> Run:
         raise Refused(f"Run {run.number} {_explain_unavailable(run)}")
     if parser is not None and parser not in list_parsers(run):
         known = ", ".join(name or "one alone" for name in list_parsers(run))
-        raise Refused(f"There is no parser {parser!r} for these replies; there are {known}.")
+        raise Refused(f"There is no parser {parser!r} for these replies. Choose one of: {known}.")
     tried = Run.objects.select_related("strategy", "endpoint").get(pk=run.pk)
     if parser is not None:
         tried.pinned = {**tried.pinned, "parser": parser}
@@ -114,12 +114,12 @@ def _with_parser(run: Run, parser: str | None) -> Run:
 def _explain_unavailable(run: Run) -> str:
     if run.kind == Run.Kind.RECORDED:
         return (
-            "is recorded: what was stored with its replies and what our parser reads stand side by"
-            " side. Import them again with the other --verdicts to let those decide."
+            "is recorded: stored verdicts and parsed verdicts are kept side by side. To switch, "
+            "import the replies again with the other --verdicts."
         )
     if run.kind == Run.Kind.DERIVED:
-        return "follows from other runs. Read the replies of those again, and it follows."
-    return f"is {run.state}. Only the replies of a finished run are read again."
+        return "is combined from other runs. Parse those again, and this run is updated."
+    return f"is {run.state}. Only finished runs can be parsed again."
 
 
 def _batches(run: Run) -> Iterator[list[Outcome]]:

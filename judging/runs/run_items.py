@@ -22,8 +22,8 @@ COPIED_COLUMNS = (
     "truth", "axis", "main",
 )  # fmt: skip
 _NO_ITEMS_MESSAGE = (
-    "None of the chosen items can be asked about: they are not resolved as the strategy needs it,"
-    " serve as examples, or are of another ability than the category. Choose others."
+    "None of the chosen items can be used: they are not resolved as the strategy needs, serve as "
+    "examples, or belong to another ability than the chosen category. Choose other items."
 )
 # What of a base run's outcomes an explanation check asks about (study 000, section 5.3).
 EQUAL_DETAIL = "equal"
@@ -83,7 +83,7 @@ def draw_items(
         if any(is_on_axes(own.axes, place) for place in build_places(strategy, row))
     ]
     if not asked:
-        raise Refused("No item is judged along these axes. Choose others, or all.")
+        raise Refused("No items use these axes. Choose other axes, or all.")
     kept = selection.sample_rows(asked, seed, limit)
     every = (place for row in kept for place in build_places(strategy, row))
     is_part = not whole <= {row["key"] for row in kept}
@@ -105,16 +105,20 @@ def draw_for_check(
     said = base.asked()
     if base.state != Run.State.FINISHED:
         raise Refused(
-            f"Run {base.number} is {base.state}. Let it end, then check what it explains."
+            f"Run {base.number} is {base.state}. Wait until it has finished, then check its "
+            "explanations."
         )
     if not said.explanation or said.frame != "single" or base.samples > 1:
         raise Refused(
-            f"Run {base.number} ({said.slug}) leaves no explanation of one score an item to check."
-            " Choose a run that scores answers once, with an explanation."
+            f"Run {base.number} ({said.slug}) has no single explained score per item to check. "
+            "Choose a run that scores each answer once, with an explanation."
         )
     places = load_places(base.outcomes.filter(detail=EQUAL_DETAIL))
     if not places:
-        raise Refused(f"Run {base.number} scored no item equal to its gold answer.")
+        raise Refused(
+            f"Run {base.number} gave no perturbed answer the score of its gold answer, so there is "
+            "nothing to check."
+        )
     part = selection.sample_rows(places, seed, limit)
     return DrawnItems(part, is_part=len(part) < len(places))
 
@@ -187,10 +191,11 @@ def _examples(
             found.append(row)
     if len(found) < strategy.examples:
         raise Refused(
-            f"Strategy {strategy.slug} shows {strategy.examples} resolved items of other clusters"
-            f" as examples, and there are {len(found)}. Label more items, ask about fewer, or show"
-            " fewer examples; 0 shows none, and examples that stand in the prompt of a copy of the"
-            " strategy need no items. Which items belong together a column cluster says at import."
+            f"Strategy {strategy.slug} needs {strategy.examples} resolved items from other "
+            f"clusters as examples, but there are only {len(found)}. Label more items, choose "
+            "fewer items for the run, or show fewer examples (0: none). Examples written into the "
+            "prompt of a copied strategy need no items. Clusters come from the column cluster at "
+            "import."
         )
     values = _load_final_values(row["item_id"] for row in found)
     scored = {metric.slug for metric in strategy.metrics}

@@ -71,7 +71,7 @@ def explain_no_items(needs: str) -> str:
     """What to do where no item is resolved as a strategy needs it."""
     if needs in SOURCE_TEXTS:
         names = " or ".join(map(repr, SOURCE_TEXTS[needs]))
-        return f"No item of this project has the text {names} to start from. Import some."
+        return f"No item of this project has the source text {names}. Import such items."
     wanted = " or ".join(value.replace("_", " ") for value in REQUIRED_RESULTS.get(needs, ()))
     return (
         f"No item of this project is resolved{' as ' * bool(wanted)}{wanted} yet."

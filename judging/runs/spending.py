@@ -73,7 +73,7 @@ def reserve(run: Run, prices: Sequence[Decimal | None]) -> Reservation:
     if None in prices and is_capped(run):
         name = run.endpoint.name
         return Reservation(
-            0, f"A cap cannot be kept: the prices of {name} are unknown. Enter them."
+            0, f"{name} has no price, so a cap cannot be enforced. Enter its prices."
         )
     known = [price or ZERO for price in prices]
     while known:
@@ -135,9 +135,9 @@ def _would_pass(cap: str, held: Run | Budget, price: Decimal) -> str:
     needed = counted + price
     needed = needed.quantize(Decimal(1).scaleb(-_places(needed)), ROUND_UP)
     return (
-        f"The next call would pass {cap}: it may cost {format_amount(price)}, and "
-        f"{format_amount(counted)} is"
-        f" counted. Raise it to {format_amount(needed)} or more to go on."
+        f"The next call could exceed {cap}: it may cost {format_amount(price)}, and "
+        f"{format_amount(counted)} is already counted. To continue, raise it to at least "
+        f"{format_amount(needed)}."
     )
 
 

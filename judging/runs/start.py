@@ -84,12 +84,12 @@ def build_pairs(wish: NewRuns) -> list[tuple[StrategyVersion, Endpoint]]:
     for strategy in wish.strategies:
         if strategy not in {pair[0] for pair in found}:
             wanted = "baseline" if strategy.strategy().metric else "an evaluator LLM"
-            raise Refused(f"Strategy {strategy.slug} needs {wanted}. Choose its endpoint too.")
+            raise Refused(f"Strategy {strategy.slug} needs {wanted}. Choose such an endpoint too.")
     for endpoint in wish.endpoints:
         if endpoint not in {pair[1] for pair in found}:
-            raise Refused(f"None of the chosen strategies can be put to {endpoint.name}.")
+            raise Refused(f"None of the chosen strategies can be used with {endpoint.name}.")
     if len(found) > MAX_RUNS:
-        raise Refused(f"That would be {len(found)} runs. Start {MAX_RUNS} at once at most.")
+        raise Refused(f"This would start {len(found)} runs. Start at most {MAX_RUNS} at once.")
     return found
 
 
@@ -105,7 +105,9 @@ def start_pilots(project: Project, wish: NewRuns, member: Membership | None) -> 
     A pilot is over a part of the run's own items, so that nothing of it is paid for twice.
     """
     if wish.canary:
-        raise Refused("A canary is as small as a pilot: start it, it says itself what it costs.")
+        raise Refused(
+            "A canary needs no pilot: it is just as small. Start it; its page shows the cost."
+        )
     wanted = [one for one in _estimate_each(project, wish) if one.wants_pilot]
     _check(project, wish, wanted, member)
     return [
@@ -145,7 +147,7 @@ def _explain_partial(begun: Sequence[Run], problem: Refused) -> str:
     if not begun:
         return str(problem)
     numbers = ", ".join(str(run.number) for run in begun)
-    return f"Started already: run {numbers}. The next one was refused: {problem}"
+    return f"Already started: run {numbers}. The next one was refused: {problem}"
 
 
 def _is_compatible(strategy: StrategyVersion, endpoint: Endpoint) -> bool:

@@ -27,12 +27,16 @@ def check_endpoint(
     `parameters` are those of the run, by default the endpoint's with the strategy's over them.
     """
     if strategy.frame == "fold":
-        raise Refused(f"Strategy {strategy.slug} asks nobody: derive a run from runs instead.")
+        raise Refused(
+            f"Strategy {strategy.slug} sends no requests. Combine finished runs with it instead."
+        )
     if bool(strategy.metric) != (endpoint.provider == "baseline"):
         wanted = "the offline baseline endpoint" if strategy.metric else "an evaluator LLM"
         raise Refused(f"Strategy {strategy.slug} needs {wanted}; {endpoint.name} is not one.")
     if endpoint.provider in NEVER_CALLED_PROVIDERS:
-        raise Refused(f"{endpoint.name} stands for replies that are there; nobody can ask it.")
+        raise Refused(
+            f"{endpoint.name} stands for imported or combined replies and cannot be called."
+        )
     if cap is not None:
         check_prices(endpoint)
     pinned = endpoint.pinned(strategy.parameters)
@@ -43,7 +47,7 @@ def check_endpoint(
         try:
             providers.build_body(pinned, prompt, schema=strategy.schema)
         except ValueError as error:
-            raise Refused(f"{endpoint.name} cannot be asked: {error}") from error
+            raise Refused(f"{endpoint.name} cannot be called: {error}") from error
 
 
 def _check_parameters(strategy: Strategy, pinned: Mapping[str, Any]) -> None:
@@ -54,10 +58,10 @@ def _check_parameters(strategy: Strategy, pinned: Mapping[str, Any]) -> None:
         if value in (None, API_DEFAULT) or pinned["parameters"].get(name) != value:
             continue
         raise Refused(
-            f"{pinned['model']} does not take {name} = {value}, with which strategy"
-            f" {strategy.slug} asks, so it cannot be asked so. Choose another endpoint, or start"
-            f' the run with the parameters {{"{name}": null}}: samples then differ as this model'
-            " makes them by itself."
+            f"{pinned['model']} does not accept {name} = {value}, which strategy {strategy.slug} "
+            "sends. Choose another endpoint, or start"
+            f' the run with the parameters {{"{name}": null}}: samples then vary with the'
+            " model's own default."
         )
 
 
@@ -85,13 +89,13 @@ def check_labelling(labelling: int, *, allowed: bool, member: Membership | None)
         return
     if not allowed:
         raise Refused(
-            f"People are still labelling {labelling} of these items, and what evaluators say must"
-            " not reach them before. Wait until they are done, or let a lead allow it."
+            f"{labelling} of these items are still being labelled, and annotators must not see "
+            "evaluator output before. Wait until they are labelled, or ask a lead to allow it."
         )
     if member is not None and not member.is_lead:
         raise Refused(
-            f"People are still labelling {labelling} of these items. Only a lead can allow a run"
-            " over them."
+            f"{labelling} of these items are still being labelled. Only a lead can allow a run "
+            "over them."
         )
 
 
@@ -100,6 +104,6 @@ def check_prices(endpoint: Endpoint) -> None:
     prices = endpoint.prices()
     if None in (prices.per_million_in, prices.per_million_out):
         raise Refused(
-            f"A cap needs prices, and those of {endpoint.name} are unknown."
-            " Enter them (0 for a free evaluator) or leave the cap out."
+            f"{endpoint.name} has no price, so a cap cannot be enforced. Enter its prices (0 for a "
+            "free evaluator), or leave the cap empty."
         )

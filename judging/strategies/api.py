@@ -38,13 +38,15 @@ from judging.strategies.serializers import (
 )
 
 REFUSAL_RESPONSES = PROBLEM_RESPONSES | {
-    422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")
+    422: OpenApiResponse(ProblemSerializer, "Not possible; the message says why.")
 }
 STALE_RESPONSE = {
-    409: OpenApiResponse(ProblemSerializer, "There is a later version; nothing was stored.")
+    409: OpenApiResponse(ProblemSerializer, "There is a newer version; nothing was saved.")
 }
 REPEATED_RESPONSE = {
-    409: OpenApiResponse(ProblemSerializer, "The same is being answered at this moment.")
+    409: OpenApiResponse(
+        ProblemSerializer, "The same request is being processed right now. Try again in a moment."
+    )
 }
 VERSION_PARAMETER = OpenApiParameter(
     "version", OpenApiTypes.INT, description="An earlier version; by default the newest."
@@ -185,9 +187,7 @@ def _copy_strategy(request: Request, slug: str) -> Response:
     try:
         version = _get_version_or_404(member, parent, str(number or ""))
     except Http404 as problem:
-        raise _field_error(
-            "strategy", f"There is no strategy {parent!r} of this version."
-        ) from problem
+        raise _field_error("strategy", f"This version has no strategy {parent!r}.") from problem
     made = editing.copy_strategy(
         member.project, version, **body, member=access.ensure_membership(member)
     )
@@ -227,7 +227,7 @@ def _get_tried_version(newest: StrategyVersion, body: dict[str, Any]) -> Strateg
     source = body["toml"]
     version = newest if source is None else _parse_draft(newest, source).version()
     if body["call"] and descriptions.find_call(version.strategy(), body["call"]) is None:
-        raise _field_error("call", f"The strategy makes no call {body['call']!r}.")
+        raise _field_error("call", f"The strategy has no call {body['call']!r}.")
     return version
 
 

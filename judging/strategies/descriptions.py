@@ -17,68 +17,62 @@ class FrameDescription(NamedTuple):
 FRAME_DESCRIPTIONS = {
     "single": FrameDescription(
         "Single answers",
-        "The question with one answer at a time: once the gold answer, once the perturbed one.",
+        "The question with one answer per call: the gold answer, then the perturbed answer.",
     ),
     "pair": FrameDescription(
         "Pairs",
-        "The question with both answers, once with gold first and once with the perturbed one.",
+        "The question with both answers, in both orders.",
     ),
     "reference": FrameDescription(
         "With a reference", "The question, the perturbed answer, and the gold answer as reference."
     ),
-    "detection": FrameDescription(
-        "Error detection", "An input and the response that a model gave to it."
-    ),
+    "detection": FrameDescription("Error detection", "An input and a model's response."),
     "rating": FrameDescription(
-        "Ratings", "A task and a response to it; with gold where the prompt shows it."
+        "Ratings", "A task and a response; also the gold answer if the prompt shows it."
     ),
     "rubric": FrameDescription(
-        "Rubrics", "A response, and of question and gold what the prompt shows."
+        "Rubrics", "A response; also question and gold answer if the prompt shows them."
     ),
-    "matching": FrameDescription(
-        "Matching", "A response and the gold answer it should agree with."
-    ),
+    "matching": FrameDescription("Matching", "A response and the gold answer it should match."),
     "explanation": FrameDescription(
-        "Checks of explanations", "What another run explained of items that it left undetected."
+        "Checks of explanations", "Another run's explanations of items it did not detect."
     ),
     "fold": FrameDescription(
-        "Votes and panels", "Nothing: it makes one outcome of the outcomes of runs."
+        "Votes and panels", "Nothing. It combines the outcomes of other runs."
     ),
     "answer": FrameDescription("Generators of answers", "The prompt alone."),
     "perturbation": FrameDescription(
         "Generators of perturbations", "The prompt with the gold answer."
     ),
-    "input": FrameDescription(
-        "Generators of inputs", "The prompt that an input is to be made from."
-    ),
+    "input": FrameDescription("Generators of inputs", "The source prompt for a new input."),
     "sorting": FrameDescription("Suggestions of abilities", "The prompt alone."),
 }
 # How a reply ended, as providers say it.
 FINISH_DESCRIPTIONS = {
-    "stop": "it ended by itself",
-    "length": "it was cut off at its length",
+    "stop": "complete",
+    "length": "cut off at the token limit",
     "refused": "the evaluator refused",
-    "filtered": "a filter of the provider held it back",
+    "filtered": "blocked by a filter of the provider",
     "other": "otherwise",
 }
 PATH_DESCRIPTIONS = {
     "strict": "the whole reply is the answer, or one JSON object that holds it",
     "fenced": "a JSON object in a code block",
     "embedded": "a JSON object among other text",
-    "repaired": "a JSON object that had to be mended",
-    "pattern": "a mark or a phrase in the text",
+    "repaired": "a JSON object that was repaired",
+    "pattern": "a marker or a phrase in the text",
 }
 CAUSE_DESCRIPTIONS = {
-    "truncated": "the reply was cut off, and half a reply is never searched for an answer",
-    "refused": "the evaluator refused, so there is nothing to read",
-    "filtered": "the provider held the reply back, so there is nothing to read",
-    "unparsable": "no answer was found that the strategy offers",
-    "incomplete": "a part that was asked for, such as the claim, is missing or empty",
-    "swapped": "the claim or the rationale stands where the answer should",
-    "echoed": "the reply gives back what it was made from, with no change but in white space",
-    "language": "the reply is in another language than what it was made from",
-    "unrelated": "under a fifth of the perturbed answer's words are the gold answer's",
-    "off_scale": "the value is not on the scale, or not on a step of it, and is never moved there",
+    "truncated": "the reply was cut off; incomplete replies are not parsed",
+    "refused": "the evaluator refused, so there is no answer",
+    "filtered": "the provider blocked the reply, so there is no answer",
+    "unparsable": "no valid answer was found",
+    "incomplete": "a required part, such as the claim, is missing or empty",
+    "swapped": "the claim or the rationale is in the place of the answer",
+    "echoed": "the reply repeats its source, apart from white space",
+    "language": "the reply is in another language than its source",
+    "unrelated": "fewer than a fifth of the perturbed answer's words are in the gold answer",
+    "off_scale": "the value is outside the scale or between its steps; values are never rounded",
 }
 _CALL_TITLES = {
     ("gold", 0): "Gold answer",
@@ -92,9 +86,9 @@ _CALL_TITLES = {
     ("pair", 2): "Both answers, perturbed first as A",
 }
 _PARSER_DESCRIPTIONS = {
-    "": "JSON first, then marks in words",
-    "strict": "JSON first, then marks in words",
-    "phrases-001": "the closing sentences, as study 001 read them",
+    "": "JSON first, then markers in the text",
+    "strict": "JSON first, then markers in the text",
+    "phrases-001": "closing phrases, as in study 001",
 }
 
 
@@ -130,11 +124,11 @@ def describe_answers(strategy: Strategy) -> str:
         "detection": "error or no error",
         "scores": "a value of each metric",
         "flag": "true or false",
-        "fold": "nothing, since nobody is asked",
-        "answer": "an answer, taken whole",
+        "fold": "none: no request is sent",
+        "answer": "the whole reply is the answer",
         "perturbation": "a perturbed answer, what was changed, and why it is worse",
         "input": "an input, the context that belongs to it, and why a model is likely to fail",
-        "ability": "one of the abilities that prompts are sorted into, and why",
+        "ability": "one of the abilities, and the reason",
     }[strategy.output]
     if strategy.metric:
         return f"{said}, measured by {strategy.metric}"
@@ -170,18 +164,20 @@ def _describe_output(strategy: Strategy) -> str:
         "single": "Detected if the perturbed answer gets a lower score than the gold answer.",
         "pair": "Detected if the gold answer is chosen in both orders.",
         "reference": f"Detected if the score is below {top}, the top of the scale.",
-        "detection": "The verdict is held against what people hold true of the response.",
+        "detection": "The verdict is compared with the final label.",
         "rating": _describe_metrics(strategy),
         "rubric": _describe_metrics(strategy),
-        "matching": "The score is held against what people hold true of the response.",
+        "matching": "The score is compared with the final label.",
         "answer": "Made if the reply has a text.",
         "perturbation": "Made if the reply has all three parts.",
         "input": "Made if the reply has all three parts."
         if strategy.needs_context
         else "Made if the reply has an input and a rationale; the context may be empty.",
-        "sorting": "Made if the reply names an ability; people take it, or choose another one.",
-        "explanation": "Found if the explanation reports a mistake; that credits the other run.",
-        "fold": "More than half of all members decide, missing ones in the total."
+        "sorting": "Made if the reply names an ability; annotators accept it or choose another.",
+        "explanation": "Found if the explanation names an error; the item then counts as detected "
+        "for the other run.",
+        "fold": "Detected if more than half of all members detect; missing members count in the "
+        "total."
         if strategy.fold == "majority"
         else "Scores are averaged over the members first, then compared.",
     }[strategy.frame]
@@ -189,20 +185,26 @@ def _describe_output(strategy: Strategy) -> str:
 
 def _describe_metrics(strategy: Strategy) -> str:
     if strategy.decides == TOTAL:
-        return "The total of all metrics stands for the item, missing if one of them is."
+        return (
+            "The total of all metrics is the item's outcome. It is missing if one "
+            "metric is missing."
+        )
     if strategy.decides:
-        return f"The metric {strategy.decides} stands for the item; the others stand beside it."
+        return (
+            f"The metric {strategy.decides} is the item's outcome; the others are "
+            "reported beside it."
+        )
     if strategy.metrics_from:
-        return "The field that decides in the task type stands for the item."
-    return "Each metric is held against people by itself; none stands for the item."
+        return "The deciding field of the task type is the item's outcome."
+    return "Each metric is compared with people separately; there is no overall outcome."
 
 
 def _describe_axes(strategy: Strategy) -> str:
     if not strategy.axes:
         return ""
     return (
-        "Each axis makes calls and an outcome of its own; the axis of an item's ability decides"
-        " the item."
+        "Each axis has its own calls and outcome; the axis of an item's "
+        "ability is the item's outcome."
     )
 
 
@@ -210,10 +212,10 @@ def _samples(strategy: Strategy) -> str:
     if strategy.samples == 1:
         return ""
     if strategy.generates:
-        return f"Each item is asked for {strategy.samples} times, and each reply makes its own."
+        return f"{strategy.samples} requests per item, and each reply is a result of its own."
     how = (
         "more than half of all of them decide."
         if strategy.votes
         else "the value is the share of the parsed repeats that detect."
     )
-    return f"Each call is made {strategy.samples} times, and {how}"
+    return f"{strategy.samples} samples per call: {how}"

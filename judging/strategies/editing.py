@@ -65,7 +65,7 @@ def parse_source(source: str, slug: str) -> StrategyDraft:
     except StrategyError as error:
         problem = TomlProblem(_line(source, error), f"{error.key}: {error.remedy}.")
     except RecursionError:
-        problem = TomlProblem(None, "Brackets are nested too deep to be read. Nest them less.")
+        problem = TomlProblem(None, "Brackets are nested too deeply. Use fewer levels.")
     except (OverflowError, ValueError):
         problem = TomlProblem(None, "A number is too large to be used. Make it smaller.")
     return StrategyDraft(source, {}, None, (problem,))
@@ -95,9 +95,11 @@ def copy_strategy(
     with transactions.transact():
         _lock(project)
         if StrategyVersion.objects.own(project).named(slug).exists():
-            raise Refused(f"The project has a strategy {slug} already. Take another name.")
+            raise Refused(f"The project already has a strategy {slug}. Choose another name.")
         if StrategyVersion.objects.deleted(project).named(slug).exists():
-            raise Refused(f"The project deleted a strategy {slug}. Take it back, or another name.")
+            raise Refused(
+                f"A deleted strategy is named {slug}. Restore it, or choose another name."
+            )
         return _store(project, draft, parent, 1, member, note)
 
 
@@ -115,11 +117,11 @@ def save_version(
         _lock(project)
         newest = StrategyVersion.objects.own(project).named(draft.strategy.slug).first()
         if newest is None:
-            raise Refused(f"{draft.strategy.slug} is not the project's own. Copy it first.")
+            raise Refused(f"{draft.strategy.slug} does not belong to this project. Copy it first.")
         if newest.retired_at:
-            raise Refused(f"{newest.slug} is retired. Take it back to change it.")
+            raise Refused(f"{newest.slug} is retired. Restore it to change it.")
         if newest.number != shown:
-            raise Stale(f"{newest} was saved since you began.")
+            raise Stale(f"{newest} was saved while you were editing.")
         if catalogue.get_source(newest) == draft.source:
             return None
         return _store(project, draft, newest, newest.number + 1, member, note)
@@ -136,7 +138,7 @@ def _parse_toml(source: str) -> StrategyDraft:
     for place, text in _iterate_texts(strategy.definition, ()):
         if "\0" in text:
             line = toml_text.find_line(source, place)
-            remedy = "holds the character U+0000, which no database keeps. Take it out."
+            remedy = "contains the character U+0000, which cannot be stored. Remove it."
             return StrategyDraft(
                 source, {}, None, (TomlProblem(line, f"{_format_place(place)}: {remedy}"),)
             )
@@ -182,11 +184,11 @@ def _parse_key(key: str) -> Place:
 def _check_slug(slug: str) -> None:
     if len(slug) > MAX_SLUG_LENGTH or not _SLUG.fullmatch(slug):
         raise Refused(
-            f"Write the name in small letters, digits and single hyphens, {MAX_SLUG_LENGTH} at "
-            "most."
+            f"Use small letters, digits and single hyphens for the name, at most {MAX_SLUG_LENGTH} "
+            "characters."
         )
     if slug in strategies.load_all():
-        raise Refused(f"{slug} is the name of a strategy that is shipped. Take another name.")
+        raise Refused(f"A built-in strategy is named {slug}. Choose another name.")
 
 
 def _lock(project: Project) -> None:

@@ -205,7 +205,9 @@ def _text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> Any:
     if name == "question":
         name = "prompt" if "prompt" in texts else "input"
     if name not in texts:
-        raise ValueError(f"The {spec.role} call needs the text {name!r}, which the item lacks.")
+        raise ValueError(
+            f"The {spec.role} call needs the text {name!r}, which this item does not have."
+        )
     return texts[name]
 
 

@@ -22,26 +22,26 @@ _JUDGE = r"(?:judges?|evaluators?|graders?|raters?|examiners?)"
 _MARK = r"(?:score|marks?|ratings?|grade|points)"
 
 _KINDS: dict[str, tuple[str, ...]] = {
-    "a marker of our prompts": (
+    "a marker from a Blindspot prompt": (
         r"\[(?:BEGIN|END) (?:QUESTION|INPUT|INSTRUCTION|TASK|RESPONSE|ANSWER|TEXT|REFERENCE ANSWER"
         r"|GOLD ANSWER|GROUND TRUTH|KEYWORDS|FOUND|EXPLANATION|SCORE|EXAMPLE)"
         r"(?:,? [A-Z0-9 ]{1,20})?\]",
     ),
     "a placeholder": (r"\{\{\s{0,9}\w{1,40}\s{0,9}\}\}",),
-    "a mark of a chat template": (
+    "a marker of a chat template": (
         r"<\|[a-z_]{2,30}\|>",
         r"\[/?INST\]",
         r"<</?SYS>>",
         r"^#{2,4} (?:instruction|response|system|human|user|assistant)\b",
     ),
-    "an answer as evaluators give it": (
+    "an answer in an evaluator's format": (
         r"\[\[ ?(?:[ABC]|tie|both[ _-]\w{4,12}|(?:no[ _])?error|-?\d{1,3}(?:[./]\d{1,3})?) ?\]\]",
         r"\[RESULT\]",
         r"</?RESULT>",
         r"[\"'](?:score|verdict|detection|flag|explanation)[\"']\s{0,4}:",
         r"\bresponse (?:contains (?:an|no) error|is (?:not )?valid)\b",
     ),
-    "an instruction to the judge": (
+    "an instruction to the evaluator": (
         r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}"
         r"\b(?:above|previous|prior|earlier|preceding|instructions?|prompts?|rubrics?|criteria)\b",
         rf"\b(?:dear|note to|note for|attention|message to|instructions? (?:to|for))"
@@ -120,7 +120,7 @@ def _find_delimiter_lines(text: str, delimiters: Collection[str]) -> Iterator[_F
         for _ in range(MAX_FLAGS + 1):
             if at < 0:
                 break
-            yield _Found(at, "a marker of our prompts", line)
+            yield _Found(at, "a marker from a Blindspot prompt", line)
             at = text.find(line, at + len(line))
 
 

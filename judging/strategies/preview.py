@@ -90,9 +90,7 @@ def build_preview(
     strategy = run.asked()
     specs = frames.list_all_calls(strategy)
     if not specs:
-        return CallPreview(
-            problem="This strategy asks nobody: it makes its outcomes of other runs'."
-        )
+        return CallPreview(problem="This strategy sends no requests: it combines other runs.")
     spec = (descriptions.find_call(strategy, call) if call else None) or _choose_first_call(
         strategy, item
     )
@@ -105,7 +103,7 @@ def build_preview(
         title=descriptions.format_call_title(strategy, spec),
     )
     if item is None:
-        return replace(made, problem="Choose an item of the project to see its prompt.")
+        return replace(made, problem="Choose an item to see its prompt.")
     asked = _PreviewedCall(
         run, strategy, spec, item.revision().texts, *_build_earlier_replies(strategy, spec, said)
     )
@@ -121,7 +119,7 @@ def parse_reply(
     """
     strategy = build_project_strategy(project, version)
     if strategy.metric or not frames.list_all_calls(strategy):
-        raise Refused("This strategy asks nobody, so there is no reply to read.")
+        raise Refused("This strategy sends no requests, so there is no reply to parse.")
     spec = descriptions.find_call(strategy, call) if call else None
     return outputs.parse_reply(strategy, text, finish, spec=spec)
 
@@ -146,7 +144,7 @@ def find_item(project: Project, key: str, version: StrategyVersion | None) -> It
 
 
 def suggest_keys(project: Project, part: str) -> list[str]:
-    """Keys of items that hold this part, in the order of the items."""
+    """Item keys that hold this part, in the order of the items."""
     if "\0" in part:
         return []
     found = Item.objects.in_project(project).with_key_like(part).order_by("position")
@@ -183,13 +181,13 @@ def _render_preview(
 ) -> CallPreview:
     if lacking := _list_missing_texts(asked):
         listed = ", ".join(lacking)
-        return replace(made, problem=f"{item.key} has no text {listed}. Choose an item that has.")
+        return replace(made, problem=f"{item.key} has no text {listed}. Choose another item.")
     examples, ids, note = _examples(asked, item)
     more = {**examples, **asked.replies}
     try:
         prompt = frames.render_prompt(asked.strategy, asked.texts, asked.spec, more=more)
     except ValueError as error:
-        return replace(made, problem=f"This item cannot be asked about: {error}.")
+        return replace(made, problem=f"This item cannot be used: {error}.")
     fences = injection.find_delimiters(asked.strategy)
     made = replace(
         made,
@@ -220,7 +218,7 @@ def _build_earlier_replies(
         names += EXPLANATION_INPUTS
     wanted = [name for name in names if name in used]
     given = {name: text for name, text in (said or {}).items() if name in wanted and text.strip()}
-    replies = {name: given.get(name, f"(what was replied: {name})") for name in wanted}
+    replies = {name: given.get(name, f"(reply: {name})") for name in wanted}
     return replies, frozenset(wanted) - given.keys()
 
 
@@ -277,9 +275,7 @@ def _explain_exclusion(asked: _PreviewedCall, item: Item) -> tuple[str, ...]:
     wanted = " or ".join(
         value.replace("_", " ") for value in selection.REQUIRED_RESULTS.get(needs, ())
     )
-    return (
-        f"A run would leave {item.key} out: it is not resolved{' as ' * bool(wanted)}{wanted}.",
-    )
+    return (f"A run would skip {item.key}: it is not resolved{' as ' * bool(wanted)}{wanted}.",)
 
 
 def _build_request(

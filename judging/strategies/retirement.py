@@ -30,7 +30,7 @@ def delete(project: Project, slug: str, member: Membership) -> None:
         found = _get_own_versions(project, slug)
         used = Run.objects.filter(strategy__in=found).count()
         if used:
-            rest = "1 run rests" if used == 1 else f"{used} runs rest"
+            rest = "1 run depends" if used == 1 else f"{used} runs depend"
             raise Refused(f"{rest} on {slug}, so it cannot be deleted. Retire it.")
         _set_state(found, "deleted", project, slug, member, deleted_at=timezone.now())
 
@@ -40,7 +40,7 @@ def restore(project: Project, slug: str, member: Membership) -> None:
     with transactions.transact():
         found = StrategyVersion.objects.filter(project=project, slug=slug)
         if not found.exists():
-            raise Refused(f"{slug} is not the project's own.")
+            raise Refused(f"{slug} does not belong to this project.")
         away = found.exclude(retired_at=None, deleted_at=None)
         _set_state(away, "taken back", project, slug, member, retired_at=None, deleted_at=None)
 
@@ -63,7 +63,7 @@ def list_open_steps(newest: StrategyVersion, runs: int) -> list[str]:
 def _get_own_versions(project: Project, slug: str) -> StrategyVersionQuerySet:
     found = StrategyVersion.objects.own(project).filter(slug=slug)
     if not found.exists():
-        raise Refused(f"{slug} is not the project's own.")
+        raise Refused(f"{slug} does not belong to this project.")
     return found
 
 

@@ -53,12 +53,12 @@ def test_a_text_that_was_left_is_brought_back(
     page = open_page(member.account, EDIT, **look(width, scheme))
     expect(notice(page)).to_be_hidden()
     write(page)
-    page.get_by_label("Note on the version").fill("asks to say")
+    page.get_by_label("Note about this version").fill("asks to say")
     page.get_by_role("link", name="ours", exact=True).click()
     page.get_by_role("link", name="Edit", exact=True).click()
     expect(notice(page)).to_be_visible()
     assert "Say how well" in text(page)
-    assert page.get_by_label("Note on the version").input_value() == "asks to say"
+    assert page.get_by_label("Note about this version").input_value() == "asks to say"
     expect(page.get_by_role("region", name="Preview")).to_contain_text("Say how well")
     checked(page)
     page.get_by_role("button", name="Start from the saved text").press("Enter")
@@ -71,7 +71,7 @@ def test_a_text_that_was_left_is_brought_back(
 def test_what_is_stored_is_not_brought_back(open_page: OpenPage, member: Membership) -> None:
     page = open_page(member.account, EDIT)
     write(page)
-    page.get_by_role("button", name="Store as a version").click()
+    page.get_by_role("button", name="Save as a new version").click()
     expect(page.get_by_role("status").first).to_contain_text("Stored as ours v2.")
     assert page.evaluate("Object.keys(localStorage).length") == 0
     page.goto(EDIT)
@@ -84,7 +84,7 @@ def test_a_text_that_cannot_be_stored_is_kept_all_the_same(
 ) -> None:
     page = open_page(member.account, EDIT)
     write(page, "{{response}}", "{{respnse}}")
-    page.get_by_role("button", name="Store as a version").click()
+    page.get_by_role("button", name="Save as a new version").click()
     expect(page.get_by_role("alert").first).to_contain_text("Nothing was stored.")
     page.goto(EDIT)
     expect(notice(page)).to_be_visible()
@@ -101,8 +101,8 @@ def test_a_text_made_from_an_earlier_version_is_held_against_what_came_since(
     editing.save_version(project, editing.parse_source(source, "ours"), shown=1, member=member)
     page.goto(EDIT)
     expect(notice(page)).to_be_visible()
-    page.get_by_role("button", name="Store as a version").click()
-    expect(page.get_by_role("alert")).to_contain_text("was saved since you began")
+    page.get_by_role("button", name="Save as a new version").click()
+    expect(page.get_by_role("alert")).to_contain_text("was saved while you were editing")
     assert "Say how well" in text(page)
 
 

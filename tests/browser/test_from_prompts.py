@@ -91,7 +91,7 @@ def ended(page: Page) -> None:
 
 
 def bring_in(page: Page, share: int, **chosen: str) -> None:
-    page.get_by_role("link", name="Bring it in…").click()
+    page.get_by_role("link", name="Import items…").click()
     for name, value in chosen.items():
         page.locator(f"[name={name}]").select_option(value)
     page.locator("[name=share]").fill(str(share))

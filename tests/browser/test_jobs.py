@@ -81,5 +81,5 @@ def test_a_retry_of_a_run_stands_only_where_a_request_failed(
     expect(page.get_by_role("button", name="Retry run 1")).to_have_count(0)
     checked(page)
     page.get_by_role("button", name="Retry run 2").click()
-    expect(page.get_by_text("The failed requests of run 2 are asked again.")).to_be_visible()
+    expect(page.get_by_text("Failed requests of run 2 are sent again.")).to_be_visible()
     expect(page.locator("#progress [role=status]")).to_have_text("running")

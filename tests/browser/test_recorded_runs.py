@@ -39,5 +39,5 @@ def test_where_stored_and_parsed_verdicts_differ(
     expect(differ.locator("tbody td")).to_have_text(["error", "no error", "3"])
     checked(page)
     page.get_by_role("region", name="Items whose verdicts differ").get_by_role("link").first.click()
-    expect(page.get_by_text("its prompt is not known")).to_be_visible()
+    expect(page.get_by_text("Its prompt is not known")).to_be_visible()
     checked(page)

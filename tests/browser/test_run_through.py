@@ -102,17 +102,17 @@ def test_from_the_price_to_the_archive(
 
     page.get_by_role("button", name="Start the run").click()
     expect(page.get_by_role("heading", name="Run 2: Error detection 1-A")).to_be_visible()
-    expect(page.locator("#progress")).to_contain_text("Answered a second")
+    expect(page.locator("#progress")).to_contain_text("Answers per second")
     state = page.locator("#progress [role=status]")
     expect(state).to_have_text("finished", timeout=20_000)
     expect(page.locator("#outcomes td .chip", has_text="pending")).to_have_count(0)
 
-    page.get_by_role("link", name="Read again…").click()
+    page.get_by_role("link", name="Parse again…").click()
     page.get_by_label("Parser").select_option("strict")
-    page.get_by_role("button", name="Show what would change").click()
+    page.get_by_role("button", name="Preview the changes").click()
     expect(page.get_by_role("region", name="Changes, counted")).to_contain_text("undetected")
     checked(page)
-    page.get_by_role("button", name="Apply it").click()
+    page.get_by_role("button", name="Apply the changes").click()
     expect(page.get_by_text("Run 2 is read by")).to_be_visible()
 
     page.goto("/projects/errors/runs/new/?strategy=detect-1b&endpoint=judge")
@@ -122,11 +122,11 @@ def test_from_the_price_to_the_archive(
     expect(page.get_by_role("link", name="Run 1", exact=True)).to_have_count(0)
     page.get_by_label("Choose run 2").check()
     page.get_by_label("Choose run 3").check()
-    page.get_by_role("button", name="Derive of the chosen…").click()
+    page.get_by_role("button", name="Combine the chosen…").click()
     page.get_by_label("Majority vote").check()
-    page.get_by_role("button", name="Derive the run").click()
+    page.get_by_role("button", name="Combine the runs").click()
     expect(page.get_by_role("heading", name="Run 4: Majority vote")).to_be_visible()
-    expect(page.locator("#progress")).to_contain_text("follows from other runs")
+    expect(page.locator("#progress")).to_contain_text("is combined from other runs")
 
     page.get_by_role("button", name="Archive").click()
     expect(page.get_by_text("Run 4 is archived")).to_be_visible()
@@ -172,12 +172,12 @@ def test_the_pages_on_which_runs_are_made(
     page.locator("input[name=strategy][value=axis]").check()
     page.locator("input[name=strategy][value=reference]").check()
     page.locator("input[name=endpoint][value=judge]").check()
-    for more in ("Only some of them", "Axes, examples, parameters"):
+    for more in ("Select items", "Axes, examples, parameters"):
         page.get_by_text(more, exact=True).click()
     page.get_by_role("button", name="Estimate").click()
-    expect(page.get_by_text("2 runs would be started")).to_be_visible()
+    expect(page.get_by_text("2 runs will start")).to_be_visible()
     checked(page)
-    page.get_by_label("Keys of items").fill("nothing")
+    page.get_by_label("Item keys").fill("nothing")
     page.get_by_role("button", name="Estimate").click()
     expect(page.get_by_role("alert")).to_contain_text("no items nothing")
     checked(page)
@@ -185,7 +185,7 @@ def test_the_pages_on_which_runs_are_made(
         page.goto(f"/projects/fbi/runs/{path}")
         checked(page)
     page.wait_for_selector("[data-chart=drift] svg")
-    expect(page.get_by_role("region", name="Askings of this canary")).to_contain_text("Run 2")
+    expect(page.get_by_role("region", name="Repeats of this canary")).to_contain_text("Run 2")
     checked(page)
     assert Run.objects.count() == 2
 
@@ -208,7 +208,7 @@ def test_the_replies_of_a_chain_and_of_texts_that_speak_to_a_judge(
         answer_as(run, lambda body, said=said: f"<RESULT>{said}</RESULT>")
     path = "/projects/matrix/runs/1/items/item-1/"
     page = open_page(researcher.account, path, **look(width, scheme))
-    expect(page.get_by_text("These texts speak to a judge.")).to_be_visible()
+    expect(page.get_by_text("Possible prompt injection.")).to_be_visible()
     expect(page.get_by_text("what step 2 (classify) said").first).to_be_visible()
-    expect(page.get_by_role("region", name="What the item scored by metric")).to_be_visible()
+    expect(page.get_by_role("region", name="Scores of the item by metric")).to_be_visible()
     checked(page)

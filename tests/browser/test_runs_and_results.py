@@ -122,7 +122,7 @@ def test_a_run_at_its_cap_goes_on_once_a_higher_one_is_entered(
     """Five seconds: the page of a paused run looks so often whether somebody else resumed it."""
     run = planned(project)
     Run.objects.update(cap=Decimal("0.35"))
-    lifecycle.pause(run, None, reason="The next call would pass the run's cost cap of 0.35.")
+    lifecycle.pause(run, None, reason="The next call could exceed the run's cost cap of 0.35.")
     page = open_page(member.account, address("run", 1), viewport={"width": width, "height": height})
     checked(page)
     cap = page.get_by_label("New cap (now 0.35)")

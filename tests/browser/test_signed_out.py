@@ -64,7 +64,7 @@ def test_what_a_lead_types_stays_and_comes_back_when_it_is_sent(
     assert is_in_sight(page, "#refused .notice")
     expect(page.locator("#source")).to_have_value("# my own words")
     expect(page.locator("#preview")).to_have_count(1)
-    page.click("text=Save as a version")
+    page.click("text=Save as a new version")
     expect(page.locator("h1")).to_have_text("You are signed out")
     expect(page.locator("main")).to_contain_text("# my own words")
     with page.context.expect_page() as opened:

@@ -46,7 +46,7 @@ def test_an_endpoint_is_set_up(admin: Client) -> None:
         ({"address": "http://169.254.169.254/"}, "may not be called"),
         ({"address": "http://10.0.0.7/v1"}, "EVALUATOR_HOSTS"),
         ({"address": "file:///etc/passwd"}, "must begin with http"),
-        ({"address": ""}, "Give the base URL"),
+        ({"address": ""}, "Enter the base URL"),
         ({"parameters": "[1]"}, "JSON object"),
         ({"parameters": '{"stream": true}'}, "cannot be set: stream"),
         ({"parameters": '{"api_key": "sk-x"}'}, "looks like a key"),

@@ -53,10 +53,10 @@ def test_a_run_is_started(program: Client, project: Project) -> None:
 @pytest.mark.parametrize(
     "body, words",
     [
-        ({"strategy": "none", "endpoint": "baseline"}, "Strategies are"),
-        ({"strategy": "rouge-l", "endpoint": "none"}, "endpoints are baseline, unpriced"),
+        ({"strategy": "none", "endpoint": "baseline"}, "Choose one of"),
+        ({"strategy": "rouge-l", "endpoint": "none"}, "Choose one of: baseline, unpriced"),
         ({"strategy": "pairwise", "endpoint": "baseline"}, "needs an evaluator LLM"),
-        ({"strategy": "vanilla", "endpoint": "unpriced", "cap": "1"}, "A cap needs prices"),
+        ({"strategy": "vanilla", "endpoint": "unpriced", "cap": "1"}, "a cap cannot be enforced"),
         ({"strategy": "rouge-l", "endpoint": "baseline", "limit": 0}, "limit"),
         ({"strategy": "rouge-l", "endpoint": "baseline", "categorys": []}, "no 'categorys'. There"),
         ({}, "strategy"),
@@ -124,7 +124,7 @@ def test_a_step_that_is_not_open_is_refused(program: Client, project: Project) -
     planned(project)
     sent = post(program, "runs/1/retry/")
     assert sent.status_code == 422
-    assert sent.json()["detail"] == "No request of this run failed."
+    assert sent.json()["detail"] == "This run has no failed requests."
 
 
 def test_a_run_whose_replies_are_of_no_use_has_nothing_to_retry(
@@ -136,7 +136,7 @@ def test_a_run_whose_replies_are_of_no_use_has_nothing_to_retry(
     assert program.get(f"{API}runs/1/").json()["steps"] == ["archive"]
     sent = post(program, "runs/1/retry/")
     assert sent.status_code == 422
-    assert sent.json()["detail"] == "No request of this run failed."
+    assert sent.json()["detail"] == "This run has no failed requests."
     assert program.get(f"{API}runs/1/").json()["run"]["state"] == "finished"
 
 

@@ -88,12 +88,12 @@ def test_a_run_takes_everything_that_the_form_takes(
     [
         ({"keys": ["nothing"]}, "no items nothing"),
         ({"axes": ["main"]}, "has no axes"),
-        ({"votes": True}, "A vote needs samples"),
+        ({"votes": True}, "Votes need at least 2 samples"),
         ({"samples": 0}, "samples"),
         ({"parameters": {"secret": 1}}, "looks like a key"),
         ({"parameters": []}, "parameters"),
-        ({"strategy": "explanation-check"}, "name it"),
-        ({"strategy": "majority"}, "derive a run"),
+        ({"strategy": "explanation-check"}, "Choose one"),
+        ({"strategy": "majority"}, "Combine finished runs"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_alike_by_start_estimate_and_pilot(
@@ -140,7 +140,7 @@ def test_only_a_lead_asks_about_items_that_are_being_labelled(
     make_slot(item)
     assert post(program, "runs/estimate/", WISH)["labelling"] == 1
     body = {**WISH, "while_labelling": True}
-    assert "let a lead allow it" in post(program, "runs/", WISH, 422)["detail"]
+    assert "ask a lead to allow it" in post(program, "runs/", WISH, 422)["detail"]
     assert "Only a lead" in post(program, "runs/", body, 422)["detail"]
     lead = api_client(make_member(project, role="lead"))
     assert post(lead, "runs/", body, 201)["run"]["while_labelling"] is True
@@ -185,7 +185,7 @@ def test_votes_are_counted(program: Client, project: Project) -> None:
     # One of two is no majority.
     assert results == ["detected", "undetected"]
     for step in ("resume", "retry", "clone"):
-        assert "asks nobody" in post(program, f"runs/3/{step}/", None, 422)["detail"]
+        assert "sends no requests" in post(program, f"runs/3/{step}/", None, 422)["detail"]
     assert (
         program.post(
             API + "runs/derive/",
@@ -194,7 +194,7 @@ def test_votes_are_counted(program: Client, project: Project) -> None:
         ).status_code
         == 404
     )
-    assert "asks an evaluator" in str(
+    assert "calls an evaluator" in str(
         post(program, "runs/derive/", {"strategy": "reference", "runs": [1, 2]}, 422)
     )
 
@@ -248,7 +248,7 @@ def test_what_is_no_canary_has_no_drift(program: Client, project: Project, judge
     make_run(project, judge)
     sent = program.get(f"{API}runs/1/canary/")
     assert sent.status_code == 422
-    assert "is no canary" in sent.json()["detail"]
+    assert "is not a canary" in sent.json()["detail"]
 
 
 def test_calls_come_with_their_replies_and_readings(

@@ -85,7 +85,7 @@ def test_a_later_version_is_a_conflict(program: Client) -> None:
     post(program, "ours/versions/", toml=text + "# one\n", base=1)
     late = post(program, "ours/versions/", toml=text + "# two\n", base=1)
     assert late.status_code == 409
-    assert "ours v2 was saved since you began" in late.json()["detail"]
+    assert "ours v2 was saved while you were editing" in late.json()["detail"]
 
 
 def test_an_earlier_version_can_be_copied(program: Client) -> None:
@@ -100,8 +100,8 @@ def test_an_earlier_version_can_be_copied(program: Client) -> None:
     "path, body, status, words",
     [
         ("", {"strategy": "none", "slug": "ours"}, 422, "no strategy 'none'"),
-        ("", {"strategy": "vanilla", "version": 9, "slug": "ours"}, 422, "of this version"),
-        ("", {"strategy": "vanilla", "slug": "axis"}, 422, "Take another name"),
+        ("", {"strategy": "vanilla", "version": 9, "slug": "ours"}, 422, "no strategy"),
+        ("", {"strategy": "vanilla", "slug": "axis"}, 422, "Choose another name"),
         ("", {}, 422, "required"),
         (
             "vanilla/versions/",
@@ -113,11 +113,11 @@ def test_an_earlier_version_can_be_copied(program: Client) -> None:
         ("vanilla/versions/", {"toml": "x"}, 422, "base"),
         ("vanilla/preview/", {"toml": "frame = 1"}, 422, "is missing, add it"),
         ("vanilla/preview/", {"item": "none"}, 422, "no item 'none'"),
-        ("vanilla/preview/", {"endpoint": "none"}, 422, "No endpoint 'none'"),
-        ("vanilla/preview/", {"call": "pair.1..0"}, 422, "makes no call"),
+        ("vanilla/preview/", {"endpoint": "none"}, 422, "There is no endpoint 'none'"),
+        ("vanilla/preview/", {"call": "pair.1..0"}, 422, "has no call"),
         ("vanilla/preview/", {}, 422, "Choose an item"),
-        ("majority/preview/", {}, 422, "asks nobody"),
-        ("majority/parse/", {"text": "x"}, 422, "asks nobody"),
+        ("majority/preview/", {}, 422, "sends no requests"),
+        ("majority/parse/", {"text": "x"}, 422, "sends no requests"),
         ("vanilla/parse/", {}, 422, "required"),
         ("vanilla/parse/", {"text": "x", "finish": "never"}, 422, "not a valid choice"),
         ("none/parse/", {"text": "x"}, 404, ""),

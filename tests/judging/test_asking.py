@@ -132,8 +132,8 @@ def test_a_run_whose_first_calls_all_time_out_pauses_and_names_the_numbers_to_ch
     make_items(project, 20)
     run = work(make_run(project, make_endpoint(evaluator, in_flight=2, timeout=1)))
     assert run.state == Run.State.PAUSED
-    assert run.reason.startswith("The first 2 calls were all broken off after 1 s")
-    assert "seconds for one call (1) and calls in flight (2)" in run.reason
+    assert run.reason.startswith("The first 2 calls were all stopped after 1 s")
+    assert "raise the timeout (1 s) or lower the calls in flight (2)" in run.reason
     assert len(evaluator.log) <= 6
     evaluator.script = Script()
     Endpoint.objects.update(timeout=10)
@@ -212,13 +212,17 @@ def test_where_a_key_is_refused_its_variable_is_named(
     project = make_project()
     make_items(project, 1)
     run = work(make_run(project, make_endpoint(evaluator, key_variable="LAB_API_KEY")))
-    assert "Set LAB_API_KEY to a key that may ask" in run.reason
+    assert "set LAB_API_KEY to a key that may use" in run.reason
 
 
 @pytest.mark.parametrize(
     ("name", "words", "remedy"),
     [
-        ("unauthorised", "this key is wrong", "No key was sent: name the variable that holds it"),
+        (
+            "unauthorised",
+            "this key is wrong",
+            "No key was sent. Enter the key's environment variable",
+        ),
         ("quota", "the quota is used up", ""),
     ],
 )
@@ -247,7 +251,7 @@ def test_a_key_that_is_not_set_pauses_with_the_remedy(
     make_items(project, 2)
     run = make_run(project, make_endpoint(evaluator, key_variable="OUR_API_KEY"))
     assert work(run).state == Run.State.PAUSED
-    assert run.reason.startswith("OUR_API_KEY is not set: set it in the environment")
+    assert run.reason.startswith("OUR_API_KEY is not set. Set it in the environment")
     assert evaluator.log == []
     monkeypatch.setenv("OUR_API_KEY", "secret-secret")
     lifecycle.resume(run, None)

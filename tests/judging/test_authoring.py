@@ -61,14 +61,14 @@ def test_a_copy_says_the_same_under_its_own_name_and_knows_its_parent(member: Me
 
 @pytest.mark.parametrize("slug", ["", "Ours", "a--b", "a_b", "x" * 81, "vanilla"])
 def test_a_name_that_cannot_be_taken_is_refused(member: Membership, slug: str) -> None:
-    with pytest.raises(Refused, match=r"Write the name|Take another name"):
+    with pytest.raises(Refused, match=r"for the name|Choose another name"):
         copied(member, slug=slug)
     assert not StrategyVersion.objects.own(member.project).exists()
 
 
 def test_a_name_is_taken_once_in_a_project_and_again_in_another(member: Membership) -> None:
     copied(member)
-    with pytest.raises(Refused, match="ours already"):
+    with pytest.raises(Refused, match="already has a strategy ours"):
         copied(member)
     other = make_member(make_project("other"), role="researcher")
     assert copied(other).number == 1
@@ -102,7 +102,7 @@ def test_the_slug_of_a_text_is_the_strategys_whatever_stands_there(member: Membe
 def test_the_second_of_two_who_save_is_told(member: Membership) -> None:
     first = copied(member)
     assert saved(member, first.source + "# one\n").number == 2
-    with pytest.raises(Stale, match="ours v2 was saved since you began"):
+    with pytest.raises(Stale, match="ours v2 was saved while you were editing"):
         saved(member, first.source + "# two\n")
     assert saved(member, first.source + "# two\n", shown=2).number == 3
 
@@ -184,7 +184,7 @@ def test_a_problem_inside_a_step_a_metric_or_an_axis_has_its_line() -> None:
         ("a = " + "[" * 5000, "nested too deep"),
         (VANILLA.replace("high = 10", f"high = {'9' * 400}"), "too large"),
         (VANILLA.replace("high = 10", f"high = {'9' * 5000}"), "too large"),
-        (VANILLA.replace('"Vanilla"', '"Van\\u0000illa"'), "title: holds the character U+0000"),
+        (VANILLA.replace('"Vanilla"', '"Van\\u0000illa"'), "title: contains the character U+0000"),
     ],
 )
 def test_what_cannot_be_read_says_why(source: str, words: str) -> None:

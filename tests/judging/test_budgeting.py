@@ -47,10 +47,10 @@ def shown(client: Client) -> str:
 
 def test_nothing_spent_is_said_and_leads_to_a_first_run(browser: Client, project: Project) -> None:
     page = shown(browser)
-    assert "Nothing is spent yet" in page
+    assert "Nothing spent yet" in page
     assert "<dt>Cap</dt><dd>none</dd>" in page
     assert "<dt>Left</dt><dd>—</dd>" in page
-    assert "A lead of the project sets the cap." in page
+    assert "Only a lead can set the cap." in page
 
 
 def test_a_cap_set_later_counts_what_was_spent_before(
@@ -83,7 +83,7 @@ def test_replies_of_an_unknown_price_are_said_to_be_unknown(
     page = shown(browser)
     # Two replies of 100 tokens in and 50 out.
     assert "<dt>Spent</dt><dd>unknown (300 tokens)</dd>" in page
-    assert "2 of 2 replies came at a cost that is unknown" in page
+    assert "2 of 2 replies have an unknown cost" in page
     assert "what was reserved" not in page
     assert '<td class="number">unknown (300 tokens)</td>' in page
     number = Run.objects.get().number
@@ -104,7 +104,7 @@ def test_where_replies_tell_no_tokens_what_was_reserved_is_shown_as_counted(
     page = shown(browser)
     assert f"<dt>Spent</dt><dd>{words}</dd>" in page
     assert f'<td class="number">{words}</td>' in page
-    assert "what was reserved for a reply counts in the place of its cost" in page
+    assert "the amount reserved for the reply counts instead" in page
     assert words in browser.get("/projects/fbi/runs/1/").content.decode()
     [said] = browser.get(API).json()["runs"]
     assert (said["spent"], Decimal(said["counted"])) == (None, Decimal("0.02048"))
@@ -129,7 +129,7 @@ def test_what_costs_nothing_is_free_and_not_unknown(browser: Client, project: Pr
         ("0", PaidReplies(2, 2, 0, 0), "unknown"),
         ("0.25", PaidReplies(2, 2, 0, 0), "unknown, at most 0.25 counted"),
         ("0.25", PaidReplies(2, 2, 40, 0), "unknown, at most 0.25 counted (40 tokens)"),
-        ("0.25", PaidReplies(3, 1, 150, 2), "0.25, unknown for 1 of 3 replies (150 tokens)"),
+        ("0.25", PaidReplies(3, 1, 150, 2), "0.25, unknown cost for 1 of 3 replies (150 tokens)"),
         ("1234.00003051", PaidReplies(1, 0, 0, 1), "1,234.000031"),
         ("0.000030512345", PaidReplies(1, 0, 0, 1), "0.00003051"),
     ],

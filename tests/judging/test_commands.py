@@ -207,7 +207,7 @@ def test_votes_are_counted_over_runs_that_there_are(project: Project) -> None:
     assert (run.kind, run.state) == ("derived", "finished")
     found = run.outcomes.order_by("item__position").values_list("result", flat=True)
     assert list(found) == ["detected", "detected", "undetected", "undetected"]
-    assert "Choose two runs or more" in refused("run_strategy", *words, "--over", "1")
+    assert "Choose two or more runs" in refused("run_strategy", *words, "--over", "1")
     assert "p has no run 8, 9." in refused("run_strategy", *words, "--over", "1", "8", "9")
     said = refused("run_strategy", *words, "--over", "1", "2", "--cap", "3", "--endpoint", "x")
     assert "majority combines runs. Leave out --endpoint, --cap" in said
@@ -303,7 +303,7 @@ def test_a_run_by_command_takes_what_the_form_takes(project: Project, tmp_path: 
         ("--keys", "nowhere.txt", "--keys nowhere.txt"),
         ("--parameters", "{", "--parameters: This is not JSON"),
         ("--axis", "main", "has no axes"),
-        ("--examples", "2", "no place for examples"),
+        ("--examples", "2", "no slot for examples"),
     ],
 )
 def test_what_does_not_fit_is_said_by_the_command(

@@ -132,11 +132,11 @@ def test_a_canary_is_asked_again_and_the_drift_said(
         (("archive_run", "1", "9"), "fbi has no run 9"),
         (("clone_run", "1", "--cap", "much"), "--cap 'much' is not an amount"),
         (("clone_run", "1", "--cap", "999999999"), "no more than 8 digits before the decimal"),
-        (("archive_run", "1"), "Cancel it or let it end first"),
-        (("reparse_run", "1"), "Only the replies of a finished run"),
-        (("ask_again", "1"), "is no canary"),
+        (("archive_run", "1"), "Cancel it, or wait until it has finished"),
+        (("reparse_run", "1"), "Only finished runs can be parsed again"),
+        (("ask_again", "1"), "is not a canary"),
         (("resume_run", "1"), "cannot become running"),
-        (("resume_run", "1", "--cap", "2"), "has no cap that could be raised"),
+        (("resume_run", "1", "--cap", "2"), "has no cap to raise"),
     ],
 )
 def test_what_cannot_be_done_is_refused(project: Project, words: tuple[str, ...], why: str) -> None:

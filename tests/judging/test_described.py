@@ -60,7 +60,7 @@ def test_a_scale_in_words(scale: Scale | None, words: str) -> None:
 
 def test_votes_and_repeats_say_what_they_count_as() -> None:
     said = descriptions.describe_decision(load_all()["detect-self-consistency"])
-    assert said[-1] == "Each call is made 5 times, and more than half of all of them decide."
+    assert said[-1] == "5 samples per call: more than half of all of them decide."
     assert descriptions.describe_decision(load_all()["vanilla"]) == [
         "Detected if the perturbed answer gets a lower score than the gold answer."
     ]

@@ -92,7 +92,7 @@ def test_who_asked_sees_the_password_and_nobody_else(people: Cast) -> None:
     )
     shown = signed_in(other).get(page(people.project)).content.decode()
     assert password not in shown
-    assert "Who asked for it sees its password." in shown
+    assert "Only the person who requested this export sees its password." in shown
     told = api_client(people.lead).get(address(people.project, "1/password/"))
     assert told.json() == {"password": password}
     assert "no-store" in told.headers["Cache-Control"]
@@ -153,7 +153,7 @@ def test_a_sealed_project_leaves_as_encrypted_files_alone(people: Cast, table: s
     assert (answer.status_code, list(answer.json()["errors"])) == (422, ["encrypt"])
     shown = signed_in(people.lead).post(page(people.project), body)
     assert shown.status_code == 422
-    assert "its texts leave it encrypted alone. Choose to encrypt it." in shown.content.decode()
+    assert "its texts leave it encrypted alone. Tick “Encrypt the file”." in shown.content.decode()
     encrypted = {**body, "encrypt": True}
     answer = client.post(address(people.project), encrypted, content_type="application/json")
     assert (answer.status_code, answer.json()["encrypt"]) == (201, True)
@@ -162,7 +162,7 @@ def test_a_sealed_project_leaves_as_encrypted_files_alone(people: Cast, table: s
 def test_the_command_is_held_to_it_as_well(people: Cast, tmp_path: Path) -> None:
     encrypted_archives.seal_project(people.project)
     words = {"project": people.project.slug, "format": "csv", "output": tmp_path / "a"}
-    with pytest.raises(CommandError, match="Choose to encrypt it"):
+    with pytest.raises(CommandError, match="Tick “Encrypt the file”"):
         call_command("export", "items", **words)
     assert not list(tmp_path.iterdir())
 
@@ -170,7 +170,7 @@ def test_the_command_is_held_to_it_as_well(people: Cast, tmp_path: Path) -> None
 def test_what_waited_when_a_project_was_sealed_is_not_written(people: Cast) -> None:
     job = jobs.enqueue(people.project, people.lead, ExportRequest("items", "csv"))
     encrypted_archives.seal_project(Project.objects.get(pk=people.project.pk))
-    with pytest.raises(CommandError, match="Choose to encrypt it"):
+    with pytest.raises(CommandError, match="Tick “Encrypt the file”"):
         call_command("make_export", str(job.pk))
     assert not jobs.get_path(job).exists()
 

@@ -63,7 +63,7 @@ def test_a_site_admin_sets_one_up(admin: Client) -> None:
     answer = admin.post("/endpoints/new/", GOOD, follow=True)
     found = Endpoint.objects.get(name="judge")
     assert (found.address, found.parameters) == ("https://evaluator.example/v1", {"max_tokens": 50})
-    assert "Endpoint judge is saved." in text(answer)
+    assert "Endpoint judge saved." in text(answer)
     assert "max_tokens = 50" in text(answer)
 
 
@@ -73,7 +73,7 @@ def test_a_new_one_gets_a_limit_of_tokens_and_one_that_is_there_keeps_what_it_se
     chat = GOOD | {"provider": "openai_compatible", "json_mode": "", "parameters": ""}
     answer = admin.post("/endpoints/new/", chat, follow=True)
     assert "max_tokens = 1024" in text(answer)
-    assert "no limit of tokens" not in text(answer)
+    assert "no token limit" not in text(answer)
     recorded = Event.objects.get(kind="endpoint", subject="judge")
     assert recorded.data["new"]["parameters"] == {"max_tokens": 1024}
     admin.post("/endpoints/new/", chat | {"name": "b", "parameters": '{"max_tokens": null}'})
@@ -81,7 +81,7 @@ def test_a_new_one_gets_a_limit_of_tokens_and_one_that_is_there_keeps_what_it_se
     admin.post(f"/endpoints/{old.name}/edit/", chat | {"timeout": 7})
     kept = {one.name: one.parameters for one in Endpoint.objects.filter(timeout__in=(7, 60))}
     assert kept == {"judge": {"max_tokens": 1024}, "b": {"max_tokens": None}, old.name: {}}
-    assert "no limit of tokens: an answer may go on" in text(page(admin, old))
+    assert "no token limit: an answer may fill" in text(page(admin, old))
 
 
 @pytest.mark.parametrize(
@@ -89,15 +89,15 @@ def test_a_new_one_gets_a_limit_of_tokens_and_one_that_is_there_keeps_what_it_se
     [
         ({"address": "http://169.254.169.254/"}, "may not be called"),
         ({"address": "http://10.0.0.7/v1"}, "EVALUATOR_HOSTS"),
-        ({"address": ""}, "Give the base URL"),
-        ({"name": "new"}, "choose another one"),
+        ({"address": ""}, "Enter the base URL"),
+        ({"name": "new"}, "Choose another one"),
         ({"provider": "recorded"}, "Select a valid choice"),
         ({"parameters": '{"stream": true}'}, "cannot be set: stream"),
         ({"parameters": '{"api_key": "sk-x"}'}, "looks like a key"),
         ({"json_mode": "json_object"}, "by schema"),
-        ({"api": "completions"}, "no completions"),
+        ({"api": "completions"}, "chat only"),
         ({"provider": "openai_compatible", "api": "completions"}, "need the model"),
-        ({"provider": "gemini", "model": "a b"}, "named by letters"),
+        ({"provider": "gemini", "model": "a b"}, "letters, digits, dots and hyphens"),
         ({"key_variable": "SECRET_KEY"}, "Enter a valid value"),
     ],
 )
@@ -115,7 +115,7 @@ def test_what_runs_rest_on_stays_and_the_rest_is_changed(admin: Client, people: 
     endpoint = make_endpoint("http://127.0.0.1:9/v1")
     make_run(people.project, endpoint)
     changed = GOOD | {"timeout": 7, "address": endpoint.address}
-    assert "what shapes its requests stays" in text(page(admin, endpoint, "edit/"))
+    assert "parameters cannot change" in text(page(admin, endpoint, "edit/"))
     admin.post(f"/endpoints/{endpoint.name}/edit/", changed)
     found = Endpoint.objects.get(pk=endpoint.pk)
     assert (found.model, found.provider, found.timeout) == (endpoint.model, endpoint.provider, 7)
@@ -172,7 +172,7 @@ def test_a_page_says_whether_the_key_is_set_and_never_the_key(
 
 def test_a_name_with_dots_has_a_page(admin: Client) -> None:
     endpoint = make_endpoint("", name="gpt-3.5-turbo-0125", provider="recorded")
-    assert "nothing to test" in text(page(admin, endpoint))
+    assert "no test" in text(page(admin, endpoint))
 
 
 def test_a_test_call_shows_reply_tokens_seconds_and_cost(
@@ -184,7 +184,7 @@ def test_a_test_call_shows_reply_tokens_seconds_and_cost(
     assert answer.status_code == 200
     assert (tried.finish, tried.model) == ("stop", f"{endpoint.model}-0001")
     assert tried.cost == Decimal(tried.tokens_in * 10 + tried.tokens_out * 20).scaleb(-6)
-    assert "It answers." in text(answer)
+    assert "The endpoint works." in text(answer)
     assert not Reply.objects.exists()
 
 
@@ -198,9 +198,9 @@ def test_a_test_call_waits_as_long_as_a_run_does(
     )
     endpoint = make_endpoint(evaluator, timeout=90)
     answer = admin.post(f"/endpoints/{endpoint.name}/test/")
-    assert "It answers." in text(answer)
+    assert "The endpoint works." in text(answer)
     assert waited == [90]
-    assert "as long as a run does, 90 seconds." in text(answer)
+    assert "up to 90 seconds, as runs do." in text(answer)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_nobody_tests_while_the_evaluator_wants_a_pause(
     admin: Client, evaluator: ScriptedEvaluator
 ) -> None:
     endpoint = make_endpoint(evaluator, paused_until="2999-01-01T00:00:00Z")
-    assert "asked not to be called" in text(admin.post(f"/endpoints/{endpoint.name}/test/"))
+    assert "asked for no calls" in text(admin.post(f"/endpoints/{endpoint.name}/test/"))
     assert not evaluator.log
 
 
@@ -241,7 +241,7 @@ def test_what_nobody_answers_says_so(admin: Client, provider: str) -> None:
     endpoint = make_endpoint("", provider=provider)
     answer = admin.post(f"/endpoints/{endpoint.name}/test/")
     assert answer.status_code == 422
-    assert "ask" in answer.context["tried"].problem
+    assert "called" in answer.context["tried"].problem
 
 
 def test_what_the_headers_say_is_left_stands_on_the_page(

@@ -74,8 +74,8 @@ def test_a_new_chat_gets_a_limit_of_tokens_that_the_answer_tells(admin: Client) 
     "wrong, field, words",
     [
         ({"address": "http://169.254.169.254/"}, "address", "may not be called"),
-        ({"address": ""}, "address", "Give the base URL"),
-        ({"name": "new"}, "name", "choose another one"),
+        ({"address": ""}, "address", "Enter the base URL"),
+        ({"name": "new"}, "name", "Choose another one"),
         ({"name": "a b"}, "name", "letters, numbers"),
         ({"provider": "recorded"}, "provider", "Select a valid choice"),
         ({"parameters": {"stream": True}}, "parameters", "cannot be set: stream"),
@@ -114,7 +114,9 @@ def test_what_runs_rest_on_stays(admin: Client, people: Cast) -> None:
     endpoint = make_endpoint("https://evaluator.example/v1")
     make_run(people.project, endpoint)
     answer = patch(admin, endpoint.name, model="other", timeout=7)
-    assert answer.json()["errors"] == {"model": ["Runs rest on this. Make a new endpoint."]}
+    assert answer.json()["errors"] == {
+        "model": ["Runs use this endpoint. Add a new endpoint instead."]
+    }
     assert patch(admin, endpoint.name, model=endpoint.model, timeout=7).json()["timeout"] == 7
 
 
@@ -148,5 +150,5 @@ def test_a_test_call_says_what_came_of_it(people: Cast, evaluator: ScriptedEvalu
     assert not Reply.objects.exists()
     recorded = make_endpoint("", provider="recorded")
     tried = post(api_client(people.researcher), f"{recorded.name}/test/").json()
-    assert "ask" in tried["problem"]
+    assert "called" in tried["problem"]
     assert tried["cost"] is None

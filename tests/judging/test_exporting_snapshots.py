@@ -108,7 +108,7 @@ def test_the_command_writes_the_same_bytes_whatever_is_changed(
 
 
 def test_the_command_says_which_snapshot_there_is_not(people: Cast, tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="No snapshot 'v2' is made here"):
+    with pytest.raises(CommandError, match="There is no finished snapshot 'v2'"):
         command(people, tmp_path / "file", snapshot="v2")
     assert not (tmp_path / "file").exists()
 
@@ -116,10 +116,10 @@ def test_the_command_says_which_snapshot_there_is_not(people: Cast, tmp_path: Pa
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ({"snapshot": "v2"}, "Choose one that is"),
-        ({"snapshot": "half"}, "Choose one that is"),
+        ({"snapshot": "v2"}, "Choose another one"),
+        ({"snapshot": "half"}, "Choose another one"),
         ({"snapshot": "v1", "table": "labels"}, "Choose now"),
-        ({"snapshot": "v1", "filters": {"category": "spelling"}}, "Take the filters away"),
+        ({"snapshot": "v1", "filters": {"category": "spelling"}}, "Remove the filters"),
     ],
 )
 def test_what_no_snapshot_gives_is_refused_with_a_remedy(
@@ -137,9 +137,9 @@ def test_what_no_snapshot_gives_is_refused_with_a_remedy(
 def test_the_page_says_at_its_field_what_a_snapshot_cannot_be(lead: Client, people: Cast) -> None:
     answer = lead.post(page(people), {**ASKED, "snapshot": "v1", "category": "spelling"})
     assert answer.status_code == 422
-    assert "Take the filters away, or choose now." in answer.content.decode()
+    assert "Remove the filters, or choose now." in answer.content.decode()
     told = lead.post(page(people), {**ASKED, "snapshot": "v1", "table": "labels"})
-    assert "holds the table of items alone" in told.content.decode()
+    assert "contains only the table of items" in told.content.decode()
 
 
 def test_a_snapshot_of_another_project_is_none_here(people: Cast) -> None:

@@ -131,7 +131,7 @@ def test_a_panel_against_a_reference_is_held_against_the_top(scores, detail):
 
 @pytest.mark.parametrize("parts", [[ERROR, NONE], [against_gold(9), against_gold(10)]])
 def test_there_is_no_mean_of_verdicts_nor_of_scores_without_a_top(parts):
-    with pytest.raises(ValueError, match="take a majority"):
+    with pytest.raises(ValueError, match="use a majority"):
         combine_panel(parts)
 
 

@@ -98,7 +98,7 @@ def test_what_was_answered_before_a_run_began_does_not_hide_that_all_is_rejected
     fail(run, rejected(), number=FUTILE_AFTER)
     assert state(run) == Run.State.PAUSED
     assert "Clone this run with another endpoint" in run.reason
-    with pytest.raises(Refused, match=r"were answered\. Clone it with another endpoint"):
+    with pytest.raises(Refused, match=r"already has answers\. Clone it with another endpoint"):
         lifecycle.move_to_endpoint(run, make_endpoint(NOWHERE), None)
 
 
@@ -119,7 +119,7 @@ def test_a_call_in_flight_each_that_timed_out_pauses_a_run(project: Project) -> 
     fail(run, slow, number=1)
     assert state(run) == Run.State.PAUSED
     assert "after 7 s" in run.reason
-    assert "(7) and calls in flight (4)" in run.reason
+    assert "(7 s) or lower the calls in flight (4)" in run.reason
     # Nothing is used up. Whoever changed a number is told again, whoever did not has seen it.
     lifecycle.resume(run, None)
     assert not Request.objects.exclude(tried={}).exists()
@@ -129,7 +129,7 @@ def test_a_call_in_flight_each_that_timed_out_pauses_a_run(project: Project) -> 
     run = Run.objects.get()
     fail(run, slow, number=1)
     assert state(run) == Run.State.PAUSED
-    assert "(9) and calls in flight (4)" in run.reason
+    assert "(9 s) or lower the calls in flight (4)" in run.reason
 
 
 @pytest.mark.parametrize("other", [None, ServerError("busy"), rejected()])
@@ -196,12 +196,12 @@ def test_a_run_is_moved_only_while_nothing_rests_on_it(project: Project) -> None
     with pytest.raises(Refused, match="still in flight"):
         lifecycle.move_to_endpoint(run, there, None)
     store.store_results(run.endpoint, "worker", [CallResult(leased[0])])
-    with pytest.raises(Refused, match=r"is at evaluator-.* already"):
+    with pytest.raises(Refused, match=r"already uses evaluator-"):
         lifecycle.move_to_endpoint(run, run.endpoint, None)
-    with pytest.raises(Refused, match="stands for replies"):
+    with pytest.raises(Refused, match="stands for imported or combined replies"):
         lifecycle.move_to_endpoint(run, make_endpoint(NOWHERE, provider="recorded"), None)
     Run.objects.filter(pk=run.pk).update(archived_at=clock.now())
-    with pytest.raises(Refused, match=r"is archived\. Take it back"):
+    with pytest.raises(Refused, match=r"is archived\. Unarchive it"):
         lifecycle.move_to_endpoint(run, there, None)
     Run.objects.filter(pk=run.pk).update(archived_at=None)
     assert (state(run), Outcome.objects.count(), Call.objects.count()) == (Run.State.PAUSED, 3, 3)
@@ -219,7 +219,7 @@ def test_a_canary_that_is_asked_again_stays_at_its_endpoint(project: Project) ->
     again = canaries.repeat_canary(first)
     lifecycle.plan_calls(again)
     fail(again, rejected())
-    with pytest.raises(Refused, match="of the same evaluator"):
+    with pytest.raises(Refused, match="at the same evaluator"):
         lifecycle.move_to_endpoint(again, make_endpoint(NOWHERE), None)
 
 
@@ -236,7 +236,7 @@ def test_the_page_of_a_run_offers_to_move_it_and_the_next_page_does(
     assert "baseline" not in asked
     assert browser.post(f"{PAGE}move/", {"endpoint": "nobody"}).status_code == 422
     answered = browser.post(f"{PAGE}move/", {"endpoint": "corrected"}, follow=True)
-    assert "Run 1 is asked at corrected from now on." in answered.content.decode()
+    assert "Run 1 now uses corrected." in answered.content.decode()
     assert Run.objects.get().endpoint == there
     assert browser.post(f"{PAGE}move/", {"endpoint": "corrected"}).status_code == 422
 

@@ -103,7 +103,7 @@ def test_what_is_of_no_use_is_counted_by_its_cause_and_not_asked_again(
     # What was read stays, so that people see what it was.
     read = {one.cause for one in Reading.objects.all()}
     assert read == ({""} if cause in UNFIT else {cause})
-    with pytest.raises(lifecycle.Refused, match="No request of this run failed"):
+    with pytest.raises(lifecycle.Refused, match="This run has no failed requests"):
         lifecycle.retry_failed(run, None)
     assert (len(evaluator.log), results(run)) == (2, {cause: 2})
 
@@ -123,7 +123,7 @@ def test_of_several_replies_the_one_of_use_makes_the_item(
     lifecycle.plan_calls(other)
     answer(other, json.dumps(PARTS | {"perturbed": GOLD}))
     page = browser.get(f"/projects/fbi/runs/{other.number}/items/{item.key}/").content.decode()
-    assert "Missing because: echoed, the reply gives back what it was made from" in page
+    assert "Missing because: echoed, the reply repeats its source" in page
     assert "<h3>Perturbed</h3>" in page
     assert "{&#x27;perturbed" not in page
     assert "1 echoed" in browser.get(f"/projects/fbi/runs/{other.number}/").content.decode()
@@ -139,7 +139,7 @@ def test_a_category_is_made_where_its_ability_is_and_once_a_question(project: Pr
     assert {one.item.key for one in run.outcomes.all()} == {"item-1", "item-2"}
     invariant = make_run(project, make_endpoint(NOBODY), "generate-score-invariant")
     assert invariant.outcomes.count() == 3
-    with pytest.raises(Refused, match="of another ability than the category"):
+    with pytest.raises(Refused, match="another ability than the chosen category"):
         make_run(project, make_endpoint(NOBODY), "generate-grammar")
     assert not selection.accepts_item(project, "gold", made[0])
 
@@ -149,7 +149,7 @@ def test_what_has_no_such_text_cannot_be_started_from(project: Project) -> None:
     items = make_items(project, 2)
     for item in items:
         item.revisions.update(texts={"prompt": "What?", "perturbed": "That."})
-    with pytest.raises(Refused, match="No item of this project has the text 'gold'"):
+    with pytest.raises(Refused, match="No item of this project has the source text 'gold'"):
         make_run(project, make_endpoint(NOBODY), "generate-entity")
     assert make_run(project, make_endpoint(NOBODY), "generate-gold").outcomes.count() == 2
     assert selection.find_first_item(project, "gold") is None

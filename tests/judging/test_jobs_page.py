@@ -111,7 +111,7 @@ def test_who_does_not_see_a_job_cannot_steer_it(people: Cast) -> None:
     answer = browser(people, "researcher").post(address(people, "export/1/cancel/"), follow=True)
     job.refresh_from_db()
     assert job.state == "waiting"
-    assert "There is nothing to do about this job" in answer.content.decode()
+    assert "This job can no longer be changed" in answer.content.decode()
 
 
 def test_what_failed_is_done_again_from_its_start_and_that_is_on_record(people: Cast) -> None:
@@ -150,7 +150,7 @@ def test_an_import_whose_file_is_gone_cannot_be_done_again(people: Cast) -> None
 def test_an_import_that_waits_for_a_person_says_so_and_keeps_no_page_busy(people: Cast) -> None:
     make_import(people, upload_files.READY)
     page = browser(people, "lead").get(address(people)).content.decode()
-    assert "waits for a person" in page
+    assert "waiting for your choice" in page
     assert "every 2s" not in page
 
 
@@ -164,7 +164,7 @@ def test_a_page_with_something_under_way_asks_for_its_table_alone(people: Cast) 
 
 def test_an_empty_project_says_what_would_be_here(people: Cast) -> None:
     page = browser(people, "lead").get(address(people)).content.decode()
-    assert "will be listed with how far it is" in page
+    assert "appear here with their progress" in page
 
 
 def test_a_kind_that_nobody_named_is_for_leads_and_can_be_cancelled(people: Cast) -> None:
@@ -193,12 +193,12 @@ def test_a_retry_stands_where_something_failed_and_nowhere_else(people: Cast, fa
     client, here = browser(people, "lead"), f"/projects/{people.project.slug}/runs/{run.number}/"
     assert [one.can_again for one in entries(people, "lead")] == [failed]
     assert ("Retry run 1" in client.get(address(people)).content.decode()) == failed
-    assert ("Ask failed ones again" in client.get(here).content.decode()) == failed
+    assert ("Retry failed requests" in client.get(here).content.decode()) == failed
     told = api_client(people.lead).get(f"/api/v1{address(people)}").json()["results"]
     assert [one["can_again"] for one in told] == [failed]
     sent = client.post(here + "retry/", follow=True)
     assert sent.status_code == (200 if failed else 422)
-    said = "are asked again" if failed else "No request of this run failed."
+    said = "are sent again" if failed else "This run has no failed requests."
     assert said in sent.content.decode()
     run.refresh_from_db()
     assert run.state == ("running" if failed else "finished")

@@ -299,7 +299,7 @@ def test_a_prompt_that_can_no_longer_be_made_pauses_the_run(
     assert take(run) == []
     run.refresh_from_db()
     assert run.state == Run.State.PAUSED
-    assert "by another version of this program" in run.reason
+    assert "by another version of the program" in run.reason
     assert states() == {"waiting": 6}
 
 

@@ -122,7 +122,7 @@ def test_a_strategy_must_make_the_category_and_take_guidance(project: Project) -
     with pytest.raises(Refused, match="does not make number-errors"):
         begin(project, items, "generate-entity")
     guidance = {"made-1": "Too easy."}
-    with pytest.raises(Refused, match="has no place for guidance"):
+    with pytest.raises(Refused, match="has no slot for guidance"):
         make_run(project, make_endpoint(NOBODY), own=RunOverrides(guidance=guidance))
 
 
@@ -154,7 +154,7 @@ def test_of_what_no_reply_was_of_use_somebody_can_ask_again(
         regenerate.retry_missing(run, None)
     lifecycle.finish_if_done(run)
     page = browser.get("/projects/fbi/runs/1/").content.decode()
-    assert "Ask again what made nothing" in page
+    assert "Retry items without a result" in page
     browser.post("/projects/fbi/runs/1/anew/")
     anew = Run.objects.latest("pk")
     assert [one.item for one in anew.outcomes.all()] == [items[1]]
@@ -164,7 +164,7 @@ def test_of_what_no_reply_was_of_use_somebody_can_ask_again(
     assert anew.outcomes.get().result == "made"
     assert run.outcomes.get(item=items[1]).cause == "unparsable"
     page = browser.get("/projects/fbi/runs/2/").content.decode()
-    assert "Ask again what made nothing" not in page
+    assert "Retry items without a result" not in page
     anew.refresh_from_db()
     with pytest.raises(Refused, match="made something of every item"):
         regenerate.retry_missing(anew, None)

@@ -168,7 +168,7 @@ def test_what_cannot_be_made_again_is_said_and_what_was_chosen_stays(
     other = generated(project, 1)
     page = shown(sent(client, other, endpoint="judge"), 422)
     assert "was made again or decided anew since" in page
-    assert "Nothing can be asked for 0" in shown(
+    assert "With a cap of 0 no request can be sent" in shown(
         sent(client, items, endpoint="judge", cap="0"), 422
     )
     assert not Run.objects.exists()

@@ -97,10 +97,10 @@ def test_a_run_is_archived_and_taken_back(
 ) -> None:
     make_items(project, 1)
     run = ended(project, judge)
-    assert "is archived: lists and figures leave it out" in shown(
+    assert "is archived. Lists and figures leave it out" in shown(
         browser.post(page("run-archive", 1), follow=True)
     )
-    assert "Take back from the archive" in shown(browser.get(page("run", 1)))
+    assert "Unarchive" in shown(browser.get(page("run", 1)))
     browser.post(page("run-unarchive", 1))
     run.refresh_from_db()
     assert run.archived_at is None
@@ -111,7 +111,9 @@ def test_a_run_that_goes_on_is_not_archived(
 ) -> None:
     make_items(project, 1)
     make_run(project, judge)
-    assert "Cancel it or let it end first." in shown(browser.post(page("run-archive", 1)), 422)
+    assert "Cancel it, or wait until it has finished." in shown(
+        browser.post(page("run-archive", 1)), 422
+    )
 
 
 def test_a_clone_asks_nothing_that_is_answered(
@@ -132,11 +134,11 @@ def test_what_asked_nobody_is_not_cloned(
     make_items(project, 1)
     run = ended(project, judge)
     Run.objects.filter(pk=run.pk).update(kind="recorded")
-    assert "holds replies that were made elsewhere, so it cannot be cloned" in shown(
+    assert "holds imported replies, so it cannot be cloned" in shown(
         browser.post(page("run-clone", 1), {}), 422
     )
     said = shown(browser.get(page("run", 1)))
-    assert "so it cannot be resumed, asked again or cloned" in said
+    assert "so it cannot be resumed, retried or cloned" in said
     assert page("run-clone", 1) not in said
 
 
@@ -162,15 +164,15 @@ def test_the_votes_of_chosen_runs_are_counted(
     said = shown(browser.get(page("run", made.number)))
     for number in (1, 2, 3):
         assert f'<a href="{page("run", number)}">run {number}</a>' in said
-    assert "follows from other runs and asks nobody" in said
+    assert "is combined from other runs and sends no requests" in said
 
 
 @pytest.mark.parametrize(
     "numbers, fold, words",
     [
-        ([1], "majority", "Choose two runs or more"),
-        ([1, 2], "mean", "judge in different frames"),
-        ([], "majority", "Choose two runs or more"),
+        ([1], "majority", "Choose two or more runs"),
+        ([1, 2], "mean", "use different frames"),
+        ([], "majority", "Choose two or more runs"),
         ([1, 2], "none", "Select a valid choice"),
     ],
 )
@@ -208,7 +210,7 @@ def test_what_another_parser_would_change_is_shown_and_then_applied(
     address = reverse("run-reparse", args=["errors", run.number])
     before = list(run.outcomes.values_list("result", "detail"))
     preview = shown(browser.post(address, {"parser": "strict"}))
-    assert "<b>2</b> of 2 outcomes would be another one." in preview
+    assert "<b>2</b> of 2 outcomes would change." in preview
     assert "<td>undetected no_error</td><td>detected error</td>" in preview
     assert list(run.outcomes.values_list("result", "detail")) == before
     browser.post(address, {"parser": "strict", "apply": "1"})
@@ -227,8 +229,10 @@ def test_what_has_no_replies_of_ours_is_not_read_again(
     Run.objects.filter(pk=run.pk).update(kind=kind)
     for body in ({"parser": ""}, {"parser": "", "apply": "1"}):
         said = shown(browser.post(page("run-reparse", 1), body), 422)
-        assert ("Import them again" if kind == "recorded" else "and it follows") in said
-    assert "Read again…" not in shown(browser.get(page("run", 1)))
+        assert (
+            "import the replies again" if kind == "recorded" else "and this run is updated"
+        ) in said
+    assert "Parse again…" not in shown(browser.get(page("run", 1)))
 
 
 def test_a_canary_is_asked_again_and_its_drift_shown(
@@ -242,7 +246,7 @@ def test_a_canary_is_asked_again_and_its_drift_shown(
         options=lifecycle.RunOptions(seed=1),
     )
     answered(first, '{"score": 10}')
-    assert "It was asked once." in shown(browser.get(page("run", 1)))
+    assert "This canary ran once." in shown(browser.get(page("run", 1)))
     browser.post(page("run-again", 1))
     second = last_run()
     lifecycle.plan_calls(second)
@@ -254,7 +258,7 @@ def test_a_canary_is_asked_again_and_its_drift_shown(
     [drift] = canaries.load_canary(second).drifts
     assert (drift.n, drift.changed, drift.share.value) == (10, 1, 0.1)
     said = shown(browser.get(page("run", second.number)))
-    assert "Askings of this canary" in said
+    assert "Repeats of this canary" in said
     assert 'data-chart="drift"' in said
 
 
@@ -263,7 +267,7 @@ def test_what_is_no_canary_is_not_asked_again(
 ) -> None:
     make_items(project, 1)
     ended(project, judge)
-    assert "Run 1 is no canary" in shown(browser.post(page("run-again", 1)), 422)
+    assert "Run 1 is not a canary" in shown(browser.post(page("run-again", 1)), 422)
 
 
 def test_a_canary_over_items_that_are_being_labelled_needs_a_lead(
@@ -275,7 +279,7 @@ def test_a_canary_over_items_that_are_being_labelled_needs_a_lead(
     )
     make_slot(item)
     refused = browser.post(page("run-again", 1), {"while_labelling": "on"})
-    assert "let a lead allow it" in shown(refused, 422)
+    assert "ask a lead to allow it" in shown(refused, 422)
     browser.force_login(make_member(project, role="lead").account)
     browser.post(page("run-again", 1), {"while_labelling": "on"})
     assert last_run().while_labelling

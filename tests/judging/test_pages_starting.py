@@ -96,7 +96,7 @@ def test_several_strategies_are_several_runs(
     make_items(project, 2)
     body = {"strategy": ["reference", "vanilla"]}
     said = shown(sent(browser, **body, foresee=1))
-    assert "<b>2 runs</b> would be started" in said
+    assert "<b>2 runs</b> will start" in said
     assert "Start 2 runs" in said
     answered = sent(browser, **body)
     assert answered.headers["Location"] == reverse("runs", args=["fbi"])
@@ -140,19 +140,19 @@ def test_a_strategy_that_the_endpoint_cannot_do_is_refused_in_words(
 @pytest.mark.parametrize(
     "body, words",
     [
-        ({"strategy": []}, "Choose a strategy, or several."),
+        ({"strategy": []}, "Choose one or more strategies."),
         ({"strategy": "none"}, "Select a valid choice"),
         ({"strategy": "majority"}, "Select a valid choice"),
-        ({"endpoint": []}, "Choose an endpoint, or several."),
+        ({"endpoint": []}, "Choose one or more endpoints."),
         ({"limit": -1}, "greater than or equal to 1"),
-        ({"cap": 0}, "Nothing can be asked for 0"),
+        ({"cap": 0}, "With a cap of 0 no request can be sent"),
         ({"seed": "x"}, "Enter a whole number"),
         ({"parameters": "{"}, "This is not JSON"),
-        ({"parameters": "[1]"}, "Give a JSON object"),
-        ({"parameters": '{"top_p": NaN}'}, "NaN is no number"),
+        ({"parameters": "[1]"}, "Enter a JSON object"),
+        ({"parameters": '{"top_p": NaN}'}, "NaN is not a valid number"),
         ({"keys": "nothing"}, "The project has no items nothing"),
-        ({"votes": "votes"}, "A vote needs samples"),
-        ({"while_labelling": "on", "strategy": "explanation-check"}, "over a run that ended"),
+        ({"votes": "votes"}, "Votes need at least 2 samples"),
+        ({"while_labelling": "on", "strategy": "explanation-check"}, "needs a finished run"),
     ],
 )
 def test_what_makes_no_sense_is_said_and_starts_nothing(
@@ -182,7 +182,7 @@ def test_what_is_answered_already_is_free(
     said = shown(sent(browser, foresee=1))
     assert '<td class="number">2 <small class="hint">free</small></td>' in said
     answer(run)
-    assert "nothing" in shown(sent(browser, foresee=1))
+    assert "free" in shown(sent(browser, foresee=1))
 
 
 def test_an_unknown_price_is_called_unknown(browser: Client, project: Project) -> None:
@@ -227,11 +227,11 @@ def test_only_a_lead_is_offered_items_that_are_being_labelled(
 ) -> None:
     [item] = make_items(project, 1)
     make_slot(item)
-    assert "only a lead can allow that" in shown(sent(browser, foresee=1))
-    assert "Wait until they are done" in shown(sent(browser, while_labelling="on"), 422)
+    assert "only a lead can allow it" in shown(sent(browser, foresee=1))
+    assert "Wait until they are labelled" in shown(sent(browser, while_labelling="on"), 422)
     lead = Client()
     lead.force_login(make_member(project, role="lead").account)
-    assert "Tick “Also items" in shown(sent(lead, foresee=1))
+    assert "Tick “Include items" in shown(sent(lead, foresee=1))
     sent(lead, while_labelling="on")
     assert Run.objects.get().while_labelling
 

@@ -56,7 +56,7 @@ def test_the_list_costs_the_same_with_many_versions_and_runs(
 def test_a_page_says_what_is_shown_asked_offered_and_decides(browser: Client) -> None:
     shown = page(browser, "pairwise-axis")
     for words in (
-        "once with gold first and once with the perturbed one",
+        "The question with both answers, in both orders.",
         "A, B, both good, both unacceptable",
         "Detected if the gold answer is chosen in both orders.",
         '<mark class="strategy-slot">{{first}}</mark>',
@@ -93,7 +93,7 @@ def test_the_runs_that_pin_a_version_stand_on_its_page(browser: Client, project:
     make_run(project)
     assert "rouge-l v1" in page(browser, "rouge-l")
     assert reverse("run", args=["fbi", 1]) in page(browser, "rouge-l")
-    assert "No run of this project uses it yet." in page(browser, "vanilla")
+    assert "No run of this project uses this strategy yet." in page(browser, "vanilla")
 
 
 def test_an_earlier_version_can_be_looked_at_and_compared(

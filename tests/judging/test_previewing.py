@@ -105,7 +105,7 @@ def test_a_later_step_shows_what_was_said_before_or_a_stand_in(
     make_responses(project, ["valid"])
     preview = shown(project, "score-chain", "response.0..1", endpoint=judge)
     assert preview.stand_ins == {"extract"}
-    assert "(what was replied: extract)" in told(preview)
+    assert "(reply: extract)" in told(preview)
     assert preview.sent is not None
     assert preview.sent.digest == ""  # nobody will be asked this
     given = shown(
@@ -143,7 +143,7 @@ def test_examples_are_those_of_other_clusters(project: Project) -> None:
         slug="s", digest="", number=1, definition={**version.definition, "examples": 9}
     )
     lacking = strategies_preview.build_preview(project, short, item=item)
-    assert "there are 2" in lacking.notes[0]
+    assert "only 2" in lacking.notes[0]
 
 
 def test_metrics_of_the_task_type_are_those_of_the_project(project: Project) -> None:
@@ -159,8 +159,8 @@ def test_hostile_texts_are_shown_as_they_are_and_flagged(project: Project) -> No
     assert hostile in told(preview)
     kinds = {flag.split(": ")[1] for flag in preview.flags}
     assert kinds == {
-        "a marker of our prompts",
-        "an instruction to the judge",
+        "a marker from a Blindspot prompt",
+        "an instruction to the evaluator",
         "a placeholder",
     }
     # the other call does not show that text
@@ -178,20 +178,22 @@ def test_the_context_of_a_task_is_flagged_with_its_question(project: Project) ->
 def test_a_reply_that_stands_before_is_flagged_as_well(project: Project) -> None:
     make_responses(project, ["valid"])
     preview = shown(project, "score-chain", "response.0..1", said={"extract": "Dear judge, ant"})
-    assert preview.flags == ("reply extract, character 1: an instruction to the judge: Dear judge",)
+    assert preview.flags == (
+        "reply extract, character 1: an instruction to the evaluator: Dear judge",
+    )
 
 
 def test_an_item_without_the_texts_says_what_it_lacks(project: Project) -> None:
     make_items(project, 1)
     preview = shown(project, "detect-1a")
     assert preview.prompt is None
-    assert preview.problem == "item-1 has no text response. Choose an item that has."
+    assert preview.problem == "item-1 has no text response. Choose another item."
 
 
 def test_an_item_that_a_run_would_leave_out_says_so(project: Project) -> None:
     make_items(project, 1, value="invalid")
     [note] = shown(project, "vanilla").notes
-    assert note == ("A run would leave item-1 out: it is not resolved as valid or score-invariant.")
+    assert note == ("A run would skip item-1: it is not resolved as valid or score-invariant.")
 
 
 def test_an_endpoint_that_cannot_be_asked_says_why(project: Project) -> None:
@@ -210,7 +212,7 @@ def test_a_baseline_measures_its_parts(project: Project) -> None:
 
 
 def test_votes_over_runs_ask_nobody(project: Project) -> None:
-    assert "asks nobody" in shown(project, "majority").problem
+    assert "sends no requests" in shown(project, "majority").problem
 
 
 def test_a_project_without_items_says_so(project: Project) -> None:
@@ -256,7 +258,7 @@ def test_a_reply_to_an_earlier_step_is_read_as_that(project: Project) -> None:
 
 @pytest.mark.parametrize("slug", ["rouge-l", "majority"])
 def test_where_nobody_is_asked_there_is_nothing_to_read(project: Project, slug: str) -> None:
-    with pytest.raises(Refused, match="asks nobody"):
+    with pytest.raises(Refused, match="sends no requests"):
         strategies_preview.parse_reply(project, make_strategy(slug), text="", finish="stop")
 
 

@@ -163,7 +163,7 @@ def test_other_verdicts_of_the_same_replies_are_another_run_on_the_same_record(
     assert Request.objects.count() == 4
     client.force_login(make_member(project, role="researcher").account)
     page = client.get(reverse("run", args=["p", 2])).content.decode()
-    assert "What our parser reads in them decides." in page
+    assert "The verdicts that our parser reads in the replies are used." in page
 
 
 def test_the_page_of_a_run_shows_where_the_two_verdicts_differ(
@@ -173,8 +173,8 @@ def test_the_page_of_a_run_shows_where_the_two_verdicts_differ(
     client.force_login(make_member(project, role="researcher").account)
     page = client.get(reverse("run", args=["p", 1])).content.decode()
     assert "3 items have both" in page
-    assert "in 1 of them the two differ" in page
-    assert "The verdicts that were stored with them decide." in page
+    assert "the two differ in 1 of them" in page
+    assert "The verdicts stored with the replies are used." in page
     kinds, items = (part.split("</table>")[0] for part in page.split("erdicts differ")[1:3])
     # Stored an error, read none, once; people hold an error to be there.
     assert cells(kinds) == ["error", "no error", "1"]
@@ -207,7 +207,7 @@ def test_the_page_of_an_item_says_that_the_prompt_of_a_recorded_reply_is_not_kno
     client.force_login(make_member(project, role="researcher").account)
     page = client.get(reverse("run-item", args=["p", 1, "item-1"])).content.decode()
     assert ERROR in page
-    assert "its prompt is not known" in page
+    assert "Its prompt is not known" in page
 
 
 @pytest.mark.parametrize(
@@ -215,14 +215,14 @@ def test_the_page_of_an_item_says_that_the_prompt_of_a_recorded_reply_is_not_kno
     [
         (
             {"item": "item-9", "text": "x", "value": None},
-            "item-9 is no item of the project. Import the items",
+            "item-9 is not an item of the project. Import the items",
         ),
         (
             {"item": "raw", "text": "x", "value": None},
-            "raw is not resolved as the strategy needs it. Label it",
+            "raw is not resolved as the strategy needs. Label it",
         ),
         ({"item": "item-1", "text": 3}, "line 2, text: is not text"),
-        ({"item": "item-2", "text": "x", "value": "perhaps"}, "which detect-1a never says"),
+        ({"item": "item-2", "text": "x", "value": "perhaps"}, "which detect-1a never gives"),
         ({"item": "item-2", "text": ERROR}, "line 2, value: is missing, others have one"),
     ],
 )
@@ -256,7 +256,7 @@ def test_replies_over_items_that_people_label_wait_or_are_noted(
     item = make_item(project, "open", category="", ability="", slots=1)
     make_resolution(item, "error")
     path = written(tmp_path, {"item": "open", "text": ERROR})
-    assert "People are still labelling" in refused(path)
+    assert "are still being labelled" in refused(path)
     imported(path, while_labelling=True)
     assert Run.objects.get().while_labelling
 
@@ -334,7 +334,7 @@ def test_requests_of_a_batch_are_no_answers_to_it(project: Project, tmp_path: Pa
 def test_one_reply_in_two_files_is_named_with_both_places(project: Project, tmp_path: Path) -> None:
     written(tmp_path, ROWS[0], name="a.jsonl")
     written(tmp_path, ROWS[1], ROWS[0], name="b.jsonl")
-    assert "b.jsonl, line 2, item: item-1 has this reply already, in a.jsonl, line 1" in refused(
+    assert "b.jsonl, line 2, item: item-1 already has this reply, in a.jsonl, line 1" in refused(
         tmp_path
     )
     empty = tmp_path / "empty"
@@ -369,11 +369,19 @@ def test_votes_are_recorded_as_what_they_came_to(project: Project, tmp_path: Pat
     [
         ("majority", {"value": 3}, "value: is '3'. Give error, no_error or null."),
         ("majority", {}, "value: is ''. Give error, no_error or null."),
-        ("majority", {"text": ERROR, "value": "error"}, "text: is one reply, and a vote is over"),
-        ("mean", {"value": 3}, "value: cannot be recorded of mean. Import its members"),
+        (
+            "majority",
+            {"text": ERROR, "value": "error"},
+            "text: is one reply, but a vote needs several",
+        ),
+        ("mean", {"value": 3}, "value: cannot be recorded for mean. Import its members"),
         ("likert", {"values": {}}, "likert: metrics_from: the task type has no scales"),
-        ("detect-1a", {"value": 1}, "which detect-1a never says. Give error, no_error, or null."),
-        ("reference", {"value": "x"}, "which reference never says. Give a number from 1 to 10, or"),
+        ("detect-1a", {"value": 1}, "which detect-1a never gives. Give error, no_error, or null."),
+        (
+            "reference",
+            {"value": "x"},
+            "which reference never gives. Give a number from 1 to 10, or",
+        ),
         ("pairwise", {"role": "pair", "order": 1, "value": "C"}, "Give A, B, both good, both"),
         ("score-matrix-animals", {"values": {"x": 1}}, "Give values of m1, m2, m3, m4, m5, or"),
         ("explanation-check", {"value": "maybe"}, "Give true, false, or null."),

@@ -60,11 +60,11 @@ def test_a_run_stops_at_the_first_refusal_and_another_asks_without(
     run = work(make_run(project, make_endpoint(evaluator, in_flight=2)))
     assert (run.state, len(evaluator.log) < ITEMS) == (Run.State.PAUSED, True)
     assert "does not support 0 with this model. Every request of this run has tem" in run.reason
-    assert "Ask without temperature" in text(browser.get(page(1)))
+    assert "Run without temperature" in text(browser.get(page(1)))
 
     evaluator.script = Script(faults={"no_temperature": ""})
     shown = text(browser.post(page(1, "ask-without/"), follow=True))
-    assert "Run 2 asks the same without what was refused." in shown
+    assert "Run 2 started without the refused parameter." in shown
     again = work(Run.objects.get(number=2))
     assert (again.state, "rejected" in results(again)) == (Run.State.FINISHED, False)
     assert again.pinned["parameters"] == {"temperature": None}
@@ -140,7 +140,7 @@ def test_the_api_offers_it_and_the_record_says_what_became_of_both_runs(
     assert (sent.json()["run"]["number"], sent.json()["run"]["sends"]) == (2, {})
     first, second = Run.objects.order_by("number")
     assert first.state == Run.State.CANCELLED
-    assert first.reason == "Run 2 asks the same without temperature."
+    assert first.reason == "Run 2 continues without temperature."
     before, after = (
         set(run.outcomes.values_list("revision", flat=True)) for run in (first, second)
     )
@@ -154,7 +154,7 @@ def test_the_api_offers_it_and_the_record_says_what_became_of_both_runs(
         f"/api/v1{page(1, 'ask-without/')}", {}, content_type="application/json"
     )
     assert (once_more.status_code, Run.objects.count()) == (422, 2)
-    assert "No parameter of run 1 was refused" in once_more.json()["detail"]
+    assert "no parameter of run 1 was refused" in once_more.json()["detail"]
 
 
 @pytest.mark.django_db
@@ -185,16 +185,16 @@ def test_a_run_that_ended_stays_and_can_still_be_asked_without(
     answer(run)
     lifecycle.finish_if_done(run)
     shown = text(browser.get(page(1)))
-    assert "Ask without temperature" in shown
-    assert "this one is then cancelled" not in shown
+    assert "Run without temperature" in shown
+    assert "this run is then cancelled" not in shown
     browser.post(page(1, "ask-without/"))
     assert list(Run.objects.order_by("number").values_list("state", flat=True)) == [
         "finished",
         "planning",
     ]
     # Once is enough, though the first one stays as it is.
-    assert "Ask without temperature" not in text(browser.get(page(1)))
-    with pytest.raises(lifecycle.Refused, match="another run asks the same without it"):
+    assert "Run without temperature" not in text(browser.get(page(1)))
+    with pytest.raises(lifecycle.Refused, match="another run already leaves the parameter out"):
         lifecycle.restart_without_parameter(run, None)
 
 
@@ -208,17 +208,15 @@ def test_a_limit_goes_on_by_the_name_that_the_refusal_says_to_use(
     words = "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
     fail(run, Rejected(f"The provider answered 400: Unsupported parameter: {words}"), number=1)
     shown = text(browser.get(page(1)))
-    assert "Ask with max_completion_tokens" in shown
+    assert "Run with max_completion_tokens" in shown
     assert "{&quot;max_tokens&quot;: null, &quot;max_completion_tokens&quot;: 300}" in shown
-    assert "No limit of tokens holds then" not in shown
+    assert "Then there is no token limit" not in shown
     said = program.get(f"/api/v1{page(1)}").json()
     assert (said["refused"], said["instead"]) == ("max_tokens", "max_completion_tokens")
     copy = lifecycle.restart_without_parameter(run, None)
     assert copy.sends() == {"temperature": 0, "max_completion_tokens": 300}
     run.refresh_from_db()
-    assert run.reason == (
-        "Run 2 asks the same with max_completion_tokens in the place of max_tokens."
-    )
+    assert run.reason == ("Run 2 continues with max_completion_tokens instead of max_tokens.")
     started = Event.objects.get(kind="run started", subject="run 2")
     assert (started.data["without"], started.data["with"]) == (
         "max_tokens", "max_completion_tokens"
@@ -234,8 +232,8 @@ def test_without_a_limit_that_is_refused_the_offer_says_that_none_holds(
     lifecycle.plan_calls(run)
     fail(run, Rejected("The provider answered 400: 'max_tokens' is not supported."), number=1)
     shown = text(browser.get(page(1)))
-    assert "Ask without max_tokens" in shown
-    assert "No limit of tokens holds then" in shown
+    assert "Run without max_tokens" in shown
+    assert "Then there is no token limit" in shown
 
 
 @pytest.mark.django_db
@@ -286,7 +284,7 @@ def test_a_run_without_a_refusal_offers_nothing(project: Project, browser: Clien
     assert "ask-without" not in archiving.list_open_steps(run, 3, answered=0)
     refused = browser.post(page(1, "ask-without/"))
     assert (refused.status_code, Run.objects.count()) == (422, 1)
-    assert "No parameter of run 1 was refused" in text(refused)
+    assert "no parameter of run 1 was refused" in text(refused)
 
 
 @pytest.mark.django_db
@@ -308,7 +306,7 @@ def test_the_page_of_an_endpoint_says_what_is_left_to_the_provider(browser: Clie
     for model, left in (("gpt-5-mini", True), ("gpt-5.1", False)):
         endpoint = make_endpoint(NOBODY, model=model)
         shown = text(browser.get(f"/endpoints/{endpoint.name}/"))
-        assert ("<code>temperature</code> is left to the provider" in shown) is left
+        assert ("<code>temperature</code> is not sent" in shown) is left
         assert ("temperature = 0" in shown) is not left
 
 
@@ -318,7 +316,7 @@ def test_self_consistency_says_that_such_a_model_cannot_be_asked_so() -> None:
     make_responses(project, ["error", "no_error"])
     slug, model = "detect-self-consistency", "claude-opus-4-7"
     endpoint = make_endpoint(NOBODY, provider="anthropic", model=model)
-    with pytest.raises(Refused, match=r"claude-opus-4-7 does not take temperature = 0.5, with"):
+    with pytest.raises(Refused, match=r"claude-opus-4-7 does not accept temperature = 0.5, which"):
         make_run(project, endpoint, slug)
     run = make_run(project, endpoint, slug, own=RunOverrides(parameters={"temperature": None}))
     assert run.sends() == {"max_tokens": 1024}

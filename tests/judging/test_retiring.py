@@ -48,10 +48,10 @@ def press(browser: Client, step: str, slug: str = "ours") -> str:
 def test_what_is_deleted_is_gone_and_can_be_taken_back(
     browser: Client, project: Project, ours: StrategyVersion
 ) -> None:
-    assert "ours is deleted. It stands below" in press(browser, "delete")
+    assert "ours is deleted. You can restore it" in press(browser, "delete")
     assert catalogue.find_version(project, "ours") is None
     assert browser.get(reverse("strategy", args=["fbi", "ours"])).status_code == 404
-    assert "ours is back." in press(browser, "back")
+    assert "ours is restored." in press(browser, "back")
     assert catalogue.find_version(project, "ours") == ours
     kinds = Event.objects.filter(subject="ours").order_by("pk").values_list("kind", flat=True)
     assert list(kinds) == ["strategy deleted", "strategy taken back"]
@@ -61,7 +61,7 @@ def test_nobody_takes_the_name_of_what_was_deleted(
     member: Membership, ours: StrategyVersion
 ) -> None:
     retirement.delete(member.project, "ours", member)
-    with pytest.raises(editing.Refused, match="deleted a strategy ours"):
+    with pytest.raises(editing.Refused, match="A deleted strategy is named ours"):
         editing.copy_strategy(member.project, ours, slug="ours", member=member)
 
 
@@ -69,7 +69,7 @@ def test_what_runs_rest_on_is_not_deleted(
     browser: Client, project: Project, ours: StrategyVersion
 ) -> None:
     used(project, ours)
-    assert "1 run rests on ours, so it cannot be deleted" in press(browser, "delete")
+    assert "1 run depends on ours, so it cannot be deleted" in press(browser, "delete")
     shown = page(browser, "strategy", "ours")
     assert ">Retire<" in shown
     assert ">Delete<" not in shown
@@ -103,7 +103,7 @@ def test_a_strategy_that_is_deleted_while_a_run_is_chosen_starts_none(
     project: Project, member: Membership, ours: StrategyVersion
 ) -> None:
     retirement.delete(project, "ours", member)
-    with pytest.raises(Refused, match="was deleted meanwhile"):
+    with pytest.raises(Refused, match="has been deleted"):
         used(project, ours)
 
 
@@ -116,13 +116,13 @@ def test_a_retired_text_is_not_changed(
     source = catalogue.get_source(ours).replace("title = ", "# new\ntitle = ", 1)
     answer = browser.post(address, {"source": source, "shown": 1})
     assert answer.status_code == 422
-    assert "Take it back to change it" in answer.content.decode()
+    assert "Restore it to change it" in answer.content.decode()
     assert "# new" in answer.content.decode()
 
 
 def test_what_is_shipped_stays(browser: Client, project: Project) -> None:
     for step in ("retire", "delete", "back"):
-        assert "not the project" in press(browser, step, "reference")
+        assert "does not belong to this project" in press(browser, step, "reference")
     assert "reference" in page(browser)
 
 

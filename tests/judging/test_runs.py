@@ -135,10 +135,10 @@ def test_a_run_without_items_or_with_parameters_that_cannot_be_sent_is_refused(
 def test_a_cap_of_run_or_project_needs_prices(project: Project) -> None:
     make_items(project, 1)
     endpoint = make_endpoint(NOWHERE, price_in=Decimal(1))
-    with pytest.raises(lifecycle.Refused, match="A cap needs prices"):
+    with pytest.raises(lifecycle.Refused, match="a cap cannot be enforced"):
         make_run(project, endpoint, cap=Decimal(1))
     Budget.objects.create(project=project, cap=Decimal(1))
-    with pytest.raises(lifecycle.Refused, match="A cap needs prices"):
+    with pytest.raises(lifecycle.Refused, match="a cap cannot be enforced"):
         make_run(project, endpoint)
     assert make_run(project).state == Run.State.PLANNING  # a baseline costs nothing
 
@@ -351,7 +351,7 @@ def test_a_run_in_which_nothing_failed_has_nothing_to_retry(
     answer(run, text, finish=finish)
     lifecycle.finish_if_done(run)
     found = results(run)
-    with pytest.raises(lifecycle.Refused, match="No request of this run failed"):
+    with pytest.raises(lifecycle.Refused, match="This run has no failed requests"):
         lifecycle.retry_failed(run, None)
     run.refresh_from_db()
     assert (run.state, results(run)) == (Run.State.FINISHED, found)
@@ -382,7 +382,7 @@ def test_an_endpoint_that_runs_rest_on_keeps_its_address(project: Project) -> No
     make_run(project, endpoint)
     endpoint.full_clean()
     endpoint.address = "http://127.0.0.1:10/v1"
-    with pytest.raises(Exception, match="Make a new endpoint"):
+    with pytest.raises(Exception, match="Add a new endpoint"):
         endpoint.full_clean()
 
 

@@ -83,8 +83,8 @@ def test_a_run_that_cannot_pay_the_next_call_is_paused(project: Project) -> None
     assert money(run) == (0, Decimal("0.3"))
     assert run.state == Run.State.PAUSED
     assert run.reason == (
-        f"The next call would pass the run's cost cap of 0.35: it may cost {CALL:f}, and 0.3 is"
-        f" counted. Raise it to {CALL + Decimal('0.3'):f} or more to go on."
+        f"The next call could exceed the run's cost cap of 0.35: it may cost {CALL:f}, and 0.3"
+        f" is already counted. To continue, raise it to at least {CALL + Decimal('0.3'):f}."
     )
 
 
@@ -94,7 +94,7 @@ def test_under_the_cap_that_is_named_the_next_call_goes_out(project: Project) ->
     while answer(run, tokens_out=None):
         pass
     run.refresh_from_db()
-    told = re.search(r"Raise it to ([\d.]+) or more", run.reason)
+    told = re.search(r"raise it to at least ([\d.]+)\.", run.reason)
     assert told
     lifecycle.resume(run, lead, cap=Decimal(told[1]))
     assert answer(run, number=1, tokens_out=None) == 1
@@ -125,8 +125,8 @@ def test_a_run_that_reached_its_cap_goes_on_under_a_higher_one(project: Project)
             "The cap of run 1 is 0.35, of which 0.1 is spent. A cap can only be raised",
         ),
         ("0.35", "0", "A cap can only be raised"),
-        ("0.35", "8", "The project may spend 7.5 in all. Its leads raise that"),
-        (None, "5", "Run 1 has no cap that could be raised"),
+        ("0.35", "8", "The project's budget is 7.5. A lead can raise it"),
+        (None, "5", "Run 1 has no cap to raise"),
     ],
 )
 def test_a_cap_that_is_no_raise_or_above_the_project_s_is_refused_and_nothing_changes(
@@ -168,7 +168,7 @@ def test_a_project_s_budget_holds_for_all_of_its_runs(project: Project) -> None:
     second.refresh_from_db()
     assert first.spent + second.spent == Decimal("0.7")
     assert {first.state, second.state} == {Run.State.PAUSED}
-    assert "would pass the project's budget of 0.75" in first.reason
+    assert "could exceed the project's budget of 0.75" in first.reason
 
 
 def test_runs_are_booked_before_their_project_so_that_no_two_workers_wait_for_each_other(
@@ -237,7 +237,7 @@ def test_prices_that_were_taken_away_stop_a_capped_run(project: Project) -> None
     assert take(Run.objects.get(pk=run.pk)) == []
     run.refresh_from_db()
     assert run.state == Run.State.PAUSED
-    assert f"the prices of {run.endpoint.name} are unknown" in run.reason
+    assert f"{run.endpoint.name} has no price" in run.reason
 
 
 def test_costs_far_below_a_millionth_are_kept_and_add_up(project: Project) -> None:

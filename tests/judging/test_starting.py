@@ -64,7 +64,7 @@ def test_each_strategy_goes_to_each_endpoint_that_fits_it(project: Project) -> N
     "slugs, offline, words",
     [
         (["reference", "rouge-l"], False, "Strategy rouge-l needs baseline"),
-        (["rouge-l"], True, "can be put to judge"),
+        (["rouge-l"], True, "can be used with judge"),
     ],
 )
 def test_nothing_chosen_is_left_alone(
@@ -79,7 +79,7 @@ def test_nothing_chosen_is_left_alone(
 def test_of_several_runs_none_is_started_where_one_cannot_be(project: Project) -> None:
     make_items(project, 2)
     priced = make_endpoint(NOBODY, price_in=Decimal(1), price_out=Decimal(1))
-    with pytest.raises(Refused, match="A cap needs prices"):
+    with pytest.raises(Refused, match="a cap cannot be enforced"):
         runs_start.start_runs(
             project,
             wish("reference", endpoints=[priced, make_endpoint(NOBODY)], cap=Decimal(1)),
@@ -147,7 +147,7 @@ def test_an_item_is_judged_along_the_chosen_axes(
 
 def test_axes_along_which_nothing_is_judged_are_refused(project: Project) -> None:
     make_items(project, 2, ability="", source_ability="")
-    with pytest.raises(Refused, match="along these axes"):
+    with pytest.raises(Refused, match="use these axes"):
         make_run(project, make_endpoint(NOBODY), "axis", own=RunOverrides(axes=("main",)))
 
 
@@ -226,7 +226,7 @@ def test_too_few_items_for_examples_are_told_with_what_to_do() -> None:
     make_responses(project, ["error", "no_error"])
     project.items.update(cluster="one question of all")
     version = make_version("detect-1a", prompt="{{examples}} {{response}} {{question}}", examples=2)
-    with pytest.raises(Refused, match=r"there are 1\. .* 0 shows none.* column cluster says"):
+    with pytest.raises(Refused, match=r"only 1\. .*\(0: none\).* column cluster at import"):
         lifecycle.start_run(project, strategy=version, endpoint=make_endpoint(NOBODY))
 
 
@@ -234,13 +234,13 @@ def test_too_few_items_for_examples_are_told_with_what_to_do() -> None:
     "slug, own, words",
     [
         ("reference", RunOverrides(axes=("main",)), "has no axes"),
-        ("axis", RunOverrides(axes=("tone",)), "has no axis 'tone'. Choose of content-quality"),
-        ("reference", RunOverrides(votes=True), "A vote needs samples"),
-        ("reference", RunOverrides(examples=2), "no place for examples"),
+        ("axis", RunOverrides(axes=("tone",)), "has no axis 'tone'. Choose from content-quality"),
+        ("reference", RunOverrides(votes=True), "Votes need at least 2 samples"),
+        ("reference", RunOverrides(examples=2), "no slot for examples"),
         ("reference", RunOverrides(parameters={"api_key": "x"}), "'api_key' looks like a key"),
-        ("reference", RunOverrides(parameters={"messages": []}), "cannot be asked"),
-        ("reference", RunOverrides(parameters={"stop": "\x00"}), "no request can carry"),
-        ("reference", RunOverrides(parameters={"stop": ["\ud800"]}), "no request can carry"),
+        ("reference", RunOverrides(parameters={"messages": []}), "cannot be called"),
+        ("reference", RunOverrides(parameters={"stop": "\x00"}), "cannot be sent"),
+        ("reference", RunOverrides(parameters={"stop": ["\ud800"]}), "cannot be sent"),
     ],
 )
 def test_what_does_not_fit_the_strategy_is_refused(
@@ -321,7 +321,7 @@ def test_a_canary_asks_anew_what_was_answered(project: Project) -> None:
         canaries.DEFAULT_ITEMS,
     )
     assert progress.count_progress(canary).waiting == canaries.DEFAULT_ITEMS
-    with pytest.raises(Refused, match="A canary is as small as a pilot"):
+    with pytest.raises(Refused, match="A canary needs no pilot"):
         runs_start.start_pilots(project, wanted, None)
 
 
@@ -330,7 +330,9 @@ def test_only_a_lead_starts_runs_over_items_that_are_being_labelled(project: Pro
     make_slot(item)
     wanted = wish("reference", endpoints=[make_endpoint(NOBODY)])
     researcher = make_member(project, role="researcher")
-    with pytest.raises(Refused, match=r"1 of these items.*Wait until they are done, or let a lead"):
+    with pytest.raises(
+        Refused, match=r"1 of these items.*Wait until they are labelled, or ask a lead"
+    ):
         runs_start.start_runs(project, wanted, researcher)
     allowed = replace(wanted, while_labelling=True)
     with pytest.raises(Refused, match="Only a lead can allow"):
@@ -344,7 +346,7 @@ def test_only_a_lead_starts_runs_over_items_that_are_being_labelled(project: Pro
 def test_recorded_and_derived_runs_refuse_what_needs_an_evaluator(project: Project) -> None:
     make_items(project, 1)
     run, there = make_run(project, make_endpoint(NOBODY)), make_endpoint(NOBODY)
-    for kind, why in (("recorded", "made elsewhere"), ("derived", "follows from other runs")):
+    for kind, why in (("recorded", "imported replies"), ("derived", "is combined from other runs")):
         Run.objects.filter(pk=run.pk).update(kind=kind, state="finished")
         run.refresh_from_db()
         steps = (
@@ -367,7 +369,7 @@ def test_the_projects_own_strategy_goes_before_a_shipped_one(project: Project) -
         )
     assert choices.get_version(project, "vanilla").number == 2
     assert choices.get_version(make_project("other"), "vanilla").project is None
-    with pytest.raises(Refused, match=r"There is no strategy 'none'. Strategies are axis, "):
+    with pytest.raises(Refused, match=r"There is no strategy 'none'. Choose one of: axis, "):
         choices.get_version(project, "none")
 
 
@@ -384,5 +386,5 @@ def test_what_was_started_before_a_later_run_was_refused_is_named(
 
     monkeypatch.setattr(lifecycle, "start_run", once)
     wanted = wish("reference", "vanilla", endpoints=[make_endpoint(NOBODY)])
-    with pytest.raises(Refused, match=r"Started already: run 1\. The next one was refused: People"):
+    with pytest.raises(Refused, match=r"Already started: run 1\. The next one was refused: People"):
         runs_start.start_runs(project, wanted, None)

@@ -143,4 +143,4 @@ def test_the_page_of_a_run_takes_no_unsorted_prompt_for_a_repeat(prompts: Projec
     browser = Client()
     browser.force_login(lead.account)
     page = browser.get(reverse("run", args=["prompts", run.number])).content.decode()
-    assert "repeats another item" not in page
+    assert "duplicate of another item" not in page

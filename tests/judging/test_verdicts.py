@@ -91,7 +91,7 @@ def test_two_scores_decide_an_item_of_perturbed_answers() -> None:
 @pytest.mark.parametrize(
     ("rows", "choice", "field", "said"),
     [
-        ([{"text": "a"}, {"text": "b"}], "parsed", "item", "has this reply already, in f, line 1"),
+        ([{"text": "a"}, {"text": "b"}], "parsed", "item", "already has this reply, in f, line 1"),
         ([{"text": "a", "sample": 1}], "parsed", "item", "no reply for response 0, sample 0"),
         ([{"text": "a"}], "stored", "value", "--verdicts parsed"),
         ([{"value": "error"}], "parsed", "text", "--verdicts stored"),

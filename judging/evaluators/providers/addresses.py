@@ -58,7 +58,9 @@ def check_address(address: str, allowed_hosts: Collection[str] = ()) -> str:
     parts = _split_address(address)
     host = (parts.hostname or "").rstrip(".")
     if host in _METADATA_NAMES:
-        raise ForbiddenAddress(f"{host} is a metadata service and may not be called.")
+        raise ForbiddenAddress(
+            f"{host} is a metadata service and must not be called. Enter another address."
+        )
     ip = _literal(host)
     if ip is not None:
         _check_ip(ip, host, parts.port, allowed_hosts)
@@ -99,11 +101,13 @@ def _split_address(address: str) -> SplitResult:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ForbiddenAddress("The address must begin with http:// or https:// and name a host.")
     if "@" in parts.netloc:
-        raise ForbiddenAddress("The address holds a user name or password: name a key variable.")
+        raise ForbiddenAddress(
+            "The address contains a user name or password. Remove it and enter a key variable."
+        )
     if parts.query or parts.fragment:
         raise ForbiddenAddress("The address must end before any ? or #.")
     if "\\" in address or any(letter.isspace() for letter in address.strip()):
-        raise ForbiddenAddress("The address holds white space or a backslash.")
+        raise ForbiddenAddress("The address contains white space or a backslash. Remove it.")
     return parts
 
 
@@ -155,5 +159,6 @@ def _is_listed(host: str, port: int | None, allowed_hosts: Collection[str]) -> b
 
 def _explain_unlisted(host: str) -> str:
     return (
-        f"{host} is not a public host: add it to EVALUATOR_HOSTS if evaluators may be called there."
+        f"{host} is not a public host. If evaluators may be called there, add it to"
+        " EVALUATOR_HOSTS."
     )

@@ -58,15 +58,17 @@ def body(
     cannot be sent: a reserved parameter, no max_tokens, completions, JSON without a schema.
     """
     if api != "chat" or template:
-        raise ValueError("Anthropic Messages are a chat: no completions, no template.")
+        raise ValueError(
+            "Anthropic Messages support chat only. Choose chat and leave the template empty."
+        )
     if json_mode == "json_object":
-        raise ValueError("Anthropic Messages give JSON by schema, not just any JSON object.")
+        raise ValueError("Anthropic Messages support JSON by schema only. Choose that, or text.")
     if taken := (RESERVED | ({"output_config"} if json_mode else set())) & parameters.keys():
         raise ValueError(f"These parameters cannot be set: {', '.join(sorted(taken))}.")
     chosen = {**default_parameters, **parameters}
     sent = {name: value for name, value in chosen.items() if value is not None}
     if "max_tokens" not in sent:
-        raise ValueError("Anthropic Messages need max_tokens: give a number.")
+        raise ValueError("Anthropic Messages need max_tokens. Enter a number.")
     if prompt.system:
         sent["system"] = prompt.system
     if json_mode and schema is not None:

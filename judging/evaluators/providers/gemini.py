@@ -61,9 +61,11 @@ def body(
     the defaults; one that is None is left out. Raises ValueError for what cannot be sent.
     """
     if api != "chat" or template:
-        raise ValueError("Gemini is asked as a chat: no completions, no template.")
+        raise ValueError("Gemini supports chat only. Choose chat and leave the template empty.")
     if not _MODEL.fullmatch(model):
-        raise ValueError("A Gemini model is named by letters, digits, dots and hyphens.")
+        raise ValueError(
+            "The name of a Gemini model contains only letters, digits, dots and hyphens."
+        )
     if taken := (RESERVED | (RESERVED_IN_JSON if json_mode else frozenset())) & parameters.keys():
         raise ValueError(f"These parameters cannot be set: {', '.join(sorted(taken))}.")
     chosen = {**default_parameters, **parameters}

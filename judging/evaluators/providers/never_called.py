@@ -39,7 +39,5 @@ class NeverCalledProvider:
         raise Rejected(self.reason)
 
 
-RECORDED = NeverCalledProvider(
-    "Its replies were made elsewhere and imported: nobody can be asked for more."
-)
-DERIVED = NeverCalledProvider("It only counts what other runs say: there is nobody to ask.")
+RECORDED = NeverCalledProvider("Its replies are imported, so it cannot be called.")
+DERIVED = NeverCalledProvider("It only combines other runs, so it cannot be called.")

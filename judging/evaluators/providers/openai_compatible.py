@@ -69,7 +69,9 @@ def body(
         sent["response_format"] = _response_format(json_mode, schema)
     if is_chat:
         if template:
-            raise ValueError("Chat takes no template: choose completions, or leave it empty.")
+            raise ValueError(
+                "Chat uses no template. Choose completions, or leave the template empty."
+            )
         return canonical_json({**sent, "model": model, "messages": _messages(prompt)})
     made = canonical_json({**sent, "model": model, "prompt": _fill_template(template, prompt)})
     if _CHAT in made:
@@ -110,8 +112,8 @@ def _fill_template(template: str, prompt: Prompt) -> str:
     names = set(_PLACEHOLDER.findall(template))
     if "prompt" not in names or names - {"prompt", "system"}:
         raise ValueError(
-            "Completions need the model's template: a text with {{prompt}} in it,"
-            " {{system}} if the model knows a system's text, and no other name in braces."
+            "Completions need the model's template: a text with {{prompt}}, with {{system}} if the "
+            "model uses a system prompt, and with no other name in braces."
         )
     apart = "system" in names
     user = prompt.user if apart or not prompt.system else f"{prompt.system}\n\n{prompt.user}"

@@ -179,7 +179,7 @@ def build_inner_error(
 
 def format_provider_words(received: ReceivedReply, status: int, secrets: Collection[str]) -> str:
     """The provider's words about a status, fit to show."""
-    shown = redact_message(parse_error_body(received.body)[0], secrets) or "no words beside it"
+    shown = redact_message(parse_error_body(received.body)[0], secrets) or "no message"
     return format_status(status) + shown
 
 
@@ -263,5 +263,5 @@ def _build_connection_error(error: Exception, target: Target) -> EvaluatorError:
     if isinstance(error, aiohttp.InvalidURL):
         return ForbiddenAddress(f"The address cannot be called: {words}")
     if isinstance(error, aiohttp.ClientConnectorError):
-        return ServerError(f"Nobody answers at the address: {words}")
+        return ServerError(f"No server answers at the address: {words}")
     return BrokenReply(f"The connection broke: {words}")

@@ -25,10 +25,12 @@ from judging.runs.start import NewRuns
 T = TypeVar("T")
 
 REFUSAL_RESPONSES = PROBLEM_RESPONSES | {
-    422: OpenApiResponse(ProblemSerializer, "This cannot be done; it says why.")
+    422: OpenApiResponse(ProblemSerializer, "Not possible; the message says why.")
 }
 IDEMPOTENT_RESPONSES = REFUSAL_RESPONSES | {
-    409: OpenApiResponse(ProblemSerializer, "The same is being answered at this moment.")
+    409: OpenApiResponse(
+        ProblemSerializer, "The same request is being processed right now. Try again in a moment."
+    )
 }
 RUN_PATH = "projects/<slug:slug>/runs/<int:number>/"
 

@@ -73,7 +73,7 @@ class StartSerializer(serializers.Serializer[Any]):
 def check_cap(cap: Any) -> Any:
     """A cap that leaves something to ask for."""
     if cap == 0:
-        raise serializers.ValidationError("Nothing can be asked for 0.")
+        raise serializers.ValidationError("With a cap of 0 no request can be sent.")
     return cap
 
 

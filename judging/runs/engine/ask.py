@@ -279,7 +279,7 @@ async def _ask_requests(work: TimeSlice) -> None:
         except Exception as error:
             # A mistake of ours in one call must not cost the replies to the others.
             log.exception("Request %s could not be asked.", leased.request_id)
-            failed = EvaluatorError(f"{type(error).__name__} in this program")
+            failed = EvaluatorError(f"{type(error).__name__} in Blindspot itself")
         finally:
             if result is None:
                 work.done.put_nowait(CallResult(leased, error=failed))
@@ -329,10 +329,12 @@ def _remedy(endpoint: Endpoint, problem: Halting) -> str:
     if not isinstance(problem, Unauthorised):
         return ""
     if not endpoint.key_variable:
-        return " No key was sent: name the variable that holds it at the endpoint, then resume."
+        return (
+            " No key was sent. Enter the key's environment variable at the endpoint, then resume."
+        )
     return (
-        f" Set {endpoint.key_variable} to a key that may ask {endpoint.model} in the environment of"
-        " server and workers, start them again, then resume."
+        f" In the environment of the server and the workers, set {endpoint.key_variable} to a key "
+        f"that may use {endpoint.model}. Restart them, then resume."
     )
 
 

@@ -191,7 +191,7 @@ def _lease_run_requests(
     run: Run, endpoint: Endpoint, holder: str, count: int, now: datetime
 ) -> list[LeasedRequest]:
     if (run.pinned["provider"], run.pinned["address"]) != (endpoint.provider, endpoint.address):
-        pause_run(run, f"The address of {endpoint.name} was changed. Change it back to go on.")
+        pause_run(run, f"The address of {endpoint.name} was changed. Change it back, then resume.")
         return []
     found = _find_due_requests(run, endpoint, count, now)
     if not found:
@@ -250,8 +250,8 @@ def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedReque
         body = bodies[request.pk]
         if digest_of(body, request.sample) != request.digest:
             raise lifecycle.Refused(
-                "The prompts of this run can no longer be made as they were planned, by another"
-                " version of this program. Start a new run."
+                "This run was planned by another version of the program, and its prompts cannot be "
+                "rebuilt. Start a new run."
             )
         taken = estimate_tokens(body, run.pinned["parameters"])
         prepared.append(

@@ -45,7 +45,7 @@ def start_outcomes(run: Run, strategy: Strategy, batch: Sequence[Outcome]) -> No
 def settle(outcome_ids: Iterable[int]) -> int:
     """Decide those pending outcomes whose calls are all answered or failed; how many there were.
 
-    Replies that the run's parser has not read yet are read first. Where a chain goes on, its next
+    Replies that the run's parser has not parsed yet are read first. Where a chain goes on, its next
     calls are made, in a transaction of their own: if that never comes, the outcome is as pending
     as before, and settling it again makes them.
     """

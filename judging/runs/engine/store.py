@@ -253,9 +253,8 @@ def _explain_all_rejected(run: Run, wanted: RequestQuerySet, kept: Sequence[Call
         remedy = "Move this run to a corrected endpoint"
     return (
         f"{_describe_first(n, 'request', n < FUTILE_AFTER)} rejected. {str(last).rstrip('.')}. "
-        "Check address,"
-        f" model, key and parameters of the endpoint. {remedy}, or ask the failed ones again once"
-        " it is mended there. Resume goes on without them."
+        f"Check the endpoint's address, model, key and parameters. {remedy}, or retry the failed "
+        "requests once the endpoint is corrected. Resume continues without them."
     )
 
 
@@ -278,13 +277,13 @@ def _explain_all_timed_out(
     if n < endpoint.in_flight and not all_of_them:
         return ""
     numbers = (
-        f"Two numbers of endpoint {now.name} decide that: seconds for one call ({now.timeout}) and"
-        f" calls in flight ({now.in_flight}). Raise the first or lower the second, then resume."
+        f"At endpoint {now.name}, raise the timeout ({now.timeout} s) or lower the calls in flight "
+        f"({now.in_flight}), then resume."
     )
     if any(numbers in reason for reason in list_pause_reasons(run)):
         return ""
     first = _describe_first(n, "call", all_of_them)
-    return f"{first} broken off after {now.timeout} s without a reply. {numbers}"
+    return f"{first} stopped after {now.timeout} s without a reply. {numbers}"
 
 
 def _describe_first(n: int, what: str, every: bool) -> str:

@@ -12,5 +12,5 @@ class CapForm(forms.Form):
         decimal_places=6,
         min_value=0,
         required=False,
-        help_text="In the currency of the endpoints' prices. Empty: no cap.",
+        help_text="In the currency of the endpoints' prices. Leave empty for no cap.",
     )

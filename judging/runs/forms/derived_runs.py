@@ -8,16 +8,16 @@ from django.db.models import QuerySet
 
 from judging.models import Endpoint, StrategyVersion
 
-ONLY_PARSER = "The one there is, as it is now"
+ONLY_PARSER = "Current parser"
 
 
 class RepeatRunForm(forms.Form):
     """Something is asked again; only a lead may allow it while people label the items."""
 
     while_labelling = forms.BooleanField(
-        label="Also items that people are still labelling",
+        label="Include items still being labelled",
         required=False,
-        help_text="That you allowed it is put on record.",
+        help_text="The audit log records that you allowed it.",
     )
 
     def __init__(self, data: Any = None, *, is_lead: bool) -> None:
@@ -31,27 +31,28 @@ class CloneForm(RepeatRunForm):
     """How far a clone is the same."""
 
     as_pinned = forms.ChoiceField(
-        label="Over which texts",
+        label="Texts",
         choices=[
-            ("", "The same items as they are now, with their corrections"),
-            ("1", "The very revisions and examples that the run pinned"),
+            ("", "The current revisions of the same items"),
+            ("1", "The revisions and examples pinned by the run"),
         ],
         required=False,
     )
     cap = forms.DecimalField(
-        label="Stop before this much is spent",
+        label="Cost cap",
         min_value=0,
         max_digits=14,
         decimal_places=6,
         required=False,
-        help_text="In the currency of the endpoint's prices. Empty: no limit.",
+        help_text="The run pauses before it would spend more. In the currency of the endpoint's "
+        "prices; leave empty for no cap.",
     )
     endpoint = forms.ModelChoiceField(
-        label="At which endpoint",
+        label="Endpoint",
         queryset=Endpoint.objects.none(),
         to_field_name="name",
         required=False,
-        help_text="At another one everything is asked there.",
+        help_text="At another endpoint, all requests are sent again.",
     )
     field_order = ["endpoint", "as_pinned", "cap", "while_labelling"]
 
@@ -59,7 +60,7 @@ class CloneForm(RepeatRunForm):
         self, data: Any = None, *, is_lead: bool, same: Endpoint, others: QuerySet[Endpoint]
     ) -> None:
         super().__init__(data, is_lead=is_lead)
-        _set_choices(self.fields["endpoint"], others, f"The same: {same.name}")
+        _set_choices(self.fields["endpoint"], others, f"Same: {same.name}")
 
     def clean_as_pinned(self) -> bool:
         return bool(self.cleaned_data["as_pinned"])
@@ -67,7 +68,9 @@ class CloneForm(RepeatRunForm):
     def clean_cap(self) -> Any:
         cap = self.cleaned_data["cap"]
         if cap == 0:
-            raise forms.ValidationError("Nothing can be asked for 0; leave it empty for no limit.")
+            raise forms.ValidationError(
+                "With a cap of 0 no request can be sent. Leave the cap empty for no limit."
+            )
         return cap
 
 
@@ -78,8 +81,8 @@ class MoveForm(forms.Form):
         label="Endpoint",
         queryset=Endpoint.objects.none(),
         to_field_name="name",
-        help_text="Site admins set endpoints up. A corrected one is a new one while runs rest on"
-        " this one.",
+        help_text="Site admins add endpoints. An endpoint that runs use cannot be changed: add a "
+        "corrected one.",
     )
 
     def __init__(self, data: Any = None, *, others: QuerySet[Endpoint]) -> None:
@@ -95,7 +98,7 @@ def _set_choices(field: forms.Field, endpoints: QuerySet[Endpoint], empty: str) 
 class DeriveForm(forms.Form):
     """How the outcomes of runs become one."""
 
-    strategy = forms.ChoiceField(label="How they are made one", widget=forms.RadioSelect)
+    strategy = forms.ChoiceField(label="How to combine them", widget=forms.RadioSelect)
 
     def __init__(self, data: Any = None, *, folds: Iterable[StrategyVersion]) -> None:
         super().__init__(data)

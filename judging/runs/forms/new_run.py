@@ -37,96 +37,96 @@ class StartForm(forms.Form):
     """New runs: what is asked of whom, over which items, how often, and what it may cost."""
 
     strategy = forms.MultipleChoiceField(
-        label="Strategies", error_messages={"required": "Choose a strategy, or several."}
+        label="Strategies", error_messages={"required": "Choose one or more strategies."}
     )
     over = forms.ModelChoiceField(
         Run.objects.none(),
-        label="Whose explanations are checked",
+        label="Run whose explanations to check",
         to_field_name="number",
         required=False,
         empty_label="No run",
-        help_text="For an explanation check: a run that ended and explained its scores.",
+        help_text="For an explanation check: a finished run that explained its scores.",
     )
     endpoint = forms.ModelMultipleChoiceField(
         Endpoint.objects.none(),
         label="Endpoints",
         to_field_name="name",
-        error_messages={"required": "Choose an endpoint, or several."},
+        error_messages={"required": "Choose one or more endpoints."},
     )
     ability = forms.MultipleChoiceField(label="Abilities", required=False)
     category = forms.MultipleChoiceField(label="Categories", required=False)
     keys = forms.CharField(
-        label="Keys of items",
+        label="Item keys",
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text="One a line. Empty: all items that the boxes above leave.",
+        help_text="One per line. Leave empty for all items in the chosen abilities and categories.",
     )
     limit = forms.IntegerField(
-        label="At most this many items",
+        label="Maximum number of items",
         min_value=1,
         required=False,
-        help_text="A random part, which the seed decides. Empty: all of them.",
+        help_text="A random sample, drawn with the seed. Leave empty for all items.",
     )
     # The same seed chooses the same items, so that what was foreseen is what is started.
     seed = forms.IntegerField(
         label="Seed",
         min_value=0,
         max_value=SEED_LIMIT,
-        help_text="The same seed chooses the same items, and asks in the same order.",
+        help_text="The same seed gives the same items in the same order.",
     )
     with_duplicates = forms.BooleanField(
-        label="Items that repeat another word for word, too",
+        label="Include exact duplicates",
         required=False,
-        help_text="They count in no ability.",
+        help_text="Not counted towards abilities.",
     )
     samples = forms.IntegerField(
-        label="Ask each call so many times",
+        label="Samples per call",
         min_value=1,
         max_value=MAX_SAMPLES,
         required=False,
-        help_text="Empty: as often as the strategy says, mostly once.",
+        help_text="Leave empty for the strategy's default, usually 1.",
     )
     votes = forms.ChoiceField(
-        label="What several samples are",
+        label="How to combine samples",
         choices=[*VOTE_CHOICES.items()],
         required=False,
-        help_text="Of repeats an item's value is their share, of votes their majority"
-        " (self-consistency).",
+        help_text="Repeats: share of samples; votes: majority (self-consistency).",
     )
     axes = forms.MultipleChoiceField(label="Axes", required=False)
     examples = forms.IntegerField(
-        label="Examples shown first",
+        label="Few-shot examples",
         min_value=0,
         max_value=MAX_EXAMPLES,
         required=False,
-        help_text="Resolved items, drawn by the seed, which the run leaves out. Empty: as many as"
-        " the strategy says; most show none. 0: none, and the run leaves nothing out.",
+        help_text="Resolved items drawn with the seed and shown in every prompt; the run does not "
+        "evaluate them. Leave empty for the strategy's default, usually none. 0: no examples.",
     )
     parameters = forms.CharField(
-        label="Parameters over the endpoint's",
+        label="Parameters that replace the endpoint's",
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text='A JSON object, for example {"temperature": 0.7}. Empty: none.',
+        help_text='A JSON object, for example {"temperature": 0.7}. Leave empty for none.',
     )
     cap = forms.DecimalField(
-        label="Stop each run before this much is spent",
+        label="Cost cap per run",
         min_value=0,
         max_digits=14,
         decimal_places=6,
         required=False,
-        help_text="In the currency of the endpoint's prices. Empty: no limit.",
+        help_text="The run pauses before it would spend more. In the currency of the endpoint's "
+        "prices; leave empty for no cap.",
     )
     canary = forms.BooleanField(
-        label="As a canary",
+        label="Run as a canary",
         required=False,
-        help_text="Asks anew what was answered before, 20 items unless you say how many. Its page"
-        " asks the same again later, and shows how far the evaluator drifted.",
+        help_text="Sends new requests instead of reusing stored answers, for 20 items unless you "
+        "set a maximum. Repeat it later from its page to see whether the evaluator has changed.",
     )
     while_labelling = forms.BooleanField(
-        label="Also items that people are still labelling",
+        label="Include items still being labelled",
         required=False,
-        help_text="What evaluators say could reach people before they have labelled. That you"
-        " allowed it is put on record.",
+        help_text="Annotators might see evaluator output before they label. The audit log records "
+        "that you allowed it.",
     )
 
     def __init__(
@@ -160,13 +160,15 @@ class StartForm(forms.Form):
     def clean_cap(self) -> Any:
         cap = self.cleaned_data["cap"]
         if cap == 0:
-            raise ValidationError("Nothing can be asked for 0; leave it empty for no limit.")
+            raise ValidationError(
+                "With a cap of 0 no request can be sent. Leave the cap empty for no limit."
+            )
         return cap
 
     def clean_keys(self) -> tuple[str, ...]:
         keys = dict.fromkeys(line.strip() for line in self.cleaned_data["keys"].splitlines())
         if len(keys) > MOST_KEYS:
-            raise ValidationError(f"Name {MOST_KEYS:,} items at most.")
+            raise ValidationError(f"Enter at most {MOST_KEYS:,} keys.")
         return tuple(key for key in keys if key)
 
     def clean_parameters(self) -> dict[str, Any]:
@@ -239,12 +241,12 @@ def parse_parameters(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise ValidationError(f"This is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise ValidationError('Give a JSON object, for example {"temperature": 0.7}.')
+        raise ValidationError('Enter a JSON object, for example {"temperature": 0.7}.')
     return found
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number that a request can carry")
+    raise ValueError(f"{name} is not a valid number for a request")
 
 
 def _set_choices(field: forms.Field, values: Iterable[str] | Mapping[str, Any]) -> None:
@@ -259,12 +261,12 @@ def _set_queryset(field: forms.Field, rows: QuerySet[Any]) -> None:
 
 def _axes(strategies: Iterable[Strategy]) -> dict[str, str]:
     named = {axis.slug: axis.title for one in strategies for axis in one.axes}
-    return {MAIN_AXIS: "That of each item's ability"} | named if named else {}
+    return {MAIN_AXIS: "The axis of each item's ability"} | named if named else {}
 
 
 def _endpoint_label(endpoint: Endpoint) -> str:
     if endpoint.is_offline:
-        return "offline, costs nothing"
+        return "offline, free"
     prices = endpoint.prices()
     unknown = None in (prices.per_million_in, prices.per_million_out)
     return f"{endpoint.model}{'; price unknown' if unknown else ''}"

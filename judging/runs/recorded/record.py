@@ -139,9 +139,9 @@ def _explain_lost(project: Project, lost: Sequence[Transcript]) -> Iterator[BadR
     items = Item.objects.in_project(project).filter(key__in={told.item for told in lost})
     there = set(items.values_list("key", flat=True))
     for told in lost:
-        why = "is no item of the project. Import the items first."
+        why = "is not an item of the project. Import the items first."
         if told.item in there:
-            why = "is not resolved as the strategy needs it. Label it, or import it with --accept."
+            why = "is not resolved as the strategy needs. Label it, or import it with --accept."
         yield told.bad("item", f"{told.item} {why}")
 
 

@@ -183,10 +183,10 @@ def _parse_vote(row: Row, strategy: Strategy) -> Transcript:
     if strategy.fold != "majority":
         raise _FaultError(
             "value",
-            f"cannot be recorded of {strategy.slug}. Import its members, then run it --over them.",
+            f"cannot be recorded for {strategy.slug}. Import its members, then run it --over them.",
         )
     if "text" in values:
-        raise _FaultError("text", "is one reply, and a vote is over many. Leave it out.")
+        raise _FaultError("text", "is one reply, but a vote needs several. Leave it out.")
     decided = _parse_decided(values, "decided" if "decided" in values else "value")
     return Transcript(row=row, item=_item(values), spec=CallSpec(""), sample=0, decided=decided)
 
@@ -207,7 +207,7 @@ def _parse_stored(values: Mapping[str, Any], strategy: Strategy, cause: str) -> 
         return {"stored": ParsedReply(None, cause=cause or "unparsable")}
     found = recorded_values.parse_value(values[name], strategy)
     if found is None:
-        shown = f"is {str(values[name])[:60]!r}, which {strategy.slug} never says"
+        shown = f"is {str(values[name])[:60]!r}, which {strategy.slug} never gives"
         raise _FaultError(
             name, f"{shown}. Give {recorded_values.describe_values(strategy)}, or null."
         )

@@ -99,10 +99,12 @@ def _find_faults(
     for one in found:
         if earlier := seen.get((one.spec, one.sample)):
             where = f"{earlier.row.file}, line {earlier.row.line}"
-            yield one.bad("item", f"{one.item} has this reply already, in {where}. Keep one.")
+            yield one.bad(
+                "item", f"{one.item} already has this reply, in {where}. Keep one of them."
+            )
         seen[one.spec, one.sample] = one
         if len({two.decided for two in found}) > 1:
-            yield one.bad("decided", f"{one.item} is decided in two ways. Mend the rows.")
+            yield one.bad("decided", f"{one.item} has two different verdicts. Correct the rows.")
         if not one.cause and choice == STORED and one.stored is None and not one.decided:
             yield one.bad("value", "is missing, others have one. Give it, or --verdicts parsed.")
         if not one.cause and choice == PARSED and one.text is None:

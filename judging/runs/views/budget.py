@@ -29,7 +29,7 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
         runs_budget.set_cap(
             member.project, form.cleaned_data["cap"], access.ensure_membership(member)
         )
-        messages.success(request, "The cap is set. Runs that are paused stay so until resumed.")
+        messages.success(request, "Cap saved. Paused runs stay paused until you resume them.")
         return redirect("budget", slug=slug)
     asked = Run.objects.in_project(member.project).filter(kind=Run.Kind.ASKED)
     page = Paginator(asked.for_page().order_by("-number"), RUNS_PER_PAGE).get_page(

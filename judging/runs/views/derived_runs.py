@@ -46,7 +46,7 @@ def clone_run(request: HttpRequest, slug: str, number: int) -> HttpResponse:
             form.add_error(None, str(problem))
         else:
             return _redirect_to_run(
-                request, copy, f"Run {copy.number} is started as a clone of {number}."
+                request, copy, f"Run {copy.number} started as a clone of run {number}."
             )
     return _render_form(request, member, "judging/run_clone.html", form, run=run)
 
@@ -65,9 +65,7 @@ def move_run(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         except Refused as problem:
             form.add_error(None, str(problem))
         else:
-            return _redirect_to_run(
-                request, run, f"Run {number} is asked at {endpoint.name} from now on."
-            )
+            return _redirect_to_run(request, run, f"Run {number} now uses {endpoint.name}.")
     return _render_form(request, member, "judging/run_move.html", form, run=run)
 
 
@@ -85,7 +83,7 @@ def repeat_canary(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
         )
     except Refused as problem:
         return render_run(request, member, run, problem=str(problem))
-    return _redirect_to_run(request, asked, f"The canary is asked again, as run {asked.number}.")
+    return _redirect_to_run(request, asked, f"The canary is repeated as run {asked.number}.")
 
 
 @require_POST
@@ -99,7 +97,7 @@ def ask_without(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
     except Refused as problem:
         return render_run(request, member, run, problem=str(problem))
     return _redirect_to_run(
-        request, copy, f"Run {copy.number} asks the same without what was refused."
+        request, copy, f"Run {copy.number} started without the refused parameter."
     )
 
 
@@ -143,7 +141,7 @@ def reparse_run(request: HttpRequest, slug: str, number: int) -> HttpResponse:
                 reparse.switch_parser(
                     run, access.ensure_membership(member), form.cleaned_data["parser"]
                 )
-                return _redirect_to_run(request, run, f"Run {number} is read by {run.parser} now.")
+                return _redirect_to_run(request, run, f"Run {number} now uses parser {run.parser}.")
             preview = reparse.build_preview(run, form.cleaned_data["parser"])
         except Refused as problem:
             form.add_error(None, str(problem))

@@ -134,5 +134,5 @@ def _start_runs(request: HttpRequest, member: Membership, wish: NewRuns) -> Http
     if len(begun) == 1:
         return redirect("run", slug=member.project.slug, number=begun[0].number)
     numbers = f"{begun[0].number} to {begun[-1].number}"
-    messages.success(request, f"{len(begun)} runs are started, {numbers}.")
+    messages.success(request, f"{len(begun)} runs started: {numbers}.")
     return redirect("runs", slug=member.project.slug)

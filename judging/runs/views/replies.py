@@ -139,7 +139,7 @@ def _title(run: Run, strategy: Strategy, call: Call) -> str:
 
 def _earlier_reply(strategy: Strategy, call: Call) -> str:
     if strategy.frame == "explanation":
-        return "the run that is checked"
+        return "the checked run"
     return f"step {call.step} ({strategy.step(call.step - 1).name})"
 
 

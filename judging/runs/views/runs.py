@@ -36,13 +36,13 @@ from judging.runs.recorded import differences
 
 ROWS_PER_PAGE = 50
 STEP_MESSAGES = {
-    "pause": "Run {run} is paused. Calls in flight are stopped, and asked again when it goes on.",
-    "resume": "Run {run} goes on.",
-    "cancel": "Run {run} is cancelled. Calls in flight are stopped; what was answered stays.",
-    "retry": "The failed requests of run {run} are asked again.",
+    "pause": "Run {run} is paused. Calls in flight are stopped and sent again when you resume.",
+    "resume": "Run {run} resumed.",
+    "cancel": "Run {run} is cancelled. Calls in flight are stopped; stored replies stay.",
+    "retry": "Failed requests of run {run} are sent again.",
     "mended": "Run {run} is updated from another run's retry.",
-    "archive": "Run {run} is archived: lists and figures leave it out.",
-    "unarchive": "Run {run} is back in lists and figures.",
+    "archive": "Run {run} is archived. Lists and figures leave it out.",
+    "unarchive": "Run {run} is unarchived. Lists and figures show it again.",
 }
 
 

@@ -86,7 +86,7 @@ def combine_panel(parts: Sequence[DecisionLike], source: Strategy | None = None)
     elif "perturbed" in values and source:
         result, detail = item_decisions.compare_with_top(source, values["perturbed"])
     else:
-        raise ValueError("there are no scores to average, or none with a top: take a majority")
+        raise ValueError("there are no scores to average, or no scale top; use a majority")
     return Decision(result, detail, values=values | _parts(parts), share=_share(there))
 
 

@@ -37,7 +37,7 @@ def copy_strategy(request: HttpRequest, slug: str, strategy: str) -> HttpRespons
     member = access.member_for(request, slug, right="run")
     parent = _get_version_or_404(member, strategy, request.GET.get("version", ""))
     initial = {"slug": f"our-{parent.slug}"[: editing.MAX_SLUG_LENGTH].rstrip("-")}
-    initial["title"] = f"{parent.strategy().title}, ours"
+    initial["title"] = f"{parent.strategy().title}, copy"
     form = CopyForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
         try:
@@ -47,7 +47,7 @@ def copy_strategy(request: HttpRequest, slug: str, strategy: str) -> HttpRespons
         except Refused as problem:
             form.add_error("slug", str(problem))
         else:
-            messages.success(request, f"{version} is the project's own now. Change it below.")
+            messages.success(request, f"{version} created. Edit it below.")
             return redirect("strategy-edit", slug=slug, strategy=version.slug)
     context = {"project": member.project, "member": member, "parent": parent, "form": form}
     status = 422 if form.errors else 200
@@ -62,10 +62,10 @@ def edit_strategy(request: HtmxRequest, slug: str, strategy: str) -> HttpRespons
     member = access.member_for(request, slug, right="run")
     newest = get_strategy_or_404(member, strategy)
     if newest.project_id is None:
-        messages.info(request, f"{newest.slug} is shipped with Blindspot. Copy it to change it.")
+        messages.info(request, f"{newest.slug} is built in. Copy it to change it.")
         return redirect("strategy-copy", slug=slug, strategy=strategy)
     if newest.retired_at and request.method != "POST":
-        messages.info(request, f"{newest.slug} is retired. Take it back to change it.")
+        messages.info(request, f"{newest.slug} is retired. Restore it to change it.")
         return redirect("strategy", slug=slug, strategy=strategy)
     if request.method == "POST":
         return _save_version(request, member, newest, parse_editor_input(request.POST))
@@ -138,9 +138,9 @@ def _save_version(
     except Refused as problem:
         return _render_editor(request, member, newest, wish, status=422, problem=str(problem))
     if version is None:
-        messages.info(request, f"Nothing was stored: this is the text of {newest} already.")
+        messages.info(request, f"Nothing to save: the text is the same as in {newest}.")
         return redirect("strategy-edit", slug=member.project.slug, strategy=newest.slug)
-    messages.success(request, f"Stored as {version}. Runs that were started keep their version.")
+    messages.success(request, f"Saved as {version}. Existing runs keep their version.")
     address = reverse("strategy", args=[member.project.slug, version.slug])
     return redirect(
         f"{address}?{urlencode({'old': str(version.parent), 'new': str(version)})}#compared"

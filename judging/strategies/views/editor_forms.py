@@ -18,7 +18,8 @@ class CopyForm(forms.Form):
     slug = forms.CharField(
         label="Name",
         max_length=MAX_SLUG_LENGTH,
-        help_text="Small letters, digits and hyphens. It stays, and runs are listed under it.",
+        help_text="Small letters, digits and hyphens. It cannot be changed later; runs are listed "
+        "under it.",
         widget=forms.TextInput({"autocomplete": "off", "autocapitalize": "none"}),
     )
     title = forms.CharField(label="Title", max_length=LONGEST_TITLE)
@@ -26,7 +27,7 @@ class CopyForm(forms.Form):
         label="Note",
         max_length=MAX_NOTE_LENGTH,
         required=False,
-        help_text="What the copy is for; it stands beside its first version.",
+        help_text="What the copy is for. Shown with its first version.",
     )
 
 

@@ -17,9 +17,9 @@ from judging.models import StrategyVersion
 from judging.strategies import catalogue, descriptions, preview, retirement
 
 STEP_MESSAGES = {
-    "retire": "{strategy} is retired: new runs are not offered it. Its runs stay as they are.",
-    "delete": "{strategy} is deleted. It stands below, where it can be taken back.",
-    "back": "{strategy} is back.",
+    "retire": "{strategy} is retired. New runs cannot use it; existing runs stay as they are.",
+    "delete": "{strategy} is deleted. You can restore it from the list below.",
+    "back": "{strategy} is restored.",
 }
 
 

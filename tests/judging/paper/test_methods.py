@@ -172,7 +172,9 @@ def test_what_was_sent_is_said_whoever_chose_it(
     page = browser.get(f"/projects/fbi/runs/{run.number}/").content.decode()
     for name in ("temperature", "max_tokens"):
         assert (f"{name} = " in page) is (f'"{name}": ' in text)
-    assert ("is left to the provider" in page) is said("run", "left_to_provider", text)
+    assert ("is not sent; the provider's default applies" in page) is said(
+        "run", "left_to_provider", text
+    )
 
 
 def test_what_gave_no_result_is_counted_by_cause(project: Project) -> None:

@@ -44,7 +44,7 @@ def test_other_variables_are_never_read(variable):
 
 @pytest.mark.parametrize("variable", ["ABSENT_API_KEY", "EMPTY_API_KEY"])
 def test_a_missing_key_says_which_variable_to_set(variable):
-    with pytest.raises(MissingKey, match=f"{variable} is not set: set it"):
+    with pytest.raises(MissingKey, match=f"{variable} is not set. Set it"):
         read_key(variable, HELD)
 
 

@@ -102,7 +102,7 @@ def test_a_redirect_is_not_followed(ask):
 
 
 def test_nobody_at_the_address_is_trouble_that_may_pass(ask):
-    with pytest.raises(errors.ServerError, match="Nobody answers") as caught:
+    with pytest.raises(errors.ServerError, match="No server answers") as caught:
         ask(address="http://127.0.0.1:9/v1")
     assert caught.value.__cause__ is None
 

@@ -80,10 +80,11 @@ def render_all(specs: Sequence[dict[str, Any]], form: str, seconds: float = TIME
         made = subprocess.run(command, input=asked, capture_output=True, timeout=limit, cwd=root)
     except subprocess.TimeoutExpired as error:
         raise ConversionFailed(
-            f"The chart was not drawn within {limit:g} s. Choose fewer runs, or take its JSON."
+            f"The chart could not be drawn within {limit:g} s. Choose fewer runs, or download its "
+            "JSON."
         ) from error
     if made.returncode:
-        said = made.stderr.decode(errors="replace").strip().splitlines() or ["it was ended"]
+        said = made.stderr.decode(errors="replace").strip().splitlines() or ["it was stopped"]
         raise ConversionFailed(f"The chart could not be drawn: {said[-1][:300]}")
     return [b64decode(each) for each in made.stdout.splitlines()]
 
@@ -91,7 +92,7 @@ def render_all(specs: Sequence[dict[str, Any]], form: str, seconds: float = TIME
 def with_print_style(spec: dict[str, Any]) -> dict[str, Any]:
     """The specification with the look of paper and a width of its own, which needs no page."""
     if _names_address(spec):
-        raise ConversionFailed("The chart names data outside itself, which is never fetched.")
+        raise ConversionFailed("The chart refers to external data, which is never loaded.")
     bare = {name: value for name, value in spec.items() if name not in {"$schema", "config"}}
     return {"$schema": SCHEMA, "config": PRINT_STYLE, **_with_fixed_width(bare)}
 

@@ -112,12 +112,12 @@ def draw_times(found: Sequence[LabelTime]) -> dict[str, Any]:
         tooltip=[
             alt.Tooltip("person:N", title="Person"),
             alt.Tooltip("median:Q", title="Median, s", format=".1f"),
-            alt.Tooltip("low:Q", title="A quarter takes at most, s", format=".1f"),
-            alt.Tooltip("high:Q", title="A quarter takes at least, s", format=".1f"),
+            alt.Tooltip("low:Q", title="25 % take at most, s", format=".1f"),
+            alt.Tooltip("high:Q", title="25 % take at least, s", format=".1f"),
             alt.Tooltip("n:Q", title="Labels", format=","),
         ],
     )
-    title = "Seconds an item"
+    title = "Seconds per item"
     quartiles = base.mark_rule(strokeWidth=4, opacity=0.4, color=marks.COLOURS[0]).encode(
         x=alt.X("low:Q", title=title).scale(zero=True).axis(tickCount=6), x2=alt.X2("high")
     )

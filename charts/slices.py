@@ -10,7 +10,7 @@ from charts import marks, values
 
 ROW_HEIGHT = 40
 TITLE = "Undetected rate"
-RATE, REST = "in the slice", "in the rest"
+RATE, REST = "in the slice", "in the other items"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,5 +74,5 @@ def _tooltip() -> list[alt.Tooltip]:
         alt.Tooltip("name:N", title="Slice"),
         *values.interval_tooltip("rate", RATE),
         *(alt.Tooltip(f"{name}:Q", title=title, format=".1%") for name, title in rest.items()),
-        alt.Tooltip("rest_n:Q", title="n of the rest", format=","),
+        alt.Tooltip("rest_n:Q", title="n of the other items", format=","),
     ]

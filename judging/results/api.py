@@ -23,8 +23,8 @@ RUN_PARAMETER = OpenApiParameter(
     "run",
     OpenApiTypes.INT,
     many=True,
-    description="Numbers of runs. None means those that are finished, over all items, no canaries"
-    " and superseded by none; all that are not archived if there is none of that kind.",
+    description="Numbers of runs. None means the finished runs over all items, without canaries "
+    "and superseded runs, or all runs that are not archived if there are none of these.",
 )
 BY_PARAMETER = OpenApiParameter(
     "by",
@@ -64,7 +64,7 @@ class MakingSerializer(serializers.Serializer[PendingTable]):
     parameters=[RUN_PARAMETER, BY_PARAMETER],
     responses={
         200: FiguresSerializer,
-        202: OpenApiResponse(MakingSerializer, "Being made; ask again after `Retry-After`."),
+        202: OpenApiResponse(MakingSerializer, "Being computed; ask again after `Retry-After`."),
         400: ProblemSerializer,
         **PROBLEM_RESPONSES,
     },
@@ -80,7 +80,7 @@ def results(request: Request, slug: str, table: str) -> Response:
     member = access.member_for(request, slug, right="results")
     if table not in tables.RESULT_TABLES:
         raise Http404(
-            f"There is no table {table[:80]}. There are {', '.join(tables.RESULT_TABLES)}."
+            f"There is no table {table[:80]}. Choose one of: {', '.join(tables.RESULT_TABLES)}."
         )
     try:
         asked = figures.request_table(member.project, table, request.query_params)

@@ -64,7 +64,7 @@ def check_fields(by: Sequence[str]) -> None:
     unknown = [name for name in by if name not in FIELDS]
     if unknown:
         raise UnknownField(
-            f"Outcomes cannot be grouped by {', '.join(unknown)}; there are {', '.join(FIELDS)}."
+            f"Outcomes cannot be grouped by {', '.join(unknown)}. Choose from: {', '.join(FIELDS)}."
         )
 
 

@@ -101,7 +101,7 @@ def check_groupings(project: Project, by: Sequence[str]) -> list[Grouping]:
         sample = items.values_list("fields", flat=True)[:200]
         known = [*GROUPING_COLUMNS, *sorted({name for fields in sample for name in fields})]
         raise UnknownField(
-            f"Items cannot be grouped by {', '.join(unknown)}; there are {', '.join(known)}."
+            f"Items cannot be grouped by {', '.join(unknown)}. Choose from: {', '.join(known)}."
         )
     return [Grouping(name, name) for name in by]
 

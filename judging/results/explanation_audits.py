@@ -107,7 +107,7 @@ def create_audit(
     shared = _shared_keys(runs)
     drawn = sorted(shared, key=lambda key: draw_number(f"audit\0{seed}\0{key}"))[:n]
     if not drawn:
-        raise AuditRefused("There is no item that all these runs decided. Choose other runs.")
+        raise AuditRefused("These runs have no common item with an outcome. Choose other runs.")
     project = _get_or_create_project(into)
     task = tasktypes.load_version(project.task_type)
     rows = sorted(
@@ -124,8 +124,8 @@ def _made(number: int, row: dict[str, Any]) -> Row | BadRow:
     if row["explanation"]:
         return Row("audit", number, row)
     reason = (
-        f"Run {row['run']} gave none for {row['item']}: its reply is only a verdict. Ask for an"
-        " explanation in words, or audit another run."
+        f"Run {row['run']} has no explanation for {row['item']}, only a verdict. Use a "
+        "strategy with explanations, or audit another run."
     )
     return BadRow("audit", number, "explanation", reason)
 
@@ -162,19 +162,19 @@ def _check_run(run: Run) -> None:
     strategy = run.asked()
     if not strategy.explanation or strategy.frame not in _CALLS_BY_FRAME:
         raise AuditRefused(
-            f"Run {run.number} ({run.strategy.slug}) asks for no explanation. Choose a run of a"
-            " strategy that does."
+            f"Run {run.number} ({run.strategy.slug}) asks for no explanation. Choose a run whose "
+            "strategy does."
         )
     if run.kind == Run.Kind.RECORDED and not _answered_calls(run).exists():
         raise AuditRefused(
-            f"Run {run.number} was recorded without the texts of its replies, so that there is no"
-            " explanation. Import the replies with their texts."
+            f"Run {run.number} was recorded without the texts of its replies, so it has no "
+            "explanations. Import the replies with their texts."
         )
     if strategy.frame in _SCORED and not all(one.is_comparable for one in _deciding_metrics(run)):
         raise AuditRefused(
-            f"Run {run.number} ({run.strategy.slug}) scores by criteria or on a scale that people"
-            " did not, so that nobody can tell whether it was right. Choose a run of a strategy"
-            " with the criteria of the project's task."
+            f"Run {run.number} ({run.strategy.slug}) uses criteria or a scale that annotators did "
+            "not use, so its verdicts cannot be checked. Choose a run whose strategy uses the "
+            "criteria of the project's task."
         )
 
 
@@ -233,8 +233,8 @@ def _get_or_create_project(slug: str) -> Project:
         return importing.create_audited_project(slug, task_type=TASK)
     if project.task_type.slug != TASK:
         raise AuditRefused(
-            f"The project {slug!r} has the task type {project.task_type.slug!r}. An audit needs"
-            f" one of {TASK!r}: name another project."
+            f"The project {slug!r} has the task type {project.task_type.slug!r}. An audit needs "
+            f"the task type {TASK!r}. Choose another project."
         )
     return project
 

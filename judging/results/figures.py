@@ -189,8 +189,8 @@ def _check_names(table: str, by: Sequence[str]) -> None:
     columns = tables.list_columns(table, by)
     if taken := [name for name in by if columns.count(name) > 1]:
         raise UnknownField(
-            f"The table {table} has a column {', '.join(taken)} of its own. Give the items' field"
-            " another name to group by it."
+            f"The table {table} has a column {', '.join(taken)} of its own. Import the field under "
+            "another name to group by it."
         )
 
 

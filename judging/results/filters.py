@@ -18,15 +18,15 @@ from judging.results import drilldown, explanation_audits, raters
 from judging.runs.models import OutcomeQuerySet, RunQuerySet
 
 COMPARISON_TITLES = {
-    drilldown.ONLY_HERE: "Noticed more than by run",
-    drilldown.ONLY_THERE: "Noticed less than by run",
-    drilldown.DIFFERS_FROM: "Other than by run",
-    drilldown.IN_BOTH: "Parsed by run as well",
-    drilldown.SHARED_WITH: "Counted of run as well",
+    drilldown.ONLY_HERE: "Detected more than in run",
+    drilldown.ONLY_THERE: "Detected less than in run",
+    drilldown.DIFFERS_FROM: "Outcome differs from run",
+    drilldown.IN_BOTH: "Also parsed in run",
+    drilldown.SHARED_WITH: "Also counted in run",
 }
 ORDER_EFFECT_TITLES = {
-    "first_twice": "The first answer twice",
-    "second_twice": "The second answer twice",
+    "first_twice": "First position twice",
+    "second_twice": "Second position twice",
     "half_tie": "A tie in one order",
 }
 RESULT_TITLES = {
@@ -45,7 +45,7 @@ FIGURE_FILTERS = (
 ITEM_TITLES = {
     "errors": "With an error",
     "invariant": "Score-invariant",
-    "repeats": "Repeats of others",
+    "repeats": "Duplicates",
 }
 AUDIT_TITLES = {
     "-".join(filter(None, (verdict, quality))): f"Verdict {verdict}, {quality or 'any'} explanation"
@@ -68,7 +68,7 @@ class RunFilter(django_filters.FilterSet):
         field_name="endpoint__name", label="Endpoint", max_length=80
     )
     archived = django_filters.BooleanFilter(
-        label="Archived ones and pilots too", method="as_they_are", widget=forms.CheckboxInput
+        label="Include archived runs and pilots", method="as_they_are", widget=forms.CheckboxInput
     )
 
     class Meta:
@@ -124,7 +124,7 @@ class OutcomeFilter(django_filters.FilterSet):
     origin = django_filters.CharFilter(field_name="item__origin", label="Origin", max_length=40)
     order_effect = django_filters.ChoiceFilter(
         field_name="values__order_effect",
-        label="The place decided",
+        label="Order effect",
         choices=[*ORDER_EFFECT_TITLES.items()],
         empty_label="All",
     )
@@ -145,7 +145,7 @@ class OutcomeFilter(django_filters.FilterSet):
     )
     repeats = django_filters.ChoiceFilter(
         label="Repeats",
-        choices=[("changing", "Changed their result")],
+        choices=[("changing", "Changed result")],
         method="of_repeated",
         empty_label="All",
     )
@@ -166,9 +166,9 @@ class OutcomeFilter(django_filters.FilterSet):
     )
 
     truth = django_filters.ChoiceFilter(
-        choices=[*TRUTH_TITLES.items()], label="Held for", empty_label="All"
+        choices=[*TRUTH_TITLES.items()], label="Final label", empty_label="All"
     )
-    kind = django_filters.CharFilter(label="Kind of error", method="of_kind", max_length=120)
+    kind = django_filters.CharFilter(label="Error category", method="of_kind", max_length=120)
 
     class Meta:
         model = Outcome

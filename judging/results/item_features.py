@@ -67,7 +67,7 @@ FEATURES: dict[str, ItemFeature] = {
         ),
     ),
     "place": ItemFeature(
-        "Place of the change",
+        "Position of the change",
         "revision",
         (
             FeatureBin("first-third", "changed in the first third", 1 / 3),
@@ -76,7 +76,7 @@ FEATURES: dict[str, ItemFeature] = {
         ),
     ),
     "changes": ItemFeature(
-        "Changed places",
+        "Number of edits",
         "revision",
         (
             FeatureBin("1", "changed in one place", 2),
@@ -89,17 +89,17 @@ FEATURES: dict[str, ItemFeature] = {
         "Human detectability",
         "item",
         (
-            FeatureBin("none", "noticed by nobody who saw it blind", 1e-9),
-            FeatureBin("some", "noticed by some who saw it blind", 1 - 1e-9),
-            FeatureBin("all", "noticed by all who saw it blind", inf),
+            FeatureBin("none", "detected by no annotator (blind)", 1e-9),
+            FeatureBin("some", "detected by some annotators (blind)", 1 - 1e-9),
+            FeatureBin("all", "detected by all annotators (blind)", inf),
         ),
     ),
     "surgicality": ItemFeature(
         "Surgicality",
         "item",
         (
-            FeatureBin("part", "changed beyond its claim", 1 - 1e-9),
-            FeatureBin("all", "changed as claimed alone", inf),
+            FeatureBin("part", "more changed than claimed", 1 - 1e-9),
+            FeatureBin("all", "changed only as claimed", inf),
         ),
     ),
 }

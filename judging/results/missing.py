@@ -110,7 +110,7 @@ def _count_causes(runs: Sequence[Run], by: Sequence[str]) -> dict[Key, dict[str,
 
 def _test_dependence(runs: Sequence[Run]) -> dict[int, PValue]:
     found = {}
-    for one in progress.iterate(arrays.load_arrays(runs, (CATEGORY,)), "dealing missing replies"):
+    for one in progress.iterate(arrays.load_arrays(runs, (CATEGORY,)), "permuting missing replies"):
         errors = one.only(~one.invariant)
         _, category = np.unique(errors.fields[CATEGORY].astype(str), return_inverse=True)
         rng = arrays.make_generator("missing", [one.run])

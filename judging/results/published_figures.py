@@ -12,9 +12,9 @@ from stats.rates import ClusterSums, clustered_wilson
 PUBLISHED_FOLDER = Path(__file__).parent / "published"
 NO_COUNTS = "no counts are printed"
 DENOMINATORS = {
-    "total": "of all items, missing ones too",
-    "parsed": "of the pairs with both orders read",
-    "less_failures": "of the items less the outputs that could not be read",
+    "total": "of all items, including missing ones",
+    "parsed": "of the pairs with both orders parsed",
+    "less_failures": "of the items without unparsed outputs",
     "bins": "of the items with a score",
 }
 

@@ -15,8 +15,8 @@ from judging.strategies import compute_digest
 
 # What commands say of their --run.
 RUN_HELP = (
-    "only these; default: the runs that are finished, over all items, no canaries and superseded by"
-    " none, or all that are not archived if there is none of that kind"
+    "only these runs; default: finished runs over all items, without canaries and superseded "
+    "runs, or all runs that are not archived if there are none of these"
 )
 # The kinds of marks with what so many runs of one are.
 KIND_NAMES = {
@@ -25,7 +25,7 @@ KIND_NAMES = {
     "unfinished": ("not finished", "not finished"),
     "archived": ("archived", "archived"),
     "superseded": ("superseded", "superseded"),
-    "source": ("that rests on one of these", "that rest on some of these"),
+    "source": ("combined from one of these", "combined from some of these"),
 }
 # What a run pins and a later one that supersedes it need not: how the endpoint is called and
 # reached, which examples were drawn, by whom the replies are read, and which file they came in.

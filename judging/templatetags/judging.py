@@ -88,7 +88,7 @@ def outcomes_of(item: Item) -> OutcomeQuerySet:
 def said(outcome: Outcome) -> str:
     """An outcome's result in words; a detection where there is no error is a false alarm."""
     if outcome.invariant:
-        words = {"detected": "false alarm", "undetected": "score unchanged"}
+        words = {"detected": "false alarm", "undetected": "no false alarm"}
     elif outcome.truth == NO_ERROR:
         words = {"detected": "false alarm", "undetected": "no alarm"}
     else:

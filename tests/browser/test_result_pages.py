@@ -218,7 +218,7 @@ def test_pages_work_without_scripts(open_page: OpenPage, member: Membership) -> 
     page = open_page(member.account, address("overview"), java_script_enabled=False)
     page.get_by_role("link", name="Undetected").click()
     page.get_by_label("1 · vanilla").uncheck()
-    page.get_by_role("button", name="Show these").click()
+    page.get_by_role("button", name="Apply").click()
     assert "measure=undetected" in page.url
     expect(page.locator("tbody tr")).to_have_count(3)
 

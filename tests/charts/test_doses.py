@@ -35,10 +35,10 @@ def test_an_interval_is_drawn_only_where_it_is_defined() -> None:
 
 
 def test_the_axis_says_what_is_drawn_and_how_far_it_goes() -> None:
-    spec = draw_lines(FOUND, title="Points off", axis=Axis(-0.1, 0.5), series="Items")
+    spec = draw_lines(FOUND, title="Penalty", axis=Axis(-0.1, 0.5), series="Items")
     for layer in spec["layer"]:
         assert layer["encoding"]["y"]["scale"]["domain"] == [-0.1, 0.5]
-        assert layer["encoding"]["y"]["axis"]["title"] == "Points off"
+        assert layer["encoding"]["y"]["axis"]["title"] == "Penalty"
     assert spec["layer"][-1]["encoding"]["color"]["title"] == "Items"
 
 

@@ -96,7 +96,7 @@ def test_the_schema_is_that_of_the_library_that_makes_the_charts() -> None:
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/rows.json", "file:///etc/hostname"])
 def test_nothing_is_fetched(address: str) -> None:
     outside = {"data": {"url": address}, "mark": "point"}
-    with pytest.raises(files.ConversionFailed, match="never fetched"):
+    with pytest.raises(files.ConversionFailed, match="never loaded"):
         files.render(outside, "svg")
 
 
@@ -112,7 +112,7 @@ def test_a_chart_that_cannot_be_drawn_says_so() -> None:
 
 
 def test_a_chart_that_takes_too_long_is_ended() -> None:
-    with pytest.raises(files.ConversionFailed, match=r"not drawn within 0\.001 s"):
+    with pytest.raises(files.ConversionFailed, match=r"could not be drawn within 0\.001 s"):
         files.render(spec(), "svg", seconds=0.001)
 
 

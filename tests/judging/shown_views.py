@@ -58,8 +58,8 @@ SHOWN: dict[tuple[str, str], list[Column]] = {
     ],
     ("by-category", "changes"): [Column(r"0|[+−]\d+", "n")],
     ("by-category", "ends"): [
-        Column("At the bottom", "gold_at_bottom", such=there("gold_at_top")),
-        Column("At the top", "gold_at_top", such=there("gold_at_top")),
+        Column("At the lowest score", "gold_at_bottom", such=there("gold_at_top")),
+        Column("At the highest score", "gold_at_top", such=there("gold_at_top")),
     ],
     ("verdicts", "verdicts"): [
         *counts("parsed", "missing", "mixed"),
@@ -71,15 +71,15 @@ SHOWN: dict[tuple[str, str], list[Column]] = {
         Column("Undetected rate", "rate", share, having(strategy="pairwise"), 1),
     ],
     ("verdicts", "order"): [
-        Column("The first answer twice", "rate", share, having(effect="first_twice")),
-        Column("The second answer twice", "rate", share, having(effect="second_twice")),
+        Column("First position twice", "rate", share, having(effect="first_twice")),
+        Column("Second position twice", "rate", share, having(effect="second_twice")),
         Column("A tie in one order", "rate", share, having(effect="half_tie")),
     ],
     ("verdicts", "repeats"): [
         Column("Samples", "samples"),
         Column("Undetected, first sample", "first_rate", share),
         Column("Undetected, all samples", "rate", share),
-        Column("Changed their result", "changing_rate", share),
+        Column("Changed result", "changing_rate", share),
     ],
     ("reference", "bins"): [
         Column("Lower", "low", such=there("top")),
@@ -91,9 +91,9 @@ SHOWN: dict[tuple[str, str], list[Column]] = {
     ("explanations", "credit-of-words"): [
         Column("Detected by the score", "detected"),
         Column("Equal scores", "equal"),
-        Column("By the explanation alone", "found"),
+        Column("Only by the explanation", "found"),
         Column("Not at all", "unnoticed"),
-        Column("Found of the equal", "found_rate", share),
+        Column("Equal scores whose explanation names an error", "found_rate", share),
         Column("Undetected rate after credit", "rate_after", share),
     ],
     ("explanations", "false-credit"): [
@@ -102,7 +102,7 @@ SHOWN: dict[tuple[str, str], list[Column]] = {
     ],
     ("explanations", "audits"): [
         Column("Items", "total"),
-        Column("Not judged yet", "missing"),
+        Column("Not audited yet", "missing"),
         *counts("correct", "insufficient", "wrong", "none"),
     ],
     ("detector", "figures"): [
@@ -155,7 +155,7 @@ SHOWN: dict[tuple[str, str], list[Column]] = {
     ],
     ("people", "by-score"): [
         Column("People gave", "score", short),
-        Column("Same number", "same"),
+        Column("Same rating", "same"),
         Column("Agreement", "agreement", share),
     ],
     ("people", "scatter"): [
@@ -175,8 +175,8 @@ SHOWN: dict[tuple[str, str], list[Column]] = {
     ],
     ("people", "alt-test"): [
         Column("Items", "n", such=EPSILON),
-        Column("Evaluator as near", "evaluator", share, EPSILON),
-        Column("Person as near", "people", share, EPSILON),
+        Column("Evaluator as close", "evaluator", share, EPSILON),
+        Column("Annotator as close", "people", share, EPSILON),
         Column("p", "p", p_value, EPSILON),
         Column("q", "q", p_value, EPSILON),
     ],
@@ -191,16 +191,16 @@ SHOWN: dict[tuple[str, str], list[Column]] = {
     ],
     ("compare", "pairs"): [
         Column("In both", "n", such=OVERALL),
-        Column("Only a detects", "only_a", such=OVERALL),
-        Column("Only b detects", "only_b", such=OVERALL),
+        Column("Detected only by a", "only_a", such=OVERALL),
+        Column("Detected only by b", "only_b", such=OVERALL),
         Column("a minus b.*", "difference", points, OVERALL),
         Column("p", "p", p_value, OVERALL),
         Column("p, adjusted", "p_holm", p_value, OVERALL),
-        Column("Would show.*", "shows", distance, OVERALL),
+        Column("Smallest difference.*", "shows", distance, OVERALL),
     ],
     ("blind-spots", "slices"): [
-        Column("Undetected in the slice", "rate", share, judging),
-        Column("In the rest", "rest", share, judging),
+        Column("Undetected rate in the slice", "rate", share, judging),
+        Column("In the other items", "rest", share, judging),
         Column("Clusters", "clusters", such=judging),
         Column("Difference.*", "difference", points, judging),
         Column("p", "p", p_value, judging),
@@ -217,13 +217,13 @@ SHOWN: dict[tuple[str, str], list[Column]] = {
         Column("Questions", "clusters", such=judging),
         Column("Missing", "missing", such=judging),
         Column("Detected", "detection", share, judging),
-        Column("Points off", "penalty", two_digits, judging),
+        Column("Penalty", "penalty", two_digits, judging),
     ] for one in ("doses", "penalties")},
     ("missing", "causes"): [
         *counts("parsed"),
         Column("Items", "n"),
-        Column("Lowest rate", "lowest", share),
-        Column("Highest rate", "highest", share),
+        Column("If all missing were detected", "lowest", share),
+        Column("If all missing were undetected", "highest", share),
         Column("By category, p", "p", p_value),
     ],
     ("data-set", "items"): [
@@ -231,7 +231,7 @@ SHOWN: dict[tuple[str, str], list[Column]] = {
         Column(".*mean words", "mean", such=having(of="words")),
     ],
     ("data-set", "categories"): [
-        Column("Of its ability", "share", share, having(of="category")),
+        Column("Share of its ability", "share", share, having(of="category")),
     ],
     ("data-set", "shares"): [
         Column("Items", "count", such=of_field),
@@ -246,13 +246,13 @@ SHOWN: dict[tuple[str, str], list[Column]] = {
     ("agreement", "effort"): [
         Column("Labels", "labels"),
         Column("Median time", "seconds_median", duration),
-        Column("A quarter under", "seconds_low", duration),
-        Column("A quarter over", "seconds_high", duration),
+        Column("25 % under", "seconds_low", duration),
+        Column("25 % over", "seconds_high", duration),
     ],
     ("cost", "runs"): [
         Column("Error items", "total"),
         Column("Calls", "calls"),
-        Column("Paid by the run", "paid", money),
+        Column("Paid by this run", "paid", money),
         Column("Detected", "detected"),
     ],
 }  # fmt: skip

@@ -167,7 +167,7 @@ def test_of_several_axes_the_item_s_own_is_judged(project: Project) -> None:
     run.outcomes.filter(main=True).update(result="missing", cause="refused")
     other.update(result="undetected", cause="")
     with pytest.raises(
-        explanation_audits.AuditRefused, match="no item that all these runs decided"
+        explanation_audits.AuditRefused, match="have no common item with an outcome"
     ):
         audit(project, run)
 
@@ -227,7 +227,7 @@ def test_the_json_of_a_verdict_alone_is_no_explanation(project: Project, reply: 
     [bad] = audit(project, run, n=1).report.bad
     assert not items()
     assert bad.field == "explanation"
-    assert bad.reason.startswith(f"Run {run.number} gave none for item-")
+    assert bad.reason.startswith(f"Run {run.number} has no explanation for item-")
     # The other run explains the same items.
     assert audit(project, judged(project), run).report.new == 3
 
@@ -260,14 +260,14 @@ def test_runs_that_explain_nothing_are_refused(project: Project) -> None:
 def test_runs_without_a_shared_item_are_refused(project: Project) -> None:
     run = make_run(project, make_endpoint(ADDRESS))
     with pytest.raises(
-        explanation_audits.AuditRefused, match="no item that all these runs decided"
+        explanation_audits.AuditRefused, match="have no common item with an outcome"
     ):
         audit(project, run)
 
 
 def test_a_project_of_another_task_type_is_refused(project: Project) -> None:
     with pytest.raises(
-        explanation_audits.AuditRefused, match="An audit needs one of 'explanation-audit'"
+        explanation_audits.AuditRefused, match="An audit needs the task type 'explanation-audit'"
     ):
         audit(project, judged(project), into="spiders")
 
@@ -294,7 +294,7 @@ def test_the_command_makes_an_audit_and_says_what_it_made(project: Project) -> N
         (9, {}, "has no run 9"),
         (1, {"project": "p"}, "no project 'p'"),
         (1, {"into": "a b"}, "is not a valid project slug"),
-        (1, {"into": "spiders"}, "name another project"),
+        (1, {"into": "spiders"}, "Choose another project"),
     ],
 )
 def test_the_command_refuses_in_words(

@@ -179,7 +179,7 @@ def test_what_cannot_be_audited_is_refused_with_the_reason(tmp_path: Path) -> No
         audit(wordless)
     other = judged(project, "<RESULT>S1: 1, S2: 0, S3: 0</RESULT>", "score-chain")
     with pytest.raises(
-        explanation_audits.AuditRefused, match="by criteria or on a scale that people did not"
+        explanation_audits.AuditRefused, match="criteria or a scale that annotators did not use"
     ):
         audit(other)
     assert not Project.objects.filter(slug="audit").exists()

@@ -145,8 +145,8 @@ def test_slices_too_small_to_be_tested_are_said_to_prove_nothing(
     two = [*make_items(project, 1), *make_items(project, 1, category="spelling")]
     make_replied(project, "vanilla", [(two[0], scores(9, 9)), (two[1], scores(9, 5))])
     page = browser.get(f"{RESULTS}blind-spots/?by=category").content.decode()
-    assert "run 1: none, as none is large enough" in page
-    assert "<strong>No slice can be tested: none is large enough</strong>" in page
+    assert "run 1: not tested (no slice is large enough)" in page
+    assert "<strong>No slice can be tested: no slice is large enough</strong>" in page
     assert "data-heat=" not in page
 
 
@@ -154,7 +154,7 @@ def test_the_page_says_how_many_slices_were_tested(blind: Run, browser: Client) 
     page = browser.get(f"{RESULTS}blind-spots/?by=place").content.decode()
     assert "Slices tested: run 1: 2 values of other fields, of which 1 blind." in page
     assert "<strong>1 blind spot in 2 slices</strong>" in page
-    assert "come nearest" not in page
+    assert "come closest" not in page
     assert "changed in the last third" in page
     # Those that are no blind spot are shown on demand.
     assert "changed in the first third" not in page
@@ -170,7 +170,7 @@ def test_that_there_is_no_blind_spot_is_said_first(
     page = browser.get(f"{RESULTS}blind-spots/").content.decode()
     # Of places there are two, and of lengths; all else is of one kind.
     assert "<strong>No blind spot in" in page
-    assert "The lines below come nearest; none of them is a blind spot." in page
+    assert "None of the rows below is a blind spot; they come closest." in page
     assert page.index("No blind spot in") < page.index('id="figures-chart"') < page.index("<table")
 
 
@@ -190,7 +190,7 @@ def test_a_run_that_misses_nothing_has_no_slice_to_test(
     page = browser.get(f"{RESULTS}blind-spots/?by=place").content.decode()
     assert "<strong>No slice can be tested: all comparable items are alike</strong>" in page
     assert (
-        "run 1: none, as all comparable items are alike, so that these lines prove nothing" in page
+        "run 1: not tested (all comparable items are alike), so these rows are no evidence" in page
     )
 
 

@@ -75,13 +75,16 @@ def test_what_is_not_there_is_not_found(judged: Project, browser: Client, addres
 
 def test_a_chart_of_nothing_says_so(project: Project, browser: Client) -> None:
     sent = browser.get(CHART + "svg")
-    assert (sent.status_code, sent.content) == (409, b"The chosen runs have nothing to draw yet.")
+    assert (sent.status_code, sent.content) == (
+        409,
+        b"There is nothing to draw for the chosen runs yet.",
+    )
 
 
 def test_the_command_refuses_what_the_view_does_not_know(judged: Project, tmp_path: Path) -> None:
     output = tmp_path / "chart.svg"
     options = ["--project", "fbi", "-o", str(output), "--with"]
-    with pytest.raises(CommandError, match=r"does not know mesure\. It knows measure, by,"):
+    with pytest.raises(CommandError, match=r"has no parameter mesure\. Use measure, by,"):
         call_command("chart", "overview", *options, "mesure=undetected")
     assert not output.exists()
     call_command("chart", "overview", *options, "measure=undetected", "ability=factual")
@@ -94,7 +97,7 @@ def test_a_chart_that_cannot_be_made_is_no_fault_of_the_page(
     monkeypatch.setattr(files.render, "__defaults__", (0.001,))
     sent = browser.get(CHART + "svg")
     assert (sent.status_code, sent.headers["Content-Type"]) == (503, "text/plain; charset=utf-8")
-    assert "not drawn within" in sent.content.decode()
+    assert "could not be drawn within" in sent.content.decode()
     assert charts._CONVERSIONS.acquire(blocking=False)
     charts._CONVERSIONS.release()
 

@@ -49,19 +49,17 @@ def test_what_a_detected_error_cost_is_drawn(asked: None, browser: Client) -> No
     Outcome.objects.filter(item__key="item-2").update(result="detected")
     page = shown(browser, "cost/")
     assert '<script id="figures-chart" type="application/json">' in page
-    assert "Cost of a detected error by run." in page
+    assert "Cost per detected error by run." in page
 
 
 def test_where_nothing_was_paid_no_noughts_are_drawn(
     asked: None, project: Project, browser: Client
 ) -> None:
-    assert "Nothing was paid that is known of. Tokens, in and out by run." in shown(
-        browser, "cost/"
-    )
+    assert "No cost is known. Tokens, input and output by run." in shown(browser, "cost/")
     Reply.objects.update(cost=0, tokens_in=0, tokens_out=0)
     page = shown(browser, "cost/")
     assert '<script id="figures-chart"' not in page
-    assert "Nothing was paid that is known of. There is no chart." in page
+    assert "No cost is known. There is no chart." in page
     [line] = lines(page)
     assert line[6:8] == ["free", "free"]
 
@@ -69,7 +67,7 @@ def test_where_nothing_was_paid_no_noughts_are_drawn(
 def test_what_was_paid_for_nothing_says_so(asked: None, browser: Client) -> None:
     Reply.objects.update(cost=1)
     Outcome.objects.update(result="undetected")
-    assert "Nothing was detected for what was paid. Tokens" in shown(browser, "cost/")
+    assert "The paid runs detected nothing. Tokens" in shown(browser, "cost/")
 
 
 def test_the_error_items_of_a_detector_are_those_held_for_an_error(

@@ -116,8 +116,8 @@ def test_a_field_with_the_name_of_a_column_is_not_offered_and_the_page_says_why(
     assert ">Topic</a>" in offered
     assert ">N</a>" not in offered
     assert ">Run</a>" not in offered
-    assert "Not to group by: <code>n</code>, <code>run</code>." in page
-    assert "Not to group by" not in shown(browser, "cost/")
+    assert "Not available for grouping: <code>n</code>, <code>run</code>." in page
+    assert "Not available for grouping" not in shown(browser, "cost/")
 
 
 def test_a_field_that_a_list_with_commas_would_not_give_back_is_not_offered(
@@ -125,7 +125,7 @@ def test_a_field_that_a_list_with_commas_would_not_give_back_is_not_offered(
 ) -> None:
     make_items(project, 2, fields={"a,b": "x", " c": "y", 'd"': "z", "topic": "law"})
     page = shown(browser, "data-set/?view=items")
-    assert 'Not to group by: <code> c</code>, <code>a,b</code>, <code>d"</code>.' in page
+    assert 'Not available for grouping: <code> c</code>, <code>a,b</code>, <code>d"</code>.' in page
     offered = re.findall(r'<a href="(\?[^"]*by=[^"]*)"', page)
     assert offered
     for one in offered:

@@ -73,15 +73,15 @@ def test_over_different_items_nobody_is_sent_to_compare_which_has_no_detectors(
     judge(items[:9], "D" * 9, endpoint=b)
     page = shown(browser, "run=1&run=2")
     assert (
-        "did not judge the same items: each judged 9 to 18 items, and all of them judged 9." in page
+        "cover different items: 9 to 18 items each, 9 in all of them." in page
     )
     assert (
-        "Compare holds no two of them against each other; choose runs over the same items" in page
+        "None of them can be compared in pairs; choose runs over the same items" in page
     )
-    assert "Compare holds two runs" not in page
+    assert "The page Compare uses only" not in page
     answer = browser.get("/projects/lab/results/compare/?run=1&run=2")
     words = " ".join(answer.content.decode().split())
-    assert "Compare is of runs that judge perturbed answers" in words
+    assert "Compare needs two or more runs that judge perturbed answers" in words
     assert "those of detectors are on the page Detector" in words
 
 
@@ -111,8 +111,8 @@ def test_a_detector_is_the_mean_of_its_prompts_beside_chance_and_people(
     heads = [line[0] for line in found]
     assert heads == [
         "a mean of the four prompts", "6 · detect-1a b",
-        "Random as often as errors occur", "Always error whatever the item is",
-        "People mean over people, on the items that they were given blind",
+        "Random alarms as often as errors occur", "Always error alarms on every item",
+        "People mean over annotators, on blind items of the human baseline",
     ]  # fmt: skip
     mean, other, chance, _, people = found
     # Recall (9 + 6 + 9 + 3) / 4 of 12; one item without a verdict by one prompt of four.
@@ -129,7 +129,7 @@ def test_each_run_has_its_bounds_and_leads_to_its_items(judged: Project, browser
     [line, *_] = lines(page)
     # 9 of 12 errors and 2 of 6 others accused; one error without a verdict could be the tenth.
     assert line[1] == "3 · detect-2a a"
-    assert line[6] == "75.0 % 75.0 % to 83.3 % with the missing"
+    assert line[6] == "75.0 % 75.0 % to 83.3 % with missing"
     here = "/projects/lab/runs/3/?slice=task%3Dsums&amp;"
     assert f'href="{here}truth=error&amp;counted=yes#outcomes"' in page
     assert f'href="{here}result=missing&amp;counted=yes#outcomes"' in page
@@ -191,7 +191,7 @@ def test_items_in_both_runs_lead_to_these(
     Outcome.objects.filter(run__number=2, item=items[0]).update(truth="no_error")
     page = shown(browser, "view=changes&by=task")
     [line] = [line for line in lines(page) if line[1] == "2 · detect-1b a"]
-    assert line[3] == "17 1 in one alone"
+    assert line[3] == "17 1 in one only"
     [address] = re.findall(r'href="([^"]*runs/2/[^"]*shared_with=1[^"]*)"', page)
     [query] = re.findall(r"\?([^#]*)", address.replace("&amp;", "&"))
     found = browser.get(f"/api/v1/projects/lab/runs/2/outcomes/?{query}").json()
@@ -203,7 +203,7 @@ def test_items_in_both_runs_lead_to_these(
 
 def test_other_charts_of_the_same_figures(judged: Project, browser: Client) -> None:
     page = shown(browser, "chart=plane")
-    assert "along a dashed line F1 is the same" in page
+    assert "Dashed lines: equal F1" in page
     assert '"F1 80%"' in page
 
 

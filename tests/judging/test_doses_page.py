@@ -96,10 +96,10 @@ def test_without_a_ladder_the_page_says_how_to_make_one(project: Project, browse
 def test_given_penalties_stand_beside_what_people_expect(run: Run, browser: Client) -> None:
     found = lines(shown(browser, PENALTIES))
     assert [(line[1], line[2], line[5], line[6].split()[0]) for line in found] == [
-        ("Nothing: score-invariant", "2", "50.0 % n 2", "0.50"),
+        ("None: score-invariant", "2", "50.0 % n 2", "0.50"),
         ("A little", "1", "100.0 % n 1", "1.00"),
         ("A lot", "2", "100.0 % n 2", "3.50"),
-        ("Nobody said", "2", "0.0 % n 2", "0.00"),
+        ("No answer", "2", "0.0 % n 2", "0.00"),
     ]
 
 
@@ -119,5 +119,5 @@ def test_expected_penalties_lead_to_their_items(run: Run, browser: Client) -> No
 def test_expected_penalties_are_sorted_by_how_much_they_are(run: Run, browser: Client) -> None:
     found = lines(shown(browser, f"{PENALTIES}&sort=-expected"))
     assert [line[1] for line in found] == [
-        "Nobody said", "A lot", "A little", "Nothing: score-invariant",
+        "No answer", "A lot", "A little", "None: score-invariant",
     ]  # fmt: skip

@@ -32,7 +32,7 @@ def lists(page: str) -> dict[str, list[str]]:
 
 
 def is_asking(page: str) -> bool:
-    return "Show these" in page
+    return "Apply" in page
 
 
 def test_a_list_has_words_and_something_to_choose(client: Client) -> None:

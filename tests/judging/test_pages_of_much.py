@@ -62,7 +62,7 @@ def test_a_run_without_a_scale_has_no_steps(project: Project, browser: Client) -
     page = shown(browser, "by-category/?view=changes")
     assert [line[1] for line in lines(page)] == ["2 · vanilla judge"]
     assert heads(page)[-1] == "−1"
-    assert "Runs without a scale have no steps" in page
+    assert "Runs without a scale are not shown here" in page
 
 
 def test_a_scale_of_many_steps_shows_those_that_scores_made() -> None:

@@ -92,13 +92,9 @@ def test_the_switch_shows_what_was_not_noticed(browser: Client, project: Project
 def test_score_invariant_is_read_the_other_way(browser: Client, project: Project) -> None:
     false_alarm(project)
     by_name = rows(shown(browser))
-    assert by_name["Score-invariant read the other way: false alarms, low is good"].startswith(
-        "25.0"
-    )
+    assert by_name["Score-invariant reversed: false alarms, low is good"].startswith("25.0")
     by_name = rows(shown(browser, "?measure=undetected"))
-    assert by_name["Score-invariant read the other way: left unmoved, high is good"].startswith(
-        "75.0"
-    )
+    assert by_name["Score-invariant reversed: no false alarm, high is good"].startswith("75.0")
 
 
 def test_score_invariant_repeats_are_read_the_other_way_too(
@@ -175,13 +171,13 @@ def test_a_run_that_is_not_there_is_not_found(
 
 def test_what_is_left_out_is_said_in_words(browser: Client, project: Project) -> None:
     three_of_four(project)
-    assert "Nothing is undecided, and nothing changed since it was judged." in shown(browser)
+    assert "Left out: nothing." in shown(browser)
     first = project.items.get(key="item-1")
     make_revision(first, {"prompt": "?", "gold": "a", "perturbed": "b"})
     Resolution.objects.filter(item=first).update(current=False)
     make_resolution(first)
     page = shown(browser)
-    assert "1 outcome</a> left out, because texts or resolution of the item changed" in page
+    assert "1 outcome</a> left out, because the item's texts or final label changed" in page
     assert rows(page)["Number errors"].endswith("n 3, 1 missing")
     assert items_of(browser, "?counted=no") == ["item-1"]
     assert items_of(browser, "?counted=yes&result=parsed") == ["item-2", "item-3", "item-4"]

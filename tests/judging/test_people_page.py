@@ -131,7 +131,7 @@ def test_errors_with_study_002_s_accuracy(browser: Client) -> None:
     # 4 of 12 are 1 apart, as often up as down: RMSE = sqrt(1/3), 100 - 100 x 0.577 / 15 = 96.15.
     assert rows[0][4:] == ["0.58", "0.33", "0.00", "96.15"]
     # The one that is missing could be right, or 2 away from its 3: 2 / sqrt(60) = 0.26.
-    assert rows[1][4] == "0.00 0.00 to 0.26 with the missing"
+    assert rows[1][4] == "0.00 0.00 to 0.26 with missing"
     assert rows[2][4:] == ["— people and evaluator have different scales"] * 4
 
 

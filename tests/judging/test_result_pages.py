@@ -336,7 +336,9 @@ def test_published_figures_stand_beside_with_their_own_n_and_interval(
     base: Run, browser: Client
 ) -> None:
     line = next(published(browser, "measure=undetected&published=3/vanilla/gpt-4-turbo"))
-    assert line[0] == "Table 3 · vanilla · gpt-4-turbo study 000; of all items, missing ones too"
+    assert (
+        line[0] == "Table 3 · vanilla · gpt-4-turbo study 000; of all items, including missing ones"
+    )
     # Wilson for .57 of 528: 52.7 to 61.2 %. Ours is 66.7 %, from 20.8 % to 93.9 %.
     assert line[2] == "57.0 % 52.7 % to 61.2 % n 528 inside our interval of run 1"
     assert "no interval: no counts are printed" in line[-1]
@@ -416,7 +418,7 @@ def test_two_views_of_one_name_are_refused(base: Run, browser: Client) -> None:
     browser.post(SAVED, WISH)
     answer = browser.post(SAVED, WISH)
     assert answer.status_code == 422
-    assert "You have a view of this name already." in answer.content.decode()
+    assert "You already have a view with this name." in answer.content.decode()
 
 
 # --- the registry -------------------------------------------------------------------------------

@@ -101,9 +101,9 @@ def test_page_api_file_command_methods_and_archive_show_the_same_runs(
 
 def test_the_page_says_what_it_leaves_out_and_leads_to_all(every: Project, browser: Client) -> None:
     page = shown(browser, "overview/")
-    assert "These 2 runs judged the same 4 items." in page
+    assert "These 2 runs evaluated the same 4 items." in page
     left = "1 canary, 1 over part of the items, 1 not finished, 1 superseded"
-    assert f"Not shown: {left}, 1 that rests on one of these." in page
+    assert f"Not shown: {left}, 1 combined from one of these." in page
     everyone = "&amp;".join(f"run={n}" for n in range(1, 8))
     assert f'href="?{everyone}"' in page
     assert "part of the items</span>" in page
@@ -118,10 +118,10 @@ def test_runs_that_an_address_names_are_shown_and_marked(every: Project, browser
         "4 · vanilla claude · part of the items",
         "8 · vanilla phi · archived",
     ]
-    assert "These 4 runs did not judge the same items: each judged 2 to 4 items" in page
-    assert "all of them judged 2." in page
-    assert "Compare holds two runs against each other on those that both judged." in page
-    assert "Show the usual runs" in page
+    assert "These 4 runs cover different items: 2 to 4 items each" in page
+    assert "2 in all of them." in page
+    assert "The page Compare uses only the items that both runs of a pair share." in page
+    assert "Show the default runs" in page
     # A chart has no notes: its legend says the same.
     chart = browser.get("/projects/fbi/results/overview/chart.json?run=4").content.decode()
     assert "4 · vanilla · claude · part of the items" in chart
@@ -134,7 +134,7 @@ def test_duplicates_make_no_difference_where_no_figure_counts_them(
     repeats = make_items(project, 2, duplicate_of=items[0])
     replied(project, items, endpoint=make_endpoint("gpt"))
     replied(project, [*items, *repeats], endpoint=make_endpoint("claude"))
-    same = "These 2 runs judged the same 4 items."
+    same = "These 2 runs evaluated the same 4 items."
     for page in (
         "overview/",
         "compare/",
@@ -144,7 +144,7 @@ def test_duplicates_make_no_difference_where_no_figure_counts_them(
     ):
         assert same in shown(browser, page), page
     # By ability and category duplicates have lines of their own.
-    apart = "did not judge the same items: each judged 4 to 6 items, and all of them judged 4."
+    apart = "cover different items: 4 to 6 items each, 4 in all of them."
     assert apart in shown(browser, "by-category/")
     assert apart in shown(browser, "by-category/?view=counts&by=ability,category")
     assert "Run 2 · vanilla · claude: 6 items." in shown(browser, "by-category/?run=2")
@@ -185,14 +185,14 @@ def test_where_no_run_is_usual_all_are_shown_and_said_to_be(
         "1 · vanilla judge · part of the items",
         "2 · vanilla judge-2 · paused",
     ]
-    assert "No run is both finished and over all items, so all are shown." in page
+    assert "There is no finished run over all items, so all runs are shown." in page
 
 
 def test_a_single_run_is_named_with_its_endpoint(project: Project, browser: Client) -> None:
     replied(project, make_items(project, 2))
     page = shown(browser, "by-category/?view=counts")
     assert "Run 1 · vanilla · judge: 2 items." in page
-    assert "Show the usual runs" not in page
+    assert "Show the default runs" not in page
 
 
 def test_other_choices_of_a_run_supersede_nothing(project: Project) -> None:

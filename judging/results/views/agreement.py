@@ -25,15 +25,17 @@ from judging.results.views.page_parts import (
 )
 from stats.estimates import Estimate
 
-EMPTY = "Nobody has labelled an item yet, or no two people the same one."
+EMPTY = "No item has labels from two people yet."
 ALL_PEOPLE, PAIRS, PERSONS = "everybody", "pairs", "persons"
 WHO_SWITCH = Switch(
-    "who", "About", {ALL_PEOPLE: "Everybody", PAIRS: "Two by two", PERSONS: "Against the rest"}
+    "who",
+    "Show",
+    {ALL_PEOPLE: "All annotators", PAIRS: "Pairs", PERSONS: "Each against the others"},
 )
 # Past so many marks nobody reads a chart; the table has them all.
 MOST_MARKS = 60
 TITLES = {name: one.title for name, one in MEASURES.items()} | {
-    agreement.AGAINST_REST: "Share that more than half of the others say too"
+    agreement.AGAINST_REST: "Share that agrees with the majority of the others"
 }
 QUESTION_TITLES = {"field": "Question"}
 RATES = ("percent", agreement.AGAINST_REST)
@@ -53,14 +55,13 @@ def show_coefficients(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     columns = (*FIGURES[:2], *([] if who == ALL_PEOPLE else [_PEOPLE_COLUMN]), *FIGURES[2:])
     lines = [_line(asked, row, titles, named=who != ALL_PEOPLE) for row in rows]
     words = (
-        "Each person's last label counts, if it was given before the person could see what others"
-        " say. “Not sure” is an answer like any other where answers have no order, and is left out"
-        " where they have. The 95 % intervals are of clusters of items drawn anew, from 10 clusters"
-        " on; where all draws agree there is none. 0 is what chance alone gives a kappa or an"
-        " alpha, 1 is agreement in all."
+        "Counts each annotator's last label given before they could see other labels. “Not "
+        "sure” is a value of its own in nominal measures and missing in ordinal ones. 95 % "
+        "intervals: cluster bootstrap, from 10 clusters on; none if all draws agree. Kappa "
+        "and alpha: 0 is chance agreement, 1 is full agreement."
     )
     return ViewContent(
-        grids.build_grid("Agreement of people", columns, lines),
+        grids.build_grid("Agreement between annotators", columns, lines),
         _draw_measures(rows, titles, who),
         words,
     )
@@ -71,20 +72,20 @@ def show_effort(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     columns = (
         Column("Person", "annotator", is_number=False),
         Column("Labels", "labels"),
-        Column("A day", "a_day", "mean of the last full days"),
+        Column("Labels per day", "a_day", "mean of recent full days"),
         Column("Last label", "last_day", is_number=False),
         Column("Median time", "seconds_median"),
-        Column("A quarter under", "seconds_low"),
-        Column("A quarter over", "seconds_high"),
-        Column("Over 30 minutes", "over_30_minutes", "in no time"),
+        Column("25 % under", "seconds_low"),
+        Column("25 % over", "seconds_high"),
+        Column("Over 30 minutes", "over_30_minutes", "not timed"),
     )
     lines = [_person_line(asked, row) for row in tables[0] if row["labels"]]
     words = (
-        "Labels at work that are in force. A time runs from when an item is shown until its label"
-        " is in; one of over half an hour says that the person was not at it, and is left out."
+        "Current labels of the stage label. Time runs from when an item is shown until its "
+        "label is saved; times over 30 minutes are left out as breaks."
     )
     return ViewContent(
-        grids.build_grid("Effort of people", columns, lines), _draw_times(tables[0]), words
+        grids.build_grid("Annotation time", columns, lines), _draw_times(tables[0]), words
     )
 
 
@@ -188,7 +189,7 @@ def _draw_times(rows: Rows) -> ChartSpec | None:
         for row in rows
         if row["seconds_median"] is not None
     ]
-    caption = "How long an item takes each person: the median, and the middle half of the times."
+    caption = "Time per item by annotator: median and interquartile range."
     return ChartSpec(pace.draw_times(found), caption) if found else None
 
 
@@ -208,13 +209,13 @@ VIEWS = (
     ),
     ResultView(
         slug="confusion",
-        title="Who says what",
+        title="Confusion matrix",
         asks=(TableQuery("confusion", ""),),
         show=confusions.show,
         studies={},
         empty=EMPTY,
         columns=("field", "a", "b"),
-        titles={**QUESTION_TITLES, "a": "One person", "b": "Another person"},
+        titles={**QUESTION_TITLES, "a": "First annotator", "b": "Second annotator"},
         named=_title_value,
         of_runs=False,
     ),
@@ -224,7 +225,7 @@ VIEWS = (
         asks=(TableQuery("pace", ""),),
         show=show_effort,
         studies={},
-        empty="Nobody has labelled an item yet.",
+        empty="There are no labels yet.",
         of_runs=False,
     ),
 )

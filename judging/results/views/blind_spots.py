@@ -29,14 +29,14 @@ REST_RATE = RateColumns("rest", "rest_low", "rest_high", "rest_n", missing="")
 DEFAULT_FIELDS = "ability,category,source_ability,origin"
 ALL_FIELDS = ",".join((DEFAULT_FIELDS, *item_features.FEATURES))
 FIELD_OPTIONS = {
-    ALL_FIELDS: "All that is known",
+    ALL_FIELDS: "All features",
     "category": "Categories",
-    "edit_size,place,changes,length": "What was changed",
-    "detectability,surgicality": "What people saw",
-    DEFAULT_FIELDS: "Where items are from",
+    "edit_size,place,changes,length": "The change",
+    "detectability,surgicality": "Labels of annotators",
+    DEFAULT_FIELDS: "Origin",
 }
 SPOTS, FURTHEST, ALL = "spots", "furthest", "all"
-SHOWN_OPTIONS = {SPOTS: "Blind spots", FURTHEST: "The 40 furthest", ALL: "Every slice"}
+SHOWN_OPTIONS = {SPOTS: "Blind spots", FURTHEST: "The 40 largest differences", ALL: "All slices"}
 FAMILY_TITLES = {
     blindspots.GROUPS: "abilities and categories",
     blindspots.VALUES: "values of other fields",
@@ -47,8 +47,8 @@ NEAREST_SLICES, MOST_SLICES = 5, 40
 LEADING_COLUMNS = (
     Column("Slice", "slice", is_number=False),
     Column("Run", "run", is_number=False),
-    Column("Undetected in the slice", "rate"),
-    Column("In the rest", "rest"),
+    Column("Undetected rate in the slice", "rate"),
+    Column("In the other items", "rest"),
     Column("Clusters", "clusters"),
     Column("Difference", "difference", note=f"{cells.POINTS_UNIT}, within categories"),
     Column("p", "p"),
@@ -94,15 +94,15 @@ def _lines_note(rows: Rows, told: Rows, which: str) -> str:
     if which != SPOTS or all(row["blind"] for row in told):
         return ""
     if all(row["p"] is None for row in rows):
-        return "The lines below prove nothing."
+        return "The rows below are not evidence for or against a blind spot."
     if not any(row["blind"] for row in rows):
-        return "The lines below come nearest; none of them is a blind spot."
-    return "Of runs without a blind spot the lines that come nearest are shown; they say “no”."
+        return "None of the rows below is a blind spot; they come closest."
+    return "For runs without a blind spot, the closest slices are shown and marked “no”."
 
 
 def _why_untested(rows: Rows) -> str:
     is_alike = any(row["reason"] == ALL_ALIKE for row in rows)
-    return ALL_ALIKE if is_alike else "none is large enough"
+    return ALL_ALIKE if is_alike else "no slice is large enough"
 
 
 def _count_noun(number: int, noun: str) -> str:
@@ -192,12 +192,12 @@ def _value(name: str, value: str) -> str:
 def _describe_tests(rows: Rows) -> str:
     tests = "; ".join(_family_texts(rows))
     return (
-        "Undetected rates of a slice of the error items against the rest, with 95 % intervals that"
-        " allow for items of one question being alike. But for categories and abilities the"
-        " difference is within categories (Mantel and Haenszel), so that no slice is blind for"
-        " holding hard categories; its sign may differ from that of the two rates. p is one-sided,"
-        " of whole clusters or items dealt anew, and beyond what these show of Student’s t; q is"
-        " adjusted (Benjamini and Hochberg) for the slices of its family that were tested:"
+        "Undetected rates of error items in a slice and in the other items, with 95 % intervals "
+        "clustered by question. Except for categories and abilities, the difference is taken "
+        "within categories (Mantel-Haenszel), so a slice is not blind just because it has hard "
+        "categories; its sign may differ from that of the two rates. p: one-sided permutation test "
+        "over clusters or items, and Student’s t where permutations cannot resolve it. q: "
+        "Benjamini-Hochberg correction over the slices tested in its family:"
         " abilities and categories together, single values of the other fields, or pairs of values."
         " A blind spot has 20 items in 10 clusters or more, a difference of 10 points or more and q"
         " below 0.05. A field that says of every item what another one does is left out. This is"
@@ -218,7 +218,7 @@ def _family_texts(rows: Rows) -> Iterator[str]:
             yield f"run {number}: {', '.join(parts)}"
         else:
             why = _why_untested(found)
-            yield f"run {number}: none, as {why}, so that these lines prove nothing"
+            yield f"run {number}: not tested ({why}), so these rows are no evidence"
 
 
 def _drawing(rows: Rows, *, several: bool) -> ChartSpec | None:
@@ -242,8 +242,8 @@ def _drawing(rows: Rows, *, several: bool) -> ChartSpec | None:
         for row in there[:MOST_SLICES]
     ]
     caption = (
-        "Undetected rates of slices and of the rest, with 95 % intervals; the band between them is"
-        " deep for a blind spot. Exploratory."
+        "Undetected rates in slices and in the other items, with 95 % intervals. A dark band "
+        "marks a blind spot. Exploratory."
     )
     if len(there) > MOST_SLICES:
         caption += f" The first {MOST_SLICES} of {len(there)} lines."
@@ -257,7 +257,7 @@ VIEWS = (
         asks=(TableQuery("blindspots"),),
         show=show,
         studies={},
-        empty="The chosen runs have decided no item that figures count, or all items are alike.",
+        empty="The chosen runs have no counted outcomes, or all items have the same features.",
         switches=(
             Switch(BY_PARAMETER, "Slices by", FIELD_OPTIONS),
             Switch("show", "Shown", SHOWN_OPTIONS),

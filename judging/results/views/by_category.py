@@ -34,14 +34,18 @@ TABLES = (
     StudyFigure("table 18", ("vanilla",)),
 )
 NO_SCORES = (
-    "None of the chosen runs scored the gold and the perturbed answer apart. Choose a run of such a"
-    " strategy, for example vanilla, rubric or axis."
+    "None of the chosen runs scored gold and perturbed answers separately. Choose a run with "
+    "such a strategy, for example vanilla, rubric or axis."
 )
 _NO_SCALE = NO_SCORES.replace("answer apart", "answer apart, on a scale")
 _DIRECTIONS = {"lower": "Lower", "equal": "Equal", "higher": "Higher"}
 # A scale of many steps shows those alone that scores made.
 MOST_STEPS = 40
-_ENDS = {"gold_at_bottom": "At the bottom", "between": "Between", "gold_at_top": "At the top"}
+_ENDS = {
+    "gold_at_bottom": "At the lowest score",
+    "between": "Between",
+    "gold_at_top": "At the highest score",
+}
 
 
 def show_counts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
@@ -59,7 +63,7 @@ def show_counts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     grid = run_group_tables.build_table(asked, "Detected and undetected items", rows, figures)
     kinds = {"undetected": "Undetected", "detected": "Detected"}
     drawing = stacked_charts.draw_groups(
-        asked, rows, kinds, "Share of the parsed items", "What was noticed"
+        asked, rows, kinds, "Share of the parsed items", "Detected and undetected"
     )
     return ViewContent(grid, drawing, measures.MEASURES["undetected"].words)
 
@@ -76,13 +80,14 @@ def show_directions(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         (Column("Mean of perturbed", "mean_pert"), _mean_in("mean_pert")),
     )
     grid = run_group_tables.build_table(
-        asked, "Scores against gold", rows, (*stacked_charts.COUNT_COLUMNS, *shares, *means)
+        asked, "Scores compared with gold", rows, (*stacked_charts.COUNT_COLUMNS, *shares, *means)
     )
     words = (
-        "The score of the perturbed answer against that of the gold one. Lower is detected; equal"
-        " and higher are not. On score-invariant items lower is a false alarm."
+        "Score of the perturbed answer compared with the gold answer. Lower counts as "
+        "detected; equal and higher as undetected. On score-invariant items, lower is a "
+        "false alarm."
     )
-    caption = "Scores of perturbed answers against gold"
+    caption = "Scores of perturbed answers compared with gold"
     return ViewContent(
         grid, stacked_charts.draw_groups(asked, rows, _DIRECTIONS, "Share of items", caption), words
     )
@@ -100,11 +105,11 @@ def show_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     ]
     lines = _merge_steps(rows)
     grid = run_group_tables.build_table(
-        asked, "How far scores moved", lines, (*stacked_charts.COUNT_COLUMNS, *moved)
+        asked, "Score differences", lines, (*stacked_charts.COUNT_COLUMNS, *moved)
     )
-    words = "Perturbed minus gold, in points of the scale; below zero the error was noticed."
+    words = "Perturbed minus gold score, in scale points. Below 0: the error was detected."
     if len(rows) < len(tables[0]):
-        words += " Runs without a scale have no steps; the files have what they say."
+        words += " Runs without a scale are not shown here; their values are in the downloads."
     return ViewContent(grid, _draw_strips(asked, rows, fill_steps(steps)), words)
 
 
@@ -119,17 +124,19 @@ def show_ends(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     scale = (Column("Scale", "at_top"), _scale)
     grid = run_group_tables.build_table(
         asked,
-        "Golds at the ends of the scale",
+        "Gold scores at the ends of the scale",
         rows,
         (*stacked_charts.COUNT_COLUMNS, scale, *shares),
     )
     words = (
-        "How many gold answers were scored at an end of the scale. From the bottom no score can be"
-        " lower, so no error can be noticed there."
+        "Gold answers that got the lowest or highest score. Below the lowest score nothing "
+        "is possible, so an error cannot be detected there."
     )
-    caption = "Scores of gold answers by their place on the scale"
+    caption = "Scores of gold answers: lowest, between, highest"
     return ViewContent(
-        grid, stacked_charts.draw_groups(asked, rows, _ENDS, "Share of golds", caption), words
+        grid,
+        stacked_charts.draw_groups(asked, rows, _ENDS, "Share of gold answers", caption),
+        words,
     )
 
 
@@ -231,7 +238,7 @@ def _draw_strips(asked: PageQuery, rows: Rows, steps: Sequence[float]) -> ChartS
         for label, row in named
         if label in shown
     ]
-    caption = "How far scores moved: share of the parsed items by perturbed minus gold."
+    caption = "Score differences (perturbed minus gold), as shares of parsed items."
     caption += stacked_charts.cut_note(len(every))
     drawn = strips.draw_strips(found, steps=steps, title="Perturbed minus gold")
     return ChartSpec(drawn, caption) if found else None
@@ -267,7 +274,7 @@ VIEWS = (
     ),
     ResultView(
         slug="changes",
-        title="How far",
+        title="Score differences",
         asks=(TableQuery("score_changes"),),
         show=show_changes,
         studies={},

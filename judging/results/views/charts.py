@@ -47,10 +47,10 @@ def download_chart(request: HttpRequest, slug: str, page: str, picture: str) -> 
     for one in making:
         tasks.notify_of_figure(one)
     if making:
-        return _respond_later(request, "The figures are being made. Try again in a moment.")
+        return _respond_later(request, "The figures are being computed. Try again in a moment.")
     drawing = draw_view(wish, [one.rows for one in answers if isinstance(one, figures.FigureTable)])
     if drawing is None:
-        return _respond_text("The chosen runs have nothing to draw yet.", NOTHING_TO_DRAW)
+        return _respond_text("There is nothing to draw for the chosen runs yet.", NOTHING_TO_DRAW)
     return _file(drawing, f"{slug}-{page}-{wish.view.slug}", picture)
 
 
@@ -81,14 +81,14 @@ def draw_query(project: Project, page: str, query: QueryDict) -> ChartSpec | Non
     wish = views_query.parse_query(reader, page, query)
     if unknown := sorted(set(query) - {RUN_PARAMETER, VIEW_PARAMETER, *wish.heeded}):
         raise Http404(
-            f"This view does not know {', '.join(unknown)}. It knows {', '.join(wish.heeded)}."
+            f"This view has no parameter {', '.join(unknown)}. Use {', '.join(wish.heeded)}."
         )
     return draw_view(wish, views_query.compute_tables(wish))
 
 
 def _file(drawing: ChartSpec, name: str, form: str) -> HttpResponse:
     if not _CONVERSIONS.acquire(timeout=WAIT_SECONDS):
-        return _respond_text("Others are taking charts. Try again in a moment.", TRY_LATER)
+        return _respond_text("Too many charts are being drawn. Try again in a moment.", TRY_LATER)
     try:
         made = files.render(drawing.spec, form)
     except files.ConversionFailed as error:

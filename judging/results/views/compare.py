@@ -25,22 +25,25 @@ ALL, ABILITY = "all", "ability"
 SCOPE_SWITCH = Switch("of", "Over", {ALL: "All items", ABILITY: "Each ability"})
 ADJUSTED_COLUMNS = {ALL: "p_holm", ABILITY: "q"}
 ADJUSTMENT_WORDS = {
-    ALL: "adjusted for all pairs (Holm); runs that share no letter differ.",
-    ABILITY: "adjusted for all lines together (Benjamini and Hochberg): exploratory.",
+    ALL: "adjusted for all pairs (Holm). Runs with a letter in common do not differ.",
+    ABILITY: "adjusted for all rows (Benjamini-Hochberg): exploratory.",
 }
 # What stands below a p that is not exact.
-TEST_WORDS = {paired.DRAWN: "of a million drawn patterns", paired.TAIL_OF_T: "by Student’s t"}
+TEST_WORDS = {
+    paired.DRAWN: "from a million random sign patterns",
+    paired.TAIL_OF_T: "from Student’s t",
+}
 COLUMNS = (
     Column("Items", "items", is_number=False),
     Column("Run a", "run_a", is_number=False),
     Column("Run b", "run_b", is_number=False),
     Column("In both", "n"),
-    Column("Only a detects", "only_a"),
-    Column("Only b detects", "only_b"),
+    Column("Detected only by a", "only_a"),
+    Column("Detected only by b", "only_b"),
     Column("a minus b", "difference", cells.POINTS_UNIT),
     Column("p", "p"),
     Column("p, adjusted", "adjusted"),
-    Column("Would show", "shows", cells.POINTS_UNIT),
+    Column("Smallest difference found (80 % power)", "shows", cells.POINTS_UNIT),
     Column("Letters", "letters", is_number=False),
 )
 
@@ -58,9 +61,8 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     words = (
         "Detection rates on the error items that both runs parsed. p: sign-flip test over questions"
         " (a McNemar test that allows several items a question), exact unless it says otherwise;"
-        f" {ADJUSTMENT_WORDS[over]} Would show: the smallest difference that would be found four "
-        "times in"
-        " five."
+        f" {ADJUSTMENT_WORDS[over]} Smallest difference found: the one the test would find with 80 "
+        "% power."
     )
     columns = COLUMNS if over == ALL else COLUMNS[:-1]
     return ViewContent(
@@ -133,8 +135,8 @@ def _drawing(rows: Rows, runs: Mapping[int, Run]) -> ChartSpec | None:
         for row in there[: stacked_charts.MOST_BARS]
     ]
     caption = (
-        "Differences of detection rates over the error items that both parsed, in points, with 95 %"
-        " intervals: to the right the first run of the pair notices more."
+        "Differences in detection rate on error items that both runs parsed, in percentage "
+        "points, with 95 % intervals. To the right, the first run of the pair detects more."
     )
     if len(there) > len(found):
         caption += f" The first {len(found)} of {len(there)} pairs; choose fewer runs."
@@ -153,8 +155,7 @@ VIEWS = (
         show=show,
         studies={},
         switches=(SCOPE_SWITCH,),
-        empty="Compare is of runs that judge perturbed answers: choose two or more over the same"
-        " items. Other figures are not here: those of detectors are on the page Detector, those of"
-        " ratings on Against people.",
+        empty="Compare needs two or more runs that judge perturbed answers of the same items. Figures"
+        " of detectors are on the page Detector, those of ratings on Against people.",
     ),
 )

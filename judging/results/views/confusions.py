@@ -30,7 +30,7 @@ class AnswerTable:
     @property
     def sides(self) -> tuple[str, str]:
         """Who stands in rows and who in columns, in words."""
-        return self.people or ("One says", "the other says")
+        return self.people or ("One annotator", "the other annotator")
 
     def n(self, one: str, other: str) -> int:
         return self.counts.get((one, other), 0)
@@ -55,7 +55,7 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         Column("Together", "n"),
     )
     lines = [_line(asked, met, name) for name in met.answers]
-    grid = grids.build_grid("Answers of two people", columns, lines)
+    grid = grids.build_grid("Answers of two annotators", columns, lines)
     pairs = len({(row["a"], row["b"]) for row in rows})
     return ViewContent(grid, _draw_heatmap(met), _words(met, titles.get(field, field), pairs))
 
@@ -106,13 +106,13 @@ def _answer_titles(
 
 def _words(met: AnswerTable, question: str, pairs: int) -> str:
     of_rows, of_columns = met.sides
-    shade = " The deeper the shade, the larger the share of the row on which they differ."
+    shade = " Darker: a larger share of the row on which they differ."
     asked = f"The question “{question}”"
     if met.people:
         return f"{asked}: items by what {of_rows} (rows) and {of_columns} (columns) say.{shade}"
     return (
-        f"{asked}, over {pairs} pairs of people, each item of a pair counted both ways.{shade}"
-        " Choose one person and another to see them alone."
+        f"{asked}, over {pairs} pairs of annotators, with each item of a pair counted both "
+        f"ways.{shade} Choose two annotators to see only their pair."
     )
 
 
@@ -146,7 +146,7 @@ def _draw_heatmap(met: AnswerTable) -> ChartSpec | None:
     ]
     if not found:
         return None
-    caption = "Items by what two people say; the deeper the shade, the larger the share of the row."
+    caption = "Items by the answers of two annotators. Darker: a larger share of the row."
     rows, columns = met.sides
     return ChartSpec(
         drawn.draw_heatmap(found, list(met.answers.values()), rows=rows, columns=columns), caption

@@ -22,17 +22,17 @@ COLUMNS = (
     Column("Run", "run", is_number=False),
     Column("Error items", "total"),
     Column("Calls", "calls"),
-    Column("Replies", "answered", "of so many requests"),
+    Column("Replies", "answered", "of all requests"),
     Column("Tokens in", "tokens_in"),
     Column("Tokens out", "tokens_out"),
     Column("Cost", "cost"),
-    Column("Paid by the run", "paid"),
+    Column("Paid by this run", "paid"),
     Column("Detected", "detected"),
-    Column("Cost of a detected error", "per_detected"),
+    Column("Cost per detected error", "per_detected"),
 )
 FREE_CELL = Cell("free", 0)
 # What a chart can show.
-DRAWN_TITLES = {"per_detected": "Cost of a detected error", "tokens": "Tokens, in and out"}
+DRAWN_TITLES = {"per_detected": "Cost per detected error", "tokens": "Tokens, input and output"}
 
 
 def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
@@ -43,11 +43,11 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     lines = [_line(runs[row["run"]], row, strategies) for row in rows]
     drawing = _drawing(runs, rows)
     words = (
-        "In the currency of the prices that were entered at the endpoints. A request that several"
-        " calls share counts once; the cost is that of all its replies, whichever run paid for"
-        " them. Runs whose replies have no price, and runs that nobody was asked for, have a dash."
-        " Calls, replies, tokens and cost are those of all items, error or not. The last column is"
-        " the cost by the number of error items that the run detected."
+        "In the currency of the endpoints' prices. A request shared by several calls counts "
+        "once. The cost includes all replies used by a run, whichever run paid for them. A "
+        "dash: the replies have no price, or the run sent no requests. Calls, replies, "
+        "tokens and cost cover all items, with or without an error. Last column: cost "
+        "divided by the number of error items detected."
     )
     if drawing is None:
         words = f"{_why_no_cost(rows)} There is no chart. {words}"
@@ -101,7 +101,7 @@ def _requests(row: Row) -> str:
 
 def _token_cell(row: Row, name: str) -> Cell:
     without = row["without_tokens"]
-    lacking = f"{without:,} replies do not say" if without else "no replies"
+    lacking = f"{without:,} replies without token counts" if without else "no replies"
     cell = cells.count_cell(row[name])
     return cell if row[name] is not None else Cell(reason=lacking)
 
@@ -124,7 +124,7 @@ def _drawing(runs: dict[int, Run], rows: Rows) -> ChartSpec | None:
         ]
         if any(one.value for one in found):
             why = "" if name == "per_detected" else f"{_why_no_cost(rows)} "
-            caption = f"{why}{title} by run. Runs that have none are left out."
+            caption = f"{why}{title} by run. Runs without it are left out."
             return ChartSpec(bars.draw_bars(found, title=title, counted="Error items"), caption)
     return None
 
@@ -132,8 +132,8 @@ def _drawing(runs: dict[int, Run], rows: Rows) -> ChartSpec | None:
 def _why_no_cost(rows: Rows) -> str:
     """Why no detected error has a cost."""
     if any(row["cost"] for row in rows):
-        return "Nothing was detected for what was paid."
-    return "Nothing was paid that is known of."
+        return "The paid runs detected nothing."
+    return "No cost is known."
 
 
 def _format_amount(name: str, value: float) -> str:
@@ -147,6 +147,6 @@ VIEWS = (
         asks=(TableQuery("cost", ""),),
         show=show,
         studies={},
-        empty="There is no run whose cost could be told.",
+        empty="No chosen run has a known cost.",
     ),
 )

@@ -21,16 +21,16 @@ from judging.results.views.page_parts import (
 )
 
 ABILITY = Grouping("ability", "Ability")
-EMPTY = "The project has no items yet. Once some are imported, this page says what they are."
+EMPTY = "The project has no items yet. Import items to see this page."
 ITEMS_WORDS = (
-    "Items that repeat others and those that people practise on are no part. A share is of all"
-    " items of the line, those that are still open too; an item may have several types of"
-    " error. Words are counted as ROUGE-L takes them apart, in any script."
+    "Duplicates and qualification items are left out. Shares are of all items in the row, "
+    "including open ones; an item may have several types of error. Words are counted with "
+    "the ROUGE-L tokeniser, in any script."
 )
 SHARES_WORDS = (
-    "Shares are of all items of the group. An item may have several values of a field, so that"
-    " shares can have a sum above 100 %. A field with more than 50 values, or with whole"
-    " texts, is not listed."
+    "Shares are of all items in the group. An item may have several values of a field, so "
+    "shares can add up to more than 100 %. Fields with more than 50 values or with long "
+    "texts are not listed."
 )
 # More kinds than this have no shades that can be told apart; the rarest go together.
 MOST_LABELS = 5
@@ -48,7 +48,7 @@ def show_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     columns = (
         *(page.columns() or [Column("Items of", is_number=False)]),
         Column("Items", "n"),
-        Column("Of all", "share"),
+        Column("Share of all", "share"),
         *(page.column(*one) for one in counted),
         *(Column(str(name), f"words-{name}", "mean words") for name in texts),
     )
@@ -82,7 +82,7 @@ def show_categories(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         Column("Ability and category", is_number=False),
         Column("Items", "n"),
         Column("Of all items", "share"),
-        Column("Of its ability", "part"),
+        Column("Share of its ability", "part"),
     )
     bars = [
         (
@@ -93,7 +93,7 @@ def show_categories(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         for _, _, rows in found
         for row in rows
     ]
-    words = "Items that repeat others and those that people practise on are no part."
+    words = "Duplicates and qualification items are left out."
     caption = "Items by category, in the order of the taxonomy."
     blocks = tuple(_block(page, *one, every) for one in found)
     grid = Grid("Items by ability and category", columns, blocks)
@@ -187,7 +187,7 @@ def _draw_labels(page: GroupedItems, groups: Mapping[GroupValues, RowsOfGroup]) 
         bar = {f"k{place}": counts.get(value, 0) for place, value in enumerate(own)}
         bar["rest"] = sum(counts.values()) - sum(bar.values())
         bars.append((": ".join(cell.text for cell in _heads(page, group)[:2]), bar))
-    caption = "What the items are held for, as shares of each line; the numbers are items."
+    caption = "Final labels of the items, as shares of each row; numbers are items."
     return stacked_charts.draw_bars(bars, kinds, "Share of the items", caption)
 
 

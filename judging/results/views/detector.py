@@ -42,7 +42,7 @@ TITLES = {
 }
 DRAWN = ("precision", "recall", "f1")
 CHART_SWITCH = Switch(
-    "chart", "In the chart", {"by-detector": "By detector", "plane": "As a plane"}
+    "chart", "In the chart", {"by-detector": "By detector", "plane": "Precision and recall"}
 )
 # What a figure's link leads to: those that it is a share of.
 ITEM_FILTERS = {"precision": {"result": "detected"}, "recall": {"truth": "error"}}
@@ -66,13 +66,13 @@ def show_figures(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     named = (Column(TITLES[name], name) for name in TITLES)
     columns = (*page.heads(), Column("Items", "n"), Column("No verdict", "invalid"), *named)
     words = (
-        "Positive is an error. An item without a verdict counts as “no error” in precision, recall,"
-        " F1 and MCC, and as wrong in accuracy; below a figure stands what it could be had all"
-        " missing verdicts been wrong, or right. A detector that was asked by all four prompts is"
-        " the mean of their figures, which says nothing of other wordings. Shaded: below the random"
-        " baseline. 95 % intervals allow for items of one question being alike."
+        "Positive = error. An item without a verdict counts as “no error” in precision, "
+        "recall, F1 and MCC, and as wrong in accuracy. Below a figure: its value if all "
+        "missing verdicts were wrong, or all right. A detector asked with all four prompts "
+        "gets the mean of their figures, which does not generalise to other wordings. "
+        "Shaded: below the random baseline. 95 % intervals are clustered by question."
     )
-    grid = grids.build_grid("How well errors are detected", columns, lines)
+    grid = grids.build_grid("Error detection", columns, lines)
     draw = _draw_plane if asked.said(CHART_SWITCH.name) == "plane" else _draw_dots
     return ViewContent(grid, draw(page, rows, beside), words)
 
@@ -85,18 +85,19 @@ def show_kinds(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     lines = [_kind_line(page, row, titles) for row in rows]
     columns = (
         *page.heads(),
-        Column("Kind of error", "kind", is_number=False),
+        Column("Error category", "kind", is_number=False),
         Column("Errors", "n"),
         Column("No verdict", "missing"),
         Column("Detected", "detected"),
         Column("Recall", "recall"),
     )
     words = (
-        "Recall among the items that people hold for an error of this kind; an item may be of"
-        " several kinds and then counts in each. What has no verdict was not detected. Of a"
-        " detector that was asked by four prompts it is the mean, and what is detected a mean, too."
+        "Recall among the items labelled with an error of this category; an item with "
+        "several categories counts in each. An item without a verdict counts as not "
+        "detected. For a detector asked with four prompts, recall and detected are means "
+        "over the prompts."
     )
-    grid = grids.build_grid("Recall by kind of error", columns, lines)
+    grid = grids.build_grid("Recall by error category", columns, lines)
     return ViewContent(grid, _draw_kinds(page, rows, titles), words)
 
 
@@ -110,9 +111,9 @@ def _draw_kinds(page: DetectorPage, rows: Rows, titles: KindTitles) -> ChartSpec
             if label in room
         ],
         title="Recall",
-        caption="Recall by kind of error, with 95 % intervals."
+        caption="Recall by error category, with 95 % intervals."
         + detector_lines.caption_cut(labels),
-        series="Kind of error",
+        series="Error category",
     )
 
 
@@ -136,7 +137,7 @@ def _line(page: DetectorPage, row: Row, beside: RangeRows, chance: Mapping[str, 
 def _figure(page: DetectorPage, name: str, row: Row, beside: Row | None, other: Row | None) -> Cell:
     value = row[name]
     if value is None:
-        return Cell(reason=row["reason"] or "one kind alone")
+        return Cell(reason=row["reason"] or "one category only")
     write = written.share if name != "mcc" else _format_value
     low, high = (beside["low"], beside["high"]) if beside else (None, None)
     is_worse = other is not None and other[name] is not None and value < other[name]
@@ -161,7 +162,7 @@ def _bounds_note(name: str, beside: Row | None) -> str:
         return ""
     write = written.share if name != "mcc" else _format_value
     low, high = write(beside["lowest"]), write(beside["highest"])
-    return f"{low} to {high} with the missing" if low != high else ""
+    return f"{low} to {high} with missing" if low != high else ""
 
 
 def _draw_dots(page: DetectorPage, rows: Rows, beside: RangeRows) -> ChartSpec | None:
@@ -193,8 +194,8 @@ def _draw_plane(page: DetectorPage, rows: Rows, beside: RangeRows) -> ChartSpec 
 
     points = [_point(page, row, beside) for row in rows if row["f1"] is not None]
     caption = (
-        "Precision against recall, with 95 % intervals; along a dashed line F1 is the same."
-        " Baselines are faint. Each group is a mark of its own: narrow down to one to compare."
+        "Precision against recall, with 95 % intervals. Dashed lines: equal F1. Baselines "
+        "are faint. Each group has its own mark; filter to one group to compare."
     )
     return ChartSpec(tradeoff.draw_tradeoff(points), caption) if points else None
 
@@ -277,7 +278,7 @@ VIEWS = (
     ),
     ResultView(
         slug="kinds",
-        title="Kinds of error",
+        title="Error categories",
         asks=(TableQuery("error_kinds"),),
         show=show_kinds,
         studies={},

@@ -30,7 +30,7 @@ SIDE_TITLES = {"wording": ("type 1", "type 2"), "order-1": ("A", "B"), "order-2"
 BIAS_FIGURES = {"recall": "Recall", "precision": "Precision"}
 FIGURES = {"f1": "F1", "precision": "Precision", "recall": "Recall", "accuracy": "Accuracy"}
 DRAWN = ("f1", "precision", "recall")
-BIAS_SWITCH = Switch("bias", "What differs", BIASES)
+BIAS_SWITCH = Switch("bias", "Comparison", BIASES)
 _BY = ("task", "response_model")
 PROMPTS = (
     *study_figures("section 4.3", by=_BY),
@@ -42,12 +42,12 @@ CHANGES = (
     StudyFigure("table 7", ("detect-steps", "detect-1a"), _BY),
 )
 EMPTY_BIAS = (
-    "No evaluator was asked by two of the four prompts. Start runs of detect-1a, detect-1b,"
-    " detect-2a and detect-2b at one endpoint over the same items."
+    "No evaluator was asked with two of the four prompts. Start runs of detect-1a, "
+    "detect-1b, detect-2a and detect-2b at one endpoint over the same items."
 )
 EMPTY_CHANGES = (
-    "No evaluator was asked by prompt 1-A and in another way. Start runs of detect-1a and of"
-    " detect-steps or detect-self-consistency at one endpoint over the same items."
+    "No evaluator was asked both with prompt 1-A and in another way. Start runs of detect-1a "
+    "and of detect-steps or detect-self-consistency at one endpoint over the same items."
 )
 
 
@@ -62,10 +62,10 @@ def show_biases(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     counts = (Column("Items", "n"), Column("No verdict", "missing"))
     columns = (*page.heads(), *counts, *_sides(bias))
     words = (
-        "In points of a hundred, on the items that every prompt of the evaluator has. Type 1 asks"
-        " for errors, type 2 whether the response is valid; A and B differ in which answer is named"
-        " first. The last line is the mean over evaluators and groups with its standard deviation,"
-        " as study 001 has it in section 4.3; its figure 11 draws B minus A."
+        "In percentage points, on the items that all prompts of the evaluator share. Type 1 "
+        "asks for errors, type 2 asks whether the response is valid; A and B differ in which "
+        "answer is named first. Last row: mean and standard deviation over evaluators and "
+        "groups, as in study 001, section 4.3; its figure 11 draws B minus A."
     )
     drawn = [row for rows in found.values() for row in rows.values() if row["endpoint"]]
     caption = f"{BIASES[bias]}: differences of recall and precision, in points."
@@ -93,10 +93,10 @@ def show_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         *(Column(title, name) for name, title in FIGURES.items()),
     )
     words = (
-        "Each run minus prompt 1-A of the same evaluator, in points of a hundred, on the items that"
-        " both judged. A star says p < 0.1 that the figure is higher than before: one-sided, by"
-        " 1,000 paired draws of clusters, not corrected for the number of comparisons, as study 001"
-        " does it; among many lines some stars are chance."
+        "Each run minus prompt 1-A of the same evaluator, in percentage points, on the items "
+        "that both evaluated. Star: the figure is higher with p < 0.1 (one-sided, 1,000 "
+        "paired bootstrap draws of clusters, not corrected for multiple comparisons, as in "
+        "study 001). With many rows, some stars are due to chance."
     )
     caption = "Differences from prompt 1-A in points, with 95 % intervals."
     drawn = [rows[name] for rows in found.values() for name in DRAWN]
@@ -104,7 +104,7 @@ def show_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         (label, FIGURES[row["figure"]], row, row["n"])
         for row, label in zip(drawn, page.labels(drawn), strict=True)
     ]
-    title = "What steps, samples and prompts change"
+    title = "Effect of steps, samples and prompts"
     return ViewContent(grids.build_grid(title, columns, lines), _drawing(shifts, caption), words)
 
 
@@ -150,7 +150,7 @@ def _bias_cells(row: Row) -> tuple[Cell, Cell, Cell]:
 
 def _change_line(page: DetectorPage, rows: dict[str, Row]) -> GridLine:
     row = rows["f1"]
-    left = f"{row['left_out']} in one alone" if row["left_out"] else ""
+    left = f"{row['left_out']} in one only" if row["left_out"] else ""
     base = page.runs[row["against"]]
     both = page.items(row, **{drilldown.SHARED_WITH: str(base.number)})
     counts = (cells.run_cell(base), cells.count_cell(row["n"], both, note=left))

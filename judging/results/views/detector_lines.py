@@ -19,15 +19,15 @@ from judging.results.views.page_parts import RUN_PARAMETER, PageQuery, Rows, Swi
 # Past so many lines nobody reads a chart; the table has them all.
 MOST_LINES = 40
 EMPTY = (
-    "None of the chosen runs judged whether responses have an error. Choose a run of such a"
-    " strategy, for example detect-1a, over items that people hold for an error or for none."
+    "None of the chosen runs did error detection. Choose a run with such a strategy, for "
+    "example detect-1a, over items labelled error or no error."
 )
 # What the list of outcomes can be narrowed down by: two fields of the items.
 SLICES = ("slice", "second_slice")
 BASELINES = {
-    "random": ("Random", "as often as errors occur"),
-    "always-error": ("Always error", "whatever the item is"),
-    PEOPLE: ("People", "mean over people, on the items that they were given blind"),
+    "random": ("Random", "alarms as often as errors occur"),
+    "always-error": ("Always error", "alarms on every item"),
+    PEOPLE: ("People", "mean over annotators, on blind items of the human baseline"),
 }
 ROWS_SWITCH = Switch("rows", "Lines", {"detectors": "Detectors", "runs": "Each run"})
 

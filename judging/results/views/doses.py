@@ -28,16 +28,16 @@ from stats.estimates import Estimate
 DETECTION = RateColumns(
     "detection", "detection_low", "detection_high", "parsed", "detection_reason", missing=""
 )
-TITLES = {"detection": "Detection rate", "penalty": "Points off, share of the scale"}
-DRAWN = {"detection": "Detection rates", "penalty": "Mean points off as shares of the scale"}
-CHART_TITLES = {"detection": "Detection", "penalty": "Points off"}
+TITLES = {"detection": "Detection rate", "penalty": "Penalty, share of the scale"}
+DRAWN = {"detection": "Detection rates", "penalty": "Mean penalties as shares of the scale"}
+CHART_TITLES = {"detection": "Detection", "penalty": "Penalty"}
 RESPONSE, TITLE = "response", "In the chart"
 # Past so many lines nobody reads a chart; the table has them all.
 MOST_LINES = 8
 HOW_TO_GET_DOSES = (
-    "No error item of the chosen runs says how many errors it has. Perturb gold answers with 1, 2,"
-    " 4 and 8 errors, or import such answers as items of the same prompt, with the number of errors"
-    " in a column “dose”; have them vetted, and put them to an evaluator."
+    "No error item of the chosen runs has a dose (its number of errors). Perturb gold "
+    "answers with 1, 2, 4 and 8 errors, or import such items of the same prompt with the "
+    "number of errors in a column “dose”. Then have them labelled and start a run."
 )
 # What narrows outcomes down to those of a row, beside its run and group.
 RowFilter = Callable[[Row], dict[str, str]]
@@ -55,11 +55,10 @@ def show_doses(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         *_figures(narrow),
     )
     words = (
-        "What becomes of the answer to the same question as it holds more errors. Points off are"
-        " the score of the gold answer minus that of the changed one, as a mean over items that"
-        " have both. Intervals are 95 % and allow for items of one question being alike. Not every"
-        " answer has room for many errors, so that doses may rest on different questions: see how"
-        " many there are before you compare them."
+        "Detection and penalty as an answer contains more errors. Penalty: gold score minus "
+        "perturbed score, mean over items with both. 95 % intervals are clustered by "
+        "question. Not every answer has room for many errors, so doses may cover different "
+        "questions: check their number before you compare."
     )
     return ViewContent(
         run_group_tables.build_table(asked, "Dose and response", rows, figures),
@@ -78,15 +77,15 @@ def show_penalties(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         return cells.text_cell(titles[row["expected"]], places.index(row["expected"]))
 
     figures: tuple[FigureColumn, ...] = (
-        (Column("People expect", "expected", is_number=False), expected),
+        (Column("Expected by annotators", "expected", is_number=False), expected),
         *_figures(_expected_filter),
     )
     words = (
-        "What people say a good evaluator should take off, beside what the runs take off. More than"
-        " half of the people must say so; nothing is expected of score-invariant items, where what"
-        " is noticed is a false alarm. Points off are the score of the gold answer minus that of"
-        " the changed one. People are asked where a lead switches “Expected effect” on in the"
-        " settings."
+        "The penalty that annotators expect of a good evaluator, beside the penalty the runs "
+        "gave. A value needs more than half of the annotators. Score-invariant items should "
+        "get no penalty; a detection there is a false alarm. Penalty: gold score minus "
+        "perturbed score. A lead can ask annotators for it with “Expected effect” in the "
+        "settings."
     )
     drawing = _draw_expected(asked, rows, titles)
     return ViewContent(
@@ -128,9 +127,9 @@ def _figures(narrow: RowFilter) -> tuple[FigureColumn, ...]:
             Column("Detected", "detection"),
             lambda run, row: cells.rate_cell(row, DETECTION, href=detected(run, row)),
         ),
-        (Column("Points off", "penalty"), lambda run, row: _points(row, parsed(run, row))),
+        (Column("Penalty", "penalty"), lambda run, row: _points(row, parsed(run, row))),
         (
-            Column("Of the scale", "share"),
+            Column("Share of the scale", "share"),
             lambda run, row: cells.percent_cell(_share(row, "penalty")),
         ),
     )
@@ -213,9 +212,9 @@ def _title(expected: str, field: Field | None) -> str:
     """What is expected in words: those of the task where it offers them."""
     titles = {str(one.value): one.title for one in (field.options if field else ())}
     own = {
-        SI_ITEM: "Nothing: score-invariant",
-        expected_effect.DISAGREE: "People disagree",
-        expected_effect.UNANSWERED: "Nobody said",
+        SI_ITEM: "None: score-invariant",
+        expected_effect.DISAGREE: "Annotators disagree",
+        expected_effect.UNANSWERED: "No answer",
     }
     return own.get(expected) or titles.get(expected, expected)
 
@@ -225,7 +224,7 @@ def _draw_expected(asked: PageQuery, rows: Rows, titles: dict[str, str]) -> Char
     found = [
         (_series_name(asked, row), titles[row["expected"]], _response(row, which)) for row in rows
     ]
-    caption = f"{DRAWN[which]} by what people expect, with 95 % intervals."
+    caption = f"{DRAWN[which]} by expected penalty, with 95 % intervals."
     axis = _axis(which, [one for _, _, one in found])
     return dot_charts.draw_dots(
         found, title=TITLES[which], caption=caption, series=_series_kind(rows), axis=axis
@@ -251,7 +250,7 @@ VIEWS = (
         asks=(TableQuery("penalties"),),
         show=show_penalties,
         studies={},
-        empty="The chosen runs have decided no item that figures count.",
+        empty="The chosen runs have no counted outcomes.",
         switches=(
             run_group_tables.group_switch(run_group_tables.BY_RUN),
             Switch(RESPONSE, TITLE, dict(reversed(CHART_TITLES.items()))),

@@ -20,12 +20,12 @@ from judging.results.views.page_parts import (
 )
 
 UNCHECKED = (
-    "The explanations of none of the chosen runs were checked. Open a run whose strategy asks for"
-    " explanations and press “Check explanations”."
+    "No explanations of the chosen runs have been checked. Open a run that asks for "
+    "explanations and choose “Check explanations…”."
 )
 KIND_TITLES = {
     "detected": "Detected by the score",
-    "found": "By the explanation alone",
+    "found": "Only by the explanation",
     "unnoticed": "Not at all",
 }
 QUALITY_TITLES = {
@@ -59,16 +59,20 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         (Column("Equal scores", "equal"), stacked_charts.make_share_cell("equal")),
         (Column(KIND_TITLES["found"], "found"), _found_cell),
         (Column(KIND_TITLES["unnoticed"], "unnoticed"), _unnoticed_cell),
-        (Column("Found of the equal", "found_rate"), _make_rate_cell(_FOUND, "equal")),
+        (
+            Column("Equal scores whose explanation names an error", "found_rate"),
+            _make_rate_cell(_FOUND, "equal"),
+        ),
         (Column("Undetected rate after credit", "rate_after"), _make_rate_cell(_AFTER)),
     )
-    grid = run_group_tables.build_table(asked, "What explanations add", rows, figures)
+    grid = run_group_tables.build_table(asked, "Errors named in explanations", rows, figures)
     words = (
-        "Where both answers were scored equal, a check reads the explanation of the perturbed one"
-        " for an error that it reports all the same. Checks that cannot be read count as not found."
+        "If both answers got the same score, the check looks for an error named in the "
+        "explanation of the perturbed answer. Checks that could not be parsed count as not "
+        "found."
     )
     whole = [row for row in rows if row["unnoticed"] is not None]
-    caption = "Detected by the score, by the explanation alone, and not at all"
+    caption = "Detected by the score, only by the explanation, and not at all"
     return ViewContent(
         grid,
         stacked_charts.draw_groups(asked, whole, KIND_TITLES, "Share of items", caption),
@@ -88,8 +92,9 @@ def show_false_credit(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
     grid = run_group_tables.build_table(asked, "False credit", rows, figures)
     words = (
-        "The same check on the explanations of gold answers, which have no error to report. What it"
-        " finds there is false credit: the nearer both rates, the less an explanation says."
+        "The same check on explanations of gold answers, which contain no error. What it "
+        "finds there is false credit. The closer the two rates, the less the explanations "
+        "tell."
     )
     return ViewContent(grid, _drawing(asked, rows), words)
 
@@ -102,20 +107,20 @@ def show_audits(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         Column("Run", "run", is_number=False),
         Column("The verdict was", "verdict", is_number=False),
         Column("Items", "total"),
-        Column("Not judged yet", "missing"),
+        Column("Not audited yet", "missing"),
         *(Column(title, name) for name, title in QUALITY_TITLES.items()),
     )
     lines = [_audit_line(runs[row["run"]], row) for row in rows]
-    grid = grids.build_grid("What explanations are worth", columns, lines)
+    grid = grids.build_grid("Quality of explanations", columns, lines)
     words = (
-        "People judged a sample of explanations in audits: correct if all that matters was checked"
-        " and holds, insufficient if something is left out, wrong if a step is false, none if there"
-        " is a verdict alone. The same items are drawn for every run of an audit; of an item that"
-        " has several explanations, as one of each sample, each counts for its share."
+        "A sample of explanations was audited by people. Correct: everything relevant is "
+        "checked and true; insufficient: something is left out; wrong: a step is false; "
+        "none: only a verdict. An audit uses the same items for every run; if an item has "
+        "several explanations, such as one per sample, each counts for its share."
     )
     caption = (
-        "What explanations are worth, by whether the verdict was right, as shares of those that"
-        " people judged; the numbers are items."
+        "Quality of explanations by whether the verdict was right, as shares of the audited "
+        "explanations; numbers are items."
     )
     named = [
         (f"Verdict {row['verdict']}: {cells.run_name(runs[row['run']], ': ')}", row) for row in rows
@@ -176,10 +181,12 @@ def _drawing(asked: PageQuery, rows: Rows) -> ChartSpec | None:
         for title, such in series.items()
     ]
     caption = (
-        "Explanations in which an error is found, of perturbed and of gold answers, with 95 %"
-        " intervals."
+        "Share of explanations that name an error, for perturbed and for gold answers, with "
+        "95 % intervals."
     )
-    return dot_charts.draw_dots(found, title="An error is found", caption=caption, series="Of")
+    return dot_charts.draw_dots(
+        found, title="Explanation names an error", caption=caption, series="Of"
+    )
 
 
 VIEWS = (
@@ -199,20 +206,20 @@ VIEWS = (
         show=show_false_credit,
         studies={},
         empty=(
-            "The explanations of gold answers were not checked for any of the chosen runs. Start a"
-            " run of explanation-check-gold over one of them."
+            "No explanations of gold answers have been checked for the chosen runs. Start "
+            "explanation-check-gold over one of these runs."
         ),
         switches=(run_group_tables.group_switch(),),
     ),
     ResultView(
         slug="audits",
-        title="As people judge them",
+        title="Audits",
         asks=(TableQuery("audits", ""),),
         show=show_audits,
         studies={"001": study_figures("figure 6")},
         empty=(
-            "People judged no explanations of the chosen runs yet. Make an audit with"
-            " “manage.py make_audit” and let people label its items."
+            "No explanations of the chosen runs have been audited. Create an audit with “manage.py "
+            "make_audit” and have its items labelled."
         ),
     ),
 )

@@ -22,7 +22,7 @@ TABLE_QUERIES = (
     TableQuery("undetected", "ability,source_ability"),
 )
 NAMES = ("ability", "category", "source_ability")
-REPEATS = "Repeats of other items, in no ability"
+REPEATS = "Duplicates (no ability)"
 
 
 class MatrixKey(NamedTuple):
@@ -121,12 +121,12 @@ def _cell(key: MatrixKey, run: Run, row: Row | None, measure: RateMeasure) -> Ce
 def _note(key: MatrixKey, measure: RateMeasure) -> str:
     """Where a line is read the other way than the rest."""
     if key.ability == SI_ITEM and not key.invariant:
-        return "found to have an error: no false alarms"
+        return "labelled as errors: no false alarms"
     if not key.invariant or key.source_ability:
         return ""
     good = "low" if measure.slug == "detection" else "high"
     said = f"{measure.on_invariant}, {good} is good"
-    return f"read the other way: {said}" if key.ability else f"score-invariant: {said}"
+    return f"reversed: {said}" if key.ability else f"score-invariant: {said}"
 
 
 def _title(key: MatrixKey) -> str:

@@ -26,34 +26,31 @@ class RateMeasure:
 
 
 _READING_NOTE = (
-    " n counts the items with a usable reply; what is missing stands beside it and is in no rate."
-    " The 95 % intervals allow for items of one question being alike. The deeper the shade, the"
-    " worse."
+    " n counts items with a usable reply; missing items are listed beside it and are in no "
+    "rate. 95 % intervals are clustered by question. Darker is worse."
 )
 MEASURES = {
     "detection": RateMeasure(
         "detection",
         "Detection rate",
         "false alarms",
-        "Share of the items with an error in which the run noticed the error: high is good. On"
-        f" score-invariant items it is a false alarm: low is good.{_READING_NOTE}",
+        "Share of error items in which the run detected the error: high is good. On "
+        "score-invariant items a detection is a false alarm: low is good.{_READING_NOTE}",
     ),
     "undetected": RateMeasure(
         "undetected",
         "Undetected rate",
-        "left unmoved",
-        "Share of the items with an error in which the run did not notice the error: low is good."
-        " Of score-invariant items it is the share left unmoved, as it should be: high is good."
+        "no false alarm",
+        "Share of error items in which the run did not detect the error: low is good. On "
+        "score-invariant items it is the share without a false alarm: high is good."
         f"{_READING_NOTE}",
     ),
 }
 NOTHING_DECIDED = (
-    "The chosen runs have decided no perturbed answer that figures count. What detectors and"
-    " ratings say is on the pages Detector and Against people."
+    "The chosen runs have no counted outcomes for perturbed answers. For error detection and "
+    "ratings, see the pages Detector and Against people."
 )
-MEASURE_SWITCH = Switch(
-    "measure", "What the rates say", {"detection": "Detection", "undetected": "Undetected"}
-)
+MEASURE_SWITCH = Switch("measure", "Rate", {"detection": "Detection", "undetected": "Undetected"})
 
 
 def get_measure(asked: PageQuery) -> RateMeasure:

@@ -32,8 +32,8 @@ ITEMS_PARAMETER = "items"
 # Past so many groups nobody reads a chart; the table has them all.
 MOST_GROUPS = 40
 EMPTY = (
-    "None of the chosen runs gives numbers where people did. Choose a run that rates or scores,"
-    " over items that people rated."
+    "None of the chosen runs gave numbers for items rated by people. Choose a rating or "
+    "scoring run over rated items."
 )
 
 

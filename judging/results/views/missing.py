@@ -39,17 +39,17 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
             (stacked_charts.COUNT_COLUMNS[0][0], _parsed_cell),
             (Column("Cause", "cause", is_number=False), _cause_cell),
             (Column("Items", "n"), _items_cell),
-            (Column("Lowest rate", "lowest"), _bound_cell("lowest")),
+            (Column("If all missing were detected", "lowest"), _bound_cell("lowest")),
             (undetected_beside.UNDETECTED_COLUMN[0], _rate_cell),
-            (Column("Highest rate", "highest"), _bound_cell("highest")),
+            (Column("If all missing were undetected", "highest"), _bound_cell("highest")),
             (Column("By category, p", "p"), _dependence_cell),
         ),
     )
     words = (
-        "A reply that could not be used is never a verdict. The lowest and the highest rate are"
-        " what the undetected rate could be had all missing items gone one way or the other."
-        " A small p says that what is missing depends on the category. Detectors and ratings have"
-        " no such rate; the pages Detector and Against people bound theirs."
+        "A reply that could not be used never counts as a verdict. The two bounds are the "
+        "undetected rate if all missing items were detected, or all undetected. A small p "
+        "suggests that missing replies depend on the category. For error detection and "
+        "ratings, see the bounds on the pages Detector and Against people."
     )
     return ViewContent(grid, _drawing(asked, rows), words)
 
@@ -115,8 +115,8 @@ def _drawing(asked: PageQuery, rows: Rows) -> ChartSpec | None:
         for row in groups.values()
     ]
     caption = (
-        "Undetected rates, each with the lowest and the highest that it could be had every missing"
-        " reply gone one way. These are bounds, not intervals."
+        "Undetected rates with bounds: all missing replies detected, or all undetected. "
+        "These are bounds, not confidence intervals."
     )
     return dot_charts.draw_dots(found, title="Undetected rate", caption=caption)
 
@@ -128,7 +128,7 @@ VIEWS = (
         asks=(TableQuery("missing"), TableQuery("undetected")),
         show=show,
         studies={},
-        empty="The chosen runs have decided no item that figures count.",
+        empty="The chosen runs have no counted outcomes.",
         switches=(run_group_tables.group_switch(),),
     ),
 )

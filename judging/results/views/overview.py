@@ -110,8 +110,8 @@ def _drawing(asked: PageQuery, rows: Rows, measure: RateMeasure) -> ChartSpec | 
     )
     if faint:
         caption += (
-            " Published figures are faint, with plain Wilson intervals on the n that is printed:"
-            " which of those items are alike is not known."
+            " Published figures are faint, with plain Wilson intervals from the printed n, "
+            "because their clusters are not known."
         )
     return dot_charts.draw_dots(found, faint=faint, title=measure.title, caption=caption)
 

@@ -133,17 +133,16 @@ def _compare_items(wish: PageQuery, left_out: Rows) -> str:
     if len(of_runs) == 1:
         return f"Run {cells.run_name(runs[of_runs[0]['run']])}: {_count_items(most)}."
     if shared == most:
-        return f"These {len(sizes)} runs judged the same {_count_items(most)}."
+        return f"These {len(sizes)} runs evaluated the same {_count_items(most)}."
     each = _count_items(most) if least == most else f"{least:,} to {_count_items(most)}"
     advice = (
-        "Compare holds two runs against each other on those that both judged."
+        "The page Compare uses only the items that both runs of a pair share."
         if len(arrays.select_judging(wish.runs)) > 1
-        else "Compare holds no two of them against each other; choose runs over the same items to"
-        " compare them."
+        else "None of them can be compared in pairs; choose runs over the same items to compare."
     )
     return (
-        f"These {len(sizes)} runs did not judge the same items: each judged {each}, and all of"
-        f" them judged {shared:,}. Figures side by side are of different items. {advice}"
+        f"These {len(sizes)} runs cover different items: {each} each, {shared:,} in all of them."
+        f" Their rates are not directly comparable. {advice}"
     )
 
 
@@ -179,7 +178,7 @@ def _build_switches(
         found.append(("Grouped by", _field_links(wish)))
     shown = {"no": wish.link(intervals=None), "yes": wish.link(intervals="yes")}
     now = "yes" if wish.intervals else "no"
-    titles = {"no": "n alone", "yes": "with intervals"}
+    titles = {"no": "only n", "yes": "with intervals"}
     if with_intervals:
         found.append(
             ("Beside each rate", [SwitchLink(titles[k], shown[k], k == now) for k in shown])

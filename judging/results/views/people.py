@@ -62,14 +62,14 @@ def measure_switch(measures: Mapping[str, str]) -> Switch:
 def show_correlations(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """How far the evaluator orders items as people do."""
     words = (
-        "Each coefficient is of the items that have both numbers: people's is what the project"
-        " holds true, of three people the majority. Spearman compares the order alone, Pearson"
-        " whether it is a straight line, Kendall's τ-b pairs of items, ties allowed for. Where one"
-        " side is constant there is none. Runs are with or without gold by their strategy."
+        "Coefficients use the items that have both numbers; the human number is the final "
+        "label (of three annotators, the majority). Spearman compares ranks, Pearson linear "
+        "association, Kendall's τ-b pairs of items with ties. Undefined if one side is "
+        "constant. With or without gold: whether the strategy shows the gold answer."
     )
-    caption = "with people's numbers, with 95 % intervals where there are 10 clusters."
+    caption = "with human ratings, with 95 % intervals from 10 clusters on."
     grid, drawing = _table_and_chart(
-        asked, tables[0], "Correlation with people", COEFFICIENTS, caption
+        asked, tables[0], "Correlation with human ratings", COEFFICIENTS, caption
     )
     return ViewContent(grid, drawing, words)
 
@@ -77,14 +77,16 @@ def show_correlations(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 def show_closeness(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """How far the evaluator's numbers are from people's."""
     words = (
-        "Errors are in the unit of the scale and need the same scale on both sides. Bias is the"
-        " mean of evaluator minus people: above 0 the evaluator gives more. Accuracy is study"
-        " 002's, 100 − 100 × RMSE / 15 for every metric alike, 15 being the range of its total: a"
-        " metric of few points cannot score low. Below an RMSE stand its bounds, had each missing"
-        " number been at its nearest or its farthest."
+        "Errors are in scale points and need the same scale on both sides. Bias: mean of "
+        "evaluator minus people; above 0 the evaluator rates higher. Accuracy as in study "
+        "002: 100 − 100 × RMSE / 15 for every metric, 15 being the range of its total, so a "
+        "metric with few points cannot score low. Below an RMSE: its bounds if each missing "
+        "number were at its nearest or farthest value."
     )
-    caption = "against people's numbers, with 95 % intervals."
-    grid, drawing = _table_and_chart(asked, tables[0], "Distance from people", ERRORS, caption)
+    caption = "compared with human ratings, with 95 % intervals."
+    grid, drawing = _table_and_chart(
+        asked, tables[0], "Distance from human ratings", ERRORS, caption
+    )
     return ViewContent(grid, drawing, words)
 
 
@@ -101,10 +103,10 @@ def show_means(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     if page.fields:
         grid = _with_distances(page, grid, page.ordered(tables[1]))
     words = (
-        "Both means are of the items that have both numbers, scaled by each side's own scale:"
-        " (mean − lowest) / (highest − lowest). Grouped by a field, the lines on top are how far"
-        " the two means of a group lie apart, whichever is higher, as the mean over the groups:"
-        " by model that is the last row of study 003's table 1."
+        "Both means use the items that have both numbers, scaled by each side's own scale: "
+        "(mean − lowest) / (highest − lowest). Grouped by a field, the top rows give the "
+        "mean over groups of the absolute difference between the two means; grouped by "
+        "model, this is the last row of study 003's table 1."
     )
     return ViewContent(grid, _draw_pairs(page, rows), words)
 
@@ -148,7 +150,7 @@ def _bounds_note(row: Row) -> str:
     if not row["missing"] or row["rmse_lowest"] is None:
         return ""
     low, high = (cells.number_cell(row[f"rmse_{end}"]).text for end in ("lowest", "highest"))
-    return f"{low} to {high} with the missing"
+    return f"{low} to {high} with missing"
 
 
 def _mean_column(page: MetricPage, name: str) -> FigureColumn:

@@ -25,7 +25,7 @@ COLUMNS = (
     Column("sd over groups", "sd"),
     Column("Groups", "groups"),
     Column("Undefined", "undefined"),
-    Column("Turned round within groups", "turned", is_number=False),
+    Column("Reversed within groups", "turned", is_number=False),
 )
 # What a row is of, beside its groups.
 Key = tuple[Any, ...]
@@ -49,11 +49,11 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         for row in over
     ]
     words = (
-        "A figure of all items pooled can say the opposite of what holds within every group: where"
-        " groups differ in level, it mixes differences between them with those inside. The mean"
-        " over groups weighs each alike; groups in which the figure is undefined, such as one that"
-        " everybody rates alike, are counted and left out. Turned round: the figure changes its"
-        " sign, or two runs change places."
+        "A pooled figure can contradict the figure within every group (Simpson's paradox), "
+        "because it mixes differences between groups with differences inside them. The mean "
+        "over groups weighs all groups equally; groups where the figure is undefined, for "
+        "example because all ratings are the same, are counted and left out. Reversed: the "
+        "figure changes its sign, or two runs change order."
     )
     grid = grids.build_grid("Pooled beside by group", (*page.heads(()), *COLUMNS), lines)
     return ViewContent(grid, _drawing(page, over, tables[1], pooled), words)
@@ -138,7 +138,7 @@ def _drawing(
     axis = people.measure_axis(measure, (one for *_, one in found))
     caption = (
         f"{title} of all items pooled, with its 95 % interval, of each group, and as the mean over"
-        " groups. Where the two filled marks lie apart, groups are not alike."
+        " groups. If the two filled marks are apart, the groups differ."
     )
     return ChartSpec(spread.draw_spread(shown, title=title, axis=axis), caption)
 
@@ -155,7 +155,7 @@ def _marks(
             yield spread.GROUP, page.group(one), people.read_estimate(one, measure)
     if of_all := pooled.get(_key(row)):
         yield spread.POOLED, "all items", people.read_estimate(of_all, measure)
-    yield spread.MEAN, "groups, each alike", Estimate(row["mean"], None, None, row["groups"])
+    yield spread.MEAN, "groups, equally weighted", Estimate(row["mean"], None, None, row["groups"])
 
 
 def _row(page: MetricPage, row: Row, *, several: bool) -> str:

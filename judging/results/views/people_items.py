@@ -33,13 +33,15 @@ def show_scatter(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         (Column("People", "people"), lambda run, row: _number(row["people"])),
         (Column("Evaluator", "evaluator"), lambda run, row: _number(row["evaluator"])),
         (Column("Items", "n"), _pair_cell(page)),
-        (Column("Of people's number", "share"), lambda run, row: cells.percent_cell(row["share"])),
+        (
+            Column("Share of people's rating", "share"),
+            lambda run, row: cells.percent_cell(row["share"]),
+        ),
     )
-    words = (
-        "How many items people gave one number and the evaluator another, so that items with the"
-        " same pair are counted instead of hiding each other."
-    ) + _cut_note(rows)
-    grid = page.table("Pairs of numbers", rows[:MOST_LINES], figures)
+    words = ("Number of items for each pair of human rating and evaluator rating.") + _cut_note(
+        rows
+    )
+    grid = page.table("Pairs of ratings", rows[:MOST_LINES], figures)
     return ViewContent(grid, _draw_circles(page, rows), words)
 
 
@@ -49,16 +51,16 @@ def show_by_score(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     rows = page.ordered(tables[0])
     figures: tuple[FigureColumn, ...] = (
         (Column("People gave", "score"), lambda run, row: _number(row["score"])),
-        (Column("Same number", "same"), _same_cell(page)),
+        (Column("Same rating", "same"), _same_cell(page)),
         (Column("Agreement", "agreement"), _agreement_cell(page)),
     )
     words = (
-        "Of the items that people gave a number, how often the evaluator gives the very same. It"
-        " needs the same scale on both sides. Where people give one number far more often than the"
-        " others, an evaluator that always gives it agrees on it all the time."
+        "For each human rating, how often the evaluator gives the same one. Both sides need "
+        "the same scale. If people give one rating far more often than others, an evaluator "
+        "that always gives it agrees there every time."
     )
     return ViewContent(
-        page.table("Agreement by people's number", rows, figures),
+        page.table("Agreement by human rating", rows, figures),
         _draw_agreement(page, rows),
         words,
     )
@@ -77,8 +79,8 @@ def show_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         (Column("Evaluator minus people", "apart"), _distance_cell(page)),
     )
     words = (
-        "People is what the project holds true of an item. Those on which the two sides lie"
-        " furthest apart come first; each leads to its texts, labels and replies."
+        "People: the final label of the item. The largest differences come first; each row links "
+        "to texts, labels and replies."
     ) + _cut_note(rows)
     both = [row for row in page.ordered(tables[0]) if row["evaluator"] is not None]
     pairs = Counter((row["run"], row["metric"], row["people"], row["evaluator"]) for row in both)
@@ -97,7 +99,7 @@ def _number(value: float | None) -> Cell:
 def _cut_note(rows: Rows) -> str:
     if len(rows) <= MOST_LINES:
         return ""
-    return f" The first {MOST_LINES} of {len(rows):,} lines; narrow it down to see the rest."
+    return f" The first {MOST_LINES} of {len(rows):,} lines; filter to see the rest."
 
 
 def _pair_cell(page: MetricPage) -> metrics.CellFunction:
@@ -179,11 +181,11 @@ def _draw_circles(page: MetricPage, rows: Rows) -> ChartSpec | None:
         if (panel := _panel(page, row)) in kept
     ]
     caption = (
-        "People's numbers against the evaluator's; the area of a circle is the number of items"
-        " with that pair, which stands in it. On the dashed line both are equal."
+        "Human ratings against evaluator ratings. The area of a circle and its number give "
+        "the items with that pair. Dashed line: both are equal."
     )
     if len(panels) > len(kept):
-        caption += f" The first {MOST_PANELS} of {len(panels)}; narrow it down to see the rest."
+        caption += f" The first {MOST_PANELS} of {len(panels)}; filter to see the rest."
     return ChartSpec(counted.draw_circles(counts), caption) if counts else None
 
 
@@ -212,9 +214,9 @@ def _draw_agreement(page: MetricPage, rows: Rows) -> ChartSpec | None:
         for label, row in page.labelled(rows)
     ]
     caption = (
-        "How often the evaluator gives people's very number, by that number, with 95 % intervals."
+        "How often the evaluator gives the same rating as people, by rating, with 95 % intervals."
     )
-    return dot_charts.draw_dots(found, title="Same number", caption=caption)
+    return dot_charts.draw_dots(found, title="Same rating", caption=caption)
 
 
 VIEWS = (

@@ -34,8 +34,8 @@ from judging.results.views.run_group_tables import FigureColumn
 from stats.ceiling import SIGNIFICANT
 from stats.estimates import Estimate
 
-EMPTY = "It needs items that two people or more rated before they could see each other's ratings."
-EPSILON_TITLES = {0.1: "crowd", 0.15: "trained people", 0.2: "experts"}
+EMPTY = "This needs items rated independently by two or more annotators."
+EPSILON_TITLES = {0.1: "crowd", 0.15: "trained annotators", 0.2: "experts"}
 EPSILON_SWITCH = Switch(
     "epsilon", "Epsilon", {f"{one:g}": f"{one:g}, {EPSILON_TITLES[one]}" for one in EPSILONS}
 )
@@ -57,9 +57,10 @@ def show_ceiling(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         (Column("Evaluator minus person", "difference"), _difference),
     )
     words = (
-        "Each person is held against the mean of the others, and the evaluator against the same"
-        " means on the same items: what people reach against each other is about as much as an"
-        " evaluator can. Above 0 the evaluator is nearer in correlations and farther in errors."
+        "Each annotator is compared with the mean of the others, and the evaluator with the "
+        "same means on the same items. Agreement between annotators is about the best an "
+        "evaluator can reach. Above 0, the evaluator is better for correlations and worse "
+        "for errors."
     )
     grid = page.table("Human ceiling", rows, figures)
     return ViewContent(grid, _draw_ceiling(page, rows, measure), words)
@@ -72,22 +73,23 @@ def show_alt_test(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     figures: tuple[FigureColumn, ...] = (
         (Column("Person", "rater", is_number=False), _rater),
         (Column("Items", "n"), _items(page)),
-        (Column("Evaluator as near", "evaluator"), lambda run, row: _share(row, "evaluator")),
-        (Column("Person as near", "people"), lambda run, row: _share(row, "people")),
+        (Column("Evaluator as close", "evaluator"), lambda run, row: _share(row, "evaluator")),
+        (Column("Annotator as close", "people"), lambda run, row: _share(row, "people")),
         (Column("p", "p"), lambda run, row: cells.p_value_cell(row["p"], row["reason"])),
         (Column("q", "q"), lambda run, row: cells.p_value_cell(row["q"], row["reason"])),
-        (Column("People beaten", "wins"), _wins),
+        (Column("Annotators beaten", "wins"), _wins),
         (Column("Verdict", "passed", is_number=False), _verdict),
     )
     words = (
-        "The alternative annotator test (Calderon, Reichart and Dror 2025): on each item, who is at"
-        " least as near to the other people, the evaluator or the person? A person is beaten if the"
-        " evaluator's share is less than ε below the person's, with q under 0.05 (Benjamini and"
-        " Yekutieli); the test is passed if half of the people or more are. ε is what being cheaper"
-        " is worth: 0.1 beside a crowd, 0.15 beside trained people, 0.2 beside experts. It needs"
-        " three people with 50 shared items each and one scale on both sides. Where people hardly"
-        " agree with each other, an evaluator that answers at random passes, too: see how far they"
-        " agree first."
+        "The alternative annotator test (Calderon, Reichart and Dror 2025): on each item, is "
+        "the evaluator or the annotator at least as close to the other annotators? An "
+        "annotator is beaten if the evaluator's share is less than ε below the annotator's, "
+        "with q under 0.05 (Benjamini-Yekutieli). The test is passed if at least half of the "
+        "annotators are beaten. ε is the advantage granted for lower cost: 0.1 for crowd "
+        "workers, 0.15 for trained annotators, 0.2 for experts. The test needs three "
+        "annotators with 50 shared items each, and the same scale on both sides. If "
+        "annotators hardly agree with each other, even random answers can pass: check their "
+        "agreement first."
     )
     grid = page.table("Alternative annotator test", rows, figures)
     return ViewContent(grid, _draw_alt_test(page, rows), words)
@@ -110,13 +112,13 @@ def show_majority(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         for row in tables[0]
     ]
     words = (
-        "Of the items that two people or more rated, those on which more than half gave the same"
-        " number. Three different ratings are no majority and count as the middle one in all other"
-        " figures (study 003, section 3.4). It does not depend on runs."
+        "Of the items rated by two or more annotators, the share on which more than half "
+        "gave the same rating. Three different ratings have no majority and count as the "
+        "median in all other figures (study 003, section 3.4). Independent of runs."
     )
-    caption = "Share of items with a majority of people, with 95 % intervals."
+    caption = "Share of items with a majority rating, with 95 % intervals."
     drawing = dot_charts.draw_dots(found, title="Share of items", caption=caption, series="Metric")
-    return ViewContent(grids.build_grid("Majorities of people", columns, lines), drawing, words)
+    return ViewContent(grids.build_grid("Majority ratings", columns, lines), drawing, words)
 
 
 def _rater(run: Run, row: Row) -> Cell:
@@ -202,9 +204,9 @@ def show_ratings(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         Column("Majority", "decided", is_number=False),
     )
     lines = [_rating_line(page, row) for row in rows[:MOST_LINES]]
-    words = "The items that two people or more gave a number; each leads to its labels."
+    words = "Items rated by two or more annotators; each row links to its labels."
     if len(rows) > MOST_LINES:
-        words += f" The first {MOST_LINES} of {len(rows):,} lines; narrow it down to see the rest."
+        words += f" The first {MOST_LINES} of {len(rows):,} lines; filter to see the rest."
     return ViewContent(
         grids.build_grid("Ratings of people", columns, lines), _draw_majorities(page, rows), words
     )
@@ -217,7 +219,7 @@ def _draw_majorities(page: MetricPage, rows: Rows) -> ChartSpec | None:
         name = ": ".join(part for part in (page.title_of(row), page.group(row)) if part)
         counts.setdefault(name, Counter())["yes" if row["decided"] else "no"] += 1
     kinds = {"yes": "With a majority", "no": "Without"}
-    caption = "Items with and without a majority of people; the numbers are items."
+    caption = "Items with and without a majority rating; numbers are items."
     return stacked_charts.draw_bars([*counts.items()], kinds, "Share of the items", caption)
 
 
@@ -242,8 +244,8 @@ def _draw_ceiling(page: MetricPage, rows: Rows, measure: str) -> ChartSpec | Non
     ]
     title = people.MEASURES[measure]
     caption = (
-        f"{title} with the mean of the other people: of each person, and of the evaluator on the"
-        " same items, with 95 % intervals."
+        f"{title} with the mean of the other annotators, for each annotator and for the "
+        "evaluator on the same items, with 95 % intervals."
     )
     axis = people.measure_axis(measure, (one for *_, one in found))
     return dot_charts.draw_dots(found, title=title, caption=caption, series="Of", axis=axis)
@@ -261,10 +263,10 @@ def _draw_alt_test(page: MetricPage, rows: Rows) -> ChartSpec | None:
         for name, title in SIDES.items()
     ]
     caption = (
-        "On what share of the items the person and the evaluator are at least as near to the other"
-        " people as each other. Ties count for both."
+        "Share of items on which the annotator, or the evaluator, is at least as close to "
+        "the other annotators. Ties count for both."
     )
-    return dot_charts.draw_dots(found, title="At least as near", caption=caption, series="Of")
+    return dot_charts.draw_dots(found, title="At least as close", caption=caption, series="Of")
 
 
 def _person(page: MetricPage, row: Row) -> str:
@@ -287,7 +289,7 @@ VIEWS = (
     ),
     metrics.metric_view(
         slug="alt-test",
-        title="In place of a person",
+        title="Alternative annotator test",
         asks=(TableQuery("alt_test"),),
         show=show_alt_test,
         studies={},

@@ -44,10 +44,11 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         (*stacked_charts.COUNT_COLUMNS, *shares, UNDETECTED_COLUMN),
     )
     words = (
-        "The answer is scored against the gold one. The top is undetected, everything below it"
-        " detected. On score-invariant items the top is right."
+        "The answer is scored with the gold answer as reference. The top score counts as "
+        "undetected, anything below as detected. On score-invariant items the top score is "
+        "correct."
     )
-    caption = "Scores against the reference, by how far they are below the top"
+    caption = "Scores with a reference, by distance below the top"
     return ViewContent(
         grid, stacked_charts.draw_groups(asked, rows, BIN_TITLES, "Share of items", caption), words
     )
@@ -61,8 +62,8 @@ VIEWS = (
         show=show,
         studies={"000": TABLES},
         empty=(
-            "None of the chosen runs scored answers against the gold one. Choose a run of such a"
-            " strategy, for example reference or prometheus."
+            "None of the chosen runs scored answers with a gold reference. Choose a run with such "
+            "a strategy, for example reference or prometheus."
         ),
         switches=(run_group_tables.group_switch(),),
     ),

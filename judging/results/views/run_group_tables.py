@@ -20,8 +20,8 @@ BY_ABILITY, BY_CATEGORY, BY_SOURCE, BY_RUN = (
 TITLES = {
     BY_ABILITY: "Abilities",
     BY_CATEGORY: "Categories",
-    BY_SOURCE: "What they were made from",
-    BY_RUN: "Runs alone",
+    BY_SOURCE: "Source ability",
+    BY_RUN: "Run only",
 }
 # One column of figures, and its cell for a run and a row.
 FigureColumn = tuple[Column, Callable[[Run, Row], Cell]]

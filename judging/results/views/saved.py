@@ -16,7 +16,7 @@ from judging.models import SavedView
 from judging.results.views import query
 from judging.results.views.registry import PAGES
 
-NAME_TAKEN = "You have a view of this name already. Give this one another."
+NAME_TAKEN = "You already have a view with this name. Choose another name."
 
 
 class SaveViewForm(forms.Form):
@@ -46,7 +46,7 @@ def saved_views(request: HttpRequest, slug: str) -> HttpResponse:
         return _change_view(request, member)
     form = SaveViewForm(request.POST or None)
     if request.method == "POST" and form.is_valid() and _save_view(member, form):
-        messages.success(request, f"The view is saved as “{form.cleaned_data['name']}”.")
+        messages.success(request, f"View “{form.cleaned_data['name']}” saved.")
         return redirect(
             _check_address(member, form.cleaned_data["page"], form.cleaned_data["query"])
         )
@@ -84,14 +84,14 @@ def _change_view(request: HttpRequest, member: Membership) -> HttpResponse:
     view = get_object_or_404(own, pk=form.cleaned_data["view"])
     if form.cleaned_data["delete"]:
         view.delete()
-        messages.success(request, f"The view “{view.name}” is deleted.")
+        messages.success(request, f"View “{view.name}” deleted.")
         return redirect("results-views", slug=member.project.slug)
     name = form.cleaned_data["name"]
     if own.filter(name=name).exclude(pk=view.pk).exists():
         form.add_error("name", NAME_TAKEN)
         return _render_list(request, member, form)
     view.keep(name=name, shared=form.cleaned_data["shared"])
-    messages.success(request, f"The view “{name}” is kept.")
+    messages.success(request, f"View “{name}” saved.")
     return redirect("results-views", slug=member.project.slug)
 
 

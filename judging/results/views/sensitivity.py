@@ -43,12 +43,11 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         *(column for column, _ in FIGURES),
     )
     words = (
-        "Detection is the share of errors that were noticed, a false alarm a score-invariant change"
-        " that was taken for an error. J is the one minus the other: 1 is perfect, 0 no better than"
-        " a coin, or always or never alarming, and below 0 is worse. Its interval is Newcombe’s,"
-        " from those of the two rates."
-        " Score-invariant items go to the ability of the answer they were made from. d′ is not"
-        " defined for pairs."
+        "Detection: share of errors detected. False alarm: share of score-invariant items "
+        "taken for an error. J is detection minus false alarms. J: 0 is no better than a "
+        "coin, or always or never alarming; below 0 is worse; 1 is perfect. Its interval is "
+        "Newcombe’s, from the intervals of the two rates. Score-invariant items count for "
+        "the ability of their source answer. d′ is not defined for pairs."
     )
     return ViewContent(grids.build_grid("Sensitivity", columns, lines), _drawing(runs, rows), words)
 
@@ -95,10 +94,10 @@ def _drawing(runs: dict[int, Run], rows: Rows) -> ChartSpec | None:
         and row["false_alarm"] is not None
         and (with_groups or _is_whole(row))
     ]
-    groups = ", small ones of a group" if with_groups else f"; up to {MOST_RUNS} runs have groups"
+    groups = "; small marks: groups" if with_groups else f"; up to {MOST_RUNS} runs have groups"
     caption = (
-        f"Detection against false alarms, with 95 % intervals: large marks are of all items{groups}"
-        ". On the dashed line errors are noticed no more often than changes that are none."
+        f"Detection against false alarms, with 95 % intervals: large marks: all items{groups}."
+        " On the dashed line, errors are detected no more often than score-invariant changes."
     )
     return ChartSpec(plane.draw_plane(points), caption) if points else None
 
@@ -110,6 +109,6 @@ VIEWS = (
         asks=(TableQuery("sensitivity", ""),),
         show=show,
         studies={"000": study_figures("section 5.4")},
-        empty="The chosen runs have decided no item that figures count.",
+        empty="The chosen runs have no counted outcomes.",
     ),
 )

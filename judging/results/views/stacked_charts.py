@@ -45,7 +45,7 @@ def cut_note(number: int) -> str:
     """What a caption adds where a chart shows the first of so many lines alone."""
     if number <= MOST_BARS:
         return ""
-    return f" The first {MOST_BARS} of {number} lines; group otherwise to see the rest."
+    return f" The first {MOST_BARS} of {number} rows; choose another grouping to see the rest."
 
 
 def make_share_cell(name: str, detail: str = "") -> CellFunction:

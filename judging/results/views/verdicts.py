@@ -27,12 +27,11 @@ from judging.results.views.page_parts import (
 )
 
 NO_PAIRS = (
-    "None of the chosen runs compared answers in pairs. Choose a run of such a strategy, for"
-    " example pairwise or pairwise-axis."
+    "None of the chosen runs compared answers in pairs. Choose a run with such a strategy, "
+    "for example pairwise or pairwise-axis."
 )
 NO_REPEATS = (
-    "None of the chosen runs asked anything more than once. Start a run with several samples of"
-    " each call."
+    "None of the chosen runs has repeated samples. Start a run with several samples per call."
 )
 _BY = ("ability", "category")
 TABLES = (
@@ -51,10 +50,10 @@ VERDICT_TITLES = {
     "P": "Perturbed twice (P)",
 }
 EFFECT_TITLES = {
-    "first_twice": "The first answer twice",
-    "second_twice": "The second answer twice",
+    "first_twice": "First position twice",
+    "second_twice": "Second position twice",
     "half_tie": "A tie in one order",
-    "steady": "The place did not decide",
+    "steady": "No order effect",
 }
 _FIRST = RateColumns(
     "first_rate", "first_low", "first_high", "first_parsed", "first_reason", missing=""
@@ -79,9 +78,9 @@ def show_verdicts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         (*stacked_charts.COUNT_COLUMNS, one, *shares, undetected_beside.UNDETECTED_COLUMN),
     )
     words = (
-        "Each pair is shown in both orders. G: gold was chosen both times, which is a detection;"
-        " P: the perturbed answer both times; mixed: any other combination. On score-invariant"
-        " items both good is the right verdict."
+        "Each pair is shown in both orders. G: gold chosen both times (detected). P: "
+        "perturbed chosen both times. Mixed: any other combination. On score-invariant "
+        "items, “both good” is the correct verdict."
     )
     caption = "Verdicts of both orders together"
     return ViewContent(
@@ -99,10 +98,10 @@ def show_order_effect(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         asked, "Order effect", rows, (*stacked_charts.COUNT_COLUMNS, *rates)
     )
     words = (
-        "Of the parsed pairs: the answer shown first was chosen in both orders, the one shown"
-        " second was, or one order was a tie and the other was not."
+        "Shares of parsed pairs: the first position chosen in both orders, the second "
+        "position chosen in both orders, or a tie in only one order."
     )
-    caption = "How often the place of an answer decided"
+    caption = "How often the position decided"
     return ViewContent(
         grid,
         stacked_charts.draw_groups(asked, rows, EFFECT_TITLES, "Share of pairs", caption),
@@ -117,13 +116,13 @@ def show_repeats(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         (Column("Samples", "samples"), _samples),
         (Column("Undetected, first sample", "first_rate"), _make_rate_cell(_FIRST)),
         (Column("Undetected, all samples", "rate"), _all_samples),
-        (Column("Changed their result", "changing_rate"), _changing),
+        (Column("Changed result", "changing_rate"), _changing),
     )
     grid = run_group_tables.build_table(asked, "Repeats and votes", rows, figures)
     words = (
-        "The first sample alone, k = 1, beside all k: as votes, if the run folds them into one,"
-        " else as the mean share of the repeats. Of the items with two samples or more, how many"
-        " were detected by one and not by another. n counts items, never calls."
+        "The first sample (k = 1) beside all k samples: as votes if the run combines them, "
+        "else as the mean share of repeats. Changed result: of the items with two or more "
+        "samples, those detected by one sample and not by another. n counts items, not calls."
     )
     return ViewContent(grid, _drawing(asked, rows), words)
 
@@ -180,7 +179,7 @@ def _drawing(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     series = {
         "first sample": _FIRST,
         "all samples": RateColumns(),
-        "changed their result": _CHANGING,
+        "changed result": _CHANGING,
     }
     found = [
         (title, run_group_tables.chart_label(asked, row), cells.read_estimate(row, such))
@@ -188,8 +187,8 @@ def _drawing(asked: PageQuery, rows: Rows) -> ChartSpec | None:
         for title, such in series.items()
     ]
     caption = (
-        "Undetected rates of the first sample and of all, and the share of items that changed their"
-        " result, with 95 % intervals."
+        "Undetected rates of the first sample and of all, and the share of items with a "
+        "changed result, with 95 % intervals."
     )
     return dot_charts.draw_dots(found, title="Share of items", caption=caption, series="Of")
 

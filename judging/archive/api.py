@@ -130,7 +130,10 @@ def archive_file(request: Request, slug: str, number: int) -> FileResponse:
     lead = access.member_for(request, slug, right="manage")
     job = _get_archive_or_404(lead, number)
     if not _has_file(job):
-        raise Conflict(f"Archive {number} has no file (any more). See its state, or ask anew.")
+        raise Conflict(
+            f"Archive {number} has no file, or its file has been deleted. See its state, or create "
+            "a new archive."
+        )
     return FileResponse(
         jobs.get_path(job).open("rb"),
         as_attachment=True,

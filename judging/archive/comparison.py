@@ -38,7 +38,7 @@ def compare_archive(archive: Path, thawed: LoadedProject) -> Iterator[TableCompa
         for name in facts["tables"]:
             path = f"figures/{name}.json"
             if name not in tables.RESULT_TABLES or path not in members:
-                raise FormatError(f"{archive}: {name!r} is no table of this program.")
+                raise FormatError(f"{archive}: {name!r} is not a table of this program.")
             now, then = _compute_table(name, thawed, runs), _read_table(path, members[path])
             yield compare_table(name, now, then, facts.get("methods", {}))
 
@@ -136,5 +136,5 @@ def _read_table(path: str, opener: Opener) -> Any:
     if not all(isinstance(one, list) for one in parts) or not all(
         isinstance(row, dict) for row in said["rows"]
     ):
-        raise FormatError(f"{path}: is no table of figures. Take another copy of the archive.")
+        raise FormatError(f"{path}: is not a table of figures. Use another copy of the archive.")
     return said | {"rows": [former_words.update_figures(row) for row in said["rows"]]}

@@ -98,7 +98,7 @@ def write_archive(
 def check_sealed(project: Project, *, texts: bool, replies: bool) -> None:
     """Raises FieldError for an archive in which words of a sealed project would lie open."""
     if texts or replies:
-        encrypted_archives.check_not_sealed(project, "Leave texts and replies out.", "texts")
+        encrypted_archives.check_not_sealed(project, "Leave out texts and replies.", "texts")
 
 
 def compute_rows(table: str, project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:

@@ -58,9 +58,9 @@ def load_archive(path: Path) -> LoadedProject:
     was made, that is not one, or that a newer program made.
     """
     if connection.vendor != "sqlite":
-        raise Refused("An archive is loaded into SQLite. Name a new file in DATABASE_URL.")
+        raise Refused("Archives are loaded into SQLite. Set DATABASE_URL to a new file.")
     if Project.objects.exists():
-        raise Refused("This database holds projects. An archive is loaded into an empty one.")
+        raise Refused("This database contains projects. Load the archive into an empty database.")
     with sealed.open_sealed(path, LIMITS) as (facts, members):
         check_manifest(path, facts)
         with transaction.atomic():
@@ -69,7 +69,7 @@ def load_archive(path: Path) -> LoadedProject:
                     _load_part(path, part, members)
             project = Project.objects.filter(slug=str(facts.get("project"))).first()
             if project is None:
-                raise FormatError(f"{path}: holds no project. Give an archive of results.")
+                raise FormatError(f"{path}: contains no project. Use an archive of results.")
     return LoadedProject(project, facts)
 
 
@@ -77,15 +77,15 @@ def check_manifest(path: Path, facts: Mapping[str, Any]) -> None:
     """Raise FormatError unless the manifest is that of an archive that this program knows."""
     numbers = facts.get("runs")
     if facts.get("format") != FORMAT or not isinstance(numbers, list):
-        raise FormatError(f"{path}: is no archive of results. Give one of freeze_results.")
+        raise FormatError(f"{path}: is not an archive of results. Use one made by freeze_results.")
     if facts.get("version") != VERSION or not all(type(one) is int for one in numbers):
         raise FormatError(
-            f"{path}: has version {facts.get('version')}, this program reads {VERSION}. Use the"
-            f" program that made it: {facts.get('program')}."
+            f"{path}: has version {facts.get('version')}, but this program reads {VERSION}. Use "
+            f"the program that made it: {facts.get('program')}."
         )
     methods = facts.get("methods", {})
     if not isinstance(methods, dict) or not all(type(one) is int for one in methods.values()):
-        raise FormatError(f"{path}: does not say which methods made it. Take another copy of it.")
+        raise FormatError(f"{path}: does not name its methods. Use another copy of the archive.")
 
 
 def _load_part(path: Path, part: ArchivePart, members: Mapping[str, Opener]) -> None:

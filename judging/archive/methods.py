@@ -32,10 +32,10 @@ CLASSES = {
     "no_error": "without an error",
 }
 SOURCES = {
-    "labels": "labels of people",
+    "labels": "labels of annotators",
     "adjudicated": "adjudication",
     "imported": "import",
-    "known": "what was known before",
+    "known": "known answers",
 }
 _VERDICTS = frozenset({"error", "no_error"})
 
@@ -91,8 +91,8 @@ def _data_sentences(project: Project) -> Sentences:
     )
     out = {
         "deleted": every.filter(deleted_at__isnull=False).count(),
-        "repeating another one": every.live().exclude(duplicate_of=None).count(),
-        "for practice or checks": every.live().originals().exclude(purpose="test").count(),
+        "duplicates": every.live().exclude(duplicate_of=None).count(),
+        "qualification or control items": every.live().originals().exclude(purpose="test").count(),
     }
     if any(out.values()):
         yield format_sentence(

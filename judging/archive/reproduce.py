@@ -62,6 +62,6 @@ def _run_command(command: Sequence[str], environment: dict[str, str]) -> str:
     # As it was printed: CSV has line ends of its own.
     printed = made.stdout.decode()
     if made.returncode:
-        said = made.stderr.decode(errors="replace").strip().splitlines() or ["it was ended"]
+        said = made.stderr.decode(errors="replace").strip().splitlines() or ["it was stopped"]
         raise ReproductionFailed("\n".join([*printed.splitlines(), said[-1]]))
     return printed

@@ -80,7 +80,7 @@ def archive(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
     found = jobs.list_archives(member.project).filter(state=Job.State.FINISHED)
     job = found.filter(result__number=number).first()
     if job is None or not jobs.get_path(job).exists():
-        messages.error(request, f"Archive {number} is not here. Ask for it again.")
+        messages.error(request, f"Archive {number} is no longer here. Create it again.")
         return redirect("archives", slug)
     name = f"{slug}-results-{number}.zip"
     return FileResponse(jobs.get_path(job).open("rb"), as_attachment=True, filename=name)

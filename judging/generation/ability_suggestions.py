@@ -31,7 +31,7 @@ def suggests_abilities(run: Run) -> bool:
 def explain_unavailable(run: Run) -> str:
     """Why nothing of a run can be taken now, in words; "" if something can."""
     if not suggests_abilities(run):
-        return f"Run {run.number} suggests no abilities. Ask for them by suggest-ability."
+        return f"Run {run.number} suggests no abilities. Start a run with suggest-ability."
     if problem := rows.explain_unfinished(run):
         return problem
     try:
@@ -39,7 +39,7 @@ def explain_unavailable(run: Run) -> str:
     except errors.Refused as refused:
         return str(refused)
     made = run.outcomes.filter(result=Outcome.Result.MADE).exists()
-    return "" if made else f"Run {run.number} suggested nothing. Its page says by what causes."
+    return "" if made else f"Run {run.number} suggested nothing. Its page shows the causes."
 
 
 def store_suggestions(run: Run, member: Membership | None = None) -> SuggestionCounts:

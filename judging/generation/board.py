@@ -12,10 +12,10 @@ from judging.strategies import catalogue
 
 # The parts of a bar: what of the counts of made items each is, and in which words.
 PART_TITLES = {
-    "held": "as meant",
-    "turned_down": "turned down",
-    "unseen": "accepted unseen",
-    "with_people": "with people",
+    "held": "as intended",
+    "turned_down": "rejected",
+    "unseen": "accepted without review",
+    "with_people": "in review",
     "waiting": "waiting",
 }
 

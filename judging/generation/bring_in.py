@@ -36,7 +36,7 @@ def check(wish: BringInRequest) -> None:
     if problem := rows.explain_unfinished(wish.run):
         raise Refused(problem)
     if wish.vetting.accept and not rows.can_skip_review(wish.run):
-        raise FieldError("Only what should cost nothing is accepted unseen.", "accept")
+        raise FieldError("Only score-invariant items can be accepted without review.", "accept")
     wish.vetting.check()
 
 
@@ -84,8 +84,8 @@ def bring_in_replies(wish: BringInRequest, by: Membership | None) -> GenerationR
     check(wish)
     if by and not can_bring_in(by, wish.run.project, wish.target):
         raise Refused(
-            f"{by.alias} is no longer lead both of {wish.run.project.slug} and of"
-            f" {wish.target.slug}. Have a lead of both bring it in."
+            f"{by.alias} is no longer lead of both {wish.run.project.slug} and {wish.target.slug}. "
+            "Ask a lead of both projects to import the items."
         )
     member = _find_membership(wish.target, by) if by else None
     if wish.run.project.sealed and not wish.target.sealed:

@@ -42,11 +42,11 @@ class PreviewRow:
 def explain_unavailable(run: Run) -> str:
     """Why nothing of a run can come in now, in words; "" if something can."""
     if not run.generates or run.asked().frame not in rows.REPLY_TEXTS:
-        return f"Run {run.number} makes no texts of items."
+        return f"Run {run.number} does not generate items."
     if problem := rows.explain_unfinished(run):
         return problem
     made = run.outcomes.filter(result=Outcome.Result.MADE).exists()
-    return "" if made else f"Run {run.number} made nothing. Its page says by what causes."
+    return "" if made else f"Run {run.number} generated nothing. Its page shows the causes."
 
 
 def list_targets(run: Run, account: Account | None) -> list[Project]:
@@ -83,8 +83,8 @@ def build_request(
         raise Refused(problem)
     offered = {one.slug: one for one in list_targets(run, account)}
     if into not in offered:
-        named = ", ".join(offered) or "none where you are lead"
-        raise FieldError(f"Choose a project that takes these: {named}.", "into")
+        named = ", ".join(offered) or "none that you lead"
+        raise FieldError(f"Choose a project that can take these items: {named}.", "into")
     return BringInRequest(run, offered[into], vetting)
 
 

@@ -9,26 +9,26 @@ from annotation.generation.release import ReleasePolicy
 
 WAIT, ACCEPT = "wait", "accept"
 REMAINDER_CHOICES = {
-    WAIT: "It waits until you give it to people",
-    ACCEPT: "It is accepted unseen",
+    WAIT: "Hold it until I release it",
+    ACCEPT: "Accept it without review",
 }
 
 
 class BringForm(forms.Form):
     """Where the replies of a run come in, and who sees them."""
 
-    into = forms.ChoiceField(label="Into which project")
+    into = forms.ChoiceField(label="Import into project")
     share = forms.IntegerField(
-        label="People see at once, in %",
+        label="Released at once (%)",
         min_value=0,
         max_value=100,
-        help_text="A random share of each category, one item at least unless it is 0.",
+        help_text="A random sample of each category, at least one item unless this is 0.",
     )
     rest = forms.ChoiceField(
         label="The rest", choices=REMAINDER_CHOICES.items(), widget=forms.RadioSelect
     )
     aside = forms.MultipleChoiceField(
-        label="Keep aside, whatever the rest does",
+        label="Hold flagged items",
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
@@ -65,7 +65,7 @@ class BringForm(forms.Form):
 class RegenerateForm(forms.Form):
     """Who makes again what was turned down, and what of it."""
 
-    strategy = forms.ChoiceField(label="By which instruction")
+    strategy = forms.ChoiceField(label="Instruction")
     endpoint = forms.ChoiceField(label="Evaluator")
     cap = forms.DecimalField(
         label="Cost cap",
@@ -77,10 +77,11 @@ class RegenerateForm(forms.Form):
         "prices; leave empty for no cap.",
     )
     items = forms.MultipleChoiceField(
-        label="What was turned down",
+        label="Rejected items",
         error_messages={
-            "required": "Choose items to be made again.",
-            "invalid_choice": "%(value)s was made again or decided anew since. Look again.",
+            "required": "Choose items to regenerate.",
+            "invalid_choice": "%(value)s has been regenerated or has a new final label. Reload the "
+            "page.",
         },
     )
 

@@ -58,10 +58,10 @@ def retry_missing(run: Run, member: Membership | None) -> Run:
     found again; they stay, with their causes. Raises `Refused` like `runs.start_run`.
     """
     if not run.generates or run.finished_at is None:
-        raise Refused(f"Run {run.number} makes nothing, or goes on.")
+        raise Refused(f"Run {run.number} generates nothing, or is still running.")
     items = set(run.outcomes.filter(result=MISSING).values_list("item", flat=True))
     if not items:
-        raise Refused(f"Run {run.number} made something of every item.")
+        raise Refused(f"Run {run.number} generated a text for every item.")
     options = RunOptions(
         seed=run.seed,
         samples=run.samples,
@@ -93,13 +93,19 @@ def start(
     """A run that makes items of these ids again. Raises `Refused` like `runs.start_run`, for a
     strategy of another category, and where one of them was made again or taken out meanwhile."""
     if strategy.strategy().category != category:
-        raise Refused(f"Strategy {strategy.slug} does not make {category}. Choose another.")
+        raise Refused(
+            f"Strategy {strategy.slug} does not generate {category}. Choose another strategy."
+        )
     found = load_rejected(project, category, items=items)
     if len(found) < len(set(items)):
-        raise Refused("Some of these items were made again or decided anew since. Look again.")
+        raise Refused(
+            "Some of these items have been regenerated or have a new final label. Reload the page."
+        )
     if unsaid := [one.item.key for one in found if not one.said]:
         # What they would be answered is what was turned down.
-        raise Refused(f"Nobody said why {unsaid[0]} was turned down. Leave such items out.")
+        raise Refused(
+            f"{unsaid[0]} has no comment that says why it was rejected. Leave such items out."
+        )
     guidance = {one.item.key: one.said for one in found}
     return lifecycle.start_run(
         project,

@@ -49,7 +49,7 @@ class GeneratedReply(NamedTuple):
 def check(run: Run, target: Project) -> None:
     """Raise `Refused` if what a run makes cannot become items of a project."""
     if not run.generates or run.asked().frame not in REPLY_TEXTS:
-        raise Refused(f"Run {run.number} judges items and makes none.")
+        raise Refused(f"Run {run.number} evaluates items and generates none.")
     task = tasktypes.load_task_type(target)
     if fills_own_items(run, target):
         return
@@ -60,15 +60,15 @@ def check(run: Run, target: Project) -> None:
     lacking = [text.title for text in task.texts if text.required and text.name not in there]
     if lacking or not _list_made_texts(run, task):
         raise Refused(
-            f"{target.slug} cannot take what run {run.number} made: its task is {task.title},"
-            f" whose items need {', '.join(lacking) or 'other texts'}. Choose another project."
+            f"{target.slug} cannot take these items: its task type, {task.title}, needs "
+            f"{', '.join(lacking) or 'other texts'}. Choose another project."
         )
 
 
 def explain_unfinished(run: Run) -> str:
     """Why nothing of a run can be used yet, in words; "" once it ended or is paused."""
     if run.state in {Run.State.PLANNING, Run.State.RUNNING}:
-        return f"Run {run.number} goes on. Let it end, or pause it."
+        return f"Run {run.number} is still running. Wait until it has finished, or pause it."
     return ""
 
 

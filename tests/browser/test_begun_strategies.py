@@ -72,7 +72,7 @@ def test_what_is_stored_is_not_brought_back(open_page: OpenPage, member: Members
     page = open_page(member.account, EDIT)
     write(page)
     page.get_by_role("button", name="Save as a new version").click()
-    expect(page.get_by_role("status").first).to_contain_text("Stored as ours v2.")
+    expect(page.get_by_role("status").first).to_contain_text("Saved as ours v2.")
     assert page.evaluate("Object.keys(localStorage).length") == 0
     page.goto(EDIT)
     assert "Say how well" in text(page)

@@ -53,7 +53,7 @@ def test_an_endpoint_is_set_up_and_answers(
         page.get_by_label("Address").fill(evaluator.address)
         page.get_by_role("button", name="Save endpoint").click()
         expect(page.get_by_role("status").first).to_contain_text("Endpoint judge saved.")
-        page.get_by_role("button", name="Ask it once").click()
+        page.get_by_role("button", name="Send a test call").click()
         expect(page.get_by_text("The endpoint works.")).to_be_visible()
         expect(page.get_by_role("row", name="tokens")).to_contain_text("149,984")
         checked(page)
@@ -70,7 +70,7 @@ def test_a_researcher_follows_the_link_from_the_runs(
     expect(page.get_by_role("row", name=endpoint.name)).to_contain_text("not set")
     checked(page)
     page.get_by_role("link", name=endpoint.name).click()
-    page.get_by_role("button", name="Ask it once").click()
+    page.get_by_role("button", name="Send a test call").click()
     expect(page.get_by_role("alert")).to_contain_text("OUR_API_KEY is not set")
     checked(page)
 

@@ -96,7 +96,7 @@ def bring_in(page: Page, share: int, **chosen: str) -> None:
         page.locator(f"[name={name}]").select_option(value)
     page.locator("[name=share]").fill(str(share))
     checked(page)
-    page.get_by_role("button", name="Bring it in").click()
+    page.get_by_role("button", name="Import items").click()
     expect(page.locator("#jobs")).to_contain_text("finished", timeout=20_000)
 
 
@@ -142,7 +142,7 @@ def test_from_ten_prompts_to_figures(
     page.get_by_role("link", name="Make the 1 rejected again").click()
     page.locator("[name=endpoint]").select_option("model")
     checked(page)
-    page.get_by_role("button", name="Make them again").click()
+    page.get_by_role("button", name="Regenerate").click()
     ended(page)
     bring_in(page, 100)
     vet(page, "vetting", ["1"])

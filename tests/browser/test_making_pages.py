@@ -42,7 +42,7 @@ def test_what_a_run_made_before_it_comes_in(
     address = reverse("run-bring-in", args=["fbi", made(lead).number])
     page = open_page(lead.account, address, **look(width, scheme))
     checked(page)
-    page.get_by_role("button", name="Bring it in").click()
+    page.get_by_role("button", name="Import items").click()
     page.wait_for_selector("#jobs li")
     checked(page)
 

@@ -89,7 +89,7 @@ def test_a_strategy_is_copied_broken_mended_tried_and_stored(
 
     page.get_by_label("Note about this version").fill("asks to say")
     page.get_by_role("button", name="Save as a new version").click()
-    expect(page.get_by_role("status").first).to_contain_text("Stored as ours v2.")
+    expect(page.get_by_role("status").first).to_contain_text("Saved as ours v2.")
     expect(page.get_by_role("heading", name="From ours v1 to ours v2")).to_be_visible()
     expect(page.get_by_role("region", name="Difference").locator("ins").first).to_have_text("Say")
     checked(page)
@@ -152,4 +152,4 @@ def test_everything_works_without_a_script(
     page.get_by_role("button", name="Parse").click()
     expect(page.locator("#reading")).to_contain_text("pattern: a marker or a phrase")
     page.get_by_role("button", name="Save as a new version").click()
-    expect(page.get_by_role("status").first).to_contain_text("Stored as ours v2.")
+    expect(page.get_by_role("status").first).to_contain_text("Saved as ours v2.")

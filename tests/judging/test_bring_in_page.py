@@ -76,15 +76,15 @@ def test_a_lead_brings_items_in_and_reads_what_became_of_them(
     make_items(project, 4)
     run = ended(project)
     page = shown(client.get(address(run)))
-    assert "The first 3, as they come into Fbi" in page
+    assert "Preview: the first 3 items for Fbi" in page
     assert "<ins" in page
     assert "<b>nine</b>" not in page
     sent = client.post(address(run), {"into": "fbi", "share": 50, "aside": ["identical"]})
     assert (sent.status_code, sent.headers["Location"]) == (302, address(run))
-    assert "It waits for a worker" in shown(client.get(address(run)))
+    assert "Waiting for a worker" in shown(client.get(address(run)))
     work()
     page = shown(client.get(address(run)))
-    assert "4 new, 0 that were there; people got 2; 2 wait." in page
+    assert "4 new, 0 unchanged; 2 released; 2 held." in page
     assert f"?search=%2Bnumber-errors.{run.number}." in page
     assert project.items.filter(origin="generated").count() == 4
 
@@ -117,7 +117,7 @@ def test_gold_answers_go_to_the_prompts_that_wait_for_them_and_a_sample_to_peopl
     assert [value for value, _ in form.fields["into"].choices] == ["prompts"]
     assert form["share"].value() == 25
     assert "rest" not in form.fields
-    assert "Each reply becomes the gold answer of the prompt" in shown(page)
+    assert "Each reply becomes the gold answer of its prompt" in shown(page)
     assert page.context["preview"][0].texts == {
         "Prompt": "How many legs have 1 spiders?",
         "Gold answer": "They have many.",
@@ -159,13 +159,13 @@ def test_only_what_should_cost_nothing_can_be_accepted_unseen(
 ) -> None:
     make_items(project, 1)
     run = ended(project)
-    assert "accepted unseen" not in shown(client.get(address(run)))
+    assert "without review" not in shown(client.get(address(run)))
     assert lead.account
     said = {"into": "fbi", "accept": True}
     sent = api_client(lead).post(program(run), said, content_type="application/json")
     assert list(sent.json()["errors"]) == ["accept"]
     twin = ended(project, "generate-score-invariant")
-    assert "It is accepted unseen" in shown(client.get(address(twin)))
+    assert "Accept it without review" in shown(client.get(address(twin)))
     client.post(address(twin), {"into": "fbi", "share": 25, "rest": "accept"})
     assert Job.objects.get().result["accept"] is True
 
@@ -199,12 +199,12 @@ def test_a_run_that_judges_goes_on_or_made_nothing_says_so(
     client: Client, lead: Membership, project: Project
 ) -> None:
     make_items(project, 1)
-    assert "makes no texts of items" in shown(client.get(address(make_run(project))))
+    assert "does not generate items" in shown(client.get(address(make_run(project))))
     run = begun(project)
-    assert "Let it end, or pause it" in shown(client.get(address(run)))
+    assert "Wait until it has finished, or pause it" in shown(client.get(address(run)))
     assert shown(client.post(address(run), {"into": "fbi", **ALL}), 422)
     nothing = ended(project, say=lambda prompt: "I would rather not.")
-    assert "made nothing" in shown(client.get(address(nothing)))
+    assert "generated nothing" in shown(client.get(address(nothing)))
 
 
 def test_only_leads_bring_in_and_the_run_says_so_to_them(
@@ -288,7 +288,7 @@ def test_a_job_that_waited_is_refused_to_who_is_no_lead_there_any_more(
     else:
         Project.objects.filter(pk=led.pk).update(archived_at=timezone.now())
     job = Job.objects.get()
-    with pytest.raises(Refused, match="lena is no longer lead both of fbi and of led"):
+    with pytest.raises(Refused, match="lena is no longer lead of both fbi and led"):
         bring_in.bring_in_replies(bring_in.load_request(job), job.member)
     assert not led.items.exists()
 
@@ -315,7 +315,7 @@ def test_what_comes_from_a_sealed_project_stays_sealed(
     Project.objects.filter(pk=project.pk).update(sealed=True)
     run = ended(project)
     run.project.refresh_from_db()
-    assert "seals that one too" in shown(client.get(address(run)))
+    assert "that project is sealed too" in shown(client.get(address(run)))
     client.post(address(run), {"into": "led", **ALL})
     work()
     led.refresh_from_db()

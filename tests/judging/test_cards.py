@@ -84,7 +84,7 @@ def test_the_card_counts_items_by_category_and_label(people: Cast) -> None:
         "| all | all | 3 | 1 | 2 |",
     ):
         assert line in written
-    assert "Of 2 items nothing is held true" in written
+    assert "2 items have no final label" in written
 
 
 def test_the_card_says_human_annotated_only_where_people_decided_and_of_how_many(
@@ -92,15 +92,15 @@ def test_the_card_says_human_annotated_only_where_people_decided_and_of_how_many
 ) -> None:
     written = card(people)
     assert "human-annotated" not in front(written)["tags"]
-    assert "People decided none of the 1 items of which something is held true" in written
+    assert "People decided none of the 1 final labels" in written
     assert "By source: 1 by import." in written
-    assert "is as good as its source" in written
+    assert "are as good as their source" in written
     assert "what people decided by the guidelines" not in written
     make_resolution(Item.objects.get(key="a"), rule="majority", source="labels")
     make_resolution(Item.objects.get(key="c"), rule="decided", source="adjudicated")
     written = card(people)
     assert "human-annotated" in front(written)["tags"]
-    assert "People decided 2 of the 3 items of which something is held true (66.7 %)." in written
+    assert "People decided 2 of the 3 final labels (66.7 %)." in written
     assert "what people decided by the guidelines" in written
 
 
@@ -108,7 +108,7 @@ def test_the_card_of_items_that_nobody_resolved_says_nothing_of_who_decided(peop
     written = card(people, filters={"category": "number-errors"})
     assert "human-annotated" not in front(written)["tags"]
     assert "By source" not in written
-    assert "is as good as its source" not in written
+    assert "are as good as their source" not in written
 
 
 def made(people: Cast, key: str, **fields: str) -> None:
@@ -132,7 +132,7 @@ def test_the_card_says_which_texts_which_model_wrote(people: Cast) -> None:
         assert line in written
     assert "The texts of 2 items are at least in part a model’s." in written
     assert "the terms of those who offer these models" in written
-    assert "An evaluator that is the same model" in written
+    assert "An evaluator that is the same or a related model" in written
 
 
 def test_where_no_model_wrote_the_card_says_nothing_of_models(people: Cast) -> None:
@@ -171,7 +171,7 @@ def test_agreement_is_told_as_its_table_has_it(people: Cast) -> None:
     [row] = [line for line in written.splitlines() if "Percent agreement" in line][:1]
     assert "| 1.000 |" in row
     assert "Their guidelines were in version 1" in written
-    assert "2 people gave" in written
+    assert "2 annotators gave" in written
 
 
 def test_a_canary_is_in_the_card_and_in_every_row(people: Cast) -> None:

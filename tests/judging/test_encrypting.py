@@ -181,13 +181,13 @@ def test_an_archive_of_results_of_a_sealed_project_has_no_texts(
     encrypted_archives.seal_project(people.project)
     words = {"project": people.project.slug, "output": tmp_path / "a.zip", "verbosity": 0}
     for said in ({"with_texts": True}, {"with_replies": True}):
-        with pytest.raises(CommandError, match="Leave texts and replies out"):
+        with pytest.raises(CommandError, match="Leave out texts and replies"):
             call_command("freeze_results", **words, **said)
     call_command("freeze_results", **words)
     there = signed_in(people.lead)
     archives = f"/projects/{people.project.slug}/archives/"
     shown = there.post(archives, {"texts": "on"}, follow=True).content.decode()
-    assert "Leave texts and replies out" in shown
+    assert "Leave out texts and replies" in shown
     assert not Job.objects.filter(kind="freeze-results").exists()
 
 

@@ -224,12 +224,12 @@ def test_a_run_that_judges_or_goes_on_or_does_not_fit_is_refused(
 ) -> None:
     make_items(project, 1)
     judge = make_run(project, make_endpoint(NOBODY))
-    with pytest.raises(Refused, match="judges items and makes none"):
+    with pytest.raises(Refused, match="evaluates items and generates none"):
         bring_in.check(BringInRequest(judge, project, ReleasePolicy()))
     run = make_run(project, make_endpoint(NOBODY), "generate-entity")
-    with pytest.raises(Refused, match="goes on"):
+    with pytest.raises(Refused, match="still running"):
         bring_in.check(BringInRequest(run, project, ReleasePolicy()))
-    with pytest.raises(Refused, match="cannot take what run 2 made"):
+    with pytest.raises(Refused, match="cannot take these items"):
         bring_in.check(BringInRequest(run, prompts, ReleasePolicy()))
 
 
@@ -239,7 +239,7 @@ def test_what_people_have_to_see_is_accepted_by_no_command(
     make_items(project, 1)
     make_prompts(prompts, 1)
     for run in (perturbed(project), answered(prompts)):
-        with pytest.raises(CommandError, match="Only what should cost nothing is accepted"):
+        with pytest.raises(CommandError, match="Only score-invariant items can be accepted"):
             call_command("bring_in", project=run.project.slug, run=run.number, accept=True)
         with pytest.raises(CommandError, match="--share: must lie between 0 and 100"):
             call_command("bring_in", project=run.project.slug, run=run.number, share=101)

@@ -69,11 +69,11 @@ def test_the_board_shows_what_was_made_and_how_it_turned_out(
     make_resolution(held, "valid", source="labels")
     make_resolution(down, "invalid", source="labels")
     page = shown(client.get(BOARD))
-    assert 'aria-label="1 as meant, 1 turned down, 3 waiting"' in page
+    assert 'aria-label="1 as intended, 1 rejected, 3 waiting"' in page
     assert "generate-number-errors v1" in page
     assert "50.0 %" in page
     assert "?category=number-errors&amp;flag=claim" in page
-    assert "Give the rest to people, 3 flagged" in page
+    assert "Release the rest, 3 flagged" in page
     assert 'href="/projects/fbi/strategies/generate-number-errors/edit/"' in page
     assert f'href="{AGAIN}"' in page
 
@@ -90,7 +90,7 @@ def test_the_parts_of_a_bar_make_the_whole(project: Project) -> None:
 
 def test_an_empty_board_says_how_items_are_made(client: Client, lead: Membership) -> None:
     page = shown(client.get(BOARD))
-    assert "Nothing was made here yet" in page
+    assert "No generated items yet" in page
     assert 'href="/projects/fbi/runs/new/"' in page
     assert 'href="/projects/fbi/perturb/"' in page
 
@@ -101,14 +101,16 @@ def test_what_waits_is_given_to_people_with_the_flagged_or_without(
     generated(project, 2)
     generated(project, 1, flags=["claim"])
     told = client.post(OPEN, {"category": "number-errors", "flagged": "no"}, follow=True)
-    assert "People get 2 items more." in shown(told)
+    assert "2 items released to annotators." in shown(told)
     assert Slot.objects.values("item").distinct().count() == 2
     told = client.post(OPEN, {"category": "number-errors", "flagged": "yes"}, follow=True)
-    assert "People get 1 item more." in shown(told)
+    assert "1 item released to annotators." in shown(told)
     told = client.post(OPEN, {"category": "number-errors", "flagged": "yes"}, follow=True)
-    assert "Nothing waited there any more." in shown(told)
+    assert "No items were held there." in shown(told)
     assert Event.objects.filter(kind="places given", member=lead).count() == 2
-    assert "There is no such category" in shown(client.post(OPEN, {"category": "x"}, follow=True))
+    assert "This category does not exist" in shown(
+        client.post(OPEN, {"category": "x"}, follow=True)
+    )
 
 
 def test_the_instruction_of_ones_own_is_edited_before_a_shipped_one(
@@ -164,10 +166,10 @@ def test_what_cannot_be_made_again_is_said_and_what_was_chosen_stays(
     page = shown(sent(client, items[:1], endpoint="nobody"), 422)
     assert "nobody is not one of the available choices" in page
     assert page.count("checked") == 1
-    assert "Choose items to be made again" in shown(sent(client, [], endpoint="judge"), 422)
+    assert "Choose items to regenerate" in shown(sent(client, [], endpoint="judge"), 422)
     other = generated(project, 1)
     page = shown(sent(client, other, endpoint="judge"), 422)
-    assert "was made again or decided anew since" in page
+    assert "has been regenerated or has a new final label" in page
     assert "With a cap of 0 no request can be sent" in shown(
         sent(client, items, endpoint="judge", cap="0"), 422
     )
@@ -180,7 +182,7 @@ def test_only_what_is_offered_is_read_and_the_rest_is_counted(
     items = turned_down(project, 3)
     monkeypatch.setattr(views_board, "MOST_AT_ONCE", 1)
     page = shown(client.get(AGAIN))
-    assert "These are the first 1; 2 more come after them." in page
+    assert "These are the first 1; 2 more follow." in page
     assert items[1].key not in page
     [one] = regenerate.load_rejected(project, "number-errors", items=[items[2].pk])
     assert one.said
@@ -189,7 +191,7 @@ def test_only_what_is_offered_is_read_and_the_rest_is_counted(
 def test_where_nothing_was_turned_down_there_is_nothing_to_make_again(
     client: Client, lead: Membership
 ) -> None:
-    assert "Nothing to make again" in shown(client.get(AGAIN))
+    assert "Nothing to regenerate" in shown(client.get(AGAIN))
     assert client.get("/projects/fbi/making/no-such/").status_code == 404
 
 

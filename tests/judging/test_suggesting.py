@@ -102,7 +102,7 @@ def test_what_suggests_nothing_is_refused_with_the_reason(prompts: Project) -> N
         ability_suggestions.store_suggestions(gold)
     planned = make_run(prompts, make_endpoint(NOBODY), "suggest-ability")
     lifecycle.plan_calls(planned)
-    with pytest.raises(Refused, match="goes on"):
+    with pytest.raises(Refused, match="still running"):
         ability_suggestions.store_suggestions(planned)
     none = asked(prompts, "nothing at all.")
     with pytest.raises(CommandError, match="suggested nothing"):
@@ -120,10 +120,10 @@ def test_a_lead_takes_them_from_the_page_of_the_run_or_by_a_program(prompts: Pro
     page = browser.get(reverse("run", args=["prompts", run.number])).content.decode()
     way = reverse("run-suggestions", args=["prompts", run.number])
     assert way in page
-    assert "Bring it in" not in page
+    assert "Import items" not in page
     answer = browser.post(way, follow=True)
     assert answer.redirect_chain == [("/projects/prompts/abilities/?which=suggested", 302)]
-    assert "2 prompts suggested, 2 anew." in answer.content.decode()
+    assert "2 prompts with suggested abilities, 2 of them new." in answer.content.decode()
     assert answer.content.decode().count("data-take") == 2
     other = answered(prompts)
     refused = browser.post(reverse("run-suggestions", args=["prompts", other.number]))

@@ -24,5 +24,7 @@ def take_suggestions(request: HtmxRequest, slug: str, number: int) -> HttpRespon
         taken = ability_suggestions.store_suggestions(run, access.ensure_membership(member))
     except Refused as refused:
         return render_run(request, member, run, problem=str(refused))
-    messages.success(request, f"{taken.suggested} prompts suggested, {taken.new} anew.")
+    messages.success(
+        request, f"{taken.suggested} prompts with suggested abilities, {taken.new} of them new."
+    )
     return redirect(f"{reverse('abilities', args=[slug])}?which=suggested")

@@ -49,7 +49,7 @@ def release_items(request: HttpRequest, slug: str) -> HttpResponse:
     member = access.member_for(request, slug, right="manage")
     category = request.POST.get("category", "")
     if category and taxonomy.load().find(category) is None:
-        messages.error(request, "There is no such category. Nothing was changed.")
+        messages.error(request, "This category does not exist. Nothing was changed.")
         return redirect("making", slug)
     flagged = request.POST.get("flagged") == "yes"
     by = access.ensure_membership(member)
@@ -57,9 +57,9 @@ def release_items(request: HttpRequest, slug: str) -> HttpResponse:
         member.project, category=category, flagged=flagged, member=by
     )
     if n:
-        messages.success(request, f"People get {n:,} item{'s' * (n != 1)} more.")
+        messages.success(request, f"{n:,} item{'s' * (n != 1)} released to annotators.")
     else:
-        messages.info(request, "Nothing waited there any more.")
+        messages.info(request, "No items were held there.")
     return redirect("making", slug)
 
 
@@ -77,7 +77,9 @@ def regenerate_items(request: HttpRequest, slug: str, category: str) -> HttpResp
     asked = request.method == "POST"
     form = _build_form(request.POST if asked else None, versions, found)
     if asked and form.is_valid() and (run := _start_run(member, category, form, versions, found)):
-        messages.success(request, f"Run {run.number} makes them again. Bring in what it makes.")
+        messages.success(
+            request, f"Run {run.number} regenerates them. Import its items when it has finished."
+        )
         return redirect("run", slug, run.number)
     context = {
         "project": member.project,

@@ -61,7 +61,9 @@ def retry_generation(request: HttpRequest, slug: str, number: int) -> HttpRespon
         messages.error(request, str(problem))
         return redirect("run", slug, number)
     tasks.notify_workers(run.endpoint_id)
-    messages.success(request, f"Run {run.number} asks again what run {number} made nothing of.")
+    messages.success(
+        request, f"Run {run.number} retries the items for which run {number} generated nothing."
+    )
     return redirect("run", slug, run.number)
 
 

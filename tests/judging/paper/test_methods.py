@@ -62,9 +62,9 @@ def test_the_data_are_counted_without_what_is_no_part_of_them(project: Project) 
     text = told(project)
     # 5 + 3 + 1 less a repeated and a deleted one; one question, three, and that of the last.
     assert "The data set Fbi has 7 items from 5 source questions" in text
-    assert "2 further items are no part of it (deleted 1, repeating another one 1)." in text
-    assert "true of 6 of them, by import 6: score-invariant 3, valid 3." in text
-    assert "1 items are not resolved" in text
+    assert "2 further items are excluded (deleted 1, duplicates 1)." in text
+    assert "6 of them have a final label, from import 6: score-invariant 3, valid 3." in text
+    assert "1 items have no final label" in text
 
 
 def test_nothing_is_said_of_what_is_not_there(project: Project) -> None:
@@ -94,13 +94,13 @@ def test_people_and_their_agreement_are_counted(project: Project) -> None:
             say(member, take(member), "valid")
     Label.objects.filter(pk=Label.objects.order_by("pk").first().pk).update(evaluator_seen=True)
     text = told(project)
-    assert "2 people gave 6 labels that count, 2 by item as planned." in text
+    assert "2 annotators gave 6 counted labels (planned annotators per item: 2)." in text
     assert "A random 10 % of the items" in text
     assert said("people", "second", text)
     assert not said("people", "blind", text)
     # All said the same, so nothing is left to agree on beyond chance.
-    assert "is not defined: " in text
-    assert "1 labels were given after a reply" in text
+    assert "is undefined: " in text
+    assert "1 labels were given after an evaluator's reply" in text
 
 
 def test_a_run_says_who_was_asked_how_and_when(project: Project) -> None:
@@ -116,13 +116,13 @@ def test_a_run_says_who_was_asked_how_and_when(project: Project) -> None:
     assert first
     Reply.objects.filter(pk=first.pk).update(asked_at=datetime(2026, 2, 27, tzinfo=UTC))
     text = told(project)
-    assert "Run 1 asked judge (OpenAI-compatible, model judge-1) with strategy" in text
+    assert "Run 1 used judge (OpenAI-compatible, model judge-1) with strategy" in text
     assert f"{TWO_CALLS}, version 1 (frame single, scale 1 to 10)." in text
-    assert "The provider named the model judge-1-0613." in text
+    assert "The provider reported the model judge-1-0613." in text
     assert 'Each request was sent with the parameters {"temperature": 0}.' in text
-    assert "The replies are of 2026-02-27 to 2026-03-01 (UTC)." in text
-    assert f"Replies were read by parser {run.parser}." in text
-    assert "It judged 3 items from 3 source questions (with an error (valid) 3)." in text
+    assert "Replies were collected from 2026-02-27 to 2026-03-01 (UTC)." in text
+    assert f"Replies were parsed with {run.parser}." in text
+    assert "It evaluated 3 items from 3 source questions (with an error (valid) 3)." in text
 
 
 def test_a_model_that_the_provider_did_not_name_is_said(project: Project) -> None:
@@ -147,8 +147,8 @@ def test_a_model_that_the_provider_did_not_name_is_said(project: Project) -> Non
         (
             {"parameters": {"temperature": None}, "json_mode": "json_object"},
             [
-                "sent without parameters, so the provider's own held.",
-                "Left to the provider: temperature.",
+                "sent without parameters, so the provider's defaults applied.",
+                "Provider defaults were used for temperature.",
                 "by the JSON mode of the protocol (JSON object).",
             ],
         ),
@@ -181,9 +181,9 @@ def test_what_gave_no_result_is_counted_by_cause(project: Project) -> None:
     vanilla(project, [scores(9, 5), scores(9, None), scores(9, 5), scores(9, 5)])
     Resolution.objects.filter(item__key="item-3").update(current=False)
     text = told(project)
-    assert "It judged 3 items" in text
-    assert "Of these 1 gave no result (truncated 1)." in text
-    assert "1 more were judged, but are held for something else now" in text
+    assert "It evaluated 3 items" in text
+    assert "Of these, 1 gave no result (truncated 1)." in text
+    assert "1 more were evaluated, but their text or final label has changed" in text
     assert not said("run", "none_missing", text)
 
 
@@ -193,7 +193,7 @@ def test_a_run_without_gaps_says_so_and_one_that_is_not_done_too(project: Projec
     first, second = told(project).split("Run 2 ")
     assert said("run", "none_missing", first)
     assert not said("run", "pending", first)
-    assert "1 are not asked or not decided yet" in second
+    assert "1 are pending" in second
     assert said("run", "nothing", second)
 
 
@@ -204,7 +204,7 @@ def test_repeats_and_votes_say_how_they_count(project: Project, votes: bool, nam
     text = told(project)
     assert said("run", name, text)
     assert not said("run", {"repeats": "votes", "votes": "repeats"}[name], text)
-    assert "made 3 times" in text
+    assert "sampled 3 times" in text
 
 
 def test_examples_canaries_and_runs_during_work_are_said(project: Project) -> None:
@@ -215,7 +215,7 @@ def test_examples_canaries_and_runs_during_work_are_said(project: Project) -> No
     run.few_shot, run.occasion, run.while_labelling = [["a", "0"], ["b", "1"]], "weekly", True
     run.save()
     text = told(project)
-    assert "2 items were shown as examples before each." in text
+    assert "Each prompt began with 2 example items." in text
     assert "(weekly)" in text
     assert said("run", "while_labelling", text)
 
@@ -226,8 +226,8 @@ def test_a_baseline_and_a_check_say_what_they_are(project: Project) -> None:
     make_replied(project, "explanation-check", check, sources=[base], base=base)
     make_run(project)
     text = told(project)
-    assert "It rests on the runs 1." in text
-    assert "Run 3 is the baseline rouge-l, version 1, which asks nobody." in text
+    assert "It is based on the runs 1." in text
+    assert "Run 3 is the offline baseline rouge-l, version 1." in text
     assert not said("run", "derived", text)
 
 
@@ -239,10 +239,8 @@ def test_runs_that_asked_nobody_say_where_they_are_from(project: Project) -> Non
     Run.objects.update(kind=Run.Kind.RECORDED)
     derived.derive_run(project, strategy=make_strategy("mean"), sources=[base, again])
     text = told(project)
-    assert "Run 1 reads replies that were recorded elsewhere (judge, model judge)" in text
-    assert (
-        "Run 3 was derived without calls, by strategy mean, version 1, from the runs 1, 2." in text
-    )
+    assert "Run 1 uses replies recorded elsewhere (judge, model judge)" in text
+    assert "Run 3 combines the runs 1, 2 with strategy mean, version 1, without calls." in text
     assert not said("run", "asked", text)
 
 
@@ -255,7 +253,7 @@ def test_several_runs_are_tested_with_their_number_of_pairs(project: Project) ->
     text = told(project)
     assert "Differences between the 3 runs are tested over all 3 pairs" in text
     assert "percentile intervals of 2,000 bootstrap samples" in text
-    assert "4,194,304 points, 1,000,000 are drawn" in text
+    assert "4,194,304 points, 1,000,000 sign patterns are drawn" in text
     assert said("figures", "invariant", text)
     assert said("figures", "j", text)
     assert not said("figures", "verdicts", text)

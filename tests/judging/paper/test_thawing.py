@@ -151,8 +151,8 @@ def test_an_archive_is_not_loaded_beside_other_projects(frozen: Path) -> None:
         ("project", lambda rows: rows[0].update(slug="other"), "holds no project"),
         (MANIFEST, lambda facts: facts.update(version=2), "reads 1"),
         (MANIFEST, lambda facts: facts.update(runs=["1; DROP"]), "reads 1"),
-        (MANIFEST, lambda facts: facts.update(methods=["one"]), "which methods made it"),
-        (MANIFEST, lambda facts: facts.update(format="zip"), "no archive of results"),
+        (MANIFEST, lambda facts: facts.update(methods=["one"]), "does not name its methods"),
+        (MANIFEST, lambda facts: facts.update(format="zip"), "not an archive of results"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_leaves_nothing(

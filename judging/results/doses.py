@@ -60,7 +60,7 @@ def tabulate_penalties(
     that people expect, the least first, with the columns of `doses`.
 
     `expected` is what more than half of the people say who were asked, in the values of the task
-    type's field; "annotators disagree" without that, "no answer" if none was asked. Nothing is
+    type's field; "people disagree" without that, "nobody said" if none was asked. Nothing is
     expected of score-invariant items, which are rows of their own: their `detection` is the false
     alarm. Raises `UnknownField`.
     """

@@ -72,12 +72,8 @@ def test_over_different_items_nobody_is_sent_to_compare_which_has_no_detectors(
     judge(items, "D" * 18, endpoint=a)
     judge(items[:9], "D" * 9, endpoint=b)
     page = shown(browser, "run=1&run=2")
-    assert (
-        "cover different items: 9 to 18 items each, 9 in all of them." in page
-    )
-    assert (
-        "None of them can be compared in pairs; choose runs over the same items" in page
-    )
+    assert "cover different items: 9 to 18 items each, 9 in all of them." in page
+    assert "None of them can be compared in pairs; choose runs over the same items" in page
     assert "The page Compare uses only" not in page
     answer = browser.get("/projects/lab/results/compare/?run=1&run=2")
     words = " ".join(answer.content.decode().split())

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from charts import marks, values
+from charts import marks
 from charts.axes import RATES, Axis
 
 MARK_HEIGHT = 15
@@ -47,7 +47,7 @@ def draw_dot_plot(
         color=marks.colour_by("run", runs, series),
     )
     dots = base.mark_point(size=MARK_SIZE, filled=True).encode(
-        x=values.x_channel("rate", title, axis),
+        x=marks.x_channel("rate", title, axis),
         shape=marks.shape_by("run", runs, series),
         opacity=marks.when(alt.OpacityValue, "datum.faint", 0.5, 1),
     )
@@ -58,7 +58,7 @@ def draw_dot_plot(
 
 def _intervals(base: alt.Chart, title: str, axis: Axis) -> alt.Chart:
     return marks.intervals(base, strokeWidth=2).encode(
-        x=values.x_channel("low", title, axis),
+        x=marks.x_channel("low", title, axis),
         x2=alt.X2("high"),
         opacity=marks.when(alt.OpacityValue, "datum.faint", 0.4, 0.75),
         strokeDash=marks.when(alt.StrokeDashValue, "datum.faint", [3, 3], [1, 0]),
@@ -74,7 +74,7 @@ def _numbers(base: alt.Chart, title: str, axis: Axis) -> alt.Chart:
         beside=f"datum.reach > {end} && isValid(datum.low) ? datum.low : datum.reach"
     )
     return marks.label_marks(named, "word", "reach", end).encode(
-        x=values.x_channel("beside", title, axis)
+        x=marks.x_channel("beside", title, axis)
     )
 
 
@@ -82,7 +82,7 @@ def _tooltip(title: str, series: str, axis: Axis) -> list[alt.Tooltip]:
     return [
         alt.Tooltip("run:N", title=series),
         alt.Tooltip("group:N", title="Items"),
-        *values.interval_tooltip("rate", title, axis.tooltip),
+        *marks.interval_tooltip("rate", title, axis.tooltip),
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from charts import marks, values
+from charts import marks
 from charts.axes import Axis
 
 ROW_HEIGHT = 32
@@ -32,7 +32,7 @@ def draw_differences(found: Sequence[Difference]) -> dict[str, Any]:
         y=marks.row_axis("pair", [one.pair for one in found]),
         tooltip=[
             alt.Tooltip("pair:N", title="Pair"),
-            *values.interval_tooltip("points", TITLE, AXIS.tooltip),
+            *marks.interval_tooltip("points", TITLE, AXIS.tooltip),
         ],
     )
     nought = alt.Chart(alt.Data(values=[{"at": 0}]))
@@ -47,4 +47,4 @@ def draw_differences(found: Sequence[Difference]) -> dict[str, Any]:
 
 
 def _x(field: str) -> alt.X:
-    return values.x_channel(field, TITLE, AXIS)
+    return marks.x_channel(field, TITLE, AXIS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from charts import marks, values
+from charts import marks
 from charts.axes import Axis
 
 HEIGHT = 320
@@ -45,11 +45,11 @@ def draw_lines(
         color=marks.colour_by("run", runs, series),
         tooltip=_tooltip(title, axis, series),
     )
-    y = values.y_channel("response", title, axis)
+    y = marks.y_channel("response", title, axis)
     intervals = marks.intervals(base, strokeWidth=2, opacity=0.75)
     layers = alt.layer(
         base.mark_line(strokeWidth=1.5, opacity=0.6, aria=False).encode(y=y),
-        intervals.encode(y=values.y_channel("low", title, axis), y2=alt.Y2("high")),
+        intervals.encode(y=marks.y_channel("low", title, axis), y2=alt.Y2("high")),
         base.mark_point(size=75, filled=True, opacity=1).encode(
             y=y, shape=marks.shape_by("run", runs, series)
         ),
@@ -61,5 +61,5 @@ def _tooltip(title: str, axis: Axis, series: str) -> list[alt.Tooltip]:
     return [
         alt.Tooltip("run:N", title=series),
         alt.Tooltip("dose:O", title="Errors"),
-        *values.interval_tooltip("response", title, axis.tooltip),
+        *marks.interval_tooltip("response", title, axis.tooltip),
     ]

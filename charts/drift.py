@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from charts import marks, values
+from charts import marks
 
 HEIGHT = 160
 
@@ -61,5 +61,5 @@ def _tooltip() -> list[alt.Tooltip]:
     return [
         alt.Tooltip("run:N", title="Run"),
         alt.Tooltip("asked:T", title="Asked", format="%d %b %Y, %H:%M"),
-        *values.interval_tooltip("share", "Changed"),
+        *marks.interval_tooltip("share", "Changed"),
     ]

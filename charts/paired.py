@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from charts import marks, values
+from charts import marks
 
 ROW_HEIGHT = 17
 SIDES = ("People", "Evaluator")
@@ -38,7 +38,7 @@ def draw_pairs(pairs: Sequence[MeanPair], *, title: str) -> dict[str, Any]:
     )
     between = base.mark_rule(strokeWidth=2, opacity=0.6)
     layers = alt.layer(
-        between.encode(x=values.x_channel("people", title), x2=alt.X2("evaluator")),
+        between.encode(x=marks.x_channel("people", title), x2=alt.X2("evaluator")),
         _side(base, "people", title),
         _side(base, "evaluator", title),
     )
@@ -56,7 +56,7 @@ def _side(base: alt.Chart, field: str, title: str) -> alt.Chart:
     drawn = base.mark_point(size=size, filled=is_evaluator, opacity=1, strokeWidth=2)
     named = drawn.transform_calculate(side=f"'{name}'")
     return named.encode(
-        x=values.x_channel(field, title), shape=alt.Shape("side:N", scale=scale, legend=legend)
+        x=marks.x_channel(field, title), shape=alt.Shape("side:N", scale=scale, legend=legend)
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from charts import marks, values
+from charts import marks
 from charts.axes import Axis
 
 MARK_HEIGHT = 15
@@ -40,7 +40,7 @@ def draw_shifts(found: Sequence[Shift], *, title: str) -> dict[str, Any]:
         tooltip=[
             alt.Tooltip("of:N", title="Of"),
             alt.Tooltip("figure:N", title="Figure"),
-            *values.interval_tooltip("points", title, axis.tooltip),
+            *marks.interval_tooltip("points", title, axis.tooltip),
         ],
     )
     nought = alt.Chart(alt.Data(values=[{"at": 0}]))
@@ -48,10 +48,10 @@ def draw_shifts(found: Sequence[Shift], *, title: str) -> dict[str, Any]:
     rules = marks.intervals(base, strokeWidth=2, opacity=0.75)
     shown = base.mark_point(filled=True, size=75, opacity=1)
     layers = alt.layer(
-        line.encode(x=values.x_channel("at", title, axis)),
-        rules.encode(x=values.x_channel("low", title, axis), x2=alt.X2("high")),
+        line.encode(x=marks.x_channel("at", title, axis)),
+        rules.encode(x=marks.x_channel("low", title, axis), x2=alt.X2("high")),
         shown.encode(
-            x=values.x_channel("points", title, axis),
+            x=marks.x_channel("points", title, axis),
             shape=marks.shape_by("figure", figures, "Figure"),
         ),
     )

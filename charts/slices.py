@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from charts import marks, values
+from charts import marks
 
 ROW_HEIGHT = 40
 TITLE = "Undetected rate"
@@ -43,7 +43,7 @@ def draw_slices(found: Sequence[SliceRates]) -> dict[str, Any]:
     deep = marks.when(alt.OpacityValue, "datum.blind", 0.45, 0.15)
     band = base.mark_bar(height=14, color=marks.COLOURS[1])
     layers = alt.layer(
-        band.encode(x=values.x_channel("rest", TITLE), x2=alt.X2("rate"), opacity=deep),
+        band.encode(x=marks.x_channel("rest", TITLE), x2=alt.X2("rate"), opacity=deep),
         *_side(base, ("rest", "rest_low", "rest_high"), REST, yoffset=7),
         *_side(base, ("rate", "low", "high"), RATE, yoffset=-7),
     )
@@ -59,9 +59,9 @@ def _side(base: alt.Chart, names: tuple[str, str, str], side: str, yoffset: int)
     rules = marks.intervals(of, low, strokeWidth=2, yOffset=yoffset)
     dots = of.mark_point(filled=True, size=75, opacity=1, yOffset=yoffset)
     return [
-        rules.encode(x=values.x_channel(low, TITLE), x2=high, color=colour),
+        rules.encode(x=marks.x_channel(low, TITLE), x2=high, color=colour),
         dots.encode(
-            x=values.x_channel(value, TITLE),
+            x=marks.x_channel(value, TITLE),
             color=colour,
             shape=marks.shape_by("side", told, TITLE),
         ),
@@ -72,7 +72,7 @@ def _tooltip() -> list[alt.Tooltip]:
     rest = {"rest": REST, "rest_low": "95 % from ", "rest_high": "to "}
     return [
         alt.Tooltip("name:N", title="Slice"),
-        *values.interval_tooltip("rate", RATE),
+        *marks.interval_tooltip("rate", RATE),
         *(alt.Tooltip(f"{name}:Q", title=title, format=".1%") for name, title in rest.items()),
         alt.Tooltip("rest_n:Q", title="n of the other items", format=","),
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from charts import marks, values
+from charts import marks
 from charts.axes import Axis
 
 ROW_HEIGHT = 40
@@ -55,12 +55,12 @@ def _kind_layer(
     size, depth = (45, 0.75) if kind == GROUP else (95, 1)
     dots = base.mark_point(filled=kind != GROUP, size=size, opacity=depth, yOffset=place)
     shown = dots.encode(
-        x=values.x_channel("value", title, axis), shape=_encode_kind(alt.Shape("kind:N"), _SHAPES)
+        x=marks.x_channel("value", title, axis), shape=_encode_kind(alt.Shape("kind:N"), _SHAPES)
     )
     rules = marks.intervals(base, strokeWidth=2, yOffset=place)
     # Intervals of many groups would hide each other; a tooltip and the table have them.
     of_all = (
-        [rules.encode(x=values.x_channel("low", title, axis), x2=alt.X2("high"))]
+        [rules.encode(x=marks.x_channel("low", title, axis), x2=alt.X2("high"))]
         if kind != GROUP
         else []
     )
@@ -76,5 +76,5 @@ def _tooltip(title: str, axis: Axis) -> list[alt.Tooltip]:
     return [
         alt.Tooltip("row:N", title="Run"),
         alt.Tooltip("group:N", title="Over"),
-        *values.interval_tooltip("value", title, axis.tooltip),
+        *marks.interval_tooltip("value", title, axis.tooltip),
     ]

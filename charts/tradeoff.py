@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from charts import marks, values
+from charts import marks
 
 HEIGHT = 400
 RULE_STYLE = {"strokeWidth": 1.5, "opacity": 0.4}
@@ -40,7 +40,7 @@ def draw_tradeoff(found: Sequence[PrecisionRecall]) -> dict[str, Any]:
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         color=marks.colour_by("detector", names, "Detector"), tooltip=_tooltip()
     )
-    x, y = values.x_channel("recall", "Recall"), values.y_channel("precision", "Precision")
+    x, y = marks.x_channel("recall", "Recall"), marks.y_channel("precision", "Precision")
     named = (
         [marks.label_marks(base, "detector", "recall", 0.8, 7)]
         if marks.colours_repeat(names)
@@ -49,10 +49,10 @@ def draw_tradeoff(found: Sequence[PrecisionRecall]) -> dict[str, Any]:
     layers = alt.layer(
         *_f1_curves(),
         marks.intervals(base, "recall_low", **RULE_STYLE).encode(
-            x=values.x_channel("recall_low", "Recall"), x2=alt.X2("recall_high"), y=y
+            x=marks.x_channel("recall_low", "Recall"), x2=alt.X2("recall_high"), y=y
         ),
         marks.intervals(base, "precision_low", **RULE_STYLE).encode(
-            x=x, y=values.y_channel("precision_low", "Precision"), y2=alt.Y2("precision_high")
+            x=x, y=marks.y_channel("precision_low", "Precision"), y2=alt.Y2("precision_high")
         ),
         base.mark_point(size=85, filled=True).encode(
             x=x,
@@ -75,13 +75,13 @@ def _f1_curves() -> tuple[alt.Chart, alt.Chart]:
     words = alt.Chart(alt.Data(values=ends)).mark_text(align="right", dx=-4, dy=-7, fontSize=11)
     return (
         lines.encode(
-            x=values.x_channel("at", "Recall"),
-            y=values.y_channel("precision", "Precision"),
+            x=marks.x_channel("at", "Recall"),
+            y=marks.y_channel("precision", "Precision"),
             detail=alt.Detail("f1:N"),
         ),
         words.encode(
-            x=values.x_channel("at", "Recall"),
-            y=values.y_channel("precision", "Precision"),
+            x=marks.x_channel("at", "Recall"),
+            y=marks.y_channel("precision", "Precision"),
             text=alt.Text("name:N"),
         ),
     )

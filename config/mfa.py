@@ -19,9 +19,9 @@ from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect
 from django.urls import Resolver404, resolve
 
-from annotation.accounts import mfa_policy
 from annotation.api.responses import PROBLEM_CONTENT_TYPE, build_problem
 from annotation.models import Account
+from annotation.projects import access
 
 logger = logging.getLogger(__name__)
 ViewFunction = Callable[..., HttpResponseBase]
@@ -81,10 +81,10 @@ def mfa_middleware(get_response: ViewFunction) -> ViewFunction:
     def middleware(request: HttpRequest) -> HttpResponseBase:
         if not settings.SECOND_STEP_REQUIRED or not isinstance(request.user, Account):
             return get_response(request)
-        if not mfa_policy.must_set_up_mfa(request.user) or _is_open_url(request):
+        if not access.must_set_up_mfa(request.user) or _is_open_url(request):
             return get_response(request)
         if request.path.startswith("/api/"):
-            said = build_problem(403, mfa_policy.MFA_REQUIRED_MESSAGE)
+            said = build_problem(403, access.MFA_REQUIRED_MESSAGE)
             return JsonResponse(said, status=403, content_type=PROBLEM_CONTENT_TYPE)
         return redirect("mfa_index")
 
@@ -94,9 +94,7 @@ def mfa_middleware(get_response: ViewFunction) -> ViewFunction:
 def mfa_context(request: HttpRequest) -> dict[str, bool]:
     """For templates: whether who is signed in can go nowhere before it is set up."""
     account = getattr(request, "user", None)
-    return {
-        "second_step_owed": isinstance(account, Account) and mfa_policy.must_set_up_mfa(account)
-    }
+    return {"second_step_owed": isinstance(account, Account) and access.must_set_up_mfa(account)}
 
 
 def _is_open_url(request: HttpRequest) -> bool:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any, TextIO
 from uuid import UUID
 
-from formats import fbi_writing
+from formats import fbi
 from formats.dataset_card import CardBuilder, empty_card
 from formats.sealed import ArchiveWriter
 from formats.typeset import write_latex, write_markdown
@@ -154,7 +154,7 @@ def _fill(given: _FileRequest, card: CardBuilder, sealing: ArchiveWriter, folder
     """As all files of an archive, by way of a folder."""
     if given.form == FBI:
         names = [name for name in given.columns if name == "canary"]
-        return fbi_writing.write_archive(given.rows, sealing, folder, names)
+        return fbi.write_archive(given.rows, sealing, folder, names)
     from formats import hub
 
     return hub.write_folder(given.rows, given.columns, given.kinds, card, sealing, folder)

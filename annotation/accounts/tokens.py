@@ -9,9 +9,9 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.request import Request
 
-from annotation.accounts import mfa_policy
-from annotation.db.prepared_statements import PreparedQuery
+from annotation.db.sql import PreparedQuery
 from annotation.models import Account, ApiToken, Membership
+from annotation.projects import access
 
 _TOKEN_QUERY = PreparedQuery(
     lambda digest: (
@@ -44,8 +44,8 @@ class TokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed("Send the header as: Authorization: Bearer KEY")
         digest = ApiToken.digest_of(words[1])
         account, scopes = self._seated(request, digest) or self._account(digest)
-        if mfa_policy.must_set_up_mfa(account):
-            raise PermissionDenied(mfa_policy.MFA_REQUIRED_MESSAGE)
+        if access.must_set_up_mfa(account):
+            raise PermissionDenied(access.MFA_REQUIRED_MESSAGE)
         return account, frozenset(scopes.split())
 
     @staticmethod

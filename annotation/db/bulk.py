@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models import JSONField, Model
 from psycopg.types.json import Jsonb
 
-from annotation.db import prepared_statements
+from annotation.db import sql
 
 Columns = Mapping[str, str]
 Named = Mapping[str, Any]
@@ -241,7 +241,7 @@ def _run(statement: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> N
     if not rows:
         return
     _check_finite(columns, rows)
-    with prepared_statements.prepared_cursor() as cursor:
+    with sql.prepared_cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(statement, [_as_json(columns, rows)])
         else:

@@ -22,7 +22,7 @@ from annotation.db import transactions
 from annotation.importing import label_context as backgrounds
 from annotation.importing.label_context import LabelContext
 from annotation.importing.label_rows import ParsedLabel
-from annotation.labelling import resolution, routing
+from annotation.labelling import effects, resolution
 from annotation.models import Event, Item, Label, Membership, Project, Slot, Stage
 from formats.rows import BadRow
 
@@ -145,7 +145,7 @@ def _apply_effects(project: Project, keys: set[str], now: datetime) -> None:
             items = Item.objects.locked().in_project(project).with_keys(batch)
             for item in items.order_by("pk"):
                 item.project = project
-                routing.update_route(item, now=now)
+                effects.update_route(item, now=now)
 
 
 def _match_stored(

@@ -1,4 +1,7 @@
-"""A file as it comes: kept under a name of ours, told what it is, and looked at."""
+"""A file as it comes: kept under a name of ours, told what it is, and looked at.
+
+Parquet files that are sent, as JSON Lines: read by a program of its own, within limits.
+"""
 
 import unicodedata
 import uuid
@@ -15,11 +18,33 @@ from django.core.files.uploadedfile import UploadedFile
 from annotation import tasktypes
 from annotation.db import transactions
 from annotation.errors import FieldError
-from annotation.importing import jobs, preview, unpack, upload_files
+from annotation.importing import jobs, preview, upload_files
 from annotation.importing.sources import Source
 from annotation.models import Job, Membership
-from formats import bundles
+from formats import bundles, unpacking
 from formats.rows import DEFAULT_LIMITS, FormatError
+
+MAGIC = b"PAR1"
+ENDING = ".jsonl"
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file begins as Parquet does, whatever it is called."""
+    with path.open("rb") as stream:
+        return stream.read(len(MAGIC)) == MAGIC
+
+
+def rows_path(path: Path) -> Path:
+    """Where the rows of a file lie while it is looked at."""
+    return path.with_suffix(f".rows{ENDING}")
+
+
+def unpack_rows(path: Path) -> Path:
+    """Write the rows to a file beside it. Raises FormatError as
+    `annotation.importing.receive:unpack_rows`."""
+    unpacking.unpack(path, rows_path(path), DEFAULT_LIMITS)
+    return rows_path(path)
+
 
 # What a person may say of a file beside what its name does.
 LAYOUTS = ("fbi", "realmistake")
@@ -46,8 +71,8 @@ def receive_file(member: Membership, sent: ItemUpload, now: datetime) -> Job:
     ending = _ending(name)
     with _temporary_file(sent.file, ending) as path:
         try:
-            if ending == upload_files.PARQUET_SUFFIX or unpack.is_parquet(path):
-                path, ending = unpack.unpack_rows(path), unpack.ENDING
+            if ending == upload_files.PARQUET_SUFFIX or is_parquet(path):
+                path, ending = unpack_rows(path), ENDING
             form = _detect_format(path, sent)
             source = Source(path, form, password=sent.password)
             found = preview.detect_columns(source)
@@ -114,7 +139,7 @@ def _temporary_file(file: UploadedFile, ending: str) -> Iterator[Path]:
         raise FieldError(f"The file cannot be saved: {error.strerror}.", "file") from error
     finally:
         path.unlink(missing_ok=True)
-        unpack.rows_path(path).unlink(missing_ok=True)
+        rows_path(path).unlink(missing_ok=True)
 
 
 def _detect_format(path: Path, sent: ItemUpload) -> str:

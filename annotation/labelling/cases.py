@@ -16,7 +16,7 @@ from annotation.labelling import slots as labelling_slots
 from annotation.labelling.correct_answers import PURPOSES
 from annotation.labelling.models.labels import ResolutionQuerySet
 from annotation.labelling.models.slots import SlotQuerySet
-from annotation.labelling.queue import cursor, offers
+from annotation.labelling.queue import claims, offers
 from annotation.labelling.queue.offers import Offer
 from annotation.labelling.submissions import ShownItem, SubmittedAnswers
 from annotation.models import (
@@ -208,7 +208,7 @@ def release_case(member: Membership, item: Item) -> None:
     if member.pk is None:
         return
     with transactions.transact():
-        cursor.lock_member(member)
+        claims.lock_member(member)
         held = Slot.objects.at(item.project_id, Stage.ADJUDICATE).held_by(member.pk)
         for slot in held.of_item(item).locked():
             slot.give_back()
@@ -248,7 +248,7 @@ def _take_slot(member: Membership, item: Item, now: datetime) -> tuple[Slot | No
     No offer if somebody else has it, or nobody asked for a decision. One case is held at a time.
     """
     with transactions.transact():
-        cursor.lock_member(member)
+        claims.lock_member(member)
         Item.objects.locked().get(pk=item.pk)
         slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
         slot = slots.of_member(member.pk).first()

@@ -1,7 +1,11 @@
-"""What people have begun to write on items and not sent: kept until the label is stored."""
+"""What people have begun to write on items and not sent: kept until the label is stored.
+
+What stands in the form when an item is painted: a draft, else what the person said before.
+"""
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -10,11 +14,76 @@ from django.utils import timezone
 
 from annotation.db import transactions
 from annotation.errors import Refused
-from annotation.labelling import blind_names, submission_tokens
+from annotation.labelling import blind_names, submissions
 from annotation.labelling.models.notes import DraftQuerySet
+from annotation.labelling.queue import Offer
 from annotation.labelling.submissions import ShownItem
 from annotation.models import Draft, Item, Label, Membership, Slot
+from annotation.tasktypes import TaskType
 from annotation.tasktypes.field_schema import RESERVED
+
+
+@dataclass(frozen=True)
+class FormEntries:
+    """Answers by field, and words.
+
+    `stale_text` is a correction of texts that are no more, unless it is what they say now.
+    """
+
+    answers: dict[str, Any] = field(default_factory=dict)
+    comment: str = ""
+    text: str = ""
+    note: str = ""
+    stale_text: str = ""
+    draft: Draft | None = None
+
+
+def load_entries(member: Membership, offer: Offer, task: TaskType) -> FormEntries:
+    """What the member had begun on the offered item, or said of it before."""
+    draft = find_draft(member, offer.item)
+    if draft:
+        return _from_draft(draft, offer, task)
+    said = offer.previous
+    return FormEntries(answers=said.answers, comment=said.comment) if said else FormEntries()
+
+
+def to_form_data(answers: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Stored answers as a form would send them, by the names of its inputs."""
+    sent: dict[str, list[str]] = {}
+    for name, answer in answers.items():
+        if isinstance(answer, Mapping):
+            sent |= {f"{name}.{part}": [str(said)] for part, said in answer.items()}
+        elif isinstance(answer, bool):
+            sent[name] = ["yes" if answer else "no"]
+        else:
+            sent[name] = [str(one) for one in (answer if isinstance(answer, list) else [answer])]
+    return sent
+
+
+def _from_draft(draft: Draft, offer: Offer, task: TaskType) -> FormEntries:
+    data = draft.data
+    text = data.get("text", "")
+    fresh = draft.revision == offer.revision.number
+    is_stored = text == offer.revision.texts.get(task.correctable)
+    return FormEntries(
+        answers=_answers(data.get("answers", {}), offer, task),
+        comment=data.get("comment", ""),
+        text=text if fresh else "",
+        note=data.get("note", "") if fresh else "",
+        stale_text="" if fresh or is_stored else text,
+        draft=draft,
+    )
+
+
+def _answers(sent: Mapping[str, list[str]], offer: Offer, task: TaskType) -> dict[str, Any]:
+    """What a form had in its fields, as half answers."""
+    post = QueryDict(mutable=True)
+    for name, values in sent.items():
+        post.setlist(name, values)
+    asked = task.at("blind" if offer.phase == "blind" else "label")
+    given = {field.name: field.from_post(post) for field in asked}
+    return {name: answer for name, answer in given.items() if answer is not None}
+
 
 # As long as a text may be, with room for the answers beside it.
 MAX_LENGTH = 1_200_000
@@ -37,7 +106,7 @@ def save_draft(
     begun = _tidy(data)
     item = _shown_item(member, shown)
     with transactions.transact():
-        if Label.objects.filter(submission=submission_tokens.digest_token(shown.key)).exists():
+        if Label.objects.filter(submission=submissions.digest_token(shown.key)).exists():
             return None
         if not begun:
             delete_draft(member, item)
@@ -136,7 +205,7 @@ def _storable(text: str) -> str:
 
 def _shown_item(member: Membership, shown: ShownItem) -> Item:
     """The item that the page with this key showed. Else anybody could open any item by a draft."""
-    ticket = submission_tokens.read_token(shown.key)
+    ticket = submissions.read_token(shown.key)
     slots = Slot.objects.filter(pk=ticket.slot_id, project=member.project_id)
     slot = slots.select_related("item").first()
     if slot is None or ticket.member_id != member.pk:

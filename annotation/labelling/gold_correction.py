@@ -9,9 +9,9 @@ from annotation import tasktypes
 from annotation.db import transactions
 from annotation.errors import Refused, Stale
 from annotation.items import revisions
-from annotation.labelling import effects, routing, submission_tokens
+from annotation.labelling import effects, submissions
 from annotation.labelling import resolution as labelling_resolution
-from annotation.labelling.queue import cursor
+from annotation.labelling.queue import claims
 from annotation.models import (
     Event,
     Item,
@@ -71,7 +71,7 @@ def correct_gold(
     Raises `Refused` for a text that cannot be, `Stale` if the item's texts changed meanwhile.
     """
     with transactions.transact():
-        cursor.lock_member(member)
+        claims.lock_member(member)
         shown = Item.objects.in_project(member.project).filter(key=item_key).first()
         if shown is None:
             raise Refused("This item is no longer in the project. Go back to the list.")
@@ -148,7 +148,7 @@ def _add_revision(
 
 def _reports_gold_error(item: Item, label: Label) -> bool:
     task = tasktypes.load_task_type(item.project)
-    return task.route_of(label.answers) == routing.GOLD_ERROR
+    return task.route_of(label.answers) == effects.GOLD_ERROR
 
 
 def _carry_label(label: Label, item: Item) -> Label:
@@ -160,7 +160,7 @@ def _carry_label(label: Label, item: Item) -> Label:
     label.pk = None
     label.revision = item.revision()
     label.supersedes_id = old
-    label.submission = submission_tokens.digest_token(
+    label.submission = submissions.digest_token(
         f"carried {label.submission} {item.revision_number}"
     )
     label.current = label.counted = True

@@ -8,7 +8,7 @@ from annotation import tasktypes
 from annotation.db import transactions
 from annotation.errors import Refused, Stale
 from annotation.labelling import queue, resolution, verification, visibility
-from annotation.labelling.queue import Offer, Waiting, cursor
+from annotation.labelling.queue import Offer, Waiting, claims
 from annotation.labelling.submissions import ShownItem, SubmittedAnswers
 from annotation.models import Item, Label, Membership, Stage
 
@@ -95,7 +95,7 @@ def _decided_label(item: Item) -> tuple[Label | None, dict[str, Any] | None]:
 
 def _check_unchanged(member: Membership, shown: ShownItem, of: str) -> dict[str, Any]:
     """What the labels come to, if they are those that the page showed; the item locked."""
-    cursor.lock_member(member)
+    claims.lock_member(member)
     items = Item.objects.locked().in_project(member.project).select_related("project__task_type")
     item = items.filter(key=shown.item_key).first()
     if item is None:

@@ -1,12 +1,30 @@
-"""Who may do what: a stranger gets 404, a member without the right 403 (design, style 8)."""
+"""Who may do what: a stranger gets 404, a member without the right 403 (design, style 8).
+
+What somebody has to do before anything else: set up two-step sign-in, where that is a duty.
+"""
 
 from itertools import chain, count
 
+from allauth.mfa.models import Authenticator
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 
-from annotation.db.prepared_statements import PreparedQuery
+from annotation.db.sql import PreparedQuery
 from annotation.models import Account, Event, Membership, Project, Role
+
+MFA_REQUIRED_MESSAGE = "Leads and site admins must use two-step sign-in. Set it up to continue."
+
+
+def must_set_up_mfa(account: Account) -> bool:
+    """Whether the account may do much, has no second step, and the settings ask for one."""
+    if not settings.SECOND_STEP_REQUIRED:
+        return False
+    leads = account.is_superuser or account.is_staff
+    if not leads and Role.LEAD not in Membership.objects.roles_of(account):
+        return False
+    return not Authenticator.objects.filter(user=account, type=Authenticator.Type.TOTP).exists()
+
 
 _MEMBERSHIP_QUERY = PreparedQuery(lambda account, slug: Membership.objects.seats_of(account, slug))
 

@@ -1,14 +1,38 @@
-"""How people come into a project: a lead makes a link, and who opens it becomes a member."""
+"""How people come into a project: a lead makes a link, and who opens it becomes a member.
+
+What goes out by e-mail beside what accounts themselves send.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.conf import settings
+from django.core.mail import send_mail
 from django.db import IntegrityError
+from django.template.loader import render_to_string
 
 from annotation.db import transactions
 from annotation.errors import FieldError, Refused
 from annotation.models import Account, Event, Invitation, Membership
 from annotation.projects import members
+
+
+def send_invitation(invitation: Invitation, link: str) -> bool | None:
+    """Send the link of an invitation; whether it went out, None if it was not to.
+
+    Without a mail server nothing is sent, since the link would stand in the server's output.
+    """
+    if not invitation.email:
+        return None
+    if not settings.EMAIL_HOST:
+        return False
+    text = render_to_string("annotation/invitation.txt", {"invitation": invitation, "link": link})
+    try:
+        send_mail("An invitation to Blindspot", text, None, [invitation.email])
+    except OSError:  # as all errors of smtplib are
+        return False
+    return True
+
 
 # How many days a link can be used.
 VALID_DAYS = (1, 7, 30)

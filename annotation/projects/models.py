@@ -15,7 +15,7 @@ from django.db import connection, models
 from django.db.models import Count, F, Max, OuterRef, Q, Subquery
 from django.utils import timezone
 
-from annotation.db.prepared_statements import insert_rows
+from annotation.db.sql import insert_rows
 
 if TYPE_CHECKING:
     from annotation.models import Account

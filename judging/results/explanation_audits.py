@@ -30,7 +30,7 @@ from judging.models import Call, Outcome, Reading, Run
 from judging.results import metric_scales
 from judging.results.metric_scales import ScoredMetric
 from judging.runs.models import CallQuerySet, OutcomeQuerySet
-from judging.strategies import TOTAL, Strategy, frames, placeholders
+from judging.strategies import TOTAL, Strategy, frames, schema
 from judging.strategies.frames import CallSpec
 from judging.strategies.replies import json_objects, outputs
 from judging.strategies.replies.combination import PARTS_KEY
@@ -339,7 +339,7 @@ def _input(strategy: Strategy, texts: Mapping[str, Any]) -> str:
     spec, _ = _CALLS_BY_FRAME[strategy.frame]
     sources = frames.FRAMES[strategy.frame][spec]
     asked = _text(texts, sources["question"], spec)
-    shown = placeholders.find_names(strategy.step(strategy.last_step).prompt) & sources.keys()
+    shown = schema.find_names(strategy.step(strategy.last_step).prompt) & sources.keys()
     gold = _text(texts, sources["reference"], spec) if "reference" in shown else ""
     return f"{asked}\n\n{REFERENCE}\n{gold}" if gold else asked
 

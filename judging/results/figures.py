@@ -20,7 +20,6 @@ from judging.results import (
     blindspots,
     cache,
     detectors,
-    fingerprint,
     item_features,
     paired_scores,
     run_marks,
@@ -101,7 +100,7 @@ class TableRequest:
         return CacheKey(self.project, self.table, runs, by)
 
     def state(self) -> str:
-        return fingerprint.compute_fingerprint(
+        return cache.compute_fingerprint(
             self.project, self._resting, of_people=self._kind.of_people
         )
 

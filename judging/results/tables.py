@@ -1,9 +1,13 @@
 """What can be asked for by name: `results` tables of figures, and tables of rows to export.
 
 N tables and M formats, never N x M: a table gives columns and rows, `formats.writers` the rest.
+
+Tables of the work of people: how far they agree, how fast they are, what is left to do.
+
+Tables of what people and evaluators say of the same items, each in numbers.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from django.db.models import Exists, OuterRef
@@ -12,11 +16,14 @@ from annotation.db.batches import id_batches
 from annotation.exporting import tables as annotation_tables
 from annotation.exporting.tables import Table
 from annotation.models import Project
+from annotation.reports import agreement, generation_board, tables
+from annotation.reports.grouping import Grouping
 from judging.models import Call, Outcome, Request, Run
 from judging.results import (
     audit_results,
     blindspots,
     compare,
+    correlations,
     cost,
     data_set,
     detector_changes,
@@ -25,6 +32,8 @@ from judging.results import (
     doses,
     explanations,
     missing,
+    paired_answers,
+    raters,
     recall_by_kind,
     scores,
     sensitivity,
@@ -32,13 +41,12 @@ from judging.results import (
     verdicts,
 )
 from judging.results.counted import run_columns
-from judging.results.lead_tables import LEAD_TABLES
-from judging.results.people_tables import PEOPLE_TABLES
 from judging.results.table_kinds import (
     GROUP_DRAW_LIMIT,
     RUN_COLUMNS,
     SUM_LIMIT,
     Rows,
+    RowsFunction,
     TableKind,
     from_items,
     from_project,
@@ -46,6 +54,103 @@ from judging.results.table_kinds import (
     from_runs_ungrouped,
     summed_table,
 )
+
+
+def from_report(rows: Callable[[Project, Grouping], Rows]) -> RowsFunction:
+    """A report of leads as a table; runs are nothing to it, and `by` names a group of items."""
+
+    def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
+        return rows(project, tables.find_grouping(project, list(by)))
+
+    return made
+
+
+LEAD_TABLES: dict[str, TableKind] = {
+    "agreement": TableKind(
+        agreement.COLUMNS, False, from_project(agreement.agreement_rows), at_once=None
+    ),
+    "confusion": TableKind(
+        agreement.CONFUSION_COLUMNS, False, from_project(agreement.confusion_rows), at_once=None
+    ),
+    "pace": TableKind(tables.PACE_COLUMNS, False, from_report(tables.pace_table), at_once=None),
+    "forecast": TableKind(
+        tables.FORECAST_COLUMNS, False, from_report(tables.forecast_table), at_once=None
+    ),
+    "choices": TableKind(
+        tables.CHOICES_COLUMNS, False, from_report(tables.choices_table), at_once=None
+    ),
+    "dropped": TableKind(
+        tables.DROPPED_COLUMNS, False, from_report(tables.dropped_table), at_once=None
+    ),
+    "making": TableKind(
+        generation_board.COLUMNS, False, from_project(generation_board.table_rows), at_once=None
+    ),
+    "board": TableKind(tables.BOARD_COLUMNS, False, from_report(tables.board_table), at_once=None),
+}
+
+
+PEOPLE_TABLES: dict[str, TableKind] = {
+    "alignment": TableKind(
+        correlations.COLUMNS,
+        True,
+        correlations.tabulate_alignment,
+        correlations.COUNT_COLUMNS,
+        at_once=GROUP_DRAW_LIMIT,
+        groups="answers",
+    ),
+    "alignment_groups": TableKind(
+        (*RUN_COLUMNS, *correlations.GROUP_COLUMNS),
+        False,
+        correlations.tabulate_groups,
+        groups="answers",
+    ),
+    "ceiling": TableKind(
+        raters.CEILING_COLUMNS,
+        True,
+        raters.tabulate_ceiling,
+        correlations.COUNT_COLUMNS,
+        at_once=GROUP_DRAW_LIMIT,
+        groups="answers",
+    ),
+    "alt_test": TableKind(
+        raters.TEST_COLUMNS,
+        True,
+        raters.tabulate_alt_test,
+        correlations.COUNT_COLUMNS,
+        groups="answers",
+    ),
+    "by_score": TableKind(
+        paired_answers.SCORE_COLUMNS,
+        True,
+        paired_answers.tabulate_by_score,
+        correlations.COUNT_COLUMNS,
+        groups="answers",
+    ),
+    "pairs": TableKind(
+        paired_answers.CELL_COLUMNS,
+        True,
+        paired_answers.tabulate_pairs,
+        correlations.COUNT_COLUMNS,
+        groups="answers",
+    ),
+    "points": TableKind(
+        paired_answers.POINT_COLUMNS, True, paired_answers.tabulate_points, groups="answers"
+    ),
+    "ratings": TableKind(
+        raters.RATING_COLUMNS,
+        True,
+        from_items(raters.tabulate_ratings),
+        of_items=True,
+        groups="items",
+    ),
+    "majority": TableKind(
+        raters.MAJORITY_COLUMNS,
+        True,
+        from_items(raters.tabulate_majority),
+        of_items=True,
+        groups="items",
+    ),
+}
 
 
 def _undetected(runs: Sequence[Run], by: Sequence[str]) -> Rows:

@@ -1,5 +1,9 @@
-"""What a run rests on, pinned at once under one digest (design 3.10)."""
+"""What a run rests on, pinned at once under one digest (design 3.10).
 
+Whether what a run is to have of its own fits its strategy.
+"""
+
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,12 +13,71 @@ from annotation import tasktypes
 from annotation.models import Project
 from judging.errors import Refused
 from judging.models import Endpoint, Outcome, Run, StrategyVersion
-from judging.runs import option_checks, run_config
+from judging.runs import run_config
 from judging.runs.engine import digests
-from judging.runs.run_config import RunOverrides
+from judging.runs.run_config import MAIN_AXIS, RunOverrides
 from judging.runs.run_items import COPIED_COLUMNS, DrawnItems
-from judging.strategies import Strategy, StrategyError, criteria, frames
+from judging.strategies import Strategy, StrategyError, criteria, frames, schema
+from judging.strategies.definitions import MAX_EXAMPLES, SECRET_NAME
 from judging.strategies.replies import outputs
+
+
+def check_overrides(strategy: Strategy, own: RunOverrides, samples: int) -> None:
+    """Raise `Refused` for what does not fit, with what to do instead."""
+    _check_axes(strategy, own.axes)
+    if own.votes and samples < 2:
+        raise Refused("Votes need at least 2 samples per call.")
+    if own.guidance and "guidance" not in _list_placeholders(strategy):
+        raise Refused(
+            f"The prompt of strategy {strategy.slug} has no slot for guidance. Leave it out."
+        )
+    if own.examples is not None:
+        _check_examples(strategy, own.examples)
+    if not is_storable(own.guidance):
+        raise Refused("The guidance contains a character that cannot be sent. Remove it.")
+    if not is_storable(own.parameters):
+        raise Refused("The parameters contain a character that cannot be sent. Remove it.")
+    if secret := next(filter(SECRET_NAME.search, own.parameters), None):
+        raise Refused(
+            f"{secret!r} looks like a key. Parameters are stored and shown; put the key into the "
+            "environment variable named at the endpoint."
+        )
+
+
+def is_storable(parameters: Mapping[str, Any]) -> bool:
+    """Whether a database takes them: without NUL and halves of surrogate pairs."""
+    text = json.dumps(parameters, ensure_ascii=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return "\\u0000" not in text
+
+
+def _list_placeholders(strategy: Strategy) -> set[str]:
+    return schema.find_names(strategy.step(strategy.last_step).prompt)
+
+
+def _check_axes(strategy: Strategy, axes: tuple[str, ...]) -> None:
+    known = [axis.slug for axis in strategy.axes]
+    if axes and not known:
+        raise Refused(f"Strategy {strategy.slug} has no axes. Choose none.")
+    if unknown := [axis for axis in axes if axis not in {*known, MAIN_AXIS}]:
+        raise Refused(
+            f"Strategy {strategy.slug} has no axis {unknown[0]!r}. Choose from {', '.join(known)}, "
+            f"or {MAIN_AXIS} for the axis of each item's ability."
+        )
+
+
+def _check_examples(strategy: Strategy, examples: int) -> None:
+    if examples and not strategy.examples:
+        raise Refused(
+            f"The prompt of strategy {strategy.slug} has no slot for examples. Leave their number "
+            "empty."
+        )
+    if not 0 <= examples <= MAX_EXAMPLES:
+        raise Refused(f"Choose up to {MAX_EXAMPLES} examples; 0 shows none.")
+
 
 NO_OVERRIDES = RunOverrides()
 # What is noted among the pins while work goes on, and is no part of what a run rests on.
@@ -37,7 +100,7 @@ def draft_run(
     asked = version.strategy()
     pinned = endpoint.pinned(asked.parameters, own.parameters) | _pin_task_metrics(project, asked)
     if held := own.pinned():
-        option_checks.check_overrides(asked, own, values.get("samples", asked.samples))
+        check_overrides(asked, own, values.get("samples", asked.samples))
         pinned[run_config.OVERRIDES_KEY] = held
     try:
         strategy = run_config.build_strategy(asked, pinned)

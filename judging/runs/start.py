@@ -13,9 +13,8 @@ from annotation.models import Membership, Project
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import canaries, estimate, lifecycle, pinning, start_checks
-from judging.runs.estimate import RunEstimate
+from judging.runs.estimate import PILOT_CALLS, CostEstimate, RunEstimate
 from judging.runs.lifecycle import RunOptions
-from judging.runs.pilots import PILOT_CALLS, CostEstimate
 from judging.runs.run_config import RunOverrides
 
 # More at once is rather a mistake than a wish.

@@ -21,8 +21,8 @@ from judging.strategies.definitions import (
     OUTPUT_OF_FRAME,
     from_definition,
 )
-from judging.strategies.placeholders import NEEDED_PLACEHOLDERS, fill_template
 from judging.strategies.schema import (
+    NEEDED_PLACEHOLDERS,
     TOTAL,
     VERDICTS,
     Axis,
@@ -31,6 +31,7 @@ from judging.strategies.schema import (
     Step,
     Strategy,
     StrategyError,
+    fill_template,
 )
 
 __all__ = [

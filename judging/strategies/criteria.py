@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from annotation.tasktypes import TaskType
-from judging.strategies.definition_tables import infer_scale
+from judging.strategies.definitions import infer_scale
 from judging.strategies.schema import Axis, Metric, Scale, Strategy
 
 _MARKER = re.compile(r"\[((?:BEGIN|END)\b[^\]\n]{0,40})\]", re.IGNORECASE)

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from judging.strategies import criteria, placeholders
-from judging.strategies.placeholders import fill_template
-from judging.strategies.schema import Strategy
+from judging.strategies import criteria, schema
+from judging.strategies.schema import Strategy, fill_template
 
 RENDERER = "render-1"
 NO_EXAMPLES = "(none)"
@@ -139,7 +138,7 @@ def render_prompt(
         return RenderedPrompt("", "", {"metric": strategy.metric, "reference": "", **parts})
     step = strategy.step(spec.step)
     values = _build_strategy_values(strategy, spec) | dict(more or {})
-    for name in placeholders.find_names(step.prompt) - values.keys():
+    for name in schema.find_names(step.prompt) - values.keys():
         if name not in sources:
             raise ValueError(f"call {spec} needs {name!r}, which it was not given")
         values[name] = format_text(texts, sources[name], spec)
@@ -153,7 +152,7 @@ def render_examples(strategy: Strategy, shown: Sequence[tuple[Mapping[str, Any],
     shown that the last step shows. Raises ValueError where one is not there.
     """
     spec = list_calls(strategy)[0]
-    used = placeholders.find_names(strategy.step(strategy.last_step).prompt)
+    used = schema.find_names(strategy.step(strategy.last_step).prompt)
     sources = _sources(strategy, spec)
     names = [name for name in criteria.PART_TITLES if name in used & sources.keys()]
     made: list[str] = []

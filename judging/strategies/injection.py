@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from judging.strategies import placeholders
+from judging.strategies import schema
 from judging.strategies.schema import Strategy
 
 # Flags of one text; whoever looks has seen enough by then.
@@ -83,7 +83,7 @@ def find_delimiters(strategy: Strategy) -> frozenset[str]:
     for number in range(strategy.last_step + 1):
         lines = ["", *strategy.step(number).prompt.splitlines(), ""]
         for at, line in enumerate(lines):
-            if placeholders.PLACEHOLDER.fullmatch(line.strip()):
+            if schema.PLACEHOLDER.fullmatch(line.strip()):
                 found |= {lines[at - 1].strip(), lines[at + 1].strip()}
     return frozenset(line for line in found if len(line) >= MIN_DELIMITER_LENGTH)
 

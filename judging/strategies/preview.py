@@ -12,7 +12,7 @@ from judging.errors import Refused
 from judging.models import Endpoint, Request, Run, StrategyVersion
 from judging.runs import pinning, run_items, selection, start_checks
 from judging.runs.engine import rendering
-from judging.strategies import Strategy, descriptions, frames, injection, placeholders
+from judging.strategies import Strategy, descriptions, frames, injection, schema
 from judging.strategies.frames import CallSpec, RenderedPrompt
 from judging.strategies.replies import outputs
 from judging.strategies.replies.outputs import ParsedReply
@@ -212,7 +212,7 @@ def _build_earlier_replies(
     strategy: Strategy, spec: CallSpec, said: Mapping[str, str] | None
 ) -> tuple[dict[str, str], frozenset[str]]:
     """What the call shows of earlier replies, and which of it only stands for them."""
-    used = placeholders.find_names(strategy.step(spec.step).prompt)
+    used = schema.find_names(strategy.step(spec.step).prompt)
     names = [step.name for step in strategy.steps[: spec.step]]
     if strategy.frame == "explanation":
         names += EXPLANATION_INPUTS
@@ -242,7 +242,7 @@ def _examples(
 def _list_text_names(asked: _PreviewedCall) -> frozenset[str]:
     """The names of the item's texts that the call shows."""
     sources = frames.FRAMES[asked.strategy.frame][CallSpec(asked.spec.role, asked.spec.order)]
-    used = placeholders.find_names(asked.strategy.step(asked.spec.step).prompt)
+    used = schema.find_names(asked.strategy.step(asked.spec.step).prompt)
     return frozenset(
         source for name, source in sources.items() if name in used or asked.strategy.metric
     )

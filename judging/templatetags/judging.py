@@ -18,7 +18,7 @@ from judging.runs import budget, spending
 from judging.runs.counts import PaidReplies
 from judging.runs.models import OutcomeQuerySet
 from judging.runs.progress import RunStatus
-from judging.strategies import Strategy, descriptions, placeholders
+from judging.strategies import Strategy, descriptions, schema
 from judging.strategies.replies.combination import PARTS_KEY
 from judging.strategies.replies.phrases import NO_ERROR
 
@@ -144,7 +144,7 @@ def slots(prompt: str) -> SafeString:
         "{}",
         (
             (format_html('<mark class="strategy-slot">{}</mark>', text) if is_name else text,)
-            for text, is_name in placeholders.split_template(prompt)
+            for text, is_name in schema.split_template(prompt)
         ),
     )
 

@@ -5,7 +5,7 @@ from django.http import QueryDict
 
 from annotation import tasktypes
 from annotation.errors import Refused
-from annotation.labelling import drafts, form_entries, queue
+from annotation.labelling import drafts, queue
 from annotation.labelling.submissions import ShownItem
 from annotation.models import Draft, Label, Membership
 from tests.builders import make_item, make_member, make_project, make_revision, say, take
@@ -22,8 +22,8 @@ def keep(member: Membership, offer: queue.Offer, **data: object) -> Draft | None
     return drafts.save_draft(member, offer.shown, data)
 
 
-def start(member: Membership, offer: queue.Offer) -> form_entries.FormEntries:
-    return form_entries.load_entries(member, offer, tasktypes.load_task_type(member.project))
+def start(member: Membership, offer: queue.Offer) -> drafts.FormEntries:
+    return drafts.load_entries(member, offer, tasktypes.load_task_type(member.project))
 
 
 def test_a_draft_is_kept_once_an_item_and_the_last_one_stands(member: Membership) -> None:
@@ -125,16 +125,16 @@ def test_what_an_undone_label_said_comes_back_but_never_over_a_draft(member: Mem
     make_item(member.project)
     say(member, take(member), comment="One leg too few.")
     label = Label.objects.get()
-    drafts.restore_from_label(member, label, form_entries.to_form_data(label.answers))
+    drafts.restore_from_label(member, label, drafts.to_form_data(label.answers))
     assert Draft.objects.get().data["comment"] == "One leg too few."
     Draft.objects.update(data={"comment": "something newer"})
-    drafts.restore_from_label(member, label, form_entries.to_form_data(label.answers))
+    drafts.restore_from_label(member, label, drafts.to_form_data(label.answers))
     assert Draft.objects.get().data == {"comment": "something newer"}
 
 
 def test_stored_answers_are_spelt_as_a_form_sends_them() -> None:
     answers = {"types": ["a", "b"], "error": True, "score": 2, "checked": {"3": "explained"}}
-    assert form_entries.to_form_data(answers) == {
+    assert drafts.to_form_data(answers) == {
         "types": ["a", "b"],
         "error": ["yes"],
         "score": ["2"],

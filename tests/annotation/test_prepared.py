@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from annotation.db.prepared_statements import PreparedQuery
+from annotation.db.sql import PreparedQuery
 from annotation.models import Account, ApiToken, Membership
 from tests.builders import make_account, make_member, make_project
 

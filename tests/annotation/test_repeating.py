@@ -10,7 +10,7 @@ from django.db import connections
 from django.test import Client
 from django.utils import timezone
 
-from annotation.api import idempotency_keys
+from annotation.api import idempotency
 from annotation.models import Comment, Membership, Repeatable
 from judging.models import StrategyVersion
 from judging.runs import selection
@@ -58,7 +58,7 @@ def test_what_is_being_answered_is_not_begun_again_until_its_answerer_is_gone(
     assert start(client, people).status_code == 201
     Repeatable.objects.update(status=None)
     assert start(client, people).status_code == 409
-    Repeatable.objects.update(created_at=timezone.now() - idempotency_keys.TAKEOVER_AFTER)
+    Repeatable.objects.update(created_at=timezone.now() - idempotency.TAKEOVER_AFTER)
     assert start(client, people).json()["run"]["number"] == 2
 
 
@@ -79,7 +79,7 @@ def test_a_day_later_the_key_is_free(people: Cast) -> None:
     client = api_client(people.lead)
     start(client, people)
     Repeatable.objects.update(
-        created_at=timezone.now() - idempotency_keys.RETENTION - timedelta(minutes=1)
+        created_at=timezone.now() - idempotency.RETENTION - timedelta(minutes=1)
     )
     assert start(client, people).json()["run"]["number"] == 2
     assert Repeatable.objects.count() == 1

@@ -23,7 +23,7 @@ from annotation.items import revisions
 from annotation.labelling import resolution
 from annotation.models import Item, Project, Resolution
 from judging.models import Outcome, Run, StoredFigure
-from judging.results import cache, change_counters, figures, fingerprint, progress, tables
+from judging.results import cache, change_counters, figures, progress, tables
 from judging.results.figures import FigureTable, PendingTable
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
@@ -230,32 +230,32 @@ def test_other_code_makes_all_figures_anew(
     judged: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made(judged)
-    monkeypatch.setattr("judging.results.fingerprint.code_digest", lambda: "another release")
+    monkeypatch.setattr("judging.results.cache.code_digest", lambda: "another release")
     assert isinstance(figures.request_table(judged, "undetected", NOTHING), PendingTable)
 
 
-@pytest.mark.parametrize("name", fingerprint.CODE)
+@pytest.mark.parametrize("name", cache.CODE)
 def test_a_changed_line_of_whatever_computes_figures_changes_the_digest(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = importlib.util.find_spec(name)
     assert spec is not None
     folder = Path(str(spec.origin)).parent
-    inside = [path for path in fingerprint.code_files() if path.is_relative_to(folder)]
-    before = fingerprint.code_digest.__wrapped__()
+    inside = [path for path in cache.code_files() if path.is_relative_to(folder)]
+    before = cache.code_digest.__wrapped__()
     read = Path.read_bytes
     for changed in inside:
         monkeypatch.setattr(
             Path, "read_bytes", lambda self, c=changed: read(self) + b"#" * (self == c)
         )
-        assert fingerprint.code_digest.__wrapped__() != before
+        assert cache.code_digest.__wrapped__() != before
     assert inside
 
 
 def test_code_that_moved_away_is_missed_loudly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fingerprint, "CODE", ("stats", "judging.nowhere"))
+    monkeypatch.setattr(cache, "CODE", ("stats", "judging.nowhere"))
     with pytest.raises(ModuleNotFoundError, match="nowhere computes figures"):
-        fingerprint.code_files()
+        cache.code_files()
 
 
 @pytest.mark.django_db

@@ -23,7 +23,7 @@ from judging.strategies import (
     load_all,
     with_metrics,
 )
-from judging.strategies.placeholders import FRAME_PLACEHOLDERS
+from judging.strategies.schema import FRAME_PLACEHOLDERS
 
 
 def test_shipped_strategies_lie_beside_the_code_that_reads_them():

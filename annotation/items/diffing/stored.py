@@ -7,7 +7,7 @@ from django.db.models import Exists, Func, IntegerField, OuterRef
 
 from annotation import tasktypes
 from annotation.db import transactions
-from annotation.db.prepared_statements import PreparedQuery
+from annotation.db.sql import PreparedQuery
 from annotation.items.diffing import difference as diffing_difference
 from annotation.models import Diff, Project, Revision
 

@@ -1,18 +1,95 @@
-"""The API of practice and silent checks: what the pages show, with the same access."""
+"""The API of practice and silent checks: what the pages show, with the same access.
+
+What the API says of practice and of silent checks.
+"""
 
 from typing import Any
 
 from django.urls import path
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.decorators import api_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.responses import PROBLEM_RESPONSES
+from annotation.api.serializers import LabelSerializer
 from annotation.labelling import control_items, qualification
-from annotation.labelling.api.qualification_serializers import PracticeSerializer, ProbeSerializer
-from annotation.models import Membership
+from annotation.models import Label, Membership
 from annotation.projects import access
+
+
+class LessonSerializer(serializers.Serializer[qualification.Lesson]):
+    """What was said of an item of practice, whether it was right, what is, and why."""
+
+    item = serializers.CharField(source="item.key")
+    right = serializers.BooleanField()
+    answers = serializers.DictField(child=serializers.JSONField())
+    known = serializers.DictField(child=serializers.JSONField())
+    explanation = serializers.CharField()
+    answered_at = serializers.DateTimeField()
+
+
+class RoundSerializer(serializers.Serializer[qualification.QualificationRound]):
+    """A round of practice; it is passed by `needed` right answers of `size`."""
+
+    number = serializers.IntegerField(source="row.number")
+    size = serializers.IntegerField(source="row.size")
+    needed = serializers.IntegerField(source="row.needed")
+    answered = serializers.IntegerField(source="row.answered")
+    right = serializers.IntegerField(source="row.right")
+    passed = serializers.BooleanField(source="row.passed")
+    feedback = serializers.CharField(source="row.feedback")
+    started_at = serializers.DateTimeField(source="row.started_at")
+    finished_at = serializers.DateTimeField(source="row.finished_at", allow_null=True)
+    lessons = LessonSerializer(many=True)
+
+
+class PracticeSerializer(serializers.Serializer[Any]):
+    """How a member stands: `due` until they have passed, `waits` if only a lead can help."""
+
+    annotator = serializers.CharField()
+    due = serializers.BooleanField()
+    waits = serializers.BooleanField()
+    rounds = RoundSerializer(many=True)
+
+
+class ShareSerializer(serializers.Serializer[Any]):
+    """A share with its interval of 95 %, fractions of 1; null where it is not defined."""
+
+    value = serializers.FloatField(allow_null=True)
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+    n = serializers.IntegerField()
+    reason = serializers.CharField()
+
+
+class WrongSerializer(serializers.Serializer[control_items.WrongAnswer]):
+    item = serializers.CharField(source="item.key")
+    said = serializers.DictField(child=serializers.JSONField())
+    known = serializers.DictField(child=serializers.JSONField())
+    said_at = serializers.DateTimeField()
+
+
+class ProbeSerializer(serializers.Serializer[control_items.ControlResult]):
+    """How a member did on silent checks; `corrected` are those whose text they corrected first."""
+
+    annotator = serializers.CharField(source="member.alias")
+    right = serializers.IntegerField()
+    share = ShareSerializer()
+    corrected = serializers.IntegerField()
+    wrong = WrongSerializer(many=True)
+
+
+class StoredSerializer(LabelSerializer):
+    """A label as it was stored; `lesson` is what practice explains, null for any other label."""
+
+    lesson = LessonSerializer(allow_null=True)
+
+    def to_representation(self, label: Label) -> dict[str, Any]:
+        learnt = qualification.build_lesson(label)
+        told = LessonSerializer(learnt).data if learnt else None
+        return super().to_representation(label) | {"lesson": told}
 
 
 @extend_schema(responses={200: PracticeSerializer, **PROBLEM_RESPONSES})

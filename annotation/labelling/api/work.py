@@ -35,7 +35,7 @@ from annotation.api.serializers import (
 from annotation.importing import jobs
 from annotation.items.filters import LabelFilter
 from annotation.labelling import queue, visibility
-from annotation.labelling.api.qualification_serializers import StoredSerializer
+from annotation.labelling.api.qualification import StoredSerializer
 from annotation.models import Account, Label, Project
 from annotation.projects import access
 

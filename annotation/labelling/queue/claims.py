@@ -1,4 +1,7 @@
-"""Slots that are given to a member and filled by them, and how many labels that makes."""
+"""Slots that are given to a member and filled by them, and how many labels that makes.
+
+A member's turn: taken one after the other, and how far they have come through a stage.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,9 +9,96 @@ from typing import Any
 
 from django.db import connection
 
-from annotation.db import prepared_statements, sql
+from annotation.db import sql
 from annotation.labelling.queue import load
-from annotation.models import Event, Label, Membership, Revision, Slot
+from annotation.models import Event, Label, Membership, Revision, Slot, Stage
+
+# How far a cursor may lag behind, in positions of items.
+CURSOR_STRIDE = 32
+
+
+@dataclass(frozen=True)
+class CursorState:
+    """How far a member, whose row is locked, has come through a stage."""
+
+    priority: int = -32768
+    position: int = -1
+    nothing_until: datetime | None = None
+
+
+def lock_member(member: Membership, stage: str = Stage.LABEL) -> CursorState:
+    """The member's presses are served one after the other, each with a snapshot of its own; how
+    far they have come through the stage.
+
+    A statement of its own: in one with the pick the snapshot would be older than the lock. A
+    cursor that moved while the lock was waited for is read as it was, which costs a few steps.
+    """
+    locked = "FOR NO KEY UPDATE OF m" if connection.features.has_select_for_update else ""
+    found = sql.fetch_rows(
+        f"""
+        SELECT c.priority, c.position, c.nothing_until FROM annotation_membership m
+        LEFT JOIN annotation_cursor c ON c.member_id = m.id AND c.stage = %s
+        WHERE m.id = %s {locked}
+        """,
+        [stage, member.pk],
+    )
+    priority, position, until = found[0] if found else (None, None, None)
+    return (
+        CursorState()
+        if priority is None
+        else CursorState(priority, position, sql.parse_time(until))
+    )
+
+
+def lock_member_and_item(member: Membership, slot_id: int) -> None:
+    """`lock_member`, and then let whoever labels or corrects the item of the slot take turns.
+
+    The member's row is locked before the join that the lock of the item's row waits for.
+    """
+    if connection.features.has_select_for_update:
+        sql.fetch_rows(
+            """
+            WITH m AS MATERIALIZED (
+              SELECT id FROM annotation_membership WHERE id = %s FOR NO KEY UPDATE)
+            SELECT i.id FROM m CROSS JOIN annotation_slot s
+            JOIN annotation_item i ON i.id = s.item_id
+            WHERE s.id = %s FOR NO KEY UPDATE OF i
+            """,
+            [member.pk, slot_id],
+        )
+
+
+def advance_cursor(
+    member: Membership, stage: str, turn: CursorState, priority: int, position: int
+) -> None:
+    """Let the member's next searches begin after this place, once it is some way ahead.
+
+    Not after each: a search steps over the few slots since, which are not open any more or the
+    member's own.
+    """
+    if priority == turn.priority and position < turn.position + CURSOR_STRIDE:
+        return
+    sql.execute_change(
+        """
+        INSERT INTO annotation_cursor (member_id, stage, priority, position)
+        VALUES (%s, %s, %s, %s)
+        ON CONFLICT (member_id, stage)
+        DO UPDATE SET priority = excluded.priority, position = excluded.position
+        """,
+        [member.pk, stage, priority, position],
+    )
+
+
+def record_empty_search(member: Membership, stage: str, until: datetime) -> None:
+    """Remember that a search of everything found nothing, so that it is not made on each ask."""
+    sql.execute_change(
+        """
+        INSERT INTO annotation_cursor (member_id, stage, priority, position, nothing_until)
+        VALUES (%s, %s, -32768, -1, %s)
+        ON CONFLICT (member_id, stage) DO UPDATE SET nothing_until = excluded.nothing_until
+        """,
+        [member.pk, stage, sql.to_database_time(until)],
+    )
 
 
 @dataclass(frozen=True)
@@ -48,10 +138,10 @@ def store_first_label(slot: Slot, label: Label, event: Event) -> bool:
         if not fill_slot(slot.pk, member):
             return False
         adjust_label_count(member, 1)
-        prepared_statements.insert_rows(label, event)
+        sql.insert_rows(label, event)
         return True
     given = [False, slot.pk, member.pk, 1, member.pk]
-    stored = prepared_statements.insert_if_changed(_FILL_AND_COUNT_SQL, given, label, event)
+    stored = sql.insert_if_changed(_FILL_AND_COUNT_SQL, given, label, event)
     member.labelled += stored
     return stored
 

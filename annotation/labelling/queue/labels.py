@@ -1,4 +1,7 @@
-"""A label of what a page showed, or a corrected text of it: the queue's hot path."""
+"""A label of what a page showed, or a corrected text of it: the queue's hot path.
+
+What is kept on record of each step.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,16 +10,25 @@ from datetime import datetime
 from django.utils import timezone
 
 from annotation import tasktypes
-from annotation.db import prepared_statements, transactions
+from annotation.db import sql, transactions
 from annotation.errors import Refused, Stale
 from annotation.items import revisions
-from annotation.labelling import effects, slots, submission_tokens
-from annotation.labelling.queue import claims, cursor, events, load, offers, validation
+from annotation.labelling import effects, slots, submissions
+from annotation.labelling.queue import claims, load, offers, validation
 from annotation.labelling.queue.load import Claim
 from annotation.labelling.queue.offers import Offer
 from annotation.labelling.submissions import ShownItem, SubmittedAnswers
-from annotation.models import WORK_LIKE_STAGES, Draft, Label, Membership, Slot, Stage
+from annotation.models import WORK_LIKE_STAGES, Draft, Event, Item, Label, Membership, Slot, Stage
 from annotation.tasktypes import TaskType
+
+
+def build_event(kind: str, member: Membership, item: Item, **data: object) -> Event:
+    who = {"project_id": item.project_id, "member_id": member.pk}
+    return Event(kind=kind, subject=item.key, data=data, **who)
+
+
+def record_event(kind: str, member: Membership, item: Item, **data: object) -> None:
+    sql.insert_rows(build_event(kind, member, item, **data))
 
 
 def store_label(
@@ -41,7 +53,7 @@ def store_label(
     asked = Stage.BLIND if ticket.blind else Stage.LABEL
     said = replace(said, answers=task.clean(said.answers, stage=asked))
     with transactions.transact():
-        cursor.lock_member_and_item(member, ticket.slot_id)
+        claims.lock_member_and_item(member, ticket.slot_id)
         claim = load.load_claim(member, ticket.slot_id, shown.key, blind=ticket.blind)
         validation.check_stage(claim.slot, stage)
         if claim.sent is not None:
@@ -84,7 +96,7 @@ def store_correction(
         slot.hold(member.pk, slots.hold_until(member, now))
         effects.apply_correction(slot.item, now)
         numbers = {"old": {"revision": current.number}, "new": {"revision": current.number + 1}}
-        events.record_event("correct", member, slot.item, note=note, **numbers)
+        record_event("correct", member, slot.item, note=note, **numbers)
     return offers.build_offer(member, *load.load_slot(slot.pk))
 
 
@@ -115,7 +127,7 @@ def _build_label(
 def _save_label(label: Label, claim: Claim) -> Label:
     """Store the label in the place that it fills, in place of what the member said before."""
     member, first = label.member, label.stage in WORK_LIKE_STAGES and claim.label is None
-    event = events.build_event("label", member, claim.item, **_event_data(label, claim))
+    event = build_event("label", member, claim.item, **_event_data(label, claim))
     if not (first and claims.store_first_label(claim.slot, label, event)):
         label.slot = _fill_slot(member, claim.slot, label.stage, label.created_at)
         label.counted = label.slot is not None
@@ -123,7 +135,7 @@ def _save_label(label: Label, claim: Claim) -> Label:
             claims.adjust_label_count(member, 1)
         if claim.label is not None:
             Label.objects.filter(pk=claim.label).update(current=False)
-        prepared_statements.insert_rows(label, event)
+        sql.insert_rows(label, event)
     if claim.drafted and label.stage != Stage.BLIND:
         for draft in Draft.objects.of(member.pk).filter(item=claim.item):
             draft.sent()
@@ -167,9 +179,7 @@ def _check_same(sent: Label, said: SubmittedAnswers) -> Label:
     return sent
 
 
-def _check_correctable(
-    member: Membership, slot: Slot, ticket: submission_tokens.SubmissionToken
-) -> None:
+def _check_correctable(member: Membership, slot: Slot, ticket: submissions.SubmissionToken) -> None:
     if slot.member_id != member.pk:
         raise Stale("This item has been reassigned. Your text is still here: copy it.")
     if ticket.blind:

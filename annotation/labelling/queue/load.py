@@ -7,7 +7,7 @@ from typing import Any
 
 from annotation.db import sql
 from annotation.items.diffing import difference
-from annotation.labelling import submission_tokens
+from annotation.labelling import submissions
 from annotation.models import Diff, Item, Membership, Revision, Slot, Stage
 
 _SLOT = ("id", "project_id", "item_id", "stage", "number", "priority", "position", "state",
@@ -77,7 +77,7 @@ def parse_row(row: Sequence[Any]) -> tuple[Slot, Revision]:
 def load_claim(member: Membership, slot_id: int, key: str, *, blind: bool) -> Claim:
     """What a label with this key is of; its item is locked. What the member said before is at the
     slot's stage or, if `blind`, at that one. Of the revision the texts are left out."""
-    submission = submission_tokens.digest_token(key)
+    submission = submissions.digest_token(key)
     words = {"slot": slot_id, "member": member.pk, "submission": submission}
     [row] = sql.fetch_rows(_BLIND_CLAIM_SQL if blind else _WORK_CLAIM_SQL, words)
     slot, revision, before = _split_row(row, _TEXTLESS, ("",) * 5)

@@ -9,9 +9,8 @@ from django.utils import timezone
 
 from annotation.db import transactions
 from annotation.labelling import control_items, qualification, slots
-from annotation.labelling.queue import claims, cursor, offers, search
-from annotation.labelling.queue.claims import HoldTerms
-from annotation.labelling.queue.cursor import CursorState
+from annotation.labelling.queue import claims, offers, search
+from annotation.labelling.queue.claims import CursorState, HoldTerms
 from annotation.labelling.queue.offers import Offer, Waiting
 from annotation.models import Membership, Revision, Slot, Stage
 
@@ -49,7 +48,7 @@ def next_offer(
     draw = random.random() if draw is None else draw
     choose = _hold_next if ahead else _hold_current
     with transactions.transact():
-        taken = choose(member, OfferRequest(stage, cursor.lock_member(member, stage), now, draw))
+        taken = choose(member, OfferRequest(stage, claims.lock_member(member, stage), now, draw))
     return (
         offers.build_offer(member, *taken) if taken else offers.explain_waiting(member, stage, now)
     )
@@ -111,7 +110,7 @@ def _take_slot(
     work = _pick_slot(member, stage, turn, now, hold, held_at)
     if work is not None:
         return work
-    return _pick_slot(member, Stage.BASELINE, cursor.lock_member(member, Stage.BASELINE), now, hold)
+    return _pick_slot(member, Stage.BASELINE, claims.lock_member(member, Stage.BASELINE), now, hold)
 
 
 def _pick_slot(
@@ -126,11 +125,11 @@ def _pick_slot(
     if picked is None and (turn.nothing_until is None or turn.nothing_until <= now):
         picked = search.pick_behind_cursor(member, stage, hold)
         if picked is None and not search.is_any_behind_cursor(member, stage):
-            cursor.record_empty_search(member, stage, now + EMPTY_SEARCH_PAUSE)
+            claims.record_empty_search(member, stage, now + EMPTY_SEARCH_PAUSE)
     if picked is None:
         return None
     if picked.fresh:
-        cursor.advance_cursor(member, stage, turn, picked.slot.priority, picked.slot.position)
+        claims.advance_cursor(member, stage, turn, picked.slot.priority, picked.slot.position)
     return picked.slot, picked.revision
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from annotation.db import project_counts
 from annotation.items import readiness
-from annotation.labelling import blind_names, qualification, submission_tokens
+from annotation.labelling import blind_names, qualification, submissions
 from annotation.labelling.models.labels import LabelQuerySet
 from annotation.labelling.submissions import ShownItem
 from annotation.models import (
@@ -100,10 +100,8 @@ def build_offer(
         previous = _label(member, slot.item, slot.stage)
     if slot.stage in _SEPARATE_STAGES and previous is None:
         previous = _withdrawn_label(member, slot, revision)
-    ticket = submission_tokens.SubmissionToken(
-        slot.pk, member.pk, revision.number, phase == "blind"
-    )
-    key, item = submission_tokens.issue_token(ticket), slot.item
+    ticket = submissions.SubmissionToken(slot.pk, member.pk, revision.number, phase == "blind")
+    key, item = submissions.issue_token(ticket), slot.item
     name = blind_names.blind_name(member, item) if phase == "blind" else item.key
     return Offer(slot, item, revision, key, name, phase, previous, blind)
 

@@ -9,8 +9,7 @@ from django.db import connection
 
 from annotation.db import sql
 from annotation.labelling.queue import claims, load
-from annotation.labelling.queue.claims import HoldTerms
-from annotation.labelling.queue.cursor import CursorState
+from annotation.labelling.queue.claims import CursorState, HoldTerms
 from annotation.models import Membership, Revision, Slot, Stage
 
 

@@ -10,7 +10,7 @@ from annotation.errors import Refused
 from annotation.labelling import blind_names, effects, qualification
 from annotation.labelling import slots as labelling_slots
 from annotation.labelling.correct_answers import PRACTICE
-from annotation.labelling.queue import claims, cursor, events, load, offers, validation
+from annotation.labelling.queue import claims, labels, load, offers, validation
 from annotation.labelling.queue.offers import Offer
 from annotation.labelling.submissions import ShownItem
 from annotation.models import WORK_LIKE_STAGES, Item, Mark, Membership, Slot, Stage
@@ -26,7 +26,7 @@ def undo_label(
     """
     now = now or timezone.now()
     with transactions.transact():
-        cursor.lock_member(member)
+        claims.lock_member(member)
         last = offers.last_label(member, labelling_slots.related_stages(stage))
         if last is None or not qualification.can_undo(last):
             return None
@@ -36,7 +36,7 @@ def undo_label(
             claims.adjust_label_count(member, -1)
         slot = labelling_slots.hold_again(member, item, last.stage, last.slot, now)
         effects.apply_withdrawal(last, tasktypes.load_task_type(member.project), now)
-        events.record_event("undo", member, item, old={"choice": last.choice}, new={})
+        labels.record_event("undo", member, item, old={"choice": last.choice}, new={})
     return offers.build_offer(member, *load.load_slot(slot.pk), previous=last) if slot else None
 
 
@@ -49,7 +49,7 @@ def reopen_item(member: Membership, item_key: str, *, now: datetime | None = Non
     """
     now = now or timezone.now()
     with transactions.transact():
-        cursor.lock_member(member)
+        claims.lock_member(member)
         item = _find_item(member, item_key)
         if item is None or item.deleted_at or not offers.has_met_item(member, item):
             raise Refused("This item is not assigned to you. Continue with the next one.")
@@ -95,7 +95,7 @@ def skip_item(
         if slot.member_id == member.pk:
             slot.give_back()
         if made:
-            events.record_event("skip", member, slot.item, note=note, revision=shown.revision)
+            labels.record_event("skip", member, slot.item, note=note, revision=shown.revision)
 
 
 def toggle_flag(
@@ -104,7 +104,7 @@ def toggle_flag(
     """Ask a lead to look at an item that the member knows, or take that back; whether it stands."""
     now = now or timezone.now()
     with transactions.transact():
-        cursor.lock_member(member)
+        claims.lock_member(member)
         item = _find_item(member, item_key)
         if item is None or item.deleted_at or not offers.has_met_item(member, item):
             raise Refused("This item is not assigned to you. Reload the page.")
@@ -113,7 +113,7 @@ def toggle_flag(
             standing.end(now)
         else:
             Mark.objects.create(member=member, item=item, kind="flag", note=note, created_at=now)
-        events.record_event("unflag" if standing else "flag", member, item, note=note)
+        labels.record_event("unflag" if standing else "flag", member, item, note=note)
     return standing is None
 
 
@@ -121,7 +121,7 @@ def renew_holds(member: Membership, *, now: datetime | None = None) -> frozenset
     """Hold on to what the member holds; what pages call the items that are still theirs."""
     now = now or timezone.now()
     with transactions.transact():
-        cursor.lock_member(member)
+        claims.lock_member(member)
         held = Slot.objects.in_project(member.project_id).held_by(member.pk)
         held.update(held_until=labelling_slots.hold_until(member, now))
         slots = list(held.select_related("item").defer("item__fields"))

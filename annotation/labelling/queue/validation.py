@@ -1,16 +1,15 @@
 """Whether what a page sends may be taken; each check raises what the person is told."""
 
 from annotation.errors import Refused, Stale
-from annotation.labelling import blind_names, slots, submission_tokens
-from annotation.labelling.queue import cursor, load
-from annotation.labelling.submission_tokens import SubmissionToken
-from annotation.labelling.submissions import ShownItem
+from annotation.labelling import blind_names, slots, submissions
+from annotation.labelling.queue import claims, load
+from annotation.labelling.submissions import ShownItem, SubmissionToken
 from annotation.models import Item, Membership, Revision, Slot, Stage
 
 
 def read_own_token(member: Membership, shown: ShownItem) -> SubmissionToken:
     """What the page's key was made for."""
-    read = submission_tokens.read_token(shown.key)
+    read = submissions.read_token(shown.key)
     if read.member_id != member.pk:
         raise Refused("This page belongs to another user. Reload the page.")
     return read
@@ -21,7 +20,7 @@ def lock_shown(
 ) -> tuple[Slot, Revision]:
     """The workbench's slot that the key was made for and the item's current texts; member and
     item are locked."""
-    cursor.lock_member_and_item(member, made.slot_id)
+    claims.lock_member_and_item(member, made.slot_id)
     slot, revision = load.load_slot(made.slot_id)
     check_stage(slot, Stage.LABEL)
     check_item(member, slot.item, shown)

@@ -15,7 +15,7 @@ from annotation import tasktypes
 from annotation.accounts import keymap
 from annotation.items import taxonomy as categories
 from annotation.items.diffing import stored
-from annotation.labelling import comments, form_entries, my_items, qualification, queue
+from annotation.labelling import comments, drafts, my_items, qualification, queue
 from annotation.labelling.queue import Offer, Waiting
 from annotation.models import Account, Label, Mark, Membership, Slot, Stage
 from annotation.projects import guidelines
@@ -103,7 +103,7 @@ def _panel_context(request: HttpRequest, member: Membership, shown: ScreenState)
 def _item_context(member: Membership, offer: Offer) -> dict[str, Any]:
     """Everything about the item; of a blind one only what may be seen before it is judged."""
     task = tasktypes.load_task_type(member.project)
-    start = form_entries.load_entries(member, offer, task)
+    start = drafts.load_entries(member, offer, task)
     context = {
         "offer": offer,
         "phase": offer.phase,

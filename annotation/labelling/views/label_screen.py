@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from annotation import tasktypes
 from annotation.errors import Refused, Stale
 from annotation.items.rendering import sheet
-from annotation.labelling import blind_names, drafts, form_entries, qualification, queue
+from annotation.labelling import blind_names, drafts, qualification, queue
 from annotation.labelling.forms import CorrectionForm, LabelForm, SubmissionForm
 from annotation.labelling.queue import Offer
 from annotation.labelling.views import label_page
@@ -111,7 +111,7 @@ def undo_label(request: HtmxRequest, member: Membership) -> HttpResponse:
         return _render_next(request, member, f"You have no label to undo.{stands}")
     if offer.previous:
         drafts.restore_from_label(
-            member, offer.previous, form_entries.to_form_data(offer.previous.answers)
+            member, offer.previous, drafts.to_form_data(offer.previous.answers)
         )
     return _render_next(request, member, f"Undone. Label {offer.name} again.", offer)
 

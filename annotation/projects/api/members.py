@@ -18,7 +18,7 @@ from annotation.api.pagination import CursorPages
 from annotation.api.responses import REFUSED_RESPONSES, validate_body
 from annotation.db import transactions
 from annotation.models import Invitation, Membership, Role
-from annotation.projects import access, invitations, mail, members
+from annotation.projects import access, invitations, members
 from annotation.projects.views.members import InviteForm
 
 
@@ -153,7 +153,7 @@ class InvitationList(ListAPIView[Invitation]):
         link = request.build_absolute_uri(reverse("invitation", args=[key]))
         told = InvitationSerializer(made).data | {
             "link": link,
-            "sent": mail.send_invitation(made, link),
+            "sent": invitations.send_invitation(made, link),
         }
         return Response(told, status=201)
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.errors import FieldError, Refused
 from annotation.models import Invitation, Membership, Role
-from annotation.projects import access, audit, invitations, mail, members
+from annotation.projects import access, audit, invitations, members
 
 MAX_SHOWN = 20
 
@@ -99,7 +99,7 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
             form.add_error(error.field, str(error))
         else:
             link = request.build_absolute_uri(reverse("invitation", args=[key]))
-            context |= {"made": made, "link": link, "sent": mail.send_invitation(made, link)}
+            context |= {"made": made, "link": link, "sent": invitations.send_invitation(made, link)}
             return render(request, "annotation/invited.html", context)
     status = 422 if request.method == "POST" else 200
     return render(request, "annotation/invite.html", context, status=status)

@@ -1,19 +1,23 @@
-"""Agreement and effort: how far do people agree, who says what, and how long does it take them?"""
+"""Agreement and effort: how far do people agree, who says what, and how long does it take them?
 
+Who says what where another says something: the answers of two people as a table.
+"""
+
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from annotation.reports import agreement
+from annotation.reports import agreement, agreement_answers
 from annotation.reports.agreement import MEASURES, PAIR_MEASURES
 from annotation.reports.label_times import LONG_SECONDS
 from annotation.templatetags import figures as written
 from charts import axes
-from judging.results.views import cells, confusions, dot_charts, grids
-from judging.results.views.cells import Row
-from judging.results.views.grids import Cell, Column, GridLine
+from judging.results.views import cells, dot_charts
+from judging.results.views.cells import Cell, Column, GridLine, Row
 from judging.results.views.page_parts import (
     ChartSpec,
     PageQuery,
@@ -24,6 +28,146 @@ from judging.results.views.page_parts import (
     ViewContent,
 )
 from stats.estimates import Estimate
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """How many items two people met at with which answers; `answers` in their order, with titles.
+
+    `people` are the two, or nobody where several pairs are counted, each both ways; `of` then says
+    what the pairs have in common.
+    """
+
+    counts: Mapping[tuple[str, str], int]
+    answers: Mapping[str, str]
+    people: tuple[str, str] | None
+    of: Mapping[str, str]
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Who stands in rows and who in columns, in words."""
+        return self.people or ("One annotator", "the other annotator")
+
+    def n(self, one: str, other: str) -> int:
+        return self.counts.get((one, other), 0)
+
+    def whole(self, one: str) -> int:
+        return sum(self.n(one, other) for other in self.answers)
+
+
+def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """What one says where another says something, of one question; everybody if no two are named.
+
+    Over several pairs each counts both ways, so that the field is the same either way round.
+    """
+    titles = question_titles(asked)
+    field = next((name for name in titles if any(row["field"] == name for row in tables[0])), "")
+    rows = [row for row in tables[0] if row["field"] == field]
+    met = _build_answer_table(asked, field, rows)
+    of_rows, _ = met.sides
+    columns = (
+        Column(f"{of_rows} says" if met.people else of_rows, is_number=False),
+        *(Column(title, f"says-{name}") for name, title in met.answers.items()),
+        Column("Together", "n"),
+    )
+    lines = [_confusion_line(asked, met, name) for name in met.answers]
+    grid = cells.build_grid("Answers of two annotators", columns, lines)
+    pairs = len({(row["a"], row["b"]) for row in rows})
+    return ViewContent(grid, _draw_heatmap(met), _words(met, titles.get(field, field), pairs))
+
+
+def question_titles(asked: PageQuery) -> dict[str, str]:
+    """What people can agree on, by name, with its title."""
+    return {one.name: one.title for one in agreement_answers.list_questions(asked.project)}
+
+
+def items_url(asked: PageQuery, row: Mapping[str, str]) -> str:
+    """Where the items behind a row of the table `agreement` or `confusion` are listed."""
+    query = urlencode({"agreement": json.dumps(row, ensure_ascii=False)})
+    return f"{reverse('items', args=[asked.project.slug])}?{query}"
+
+
+def _build_answer_table(asked: PageQuery, field: str, rows: Rows) -> AnswerTable:
+    pairs = {(row["a"], row["b"]) for row in rows}
+    counts = _count_pairs(rows, both_ways=len(pairs) > 1)
+    alike = {side: {row[side] for row in rows} for side in ("a", "b")}
+    named = {side: next(iter(people)) for side, people in alike.items() if len(people) == 1}
+    people = next(iter(pairs)) if len(pairs) == 1 else None
+    return AnswerTable(
+        counts, _answer_titles(asked, field, counts), people, {"field": field, **named}
+    )
+
+
+def _count_pairs(rows: Rows, *, both_ways: bool) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for row in rows:
+        said = (row["choice_a"], row["choice_b"])
+        for one in (said, said[::-1]) if both_ways else (said,):
+            found[one] = found.get(one, 0) + row["n"]
+    return found
+
+
+def _answer_titles(
+    asked: PageQuery, field: str, counts: Mapping[tuple[str, str], int]
+) -> dict[str, str]:
+    """The answers that were given, in the order in which they are offered, with their titles."""
+    given = {one for said in counts for one in said}
+    question = next(
+        (one for one in agreement_answers.list_questions(asked.project) if one.name == field), None
+    )
+    declared = [name for name, _ in question.options] if question else []
+    order = [*(name for name in declared if name in given), *sorted(given - set(declared))]
+    return {name: question.title_of(name) if question else name for name in order}
+
+
+def _words(met: AnswerTable, question: str, pairs: int) -> str:
+    of_rows, of_columns = met.sides
+    shade = " Darker: a larger share of the row on which they differ."
+    asked = f"The question “{question}”"
+    if met.people:
+        return f"{asked}: items by what {of_rows} (rows) and {of_columns} (columns) say.{shade}"
+    return (
+        f"{asked}, over {pairs} pairs of annotators, with each item of a pair counted both "
+        f"ways.{shade} Choose two annotators to see only their pair."
+    )
+
+
+def _confusion_line(asked: PageQuery, met: AnswerTable, name: str) -> GridLine:
+    of_line = {**met.of, "choice_a": name}
+    counts = (_count_cell(asked, met, name, other) for other in met.answers)
+    whole = cells.count_cell(met.whole(name), items_url(asked, of_line))
+    return GridLine((cells.text_cell(met.answers[name]), *counts, whole))
+
+
+def _count_cell(asked: PageQuery, met: AnswerTable, one: str, other: str) -> Cell:
+    """How bad it is, is how large a share of the row it is on which they differ."""
+    n, whole = met.n(one, other), met.whole(one)
+    if not n:
+        return Cell(written.number(n), n)
+    heat = None if one == other else int(written.heat(n / whole, "high"))
+    href = items_url(asked, {**met.of, "choice_a": one, "choice_b": other})
+    return Cell(written.number(n), n, href, heat=heat, note=written.share(n / whole))
+
+
+def _draw_heatmap(met: AnswerTable) -> ChartSpec | None:
+    # Altair takes a second to import; nothing else should wait for it.
+    from charts import confusion as drawn
+
+    found = [
+        drawn.AnswerPair(title, met.answers[other], n, n / whole if whole else 0)
+        for one, title in met.answers.items()
+        for whole in [met.whole(one)]
+        for other in met.answers
+        for n in [met.n(one, other)]
+    ]
+    if not found:
+        return None
+    caption = "Items by the answers of two annotators. Darker: a larger share of the row."
+    rows, columns = met.sides
+    return ChartSpec(
+        drawn.draw_heatmap(found, list(met.answers.values()), rows=rows, columns=columns), caption
+    )
+
 
 EMPTY = "No item has labels from two people yet."
 ALL_PEOPLE, PAIRS, PERSONS = "everybody", "pairs", "persons"
@@ -50,7 +194,7 @@ FIGURES = (
 
 def show_coefficients(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line a question and measure, with its interval; of everybody, two people or one."""
-    who, titles = asked.said(WHO_SWITCH.name), confusions.question_titles(asked)
+    who, titles = asked.said(WHO_SWITCH.name), question_titles(asked)
     rows = [row for row in tables[0] if _people_text(row) == who and row["n_items"]]
     columns = (*FIGURES[:2], *([] if who == ALL_PEOPLE else [_PEOPLE_COLUMN]), *FIGURES[2:])
     lines = [_line(asked, row, titles, named=who != ALL_PEOPLE) for row in rows]
@@ -61,7 +205,7 @@ def show_coefficients(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         "and alpha: 0 is chance agreement, 1 is full agreement."
     )
     return ViewContent(
-        grids.build_grid("Agreement between annotators", columns, lines),
+        cells.build_grid("Agreement between annotators", columns, lines),
         _draw_measures(rows, titles, who),
         words,
     )
@@ -85,7 +229,7 @@ def show_effort(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         "label is saved; times over 30 minutes are left out as breaks."
     )
     return ViewContent(
-        grids.build_grid("Annotation time", columns, lines), _draw_times(tables[0]), words
+        cells.build_grid("Annotation time", columns, lines), _draw_times(tables[0]), words
     )
 
 
@@ -108,7 +252,7 @@ def _line(asked: PageQuery, row: Row, titles: Mapping[str, str], *, named: bool)
             cells.text_cell(measure),
             *people,
             _value(row),
-            cells.count_cell(row["n_items"], confusions.items_url(asked, told)),
+            cells.count_cell(row["n_items"], items_url(asked, told)),
             cells.count_cell(row["n_raters"]),
         )
     )
@@ -123,7 +267,7 @@ def _value(row: Row) -> Cell:
 
 def _title_value(asked: PageQuery, column: str, value: str) -> str:
     """A question or a measure in words."""
-    known = {"field": confusions.question_titles(asked), "measure": TITLES}
+    known = {"field": question_titles(asked), "measure": TITLES}
     return known.get(column, {}).get(value, "")
 
 
@@ -211,7 +355,7 @@ VIEWS = (
         slug="confusion",
         title="Confusion matrix",
         asks=(TableQuery("confusion", ""),),
-        show=confusions.show,
+        show=show,
         studies={},
         empty=EMPTY,
         columns=("field", "a", "b"),

@@ -7,9 +7,8 @@ from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
 from annotation.templatetags import figures as written
 from judging.models import Run
 from judging.results import blindspots, item_features
-from judging.results.views import cells, grids, measures
-from judging.results.views.cells import RateColumns, Row
-from judging.results.views.grids import Cell, Column, GridLine
+from judging.results.views import cells, page_parts
+from judging.results.views.cells import Cell, Column, GridLine, RateColumns, Row
 from judging.results.views.page_parts import (
     BY_PARAMETER,
     ChartSpec,
@@ -59,14 +58,14 @@ LEADING_COLUMNS = (
 
 def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line a slice, those of each run together, the largest difference first."""
-    runs = {run.number: run for run in measures.select_judging_runs(asked)}
+    runs = {run.number: run for run in page_parts.select_judging_runs(asked)}
     rows = [row for row in tables[0] if row["run"] in runs]
     told = [
         row
         for _, of in groupby(rows, key=_run_number)
         for row in _select_slices(list(of), asked.said("show"))
     ]
-    grid = grids.build_grid(
+    grid = cells.build_grid(
         "Blind spots", LEADING_COLUMNS, [_line(runs[row["run"]], row) for row in told]
     )
     said = _headline(rows), _lines_note(rows, told, asked.said("show"))

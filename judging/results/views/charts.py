@@ -14,7 +14,7 @@ from charts import files
 from judging import tasks
 from judging.models import Run
 from judging.results import figures
-from judging.results.views import query as views_query
+from judging.results.views import pages as views_query
 from judging.results.views.page_parts import (
     RUN_PARAMETER,
     VIEW_PARAMETER,

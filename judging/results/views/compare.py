@@ -7,9 +7,8 @@ from annotation.reports.grouping import Grouping
 from annotation.templatetags import figures as written
 from judging.models import Run
 from judging.results import drilldown
-from judging.results.views import cells, grids, measures, stacked_charts
-from judging.results.views.cells import Row
-from judging.results.views.grids import Cell, Column, GridLine
+from judging.results.views import cells, page_parts, stacked_charts
+from judging.results.views.cells import Cell, Column, GridLine, Row
 from judging.results.views.page_parts import (
     ChartSpec,
     PageQuery,
@@ -50,7 +49,7 @@ COLUMNS = (
 
 def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line a pair of runs, over all error items or over those of each ability."""
-    runs = {run.number: run for run in measures.select_judging_runs(asked)}
+    runs = {run.number: run for run in page_parts.select_judging_runs(asked)}
     over = asked.said(SCOPE_SWITCH.name)
     rows = [
         row
@@ -66,7 +65,7 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
     columns = COLUMNS if over == ALL else COLUMNS[:-1]
     return ViewContent(
-        grids.build_grid("Runs in pairs", columns, lines), _drawing(rows, runs), words
+        cells.build_grid("Runs in pairs", columns, lines), _drawing(rows, runs), words
     )
 
 
@@ -155,7 +154,7 @@ VIEWS = (
         show=show,
         studies={},
         switches=(SCOPE_SWITCH,),
-        empty="Compare needs two or more runs that judge perturbed answers of the same items. Figures"
-        " of detectors are on the page Detector, those of ratings on Against people.",
+        empty="Compare needs two or more runs that judge perturbed answers of the same items."
+        " Figures of detectors are on the page Detector, those of ratings on Against people.",
     ),
 )

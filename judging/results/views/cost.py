@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from judging.models import Run
 from judging.results import counted
-from judging.results.views import cells, grids
-from judging.results.views.cells import Row
-from judging.results.views.grids import Cell, Column, GridLine
+from judging.results.views import cells
+from judging.results.views.cells import Cell, Column, GridLine, Row
 from judging.results.views.page_parts import (
     ChartSpec,
     PageQuery,
@@ -51,7 +50,7 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
     if drawing is None:
         words = f"{_why_no_cost(rows)} There is no chart. {words}"
-    return ViewContent(grids.build_grid("Cost by run", COLUMNS, lines), drawing, words)
+    return ViewContent(cells.build_grid("Cost by run", COLUMNS, lines), drawing, words)
 
 
 def money_cell(value: float | None, reason: str = "") -> Cell:

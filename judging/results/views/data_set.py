@@ -1,15 +1,25 @@
 """Data set: what are the items? Labels, categories, words, and shares of any field (study 000,
-table 1; study 001, tables 2 and 3, figures 4 and 8)."""
+table 1; study 001, tables 2 and 3, figures 4 and 8).
 
+Rows of the table `dataset`: by group, what they are of in words, and where their items are.
+"""
+
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
 
 from annotation.reports.grouping import Grouping
+from annotation.tasktypes import main_field
 from annotation.templatetags import figures as written
-from judging.results.data_set import ANSWERS, CATEGORY, LABEL, WORDS
-from judging.results.views import cells, data_set_rows, grids, group_fields, stacked_charts
-from judging.results.views.cells import Row
-from judging.results.views.data_set_rows import GroupedItems, GroupValues, RowsOfGroup
-from judging.results.views.grids import Cell, Column, Grid, GridLine, LineBlock
+from judging.results import undetected
+from judging.results.data_set import ANSWERS, CATEGORY, FIELDS, LABEL, WORDS
+from judging.results.views import cells, group_fields, stacked_charts
+from judging.results.views.cells import Cell, Column, Grid, GridLine, LineBlock, Row
 from judging.results.views.page_parts import (
     ChartSpec,
     PageQuery,
@@ -19,6 +29,141 @@ from judging.results.views.page_parts import (
     ViewContent,
     study_figures,
 )
+
+OPEN = "open"
+
+# The rows of the items of one group, by what they are of and its value.
+GroupValues = tuple[str, ...]
+RowsOfGroup = dict[tuple[str, str | None], Row]
+
+
+def title_kind(asked: PageQuery, column: str, value: str) -> str:
+    """What shares are of, as one chooses it."""
+    return kind_title(value) if column == "of" else ""
+
+
+def group_rows(rows: Rows, by: Sequence[str]) -> dict[GroupValues, RowsOfGroup]:
+    found: dict[GroupValues, RowsOfGroup] = {}
+    for row in rows:
+        of_group = found.setdefault(tuple(row[name] for name in by), {})
+        of_group[row["of"], row["value"]] = row
+    order = [Grouping(name, name) for name in by]
+    return dict(
+        sorted(
+            found.items(),
+            key=lambda one: [g.place_of(v) for g, v in zip(order, one[0], strict=True)],
+        )
+    )
+
+
+def select_kind(rows: RowsOfGroup, of: str) -> list[Row]:
+    return [row for (kind, _), row in rows.items() if kind == of]
+
+
+def get_size(rows: RowsOfGroup) -> int:
+    return int(next(iter(rows.values()))["n"])
+
+
+def list_kinds(rows: Rows) -> list[str]:
+    """What rows are of: fields of the items, then other answers, labels and categories."""
+    order = (FIELDS, ANSWERS, LABEL, CATEGORY)
+    kinds = {row["of"] for row in rows if row["of"] != WORDS}
+    return sorted(kinds, key=lambda of: ([of.startswith(one) for one in order].index(True), of))
+
+
+def list_values(rows: Iterable[Row], of: str) -> list[str | None]:
+    """The values of a kind, the most frequent first; what is open comes last."""
+    counts: dict[str | None, int] = {}
+    for row in rows:
+        if row["of"] == of:
+            counts[row["value"]] = counts.get(row["value"], 0) + row["count"]
+    return sorted(counts, key=lambda value: (value is None, -counts[value], value or ""))
+
+
+@dataclass(frozen=True)
+class GroupedItems:
+    """The items of one view by some fields: its lines, and where their items are listed."""
+
+    asked: PageQuery
+    by: Sequence[str]
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """The answers to the deciding question, in words."""
+        return dict(main_field.load_main_field(self.asked.project).options)
+
+    def columns(self) -> list[Column]:
+        """What stands before the figures; of no field nothing."""
+        titles = self.asked.groups
+        return [Column(titles.get(name, name), name, is_number=False) for name in self.by]
+
+    def heads(self, group: GroupValues) -> list[Cell]:
+        named = zip(self.by, group, strict=True)
+        return [
+            cells.text_cell(Grouping(name, name).title_of(value), value) for name, value in named
+        ]
+
+    def column(self, of: str, value: str | None) -> Column:
+        """Of one value, below which a field is named."""
+        note = "" if of == LABEL else kind_title(of)
+        return Column(value_title(of, value, self.labels), f"{of}-{value}", note)
+
+    def count(self, group: GroupValues, rows: RowsOfGroup) -> Cell:
+        """All items of a group."""
+        return cells.count_cell(get_size(rows), self.items(group))
+
+    def count_of(self, group: GroupValues, row: Row) -> Cell:
+        """Those of a group that have the value of a row."""
+        return cells.count_cell(row["count"], self.items(group, row["of"], row["value"]))
+
+    def share_of(self, group: GroupValues, rows: RowsOfGroup, of: str, value: str | None) -> Cell:
+        """The same with their share; nought where none has the value."""
+        row = rows.get((of, value))
+        return cells.share_cell(
+            row["count"] if row else 0, get_size(rows), self.items(group, of, value)
+        )
+
+    def items(self, group: GroupValues, of: str = "", value: str | None = "") -> str:
+        """Where these items are listed; "" where no list holds just them, such as those that lack
+        what others have."""
+        said = {name: one for name, one in zip(self.by, group, strict=True) if one}
+        if of == CATEGORY:
+            said[CATEGORY] = value or ""
+        if of.startswith(FIELDS):
+            said[of.removeprefix(FIELDS)] = value or ""
+        if len(said) < len(group):
+            return ""
+        query = {"items": "tests"}
+        if of.startswith(ANSWERS):
+            query["answers"] = json.dumps({of.removeprefix(ANSWERS): value}, ensure_ascii=False)
+        if said:
+            query["fields"] = json.dumps(said, ensure_ascii=False)
+        if of == LABEL:
+            query["resolution"] = value or "none"
+        return f"{reverse('items', args=[self.asked.project.slug])}?{urlencode(query)}"
+
+
+def kind_title(of: str) -> str:
+    name = of.removeprefix(FIELDS).removeprefix(ANSWERS)
+    return name.replace("_", " ").capitalize()
+
+
+def field_value_title(of: str, value: str | None) -> str:
+    return Grouping(of, of).title_of(value or "")
+
+
+def label_title(value: str | None, labels: Mapping[str, str]) -> str:
+    return OPEN if value is None else labels.get(value, value)
+
+
+def value_title(of: str, value: str | None, labels: Mapping[str, str]) -> str:
+    return label_title(value, labels) if of == LABEL else field_value_title(of, value)
+
+
+def category_order(row: Row) -> Any:
+    """Where a category stands: as the taxonomy has it."""
+    return undetected.taxonomy_order({"category": row["value"]}), row["value"]
+
 
 ABILITY = Grouping("ability", "Ability")
 EMPTY = "The project has no items yet. Import items to see this page."
@@ -42,9 +187,9 @@ MOST_BARS = 40
 def show_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line a group: its items, what they are held for, and how long their texts are."""
     page = GroupedItems(asked, asked.fields(TableQuery("")))
-    groups = data_set_rows.group_rows(tables[0], page.by)
-    every = sum(data_set_rows.get_size(rows) for rows in groups.values())
-    counted, texts = _counted_values(tables[0]), data_set_rows.list_values(tables[0], WORDS)
+    groups = group_rows(tables[0], page.by)
+    every = sum(get_size(rows) for rows in groups.values())
+    counted, texts = _counted_values(tables[0]), list_values(tables[0], WORDS)
     columns = (
         *(page.columns() or [Column("Items of", is_number=False)]),
         Column("Items", "n"),
@@ -54,27 +199,27 @@ def show_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
 
     def line(group: GroupValues, rows: RowsOfGroup) -> GridLine:
-        sizes = (page.count(group, rows), cells.percent_cell(data_set_rows.get_size(rows) / every))
+        sizes = (page.count(group, rows), cells.percent_cell(get_size(rows) / every))
         shares = (page.share_of(group, rows, *one) for one in counted)
         means = (_mean(rows.get((WORDS, name))) for name in texts)
         return GridLine((*_heads(page, group), *sizes, *shares, *means))
 
     lines = [line(*one) for one in groups.items()]
     return ViewContent(
-        grids.build_grid("Items by group", columns, lines), _draw_labels(page, groups), ITEMS_WORDS
+        cells.build_grid("Items by group", columns, lines), _draw_labels(page, groups), ITEMS_WORDS
     )
 
 
 def show_categories(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """Categories below their abilities, with their numbers of items (study 000, table 1)."""
     page = GroupedItems(asked, [ABILITY.name])
-    groups = data_set_rows.group_rows(tables[0], page.by)
-    every = sum(data_set_rows.get_size(rows) for rows in groups.values())
+    groups = group_rows(tables[0], page.by)
+    every = sum(get_size(rows) for rows in groups.values())
     found = [
         (
             group,
             rows,
-            sorted(data_set_rows.select_kind(rows, CATEGORY), key=data_set_rows.category_order),
+            sorted(select_kind(rows, CATEGORY), key=category_order),
         )
         for group, rows in sorted(groups.items(), key=lambda one: ABILITY.place_of(one[0][0]))
     ]
@@ -86,7 +231,7 @@ def show_categories(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
     bars = [
         (
-            data_set_rows.field_value_title(CATEGORY, row["value"]),
+            field_value_title(CATEGORY, row["value"]),
             row["count"] / every,
             row["count"],
         )
@@ -104,7 +249,7 @@ def show_shares(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A block a field of the items: how many have each of its values."""
     page = GroupedItems(asked, asked.fields(TableQuery("")))
     rows = [row for row in tables[0] if row["of"] != WORDS]
-    kinds = data_set_rows.list_kinds(rows)
+    kinds = list_kinds(rows)
     columns = (
         Column("Value", is_number=False),
         *page.columns(),
@@ -114,7 +259,7 @@ def show_shares(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
     def block(of: str) -> LineBlock:
         lines = (_line(page, row) for row in rows if row["of"] == of)
-        return LineBlock((_block_head(data_set_rows.kind_title(of), len(columns)), *lines))
+        return LineBlock((_block_head(kind_title(of), len(columns)), *lines))
 
     grid = Grid("Shares of the values of each field", columns, tuple(map(block, kinds)))
     return ViewContent(grid, _draw_first(page, rows, kinds), SHARES_WORDS)
@@ -122,8 +267,8 @@ def show_shares(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 def _counted_values(rows: Rows) -> list[tuple[str, str | None]]:
     """What items are counted by: what they are held for, then other answers."""
-    of = [LABEL, *(one for one in data_set_rows.list_kinds(rows) if one.startswith(ANSWERS))]
-    return [(one, value) for one in of for value in data_set_rows.list_values(rows, one)]
+    of = [LABEL, *(one for one in list_kinds(rows) if one.startswith(ANSWERS))]
+    return [(one, value) for one in of for value in list_values(rows, one)]
 
 
 def _heads(page: GroupedItems, group: GroupValues) -> list[Cell]:
@@ -138,7 +283,7 @@ def _line(page: GroupedItems, row: Row) -> GridLine:
     group = tuple(row[name] for name in page.by)
     return GridLine(
         (
-            cells.text_cell(data_set_rows.value_title(row["of"], row["value"], page.labels)),
+            cells.text_cell(value_title(row["of"], row["value"], page.labels)),
             *page.heads(group),
             page.count_of(group, row),
             Cell(written.share(row["share"]), row["share"], n=row["n"]),
@@ -149,12 +294,12 @@ def _line(page: GroupedItems, row: Row) -> GridLine:
 def _block(
     page: GroupedItems, group: GroupValues, of_group: RowsOfGroup, rows: list[Row], every: int
 ) -> LineBlock:
-    share = cells.percent_cell(data_set_rows.get_size(of_group) / every)
+    share = cells.percent_cell(get_size(of_group) / every)
     head = Cell(ABILITY.title_of(group[0]), is_number=False)
     lines = [
         GridLine(
             (
-                cells.text_cell(data_set_rows.field_value_title(CATEGORY, row["value"])),
+                cells.text_cell(field_value_title(CATEGORY, row["value"])),
                 page.count_of(group, row),
                 cells.percent_cell(row["count"] / every),
                 cells.percent_cell(row["share"]),
@@ -176,9 +321,9 @@ def _mean(row: Row | None) -> Cell:
 def _draw_labels(page: GroupedItems, groups: Mapping[GroupValues, RowsOfGroup]) -> ChartSpec | None:
     """What the items of each group are held for; the rarest answers together."""
     rows = [row for of_group in groups.values() for row in of_group.values()]
-    held = data_set_rows.list_values(rows, LABEL)
+    held = list_values(rows, LABEL)
     own = held if len(held) <= MOST_LABELS else held[: MOST_LABELS - 1]
-    titles = [data_set_rows.label_title(value, page.labels) for value in own]
+    titles = [label_title(value, page.labels) for value in own]
     kinds = {f"k{place}": title for place, title in enumerate(titles)}
     kinds |= {"rest": OTHER_LABELS} if len(own) < len(held) else {}
     bars = []
@@ -197,7 +342,7 @@ def _draw_first(page: GroupedItems, rows: Rows, kinds: Sequence[str]) -> ChartSp
         return None
     of = kinds[0]
     bars = [(_label(page, row), row["share"], row["count"]) for row in rows if row["of"] == of]
-    caption = f"{data_set_rows.kind_title(of)}: the share of the items with each value."
+    caption = f"{kind_title(of)}: the share of the items with each value."
     if len(kinds) > 1:
         caption += " Choose another field above."
     return _draw_bars(bars, "Share of the items", caption)
@@ -205,7 +350,7 @@ def _draw_first(page: GroupedItems, rows: Rows, kinds: Sequence[str]) -> ChartSp
 
 def _label(page: GroupedItems, row: Row) -> str:
     """A value, and on a second line of which group."""
-    value = data_set_rows.value_title(row["of"], row["value"], page.labels)
+    value = value_title(row["of"], row["value"], page.labels)
     heads = page.heads(tuple(row[name] for name in page.by))
     return ": ".join((value, *(cell.text for cell in heads[:1])))
 
@@ -254,7 +399,7 @@ VIEWS = (
         groups=group_fields.list_fields,
         columns=("of",),
         titles={"of": "Field"},
-        named=data_set_rows.title_kind,
+        named=title_kind,
         of_runs=False,
     ),
 )

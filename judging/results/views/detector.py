@@ -6,18 +6,10 @@ from typing import TYPE_CHECKING
 
 from annotation.templatetags import figures as written
 from judging.results import recall_by_kind
-from judging.results.views import (
-    cells,
-    detector_changes,
-    detector_lines,
-    dot_charts,
-    grids,
-    group_fields,
-)
-from judging.results.views.cells import Row
+from judging.results.views import cells, detector_changes, detector_lines, dot_charts, group_fields
+from judging.results.views.cells import Cell, Column, GridLine, Row
 from judging.results.views.detector_lines import BASELINES, DetectorPage
 from judging.results.views.dot_charts import Dot
-from judging.results.views.grids import Cell, Column, GridLine
 from judging.results.views.page_parts import (
     ChartSpec,
     PageQuery,
@@ -72,7 +64,7 @@ def show_figures(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         "gets the mean of their figures, which does not generalise to other wordings. "
         "Shaded: below the random baseline. 95 % intervals are clustered by question."
     )
-    grid = grids.build_grid("Error detection", columns, lines)
+    grid = cells.build_grid("Error detection", columns, lines)
     draw = _draw_plane if asked.said(CHART_SWITCH.name) == "plane" else _draw_dots
     return ViewContent(grid, draw(page, rows, beside), words)
 
@@ -97,7 +89,7 @@ def show_kinds(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         "detected. For a detector asked with four prompts, recall and detected are means "
         "over the prompts."
     )
-    grid = grids.build_grid("Recall by error category", columns, lines)
+    grid = cells.build_grid("Recall by error category", columns, lines)
     return ViewContent(grid, _draw_kinds(page, rows, titles), words)
 
 

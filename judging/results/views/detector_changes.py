@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from judging.results import drilldown
-from judging.results.views import cells, detector_lines, grids, group_fields
-from judging.results.views.cells import Row
+from judging.results.views import cells, detector_lines, group_fields
+from judging.results.views.cells import Cell, Column, GridLine, Row
 from judging.results.views.detector_lines import DetectorPage
-from judging.results.views.grids import Cell, Column, GridLine
 from judging.results.views.page_parts import (
     ChartSpec,
     PageQuery,
@@ -74,7 +73,7 @@ def show_biases(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         for row, label in zip(drawn, _labels(page, drawn), strict=True)
     ]
     return ViewContent(
-        grids.build_grid(BIASES[bias], columns, lines), _drawing(shifts, caption), words
+        cells.build_grid(BIASES[bias], columns, lines), _drawing(shifts, caption), words
     )
 
 
@@ -105,7 +104,7 @@ def show_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         for row, label in zip(drawn, page.labels(drawn), strict=True)
     ]
     title = "Effect of steps, samples and prompts"
-    return ViewContent(grids.build_grid(title, columns, lines), _drawing(shifts, caption), words)
+    return ViewContent(cells.build_grid(title, columns, lines), _drawing(shifts, caption), words)
 
 
 def _labels(page: DetectorPage, rows: Sequence[Row]) -> list[str]:

@@ -12,8 +12,7 @@ from annotation.reports.grouping import Grouping
 from judging.models import Run
 from judging.results.detectors import MEAN, PEOPLE, PROMPTS
 from judging.results.views import cells
-from judging.results.views.cells import Row
-from judging.results.views.grids import Cell, Column, GridLine
+from judging.results.views.cells import Cell, Column, GridLine, Row
 from judging.results.views.page_parts import RUN_PARAMETER, PageQuery, Rows, Switch, TableQuery
 
 # Past so many lines nobody reads a chart; the table has them all.

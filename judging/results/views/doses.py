@@ -10,9 +10,8 @@ from annotation.tasktypes.fields import Field
 from charts.axes import RATES, Axis
 from judging.models import Run
 from judging.results import expected_effect, undetected
-from judging.results.views import cells, dot_charts, measures, run_group_tables
-from judging.results.views.cells import RateColumns, Row
-from judging.results.views.grids import Cell, Column
+from judging.results.views import cells, dot_charts, page_parts, run_group_tables
+from judging.results.views.cells import Cell, Column, RateColumns, Row
 from judging.results.views.page_parts import (
     ChartSpec,
     PageQuery,
@@ -97,7 +96,7 @@ def show_penalties(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 def _judging_rows(asked: PageQuery, rows: Rows) -> Rows:
     """Rows of runs that judge items, with what `flat` wants to know."""
-    judging = {run.number for run in measures.select_judging_runs(asked)}
+    judging = {run.number for run in page_parts.select_judging_runs(asked)}
     return [{**row, "score_invariant": False} for row in rows if row["run"] in judging]
 
 

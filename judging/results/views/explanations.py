@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 from judging.models import Run
 from judging.results import explanation_audits
-from judging.results.views import cells, dot_charts, grids, run_group_tables, stacked_charts
-from judging.results.views.cells import RateColumns, Row
-from judging.results.views.grids import Cell, Column, GridLine
+from judging.results.views import cells, dot_charts, run_group_tables, stacked_charts
+from judging.results.views.cells import Cell, Column, GridLine, RateColumns, Row
 from judging.results.views.page_parts import (
     ChartSpec,
     PageQuery,
@@ -111,7 +110,7 @@ def show_audits(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         *(Column(title, name) for name, title in QUALITY_TITLES.items()),
     )
     lines = [_audit_line(runs[row["run"]], row) for row in rows]
-    grid = grids.build_grid("Quality of explanations", columns, lines)
+    grid = cells.build_grid("Quality of explanations", columns, lines)
     words = (
         "A sample of explanations was audited by people. Correct: everything relevant is "
         "checked and true; insufficient: something is left out; wrong: a step is false; "

@@ -11,9 +11,8 @@ from annotation.reports import grouping
 from annotation.templatetags import figures as written
 from judging.models import Run
 from judging.results.paired_scores import KEPT, LEFT_OUT
-from judging.results.views import cells, grids, group_fields
-from judging.results.views.cells import Row
-from judging.results.views.grids import Cell, Column, Grid, GridLine
+from judging.results.views import cells, group_fields
+from judging.results.views.cells import Cell, Column, Grid, GridLine, Row
 from judging.results.views.page_parts import (
     BY_PARAMETER,
     RUN_PARAMETER,
@@ -24,7 +23,7 @@ from judging.results.views.page_parts import (
     TableQuery,
 )
 from judging.results.views.run_group_tables import FigureColumn
-from judging.strategies import TOTAL, placeholders
+from judging.strategies import TOTAL, schema
 
 CellFunction = Callable[[Run, Row], Cell]
 # The view that lists items with both numbers.
@@ -91,7 +90,7 @@ class MetricPage:
         kept = [field for field in self.fields if rows and field in rows[0]]
         columns = (*self.heads(kept), *(column for column, _ in figures))
         lines = [self._line(row, kept, figures) for row in rows]
-        return grids.build_grid(title, columns, lines)
+        return cells.build_grid(title, columns, lines)
 
     def heads(self, fields: Iterable[str]) -> list[Column]:
         titles = {**self.asked.groups, **group_fields.ANSWER_LENGTH_TITLE}
@@ -180,7 +179,7 @@ def sees_gold(run: Run) -> bool:
     """Whether the evaluator is shown the gold answer; ROUGE-L and its like measure against it."""
     strategy = run.strategy.strategy()
     prompts = [strategy.prompt, *(step.prompt for step in strategy.steps)]
-    in_prompt = any("reference" in placeholders.find_names(prompt) for prompt in prompts)
+    in_prompt = any("reference" in schema.find_names(prompt) for prompt in prompts)
     return in_prompt or strategy.frame == "matching"
 
 

@@ -12,8 +12,7 @@ from judging.results.views import (
     stacked_charts,
     undetected_beside,
 )
-from judging.results.views.cells import Row
-from judging.results.views.grids import Cell, Column
+from judging.results.views.cells import Cell, Column, Row
 from judging.results.views.page_parts import (
     ChartSpec,
     PageQuery,

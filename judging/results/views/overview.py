@@ -1,19 +1,24 @@
-"""Overview: how much do the runs notice? Runs by abilities (study 000, tables 3 to 5)."""
+"""Overview: how much do the runs notice? Runs by abilities (study 000, tables 3 to 5).
 
-from collections.abc import Sequence
+Published figures beside one's own: chosen by boxes, on lines and as marks of their own.
+"""
+
+from collections.abc import Iterable, Sequence
 
 from annotation.labelling.models.labels import SI_ITEM
 from annotation.reports.grouping import Grouping
 from judging.models import Run
-from judging.results import undetected
-from judging.results.views import cells, dot_charts, measures
-from judging.results.views import published as views_published
-from judging.results.views.cells import Row
-from judging.results.views.grids import Cell, Column, Grid, GridLine, LineBlock
-from judging.results.views.measures import RateMeasure
+from judging.results import published_figures, undetected
+from judging.results.published_figures import PublishedRate
+from judging.results.views import cells, dot_charts, page_parts
+from judging.results.views.cells import Cell, Column, Grid, GridLine, LineBlock, Row
+from judging.results.views.dot_charts import Dot
 from judging.results.views.page_parts import (
     ChartSpec,
+    Choice,
+    ChoiceGroup,
     PageQuery,
+    RateMeasure,
     ResultView,
     Rows,
     StudyFigure,
@@ -21,6 +26,102 @@ from judging.results.views.page_parts import (
     ViewContent,
 )
 from stats.estimates import Estimate
+
+PUBLISHED_PARAMETER = "published"
+SAME_STRATEGIES = "same"
+SeriesKey = tuple[str, str, str]
+# Our rows by ability and the number of the run.
+OwnRows = dict[tuple[str, ...], dict[int, Row]]
+
+
+def list_choices(asked: PageQuery) -> list[ChoiceGroup]:
+    """The series of study 000's tables 3 to 5, and all those of the chosen runs' strategies."""
+    said = asked.query.getlist(PUBLISHED_PARAMETER)
+    every = dict.fromkeys(one.series for one in published_figures.load_overview())
+    found = [Choice(SAME_STRATEGIES, "The strategies of the chosen runs", SAME_STRATEGIES in said)]
+    found += [Choice("/".join(one), series_title(one), "/".join(one) in said) for one in every]
+    return [ChoiceGroup(PUBLISHED_PARAMETER, "Published figures of study 000", found)]
+
+
+def series_title(series: SeriesKey) -> str:
+    table, strategy, model = series
+    return f"Table {table} · {strategy} · {model}"
+
+
+def select_series(asked: PageQuery) -> dict[SeriesKey, dict[str, PublishedRate]]:
+    """What is shown, by series and ability."""
+    said = set(asked.query.getlist(PUBLISHED_PARAMETER))
+    ours = {run.strategy.slug for run in asked.runs} if SAME_STRATEGIES in said else set()
+    found: dict[SeriesKey, dict[str, PublishedRate]] = {}
+    for one in published_figures.load_overview():
+        if "/".join(one.series) in said or one.strategy in ours:
+            found.setdefault(one.series, {})[one.ability] = one
+    return found
+
+
+def build_lines(
+    asked: PageQuery, abilities: Sequence[str], ours: OwnRows, measure: RateMeasure
+) -> list[GridLine]:
+    """A line a series; where a chosen run has its strategy, on which side of our interval it is."""
+    return [
+        GridLine(
+            (
+                Cell(
+                    series_title(series),
+                    series_title(series),
+                    note=_denominators(found),
+                    is_number=False,
+                ),
+                Cell(reason="not printed"),
+                *(_published_cell(asked.runs, found.get(one), ours, measure) for one in abilities),
+            ),
+            kind="published",
+        )
+        for series, found in select_series(asked).items()
+    ]
+
+
+def build_dots(asked: PageQuery, title: dict[str, str], measure: RateMeasure) -> Iterable[Dot]:
+    """The same as marks, on the groups with these titles by ability."""
+    for series, found in select_series(asked).items():
+        for ability, one in found.items():
+            if ability in title:
+                yield series_title(series), title[ability], _to_estimate(one, measure)
+
+
+def _to_estimate(one: PublishedRate, measure: RateMeasure) -> Estimate:
+    found, such = one.estimate(), measure.rate(invariant=one.invariant)
+    row = {"rate": found.value, "low": found.low, "high": found.high, "n": found.n}
+    return cells.read_estimate({**row, "reason": found.reason}, such._replace(n="n"))
+
+
+def _published_cell(
+    runs: Iterable[Run], one: PublishedRate | None, ours: OwnRows, measure: RateMeasure
+) -> Cell:
+    if one is None:
+        return Cell(reason="not printed")
+    such = measure.rate(invariant=one.invariant)._replace(n="n", missing="", bad="")
+    found = one.estimate()
+    row = {"rate": found.value, "low": found.low, "high": found.high, "n": found.n}
+    said = list(_compare_intervals(runs, one, ours))
+    if one.reason and one.reason != found.reason:
+        said.append(one.reason)
+    return cells.rate_cell({**row, "reason": found.reason}, such, note="; ".join(said))
+
+
+def _denominators(found: dict[str, PublishedRate]) -> str:
+    said = dict.fromkeys(one.denominator for one in found.values() if one.denominator)
+    return f"study 000; {', '.join(published_figures.DENOMINATORS[name] for name in said)}"
+
+
+def _compare_intervals(runs: Iterable[Run], one: PublishedRate, ours: OwnRows) -> Iterable[str]:
+    """Never "agrees": a figure inside an interval may differ all the same."""
+    for run in runs:
+        row = ours.get((one.ability,), {}).get(run.number)
+        if run.strategy.slug == one.strategy and row and row["low"] is not None:
+            side = "inside" if row["low"] <= one.rate <= row["high"] else "outside"
+            yield f"{side} our interval of run {run.number}"
+
 
 ABILITY = Grouping("ability", "Ability")
 # By run, its row without an ability.
@@ -50,21 +151,19 @@ TABLES = (
 
 def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line a run: its rate over all error items and by ability, false alarms beside."""
-    measure = measures.get_measure(asked)
-    runs = {run.number: run for run in measures.select_judging_runs(asked)}
+    measure = page_parts.get_measure(asked)
+    runs = {run.number: run for run in page_parts.select_judging_runs(asked)}
     alone, by_ability = ([row for row in rows if row["run"] in runs] for rows in tables)
     every: RowsByRun = {row["run"]: row for row in alone}
     ordered = sorted(
         by_ability, key=lambda row: undetected.taxonomy_order({"ability": row["ability"]})
     )
-    found = measures.group_by_run(ordered, "ability")
+    found = page_parts.group_by_run(ordered, "ability")
     told = {row["run"] for row in by_ability}
     lines = [_line(runs[number], every, found, measure) for number in runs if number in told]
     columns = (Column("Run", "run", is_number=False), Column("All errors", "all"), *_columns(found))
     noted = [_with_note(column, measure) for column in columns]
-    published = views_published.build_lines(
-        asked, [ability for (ability,) in found], found, measure
-    )
+    published = build_lines(asked, [ability for (ability,) in found], found, measure)
     blocks = (LineBlock(tuple(lines)), LineBlock(tuple(published) if lines else (), "published"))
     grid = Grid(f"{measure.title} by run and ability", tuple(noted), blocks)
     return ViewContent(grid, _drawing(asked, ordered, measure), measure.words)
@@ -103,7 +202,7 @@ def _drawing(asked: PageQuery, rows: Rows, measure: RateMeasure) -> ChartSpec | 
     names = {run.number: cells.run_name(run) for run in asked.runs}
     found = [(names[row["run"]], _group(row, measure), _estimate(row, measure)) for row in rows]
     groups = {row["ability"]: _group(row, measure) for row in rows}
-    faint = list(views_published.build_dots(asked, groups, measure))
+    faint = list(build_dots(asked, groups, measure))
     caption = (
         f"{measure.title} by ability, with 95 % intervals; for score-invariant items"
         f" {measure.on_invariant}. The table has the same figures."
@@ -117,12 +216,12 @@ def _drawing(asked: PageQuery, rows: Rows, measure: RateMeasure) -> ChartSpec | 
 
 
 def _estimate(row: Row, measure: RateMeasure) -> Estimate:
-    return cells.read_estimate(row, measure.rate(invariant=measures.is_invariant(row)))
+    return cells.read_estimate(row, measure.rate(invariant=page_parts.is_invariant(row)))
 
 
 def _group(row: Row, measure: RateMeasure) -> str:
     title = ABILITY.title_of(row["ability"])
-    return f"{title}: {measure.on_invariant}" if measures.is_invariant(row) else title
+    return f"{title}: {measure.on_invariant}" if page_parts.is_invariant(row) else title
 
 
 VIEWS = (
@@ -132,8 +231,8 @@ VIEWS = (
         asks=(TableQuery("undetected", ""), TableQuery("undetected", "ability")),
         show=show,
         studies={"000": TABLES},
-        empty=measures.NOTHING_DECIDED,
-        switches=(measures.MEASURE_SWITCH,),
-        choices=views_published.list_choices,
+        empty=page_parts.NOTHING_DECIDED,
+        switches=(page_parts.MEASURE_SWITCH,),
+        choices=list_choices,
     ),
 )

@@ -9,8 +9,7 @@ from charts.axes import Axis
 from judging.models import Run
 from judging.results.correlations import CORRELATIONS, DISTANCE
 from judging.results.views import cells, dot_charts, metrics
-from judging.results.views.cells import Row
-from judging.results.views.grids import Cell, Column, Grid, GridLine, LineBlock
+from judging.results.views.cells import Cell, Column, Grid, GridLine, LineBlock, Row
 from judging.results.views.metrics import MetricPage
 from judging.results.views.page_parts import (
     ChartSpec,

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from judging.results.views import cells, grids, metrics, people
-from judging.results.views.cells import Row
-from judging.results.views.grids import Cell, Column, GridLine
+from judging.results.views import cells, metrics, people
+from judging.results.views.cells import Cell, Column, GridLine, Row
 from judging.results.views.metrics import MetricPage
 from judging.results.views.page_parts import (
     ChartSpec,
@@ -55,7 +54,7 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         "example because all ratings are the same, are counted and left out. Reversed: the "
         "figure changes its sign, or two runs change order."
     )
-    grid = grids.build_grid("Pooled beside by group", (*page.heads(()), *COLUMNS), lines)
+    grid = cells.build_grid("Pooled beside by group", (*page.heads(()), *COLUMNS), lines)
     return ViewContent(grid, _drawing(page, over, tables[1], pooled), words)
 
 

@@ -7,8 +7,7 @@ from django.urls import reverse
 
 from judging.models import Run
 from judging.results.views import cells, dot_charts, metrics
-from judging.results.views.cells import RateColumns, Row
-from judging.results.views.grids import Cell, Column
+from judging.results.views.cells import Cell, Column, RateColumns, Row
 from judging.results.views.metrics import MetricPage
 from judging.results.views.page_parts import (
     ChartSpec,

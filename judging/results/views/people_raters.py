@@ -9,17 +9,8 @@ from django.urls import reverse
 
 from judging.models import Run
 from judging.results.raters import EPSILONS, MEASURES
-from judging.results.views import (
-    cells,
-    dot_charts,
-    grids,
-    group_fields,
-    metrics,
-    people,
-    stacked_charts,
-)
-from judging.results.views.cells import RateColumns, Row
-from judging.results.views.grids import Cell, Column, GridLine
+from judging.results.views import cells, dot_charts, group_fields, metrics, people, stacked_charts
+from judging.results.views.cells import Cell, Column, GridLine, RateColumns, Row
 from judging.results.views.metrics import MetricPage
 from judging.results.views.page_parts import (
     ChartSpec,
@@ -118,7 +109,7 @@ def show_majority(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
     caption = "Share of items with a majority rating, with 95 % intervals."
     drawing = dot_charts.draw_dots(found, title="Share of items", caption=caption, series="Metric")
-    return ViewContent(grids.build_grid("Majority ratings", columns, lines), drawing, words)
+    return ViewContent(cells.build_grid("Majority ratings", columns, lines), drawing, words)
 
 
 def _rater(run: Run, row: Row) -> Cell:
@@ -208,7 +199,7 @@ def show_ratings(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     if len(rows) > MOST_LINES:
         words += f" The first {MOST_LINES} of {len(rows):,} lines; filter to see the rest."
     return ViewContent(
-        grids.build_grid("Ratings of people", columns, lines), _draw_majorities(page, rows), words
+        cells.build_grid("Ratings of people", columns, lines), _draw_majorities(page, rows), words
     )
 
 

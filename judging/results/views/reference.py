@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from judging.results.scores import BINS
 from judging.results.views import run_group_tables, stacked_charts
-from judging.results.views.grids import Column
+from judging.results.views.cells import Column
 from judging.results.views.page_parts import (
     PageQuery,
     ResultView,

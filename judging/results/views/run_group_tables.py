@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from annotation.labelling.models.labels import SI_ITEM
 from annotation.reports.grouping import Grouping
 from judging.models import Run
-from judging.results.views import cells, grids
-from judging.results.views.cells import Row
-from judging.results.views.grids import Cell, Column, Grid, GridLine
+from judging.results.views import cells
+from judging.results.views.cells import Cell, Column, Grid, GridLine, Row
 from judging.results.views.page_parts import BY_PARAMETER, PageQuery, Rows, Switch
 
 # What outcomes can be grouped by; the first is meant where the address names none.
@@ -46,7 +45,7 @@ def build_table(asked: PageQuery, title: str, rows: Rows, figures: Sequence[Figu
         )
         for row in rows
     ]
-    return grids.build_grid(title, columns, lines)
+    return cells.build_grid(title, columns, lines)
 
 
 def chart_label(asked: PageQuery, row: Row) -> str:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from annotation.models import Membership
 from annotation.projects import access
 from judging.models import SavedView
-from judging.results.views import query
+from judging.results.views import pages
 from judging.results.views.registry import PAGES
 
 NAME_TAKEN = "You already have a view with this name. Choose another name."
@@ -67,7 +67,7 @@ def _render_list(request: HttpRequest, member: Membership, form: forms.Form) -> 
 def _save_view(member: Membership, form: SaveViewForm) -> bool:
     """Whether it was saved; a page or runs that are not there are not found."""
     said: dict[str, Any] = form.cleaned_data
-    query.parse_query(member, said["page"], QueryDict(said["query"]))
+    pages.parse_query(member, said["page"], QueryDict(said["query"]))
     owner = access.ensure_membership(member)
     if SavedView.objects.of(owner).filter(name=said["name"]).exists():
         form.add_error("name", NAME_TAKEN)

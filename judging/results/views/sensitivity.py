@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from annotation.reports.grouping import Grouping
 from judging.models import Run
-from judging.results.views import cells, grids, measures, stacked_charts
-from judging.results.views.cells import RateColumns, Row
-from judging.results.views.grids import Cell, Column, GridLine
+from judging.results.views import cells, page_parts, stacked_charts
+from judging.results.views.cells import Cell, Column, GridLine, RateColumns, Row
 from judging.results.views.page_parts import (
     ChartSpec,
     PageQuery,
@@ -34,7 +33,7 @@ FIGURES: tuple[tuple[Column, stacked_charts.CellFunction], ...] = (
 
 def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """A line a run over all, by ability and by origin of the score-invariant items."""
-    runs = {run.number: run for run in measures.select_judging_runs(asked)}
+    runs = {run.number: run for run in page_parts.select_judging_runs(asked)}
     rows = [row for row in tables[0] if row["run"] in runs and row["errors"] + row["invariant"]]
     lines = [_line(runs[row["run"]], row) for row in rows]
     columns = (
@@ -49,7 +48,7 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         "Newcombe’s, from the intervals of the two rates. Score-invariant items count for "
         "the ability of their source answer. d′ is not defined for pairs."
     )
-    return ViewContent(grids.build_grid("Sensitivity", columns, lines), _drawing(runs, rows), words)
+    return ViewContent(cells.build_grid("Sensitivity", columns, lines), _drawing(runs, rows), words)
 
 
 def _linked_rate_cell(run: Run, row: Row, such: RateColumns) -> Cell:

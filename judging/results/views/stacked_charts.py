@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from judging.models import Run
 from judging.results.views import cells, run_group_tables
-from judging.results.views.cells import Row
-from judging.results.views.grids import Cell, Column
+from judging.results.views.cells import Cell, Column, Row
 from judging.results.views.page_parts import ChartSpec, PageQuery, Rows
 
 CellFunction = Callable[[Run, Row], Cell]

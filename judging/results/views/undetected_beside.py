@@ -3,9 +3,8 @@
 from typing import Any
 
 from judging.models import Run
-from judging.results.views import cells, measures
-from judging.results.views.cells import RateColumns, Row
-from judging.results.views.grids import Cell, Column
+from judging.results.views import cells, page_parts
+from judging.results.views.cells import Cell, Column, RateColumns, Row
 from judging.results.views.page_parts import Rows
 
 KEY_FIELDS = ("run", "ability", "category", "source_ability", "score_invariant")
@@ -23,7 +22,7 @@ def add_rates(rows: Rows, undetected: Rows) -> Rows:
 
 
 def _undetected_cell(run: Run, row: Row) -> Cell:
-    bad = "low" if measures.is_invariant(row) else "high"
+    bad = "low" if page_parts.is_invariant(row) else "high"
     href = cells.items_url(run, row, result="undetected")
     return cells.rate_cell(row["of_rate"], RateColumns(bad=bad), href=href)
 

@@ -9,13 +9,12 @@ from judging.results.verdicts import EFFECTS
 from judging.results.views import (
     cells,
     dot_charts,
-    measures,
+    page_parts,
     run_group_tables,
     stacked_charts,
     undetected_beside,
 )
-from judging.results.views.cells import RateColumns, Row
-from judging.results.views.grids import Cell, Column
+from judging.results.views.cells import Cell, Column, RateColumns, Row
 from judging.results.views.page_parts import (
     ChartSpec,
     PageQuery,
@@ -158,7 +157,7 @@ def _samples(run: Run, row: Row) -> Cell:
 
 
 def _all_samples(run: Run, row: Row) -> Cell:
-    such = measures.MEASURES["undetected"].rate(invariant=measures.is_invariant(row))
+    such = page_parts.MEASURES["undetected"].rate(invariant=page_parts.is_invariant(row))
     return _make_rate_cell(such)(run, row)
 
 

@@ -1,10 +1,16 @@
-"""Strategies are copied, written and tried: a text, what it would send, what it reads."""
+"""Strategies are copied, written and tried: a text, what it would send, what it reads.
 
+What people enter about strategies: the name of a copy, and all that stands on the desk.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -21,11 +27,76 @@ from judging import errors
 from judging.models import StrategyVersion
 from judging.runs import choices
 from judging.strategies import catalogue, descriptions, editing, preview
-from judging.strategies.editing import MAX_NOTE_LENGTH, StrategyDraft
-from judging.strategies.placeholders import FRAME_PLACEHOLDERS
+from judging.strategies.editing import MAX_NOTE_LENGTH, MAX_SLUG_LENGTH, StrategyDraft
 from judging.strategies.replies import outputs
-from judging.strategies.views.editor_forms import CopyForm, EditorInput, parse_editor_input
+from judging.strategies.schema import FRAME_PLACEHOLDERS
 from judging.strategies.views.strategies import get_strategy_or_404
+
+SAID_PREFIX = "said-"
+LONGEST_TITLE = 120
+
+
+class CopyForm(forms.Form):
+    """A copy: the name by which the project asks for it, a title, why it is made."""
+
+    slug = forms.CharField(
+        label="Name",
+        max_length=MAX_SLUG_LENGTH,
+        help_text="Small letters, digits and hyphens. It cannot be changed later; runs are listed "
+        "under it.",
+        widget=forms.TextInput({"autocomplete": "off", "autocapitalize": "none"}),
+    )
+    title = forms.CharField(label="Title", max_length=LONGEST_TITLE)
+    note = forms.CharField(
+        label="Note",
+        max_length=MAX_NOTE_LENGTH,
+        required=False,
+        help_text="What the copy is for. Shown with its first version.",
+    )
+
+
+@dataclass(frozen=True)
+class EditorInput:
+    """What somebody wrote and chose where a strategy is written and tried; nothing of it is lost
+    when something else is wrong.
+
+    `source` is None where the stored text is meant. `shown` is the number of the version that the
+    text was made from, 0 if the page did not say. `said` stands for earlier replies, by name.
+    """
+
+    source: str | None = None
+    shown: int = 0
+    note: str = ""
+    item: str = ""
+    call: str = ""
+    endpoint: str = ""
+    reply: str = ""
+    finish: str = "stop"
+    said: Mapping[str, str] = field(default_factory=dict)
+
+
+def parse_editor_input(data: QueryDict) -> EditorInput:
+    """What a page sent; whatever it is, it is kept as text."""
+    sent = {
+        name: str(value).replace("\0", "\N{REPLACEMENT CHARACTER}") for name, value in data.items()
+    }
+    shown = sent.get("shown", "")
+    return EditorInput(
+        source=sent.get("source"),
+        shown=int(shown) if shown.isascii() and shown.isdecimal() and len(shown) < 10 else 0,
+        note=sent.get("note", ""),
+        item=sent.get("item", "").strip(),
+        call=sent.get("call", ""),
+        endpoint=sent.get("endpoint", ""),
+        reply=sent.get("reply", ""),
+        finish=sent.get("finish", "") or "stop",
+        said={
+            name.removeprefix(SAID_PREFIX): text
+            for name, text in sent.items()
+            if name.startswith(SAID_PREFIX)
+        },
+    )
+
 
 LONGEST_REPLY = 200_000
 

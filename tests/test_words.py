@@ -25,16 +25,20 @@ PACKAGES = (
     "perturbers",
     "stats",
 )
-# Folders and files whose sentences are still to be rewritten. Empty this.
+# Files in which a word cannot change by itself, and why.
 EXEMPT = (
-    "templates/annotation/",
-    "annotation/",
-    "templates/judging/",
-    "judging/",
-    "templates/components/_nav.html",
+    # Addresses of pages and of the API, which keep their words until these are renamed.
+    "annotation/labelling/api/qualification.py",
+    "templates/annotation/_leads.html",
+    "templates/annotation/practice/known.html",
+    # Help texts of columns, which change with a migration.
+    "annotation/labelling/models/notes.py",
+    "annotation/projects/models.py",
+    # Words of a prompt: a changed byte is another request.
+    "judging/strategies/criteria.py",
+    # The name of a stored rule.
+    "templates/judging/data_card.txt",
 )
-# Parts of these that already follow the rules.
-HELD = ("annotation/management/", "judging/management/")
 
 # What to say, and what not to (a regular expression, in any case).
 TERMS = [
@@ -194,7 +198,7 @@ def _shown() -> list[Path]:
 
 def _is_exempt(path: Path) -> bool:
     name = path.relative_to(ROOT).as_posix()
-    return name.startswith(EXEMPT) and not name.startswith(HELD)
+    return name in EXEMPT
 
 
 def test_what_people_read_says_one_word_for_each_thing() -> None:

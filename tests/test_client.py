@@ -134,7 +134,7 @@ def test_an_export_is_waited_for_and_read(
     assert table.splitlines()[0].startswith("run,")
     with pytest.raises(ValueError, match="read it by file"):
         lab.get("projects/fbi/exports/1/file/")
-    with pytest.raises(Problem, match="There are items, labels, revisions"):
+    with pytest.raises(Problem, match="Choose one of: items, labels, revisions"):
         lab.export("fbi", "nothing", "csv")
 
 

@@ -37,6 +37,7 @@ EXEMPT = (
     # Words of a prompt: a changed byte is another request.
     "judging/strategies/criteria.py",
     # The name of a stored rule.
+    "annotation/generation/generated_items.py",
     "templates/judging/data_card.txt",
 )
 

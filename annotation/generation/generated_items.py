@@ -33,7 +33,7 @@ from annotation.models import (
 from formats.rows import BadRow
 from stats.lots import draw_number
 
-ACCEPTED_UNREVIEWED = "accepted without review"
+ACCEPTED_UNREVIEWED = "accepted unseen"
 # Small enough that people can label meanwhile.
 BATCH = 100
 # Of rows that could not come in so many are told.

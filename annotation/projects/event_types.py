@@ -26,7 +26,7 @@ EVENT_TITLES = {
     "made": "generated items imported",
     "member": "member",
     "mend gold": "gold answer corrected",
-    "items assigned": "held items released",
+    "places given": "held items released",
     "practice": "qualification round finished",
     "practice-again": "another qualification round given",
     "practice-feedback": "feedback on qualification",

@@ -80,9 +80,9 @@ def test_a_file_with_wrong_column_names_is_refused_with_options_that_take_it(
         header = ["Item ID", "Error type", "question", "Reference", "Changed answer", "weight"]
         csv.writer(stream).writerows([header, cells])
     asked = ["import_items", str(path), "--project", "p", "--create"]
-    with pytest.raises(CommandError, match="wrong columns") as caught:
+    with pytest.raises(CommandError, match="missing columns") as caught:
         call_command(*asked)
-    added = re.search(r"add: (.*)", str(caught.value))
+    added = re.search(r"Did you mean (.*)", str(caught.value))
     assert added
     call_command(*asked, *shlex.split(added[1]), stdout=io.StringIO())
     item = Item.objects.get()

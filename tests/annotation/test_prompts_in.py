@@ -55,9 +55,9 @@ def test_what_a_table_of_prompts_calls_its_columns_is_guessed(found: list[str]) 
 def test_ten_prompts_come_in_and_wait_for_their_gold_answer(tmp_path: Path) -> None:
     rows = [[f"q{number}", prompt] for number, prompt in enumerate(PROMPTS)]
     path = table(tmp_path / "prompts.csv", ["id", "question"], rows)
-    with pytest.raises(CommandError, match="missing: key, prompt") as caught:
+    with pytest.raises(CommandError, match="missing columns: key, prompt") as caught:
         bring(path)
-    added = re.search(r"add: (.*)", str(caught.value))
+    added = re.search(r"Did you mean (.*)", str(caught.value))
     assert added
     assert "10 imported" in bring(path, *shlex.split(added[1]))
     texts = {item.key: item.revision().texts for item in Item.objects.all()}
@@ -67,7 +67,7 @@ def test_ten_prompts_come_in_and_wait_for_their_gold_answer(tmp_path: Path) -> N
 
 def test_a_key_by_another_name_is_asked_for_before_keys_are_made(tmp_path: Path) -> None:
     path = table(tmp_path / "prompts.csv", ["id", "prompt"], [["a", PROMPTS[0]]])
-    with pytest.raises(CommandError, match="add: --column key=id"):
+    with pytest.raises(CommandError, match="Did you mean --column key=id"):
         bring(path)
 
 
@@ -85,7 +85,7 @@ def test_a_list_of_prompts_under_one_heading_is_enough_and_again_is_nothing_new(
 
 def test_an_item_of_another_task_still_needs_a_key_of_its_own(tmp_path: Path) -> None:
     path = table(tmp_path / "rows.csv", ["input", "response"], [["2+2?", "4"]])
-    with pytest.raises(CommandError, match="missing: key"):
+    with pytest.raises(CommandError, match="missing columns: key"):
         call_command(
             "import_items", str(path), project="q", create=True, task_type="error-detection"
         )

@@ -85,7 +85,7 @@ def test_a_text_that_cannot_be_stored_is_kept_all_the_same(
     page = open_page(member.account, EDIT)
     write(page, "{{response}}", "{{respnse}}")
     page.get_by_role("button", name="Save as a new version").click()
-    expect(page.get_by_role("alert").first).to_contain_text("Nothing was stored.")
+    expect(page.get_by_role("alert").first).to_contain_text("Not saved.")
     page.goto(EDIT)
     expect(notice(page)).to_be_visible()
     assert "{{respnse}}" in text(page)

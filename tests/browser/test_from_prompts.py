@@ -139,7 +139,7 @@ def test_from_ten_prompts_to_figures(
 
     page.goto("/projects/vetting/making/")
     checked(page)
-    page.get_by_role("link", name="Make the 1 rejected again").click()
+    page.get_by_role("link", name="Regenerate 1 rejected").click()
     page.locator("[name=endpoint]").select_option("model")
     checked(page)
     page.get_by_role("button", name="Regenerate").click()

@@ -61,7 +61,7 @@ def test_the_board_and_what_is_made_again(
     say(lead, take(lead), "invalid", comment="Nobody would notice. " * 20)
     page = open_page(lead.account, reverse("making", args=["fbi"]), **look(width, scheme))
     checked(page)
-    page.get_by_role("link", name="Make the 1 rejected again…").click()
+    page.get_by_role("link", name="Regenerate 1 rejected…").click()
     checked(page)
 
 

@@ -113,7 +113,7 @@ def test_from_the_price_to_the_archive(
     expect(page.get_by_role("region", name="Changes, counted")).to_contain_text("undetected")
     checked(page)
     page.get_by_role("button", name="Apply the changes").click()
-    expect(page.get_by_text("Run 2 is read by")).to_be_visible()
+    expect(page.get_by_text("Run 2 now uses parser")).to_be_visible()
 
     page.goto("/projects/errors/runs/new/?strategy=detect-1b&endpoint=judge")
     page.get_by_role("button", name="Start the run").click()

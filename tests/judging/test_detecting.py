@@ -72,7 +72,7 @@ def test_items_are_grouped_by_several_fields_or_by_none(project: Project) -> Non
 
 def test_a_field_that_no_item_has_is_refused_and_names_those_there_are(project: Project) -> None:
     judge(make_sets(project), "DDDDUUDD", endpoint=make_endpoint("http://a"))
-    with pytest.raises(UnknownField, match=r"grouped by colour; there are .*level, task"):
+    with pytest.raises(UnknownField, match=r"grouped by colour. Choose from: .*level, task"):
         rows(project, "colour")
 
 

@@ -153,7 +153,10 @@ def test_a_sealed_project_leaves_as_encrypted_files_alone(people: Cast, table: s
     assert (answer.status_code, list(answer.json()["errors"])) == (422, ["encrypt"])
     shown = signed_in(people.lead).post(page(people.project), body)
     assert shown.status_code == 422
-    assert "its texts leave it encrypted alone. Tick “Encrypt the file”." in shown.content.decode()
+    assert (
+        "its texts can only be exported encrypted. Tick “Encrypt the file”."
+        in shown.content.decode()
+    )
     encrypted = {**body, "encrypt": True}
     answer = client.post(address(people.project), encrypted, content_type="application/json")
     assert (answer.status_code, answer.json()["encrypt"]) == (201, True)

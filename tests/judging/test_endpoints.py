@@ -87,7 +87,7 @@ def test_a_new_one_gets_a_limit_of_tokens_and_one_that_is_there_keeps_what_it_se
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"address": "http://169.254.169.254/"}, "may not be called"),
+        ({"address": "http://169.254.169.254/"}, "must not be called"),
         ({"address": "http://10.0.0.7/v1"}, "EVALUATOR_HOSTS"),
         ({"address": ""}, "Enter the base URL"),
         ({"name": "new"}, "Choose another one"),

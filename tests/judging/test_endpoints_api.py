@@ -73,7 +73,7 @@ def test_a_new_chat_gets_a_limit_of_tokens_that_the_answer_tells(admin: Client) 
 @pytest.mark.parametrize(
     "wrong, field, words",
     [
-        ({"address": "http://169.254.169.254/"}, "address", "may not be called"),
+        ({"address": "http://169.254.169.254/"}, "address", "must not be called"),
         ({"address": ""}, "address", "Enter the base URL"),
         ({"name": "new"}, "name", "Choose another one"),
         ({"name": "a b"}, "name", "letters, numbers"),

@@ -63,7 +63,7 @@ def made(client: Client, **asked: str) -> str:
 
 def test_a_lead_asks_for_an_export_and_takes_it(lead: Client) -> None:
     job = ask(lead)
-    assert "Waits for a worker" in lead.get(PAGE).content.decode()
+    assert "Waiting for a worker" in lead.get(PAGE).content.decode()
     assert lead.get(f"{PAGE}1/").status_code == 302
     assert jobs.list_due(timezone.now()) == [job.pk]
     assert jobs.run_job(job.pk)
@@ -158,7 +158,7 @@ def test_an_export_that_is_cancelled_leaves_nothing(
 def test_what_is_done_cannot_be_cancelled(lead: Client) -> None:
     made(lead)
     page = lead.post(f"{PAGE}1/cancel/", follow=True).content.decode()
-    assert "was done before it could be cancelled" in page
+    assert "finished before it could be cancelled" in page
     assert "Download" in page
 
 
@@ -188,7 +188,7 @@ def test_a_file_is_not_deleted_by_a_worker_that_comes_late(lead: Client) -> None
     "ended, state, said",
     [
         (ProgramResult(1, "No space is left."), "failed", "No space is left."),
-        (ProgramResult(None, ""), "waiting", "Waits for a worker"),
+        (ProgramResult(None, ""), "waiting", "Waiting for a worker"),
     ],
 )
 def test_an_end_that_was_not_wanted_leaves_no_file(

@@ -398,6 +398,6 @@ def test_a_chart_whose_figures_are_being_made_is_no_error_in_the_log(
 ) -> None:
     with caplog.at_level("INFO"):
         sent = browser.get("/projects/fbi/results/overview/chart.svg")
-    assert (sent.status_code, sent.content[:26]) == (503, b"The figures are being made")
+    assert (sent.status_code, sent.content[:26]) == (503, b"The figures are being comp")
     told = [one.levelname for one in caplog.records if one.name == "django.request"]
     assert set(told) <= {"INFO"}

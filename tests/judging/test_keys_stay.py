@@ -122,4 +122,4 @@ def test_a_name_that_leads_inside_when_it_is_called_gets_no_key(
     run = work(make_run(people.project, endpoint))
     assert (run.state, evaluator.log) == (Run.State.PAUSED, [])
     assert "api.example.com" in run.reason
-    assert "EVALUATOR_HOSTS" in run.reason or "may not be called" in run.reason
+    assert "EVALUATOR_HOSTS" in run.reason or "must not be called" in run.reason

@@ -91,7 +91,7 @@ def test_a_file_of_replies_becomes_a_finished_run(project: Project, tmp_path: Pa
 def test_replies_and_values_alone_are_counted_apart(project: Project, tmp_path: Path) -> None:
     only = {"item": "item-4", "value": "error"}
     said = imported(written(tmp_path, *ROWS[:2], only), dry_run=True)
-    assert "1 runs would be recorded with 2 replies and 1 value without a text, 0 were" in said
+    assert "1 runs would be recorded with 2 replies and 1 value without a text, 0 already" in said
 
 
 def test_recorded_replies_to_some_of_the_items_are_a_part(project: Project, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_cause_by_its_former_word_is_read_and_is_the_same_reply(
     assert Request.objects.get(state="failed").cause == "rate_limited"
     assert Outcome.objects.get(item__key="item-4").cause == "rate_limited"
     rows[3]["cause"] = "rate_limited"
-    assert "1 were there already" in imported(written(tmp_path, *rows, name="now.jsonl"))
+    assert "1 already imported" in imported(written(tmp_path, *rows, name="now.jsonl"))
 
 
 def test_what_was_recorded_before_a_cause_had_its_word_is_known_again() -> None:
@@ -355,7 +355,7 @@ def test_votes_are_recorded_as_what_they_came_to(project: Project, tmp_path: Pat
         {"item": "item-3", "value": None},
     ]
     said = imported(written(tmp_path, *rows), strategy="majority")
-    assert "1 runs recorded with 3 values without a text, 0 were there already" in said
+    assert "1 runs recorded with 3 values without a text, 0 already imported" in said
     found = Outcome.objects.order_by("item__key").values_list("result", "detail", "truth")
     assert list(found) == [
         ("detected", "error", "error"),

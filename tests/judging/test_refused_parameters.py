@@ -91,7 +91,7 @@ def test_the_first_refusal_stops_a_run_however_fast_the_provider_is(
     # What was in flight with it comes back, and no more.
     assert len(evaluator.log) <= in_flight
     assert Request.objects.filter(state="failed").count() == len(evaluator.log)
-    assert "Ask without temperature" in text(browser.get(page(1)))
+    assert "Run without temperature" in text(browser.get(page(1)))
 
 
 @pytest.mark.django_db(transaction=True)

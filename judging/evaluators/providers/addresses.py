@@ -81,7 +81,7 @@ class GuardedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """What `host` resolves to; raises ForbiddenAddress if any of it may not be called."""
+        """What `host` resolves to; raises ForbiddenAddress if any of it must not be called."""
         found = await self._inner.resolve(host, port, family)
         for result in found:
             _check_ip(ip_address(result["host"]), host.rstrip("."), port, self._allowed_hosts)
@@ -133,7 +133,7 @@ def _is_local_name(host: str) -> bool:
 def _check_ip(ip: _IP, host: str, port: int | None, allowed_hosts: Collection[str]) -> None:
     inner = _embedded(ip)
     if any(inner in network for network in _METADATA_NETWORKS) or inner.is_multicast:
-        raise ForbiddenAddress(f"{host} leads to {inner}, which may not be called.")
+        raise ForbiddenAddress(f"{host} leads to {inner}, which must not be called.")
     if not _is_public(inner) and not _is_listed(host, port, allowed_hosts):
         raise ForbiddenAddress(_explain_unlisted(host))
 

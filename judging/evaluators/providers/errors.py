@@ -12,7 +12,7 @@ EvaluatorError
     ├── Unauthorised     401, 403
     ├── QuotaExhausted   402, or 429 with a code that says the money is gone
     ├── MissingKey       the environment variable is absent, empty, or not one that may be sent
-    └── ForbiddenAddress the address is one that evaluators may not be called at
+    └── ForbiddenAddress the address is one that evaluators must not be called at
 
 `cause` is the word under which a request that is given up is counted. The text of an error is
 fit for a screen: it never holds a key, and what the provider said is cut short.

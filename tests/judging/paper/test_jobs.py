@@ -54,7 +54,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_a_lead_asks_for_an_archive_and_takes_it(lead: Client, frozen: list[list[str]]) -> None:
     assert lead.post("/projects/fbi/archives/", {"run": ["2"], "texts": "on"}).status_code == 302
     job = Job.objects.get(kind=jobs.KIND)
-    assert "Waits for a worker" in lead.get("/projects/fbi/archives/").content.decode()
+    assert "Waiting for a worker" in lead.get("/projects/fbi/archives/").content.decode()
     assert lead.get("/projects/fbi/archives/1/").status_code == 302
     assert jobs.list_due(timezone.now()) == [job.pk]
     assert jobs.run_job(job.pk)

@@ -316,9 +316,9 @@ def test_what_is_not_there_is_not_found(project: Project, browser: Client, progr
     assert browser.get("/projects/fbi/results/methods/?run=7").status_code == 404
     assert browser.get("/projects/fbi/results/methods.pdf").status_code == 404
     assert program.get("/api/v1/projects/fbi/methods/?run=x").status_code == 404
-    with pytest.raises(CommandError, match="has no csv"):
+    with pytest.raises(CommandError, match="has no format csv"):
         call_command("results", "methods", project="fbi", format="csv")
-    with pytest.raises(CommandError, match="has no text"):
+    with pytest.raises(CommandError, match="has no format text"):
         call_command("results", "undetected", project="fbi", format="text")
     with pytest.raises(CommandError, match="Name a table"):
         call_command("results", "undetected")

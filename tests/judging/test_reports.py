@@ -182,7 +182,7 @@ def test_a_field_that_outcomes_do_not_have_is_refused_with_those_they_have(
     project: Project,
 ) -> None:
     with pytest.raises(
-        results_undetected.UnknownField, match="grouped by cluster. Choose from: ability"
+        results_undetected.UnknownField, match=r"grouped by cluster\. Choose from: ability"
     ):
         results_undetected.tabulate_undetected([], ["cluster"])
 

@@ -74,7 +74,7 @@ def _database() -> dict[str, Any]:
         database["ENGINE"] = "config.postgresql"
         database["CONN_MAX_AGE"] = 60
         database["CONN_HEALTH_CHECKS"] = True
-        # Of statements that run through `prepared.prepared_cursor`; all others are planned at each
+        # Of statements that run through `sql.prepared_cursor`; all others are planned at each
         # call. A server that went away without a word is noticed after some seconds, not after
         # minutes.
         given = {"prepare_threshold": 5, "connect_timeout": 5, "tcp_user_timeout": 10_000}

@@ -26,7 +26,7 @@ def enqueue(
     vetting: ReleasePolicy = RELEASE_ALL,
     member: Membership | None = None,
 ) -> Job:
-    """Have perturbers make items by the next worker. Raises as `perturbing.check_request` does, and
+    """Have perturbers make items by the next worker. Raises as `perturbers.check_request` does, and
     `FieldError` for a share that is none."""
     perturbers.check_request(project, wish)
     vetting.check()

@@ -40,8 +40,7 @@ def rows_path(path: Path) -> Path:
 
 
 def unpack_rows(path: Path) -> Path:
-    """Write the rows to a file beside it. Raises FormatError as
-    `annotation.importing.receive:unpack_rows`."""
+    """Write the rows to a file beside it. Raises FormatError as `formats.unpacking.unpack` does."""
     unpacking.unpack(path, rows_path(path), DEFAULT_LIMITS)
     return rows_path(path)
 

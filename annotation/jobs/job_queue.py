@@ -100,7 +100,7 @@ def run_leased(
     told: Callable[[str], object] = str,
 ) -> subprocesses.ProgramResult:
     """Run a program until it ends, is `stopped` or the job is cancelled; what it prints is
-    `told`, as `programs.run_program` does."""
+    `told`, as `subprocesses.run_program` does."""
     return subprocesses.run_program(
         command,
         stopped=lambda: stopped() or not unfinished_job(job).exists(),

@@ -90,7 +90,7 @@ def draw_sample(
 ) -> SampleResult:
     """Draw `size` resolved items of each group and open places for `raters` people on each.
 
-    `group` names a column or a field of items, as `leads.grouping` offers them.
+    `group` names a column or a field of items, as `reports.grouping` offers them.
 
     The draw depends on seed and keys alone: the same again adds nothing, a larger size adds to
     what was drawn. Other places of the sample stay as they are.

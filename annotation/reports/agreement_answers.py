@@ -81,7 +81,7 @@ class AnswerMatrix:
 
 @dataclass(frozen=True)
 class AnswerPair:
-    """What two people said of one item: people by alias, answers as in `AnswerMatrix.`; "" is
+    """What two people said of one item: people by alias, answers as in `AnswerMatrix.names`; "" is
     anybody, or any answer.
 
     Unless both people are named it holds either way round, `a` being before `b` by alias.

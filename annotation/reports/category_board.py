@@ -5,9 +5,9 @@ in a fixed number of statements; no text is read.
 
 Krippendorff's alpha by group of items, for the category board.
 
-The same labels as on the page of agreement (`agreeing.load_label_answers`), but without their
-answers, so that a hundred thousand of them are read in a moment; and the value alone, without its
-interval.
+The same labels as on the page of agreement (`agreement_answers.load_label_answers`), but without
+their answers, so that a hundred thousand of them are read in a moment; and the value alone, without
+its interval.
 """
 
 import json

@@ -70,13 +70,13 @@ def forecast_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
 
 
 def choices_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
-    """The table `choices_table`: labels by day and answer."""
+    """The table `choices`: labels by day and answer."""
     for one in _progress(project, by).chosen:
         yield choice_row(one)
 
 
 def dropped_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
-    """The table `dropped_table`: resolved items that leave the final set, by what they are held
+    """The table `dropped`: resolved items that leave the final set, by what they are held
     for, and the reasons that labels gave."""
     yield from dropped_rows(_progress(project, by).dropped)
 

@@ -43,7 +43,7 @@ FOLLOW_TEXTS = (
     "still need labels and will follow the new settings.",
 )
 # What is said of one item and of several where places for labels change
-# (`assigning.preview_resize`).
+# (`assignment.preview_resize`).
 OUTCOME_TEXTS = {
     "more": ("needs more labels.", "need more labels."),
     "fewer": ("needs fewer labels.", "need fewer labels."),

@@ -39,7 +39,7 @@ def list_tables(member: Membership) -> tuple[str, ...]:
 def enqueue(project: Project, member: Membership, wish: ExportRequest) -> Job:
     """Have an export made by the next worker; its number is one of the project's exports.
 
-    Raises FieldError as `exported.check_request` does.
+    Raises FieldError as `rows.check_request` does.
     """
     exporting_rows.check_request(project, wish)
     asked = asdict(wish) | {"canary": generate_canary() if wish.canary else ""}

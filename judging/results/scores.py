@@ -24,7 +24,7 @@ _NEAR = 1e-9
 
 
 def tabulate_scores(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `scores`, one row a run and group, by fields as `counting.sum_outcomes` has them.
+    """The table `scores`, one row a run and group, by fields as `counted.sum_outcomes` has them.
 
     Scores apart have lower / equal / higher, both means over parsed items, and the number of golds
     at either end of the scale, where nothing more can be seen; scores against gold have the bins

@@ -341,7 +341,7 @@ class Run(models.Model):
     archived_at = models.DateTimeField(null=True, blank=True)
 
     objects = RunQuerySet.as_manager()
-    # Put there by `tallies.with_item_counts`.
+    # Put there by `counts.with_item_counts`.
     counted: ItemCounts
     # Put there by `results.run_marks`: why it stands beside no other run unless it is named.
     marks: Sequence[RunMark] = ()

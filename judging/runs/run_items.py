@@ -140,7 +140,7 @@ def load_places(outcomes: OutcomeQuerySet) -> list[dict[str, Any]]:
 
 
 def build_places(strategy: Strategy, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What a row of `selecting.load_rows` becomes: one place for each axis that the strategy
+    """What a row of `selection.load_rows` becomes: one place for each axis that the strategy
     has."""
     truth = row["truth"] if frames.get_item_needs(strategy) in selection.REQUIRED_RESULTS else ""
     place = {

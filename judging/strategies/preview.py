@@ -80,8 +80,8 @@ def build_preview(
 ) -> CallPreview:
     """What one call of the version would send about an item, rendered as a run renders it.
 
-    `call` is a name of `described.format_call_name`; without one of the strategy's the axis of the
-    item's ability comes first. `said` is what stands for earlier replies.
+    `call` is a name of `descriptions.format_call_name`; without one of the strategy's the axis of
+    the item's ability comes first. `said` is what stands for earlier replies.
     """
     try:
         run = _draft(project, version, endpoint)

@@ -28,7 +28,7 @@ class Answer:
     provider's words if it gave any. `model` is the provider's own name for what answered.
     Tokens are None when not reported. `started` is aware, UTC; `seconds` from sending to the
     last byte. `remaining` is what the reply's headers say is left of limits, as
-    `remaining.parse_headers` gives it.
+    `remaining_limits.parse_headers` gives it.
     """
 
     text: str

@@ -34,7 +34,7 @@ MEANS = ("mean_people", "mean_evaluator")
 # How far the two means lie apart (study 003, table 1, last row).
 DISTANCE = "distance"
 WITH_INTERVAL = (*CORRELATIONS, *ERRORS, *MEANS)
-NOT_ASKED_REASON = "the task asks people for no such number"
+NOT_ASKED_REASON = "people are not asked for such a number"
 NO_SCALE_REASON = "the evaluator's numbers have no scale"
 OTHER_SCALE_REASON = "people and evaluator have different scales"
 

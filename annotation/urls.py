@@ -1,5 +1,6 @@
 from django.urls import include, path
 
+from annotation import former_paths
 from annotation.accounts.views import keymap, sessions, tokens
 from annotation.generation import views as generation
 from annotation.importing import views as imports
@@ -44,32 +45,32 @@ project_urls = [
 ]
 
 label_urls = [
-    path("", label_screen.label_screen, name="vet"),
-    path("label/", label_screen.submit_label, name="vet-label"),
-    path("correct/", label_screen.submit_correction, name="vet-correct"),
-    path("undo/", label_screen.undo_label, name="vet-undo"),
-    path("next/", label_screen.next_ahead, name="vet-next"),
-    path("reopen/", label_screen.reopen_item, name="vet-reopen"),
-    path("skip/", label_screen.skip_item, name="vet-skip"),
-    path("flag/", side_panel.toggle_flag, name="vet-flag"),
-    path("hold/", side_panel.renew_holds, name="vet-hold"),
-    path("draft/", side_panel.save_draft, name="vet-draft"),
-    path("draft/drop/", side_panel.delete_draft, name="vet-draft-drop"),
-    path("siblings/", side_panel.sibling_list, name="vet-siblings"),
-    path("guidelines/", side_panel.guidelines_panel, name="vet-guidelines"),
-    path("piles/", my_items.my_items, name="piles"),
+    path("", label_screen.label_screen, name="label"),
+    path("submit/", label_screen.submit_label, name="label-submit"),
+    path("correct/", label_screen.submit_correction, name="label-correct"),
+    path("undo/", label_screen.undo_label, name="label-undo"),
+    path("next/", label_screen.next_ahead, name="label-next"),
+    path("reopen/", label_screen.reopen_item, name="label-reopen"),
+    path("skip/", label_screen.skip_item, name="label-skip"),
+    path("flag/", side_panel.toggle_flag, name="label-flag"),
+    path("hold/", side_panel.renew_holds, name="label-hold"),
+    path("draft/", side_panel.save_draft, name="label-draft"),
+    path("draft/drop/", side_panel.delete_draft, name="label-draft-drop"),
+    path("siblings/", side_panel.sibling_list, name="label-siblings"),
+    path("guidelines/", side_panel.guidelines_panel, name="label-guidelines"),
 ]
 
-comment_urls = [
+annotator_urls = [
+    path("my-items/", my_items.my_items, name="my-items"),
     path("comments/", comments.comments, name="comments"),
     path("mentions/", comments.mentions, name="mentions"),
 ]
 
 qualification_urls = [
-    path("practice/", qualification.own_rounds, name="practice"),
-    path("practice/people/", qualification.all_rounds, name="practice-people"),
-    path("known/", control_items.answer_key, name="known"),
-    path("probes/", control_items.control_results, name="probes"),
+    path("qualification/", qualification.own_rounds, name="qualification"),
+    path("qualification/people/", qualification.all_rounds, name="qualification-people"),
+    path("answer-key/", control_items.answer_key, name="answer-key"),
+    path("control-items/", control_items.control_results, name="control-items"),
 ]
 
 decision_urls = [
@@ -119,14 +120,15 @@ report_urls = [
 
 urlpatterns = [
     *account_urls,
-    path("projects/<slug:slug>/vet/", include(label_urls)),
+    path("projects/<slug:slug>/label/", include(label_urls)),
     path("projects/<slug:slug>/import/", include(import_urls)),
     path("projects/<slug:slug>/", include(project_urls)),
-    path("projects/<slug:slug>/", include(comment_urls)),
+    path("projects/<slug:slug>/", include(annotator_urls)),
     path("projects/<slug:slug>/", include(qualification_urls)),
     path("projects/<slug:slug>/", include(decision_urls)),
     path("projects/<slug:slug>/", include(item_urls)),
     path("projects/<slug:slug>/", include(lead_urls)),
     path("projects/<slug:slug>/", include(settings_urls)),
     path("projects/<slug:slug>/", include(report_urls)),
+    *former_paths.urlpatterns,
 ]

@@ -41,7 +41,7 @@ MANY = 30_000
 WARM_UPS = 2
 # Seconds a call. A run takes some, so that what a worker does every few seconds is done as well.
 LATENCY = 0.15
-SCRIPT, IS_HERE = {"HX-Request": "true"}, {"Vet-Next": "here"}
+SCRIPT, IS_HERE = {"HX-Request": "true"}, {"Label-Next": "here"}
 EVERY, WORKER = "every page", "worker: leased request to outcome"
 
 

@@ -60,7 +60,7 @@ def main() -> None:
         with serving.server(options.database) as server:
             address = f"http://127.0.0.1:{server.port}"
             with _page(address, cookie) as page:
-                page.goto(f"{address}/projects/{project.slug}/vet/")
+                page.goto(f"{address}/projects/{project.slug}/label/")
                 times = _label(page, options.labels, options.look)
         stored = project.labels.count()
     figures = {"database": options.database, "items": options.items, "keys": options.labels}

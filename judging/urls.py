@@ -61,9 +61,9 @@ strategy_urls = [
 ]
 
 generation_urls = [
-    path("making/", board.board, name="making"),
-    path("making/open/", board.release_items, name="making-open"),
-    path("making/<slug:category>/", board.regenerate_items, name="making-again"),
+    path("generation/", board.board, name="generation-board"),
+    path("generation/release/", board.release_items, name="generation-release"),
+    path("generation/<slug:category>/", board.regenerate_items, name="generation-regenerate"),
 ]
 
 results_urls = [

@@ -27,10 +27,8 @@ PACKAGES = (
 )
 # Files in which a word cannot change by itself, and why.
 EXEMPT = (
-    # Addresses of pages and of the API, which keep their words until these are renamed.
+    # Addresses of the API, which keep their words.
     "annotation/labelling/api/qualification.py",
-    "templates/annotation/_leads.html",
-    "templates/annotation/practice/known.html",
     # Help texts of columns, which change with a migration.
     "annotation/labelling/models/notes.py",
     "annotation/projects/models.py",

@@ -181,7 +181,7 @@ class OfferSerializer(serializers.Serializer[queue.Offer]):
     item = ShownItemSerializer()
     revision = serializers.IntegerField()
     key = serializers.CharField()
-    phase = serializers.ChoiceField(["blind", "practice", "label"])
+    phase = serializers.ChoiceField(["blind", "qualification", "label"])
 
     def to_representation(self, offer: queue.Offer) -> dict[str, Any]:
         # By hand: nested serializers took longer than the rest of the call.

@@ -74,7 +74,7 @@ def heat(value: float | None, bad: str) -> str:
     return str(min(HEATS - 1, int(badness * HEATS)))
 
 
-@register.inclusion_tag("annotation/leads/_share.html")
+@register.inclusion_tag("annotation/reports/_share.html")
 def estimate(
     found: Any,
     bad: str = "",

@@ -1,11 +1,11 @@
 // Cases and verification: the decision by keys. The server draws each page; what was begun and
 // not sent is kept in this browser until it is.
 import * as fields from "./fields.js";
-import * as holding from "./holding.js";
+import * as reservations from "./reservations.js";
 import * as keys from "./keys.js";
 import { panel, say, screen } from "./page.js";
-import * as reading from "./reading.js";
-import * as ready from "./ready.js";
+import * as texts from "./texts.js";
+import * as pressGuard from "./press_guard.js";
 
 const form = document.querySelector("[data-decision]");
 const focusTarget = () => document.querySelector("[data-focus]");
@@ -16,11 +16,11 @@ const began = performance.now();
 const A_DAY = 24 * 60 * 60 * 1000;
 const prefix = `case|${screen().dataset.who}|`;
 const nameOf = () => `${prefix}${location.pathname}|${panel().dataset.item}|${panel().dataset.revision}`;
-const texts = () => [...form.querySelectorAll("textarea")];
+const textareas = () => [...form.querySelectorAll("textarea")];
 
 // `sentAt` once it was sent, which may have failed.
 function keep(sentAt = null) {
-  const words = Object.fromEntries(texts().map((text) => [text.name, text.value]));
+  const words = Object.fromEntries(textareas().map((text) => [text.name, text.value]));
   try {
     localStorage.setItem(nameOf(), JSON.stringify({ answers: fields.answers(form), words, sentAt }));
   } catch {
@@ -42,7 +42,7 @@ function restore() {
   for (const input of form.querySelectorAll("[data-field] input")) {
     if (kept.answers[input.name]) input.checked = kept.answers[input.name].includes(input.value);
   }
-  for (const text of texts()) text.value = kept.words[text.name] ?? text.value;
+  for (const text of textareas()) text.value = kept.words[text.name] ?? text.value;
   return true;
 }
 
@@ -66,18 +66,18 @@ document.addEventListener(
   (event) => {
     const sent = event.target;
     if (!sent.matches("[data-decision], [data-timed]")) return;
-    if (!ready.is()) ready.refuse();
-    const isDropped = sent !== form && form && !form.hidden && texts().some((text) => text.value.trim());
-    if (isDropped && ready.is() && !confirm("You started to contest this label. Confirm it anyway?")) {
+    if (!pressGuard.is()) pressGuard.refuse();
+    const isDropped = sent !== form && form && !form.hidden && textareas().some((text) => text.value.trim());
+    if (isDropped && pressGuard.is() && !confirm("You started to contest this label. Confirm it anyway?")) {
       event.preventDefault();
       return;
     }
-    if (!ready.is() || (sent === form && fields.ask(form))) {
+    if (!pressGuard.is() || (sent === form && fields.ask(form))) {
       event.preventDefault();
       return;
     }
     sent.elements.seconds.value = ((performance.now() - began) / 1000).toFixed(1);
-    ready.hold();
+    pressGuard.hold();
     if (sent === form) keep(Date.now());
   },
   true,
@@ -85,8 +85,8 @@ document.addEventListener(
 
 function press(selector) {
   const button = document.querySelector(selector);
-  if (button && ready.is()) button.click();
-  else if (button) ready.refuse();
+  if (button && pressGuard.is()) button.click();
+  else if (button) pressGuard.refuse();
   return Boolean(button);
 }
 
@@ -101,12 +101,12 @@ const comment = () => form?.querySelector("textarea[name=comment]");
 
 const ACTIONS = {
   c: () => comment()?.focus(),
-  d: () => reading.toggle(panel()),
+  d: () => texts.toggle(panel()),
   e: openGold,
-  n: () => say(reading.go(panel(), 1)),
-  p: () => say(reading.go(panel(), -1)),
+  n: () => say(texts.go(panel(), 1)),
+  p: () => say(texts.go(panel(), -1)),
   u: () => press('[data-press="u"]') || say("You have nothing to undo."),
-  w: () => say(reading.fold(panel())),
+  w: () => say(texts.fold(panel())),
   x: () => contest(),
   y: () => press('[data-press="y"]'),
   "?": () => document.getElementById("keys").showModal(),
@@ -115,7 +115,7 @@ const ACTIONS = {
 keys.listen((name) => {
   if (/^[\d+-]$/.test(name)) {
     if (!form || form.hidden) return false;
-    if (!ready.is()) ready.refuse();
+    if (!pressGuard.is()) pressGuard.refuse();
     else if (!fields.press(form, name)) fields.deny(form, keys.keyOf);
     return true;
   }
@@ -129,7 +129,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
     if (inside && inside !== form && keys.isTyping(event)) inside.requestSubmit();
-    else if (form && !form.hidden && !ready.is()) ready.refuse();
+    else if (form && !form.hidden && !pressGuard.is()) pressGuard.refuse();
     else if (form && !form.hidden) fields.send(form);
   }
   if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
@@ -157,7 +157,7 @@ if (form) {
 }
 document.querySelector("[data-keys]").hidden = false;
 keys.print(document);
-reading.draw(panel());
-holding.begin();
-ready.release();
+texts.draw(panel());
+reservations.begin();
+pressGuard.release();
 focusTarget().focus({ preventScroll: true });

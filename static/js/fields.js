@@ -27,10 +27,10 @@
 // it comes once all that the form asks besides is answered, or the person sends it. Every change of an answer is an ordinary
 // input event. The form gets [data-bound], the active field [data-active].
 
-import { active, all, chosenTitle, isAsked, isOpen, missing, openPiece, picks, pieces } from "./asked.js";
-import { sends, shown, SINGLE, title, total, WRITTEN } from "./asked.js";
+import { active, all, chosenTitle, isAsked, isOpen, missing, openPiece, picks, pieces } from "./field_values.js";
+import { sends, shown, SINGLE, title, total, WRITTEN } from "./field_values.js";
 
-export { answers, complete, missing } from "./asked.js";
+export { answers, complete, missing } from "./field_values.js";
 
 let roaming = false; // arrows inside a group of radios pick, but do not move on
 

@@ -1,4 +1,4 @@
 // The page of one item: its texts, as on the label screen.
-import { draw } from "./reading.js";
+import { draw } from "./texts.js";
 
 draw(document.body);

@@ -60,8 +60,8 @@ export function entry(form, button, seconds) {
 // Sends one label; `isNextHere`: the answer is a sentence, not the next item.
 export async function send(one, isNextHere) {
   keep(one);
-  const headers = isNextHere ? { "Vet-Next": "here" } : {};
-  const answer = await post(address("label/"), one.fields, { headers });
+  const headers = isNextHere ? { "Label-Next": "here" } : {};
+  const answer = await post(address("submit/"), one.fields, { headers });
   flying.delete(one.key);
   if (answer.kind === "stored" || answer.kind === "refused") remove(one);
   else put({ ...one, why: answer.kind, told: whyNot(answer) });
@@ -115,7 +115,7 @@ function button(text, does) {
 
 function line(kind, strong, text, ...actions) {
   const notice = document.createElement("div");
-  notice.className = "notice vet-outbox";
+  notice.className = "notice label-outbox";
   notice.dataset.kind = kind;
   const title = document.createElement("strong");
   title.textContent = strong;

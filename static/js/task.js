@@ -1,6 +1,6 @@
 // The editor of a task type: the preview can be tried out.
 import * as fields from "./fields.js";
-import "./lines.js";
+import "./problem_lines.js";
 
 function begin() {
   for (const form of document.querySelectorAll("[data-preview]")) fields.bind(form);

@@ -124,7 +124,7 @@ def test_a_lead_is_told_why_and_an_annotator_nothing(
     assert "The current rules do not find a reason" in off
     client.force_login(people.annotator.account)
     Slot.objects.exclude(item=flagged).delete()
-    page = client.get(reverse("vet", args=[slug])).text
+    page = client.get(reverse("label", args=[slug])).text
     assert "knees" in page
     assert "No number differs." not in page
     assert "Does not match the category" not in page

@@ -33,7 +33,7 @@ def browser(people: Cast, name: str) -> Client:
 def test_a_draft_of_a_revision_that_is_no_number_is_refused(people: Cast, revision: str) -> None:
     offer = take(people.annotator)
     body = f'{{"key": "{offer.key}", "item": "x", "revision": {revision}, "data": {{}}}}'
-    address = f"/projects/{people.project.slug}/vet/draft/"
+    address = f"/projects/{people.project.slug}/label/draft/"
     answer = browser(people, "annotator").post(address, body, content_type="application/json")
     assert answer.status_code == 422
     assert not Draft.objects.exists()
@@ -41,7 +41,7 @@ def test_a_draft_of_a_revision_that_is_no_number_is_refused(people: Cast, revisi
 
 def test_guidelines_of_an_endless_number_are_not_acknowledged(people: Cast) -> None:
     make_guidelines(people.project)
-    address = f"/projects/{people.project.slug}/vet/guidelines/"
+    address = f"/projects/{people.project.slug}/label/guidelines/"
     browser(people, "annotator").post(address, {"number": DIGITS})
     people.annotator.refresh_from_db()
     assert people.annotator.guidelines_seen == 0
@@ -50,12 +50,12 @@ def test_guidelines_of_an_endless_number_are_not_acknowledged(people: Cast) -> N
 def test_a_label_of_a_revision_of_endless_digits_is_refused(people: Cast) -> None:
     offer = take(people.annotator)
     sent = {"key": offer.key, "item": "x", "revision": DIGITS, "choice": "valid"}
-    address = f"/projects/{people.project.slug}/vet/label/"
+    address = f"/projects/{people.project.slug}/label/submit/"
     assert browser(people, "annotator").post(address, sent).status_code == 422
 
 
 def test_a_flag_on_a_key_that_no_column_takes_is_refused(people: Cast) -> None:
-    address = f"/projects/{people.project.slug}/vet/flag/"
+    address = f"/projects/{people.project.slug}/label/flag/"
     headers = {"HX-Request": "true"}
     client = browser(people, "annotator")
     assert client.post(address, {"item": "a\0b"}, headers=headers).status_code == 422

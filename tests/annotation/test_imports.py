@@ -437,7 +437,7 @@ def test_who_has_labelled_all_reads_that_more_is_under_way(lead: Client, people:
     make_resolution(make_item(people.project, slots=0))
     send(lead, keyed("a"))
     lead.post(f"{PAGE}1/", {"import": "yes"})
-    shown = lead.get("/projects/fbi/vet/").content.decode()
+    shown = lead.get("/projects/fbi/label/").content.decode()
     assert "An import is under way. It is waiting for a worker" in shown
     assert api_client(people.lead).post("/api/v1/projects/fbi/queue/next/").json()["importing"] == (
         "It is waiting for a worker and starts automatically."

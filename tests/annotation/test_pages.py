@@ -45,12 +45,12 @@ def test_home_shows_ones_projects_with_progress_and_what_is_next(people: Cast) -
     make_resolution(make_item(people.project)), make_item(people.project)
     page = sees(people.annotator, "home")
     assert "1 of 2 items have a final label" in page
-    assert reverse("vet", args=[people.project.slug]) in page
+    assert reverse("label", args=[people.project.slug]) in page
 
 
 def test_home_offers_no_vetting_to_whom_may_not(people: Cast) -> None:
     make_item(people.project)
-    assert reverse("vet", args=[people.project.slug]) not in sees(people.researcher, "home")
+    assert reverse("label", args=[people.project.slug]) not in sees(people.researcher, "home")
 
 
 def test_home_tells_a_stranger_and_a_site_admin_how_to_begin(people: Cast) -> None:
@@ -101,7 +101,8 @@ def test_a_lead_finds_every_page_for_leads_from_the_project_in_groups(people: Ca
         assert f"<h3>{group}</h3>" in page
     for name in (
         "verify", "adjudicate", "assign", "baseline", "pace", "board", "agreement",
-        "practice-people", "probes", "settings", "task", "guidelines-edit", "known",
+        "qualification-people", "control-items", "settings", "task", "guidelines-edit",
+        "answer-key",
     ):  # fmt: skip
         assert f'href="{reverse(name, args=[people.project.slug])}"' in page
     assert "off; see settings" in page

@@ -20,7 +20,7 @@ def with_items(project: Project, number: int) -> Membership:
 def label_screen(
     open_page: OpenPage, member: Membership, key: str = "item-01", **options: Any
 ) -> Page:
-    page = open_page(member.account, reverse("vet", args=[member.project.slug]), **options)
+    page = open_page(member.account, reverse("label", args=[member.project.slug]), **options)
     return wait_for(page, key)
 
 

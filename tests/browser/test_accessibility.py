@@ -57,7 +57,7 @@ def test_the_label_screen_in_all_its_states(
 ) -> None:
     make_item(member.project, texts={"claim": "Six for eight.", "rationale": "A wrong number."})
     page = open_page(
-        member.account, reverse("vet", args=[member.project.slug]), **look(width, scheme)
+        member.account, reverse("label", args=[member.project.slug]), **look(width, scheme)
     )
     page.wait_for_selector("#panel[data-ready]")
     checked(page)
@@ -76,7 +76,7 @@ def test_the_label_screen_with_trouble_and_with_nothing_to_do(
 ) -> None:
     make_item(member.project)
     page = open_page(
-        member.account, reverse("vet", args=[member.project.slug]), **look(width, scheme)
+        member.account, reverse("label", args=[member.project.slug]), **look(width, scheme)
     )
     page.wait_for_selector("#panel[data-ready]")
     page.context.set_offline(True)
@@ -84,12 +84,12 @@ def test_the_label_screen_with_trouble_and_with_nothing_to_do(
     page.wait_for_selector("#outbox .notice")
     checked(page)
     page.context.set_offline(False)
-    page.wait_for_selector(".vet-waiting")
+    page.wait_for_selector(".label-waiting")
     checked(page)
 
 
 @pytest.mark.parametrize("width, scheme", LOOKS)
-@pytest.mark.parametrize("name", ["project", "items", "item", "piles"])
+@pytest.mark.parametrize("name", ["project", "items", "item", "my-items"])
 def test_pages_of_a_project(open_page: OpenPage, name: str, width: int, scheme: str) -> None:
     reader = make_member(make_project(), role="adjudicator")
     key = "a/long-key-that-could-push-the-page-wider-than-a-telephone-is-1"

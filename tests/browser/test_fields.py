@@ -200,7 +200,7 @@ def test_what_was_answered_before_another_verdict_is_not_sent(open_page: OpenPag
 
 def test_a_first_look_is_answered_before_anything_is_revealed(open_page: OpenPage) -> None:
     member = at_work("perturbation-vetting", blind_first=True)
-    page = open_page(member.account, reverse("vet", args=[member.project.slug]))
+    page = open_page(member.account, reverse("label", args=[member.project.slug]))
     page.wait_for_selector("#panel[data-phase=blind][data-ready]")
     assert active(page) == "error"
     press(page, "1")
@@ -220,7 +220,7 @@ def test_a_first_look_is_answered_before_anything_is_revealed(open_page: OpenPag
 @pytest.mark.parametrize("slug", TEXTS)
 def test_every_form_works_without_a_script(open_page: OpenPage, slug: str) -> None:
     member = at_work(slug)
-    path = reverse("vet", args=[member.project.slug])
+    path = reverse("label", args=[member.project.slug])
     page = open_page(member.account, path, java_script_enabled=False)
     for field in page.locator("fieldset[data-field]:not([data-when-field])").all():
         if field.locator("input").count():

@@ -102,7 +102,7 @@ def bring_in(page: Page, share: int, **chosen: str) -> None:
 
 def vet(page: Page, project: str, keys: list[str]) -> None:
     """Answer what people are given, a key each, until nothing is left."""
-    page.goto(reverse("vet", args=[project]))
+    page.goto(reverse("label", args=[project]))
     for key in keys:
         panel = page.locator("#panel[data-ready]")
         item = panel.get_attribute("data-item")
@@ -137,7 +137,7 @@ def test_from_ten_prompts_to_figures(
     bring_in(page, 100, into="vetting")
     vet(page, "vetting", ["2", *["1"] * (PROMPTS - 1)])
 
-    page.goto("/projects/vetting/making/")
+    page.goto("/projects/vetting/generation/")
     checked(page)
     page.get_by_role("link", name="Regenerate 1 rejected").click()
     page.locator("[name=endpoint]").select_option("model")

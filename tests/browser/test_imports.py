@@ -146,7 +146,7 @@ def test_who_waits_for_an_import_reads_how_far_it_is(
         result={"number": 1, "step": upload_files.STORE},
     )
     viewport = {"width": size[0], "height": size[1]}
-    address = reverse("vet", args=[member.project.slug])
+    address = reverse("label", args=[member.project.slug])
     page = open_page(member.account, address, viewport=viewport)
     waiting = page.locator("#panel .empty")
     expect(waiting).to_contain_text("An import is under way")

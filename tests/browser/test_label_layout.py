@@ -171,7 +171,7 @@ def test_the_claim_and_the_first_change_are_in_sight_when_an_item_is_painted(
     page = at_work(open_page, make(name), size)
     for key in ("boiling-point-1", "boiling-point-2"):
         wait_for(page, key)
-        assert is_whole(page.locator(".vet-claims dd"))
+        assert is_whole(page.locator(".label-claims dd"))
         assert page.evaluate(FIRST_CHANGE)
         page.keyboard.press("1")
 
@@ -181,7 +181,7 @@ def test_the_claim_stays_whole_while_more_is_asked(
     open_page: OpenPage, size: tuple[int, int]
 ) -> None:
     page = at_work(open_page, make("long claim", claim_check=True, expected_effect=True), size)
-    claim = page.locator(".vet-claims dd")
+    claim = page.locator(".label-claims dd")
     page.keyboard.press("5")  # not sure: the reason is asked
     expect(page.locator('[data-field="reason"]')).to_be_in_viewport()
     scroll_up(page, size)
@@ -201,7 +201,7 @@ def test_the_claim_is_whole_under_what_was_said_at_the_first_look(
     open_page: OpenPage, size: tuple[int, int]
 ) -> None:
     member = make("long claim", blind_first=True, claim_check=True)
-    page = open_page(member.account, reverse("vet", args=[member.project.slug]), **look(size))
+    page = open_page(member.account, reverse("label", args=[member.project.slug]), **look(size))
     page.wait_for_selector("#panel[data-phase=blind][data-ready]")
     page.keyboard.press("1")
     page.keyboard.type("where it speaks of the temperature on the summit")
@@ -209,7 +209,7 @@ def test_the_claim_is_whole_under_what_was_said_at_the_first_look(
     page.keyboard.press("3")
     page.keyboard.press("Control+Enter")
     wait_for(page, "boiling-point-1")
-    assert is_whole(page.locator(".vet-claims dd"))
+    assert is_whole(page.locator(".label-claims dd"))
     assert page.evaluate(FIRST_CHANGE)
     checked(page)
 
@@ -224,12 +224,12 @@ def test_the_claim_stays_whole_while_a_label_is_contested(
     path = reverse("verify", args=[member.project.slug])
     page = open_page(other.account, path, **look(size))
     page.wait_for_selector("#panel[data-ready]")
-    assert is_whole(page.locator(".vet-claims dd"))
+    assert is_whole(page.locator(".label-claims dd"))
     assert page.evaluate(FIRST_CHANGE)
     page.keyboard.press("x")
     expect(page.locator("#contest [data-field]").first).to_be_in_viewport()
     scroll_up(page, size)
-    assert is_whole(page.locator(".vet-claims dd"))
+    assert is_whole(page.locator(".label-claims dd"))
     checked(page)
 
 
@@ -238,22 +238,22 @@ def test_definitions_are_folded_in_a_low_window_until_the_person_opens_them(
 ) -> None:
     page = at_work(open_page, make("long claim"), SIZES[0])
     description, choice = (
-        page.locator(".vet-meanings > p").first,
+        page.locator(".label-meanings > p").first,
         page.locator(".choice small").first,
     )
     expect(description).to_be_hidden()
     expect(choice).to_be_hidden()
-    page.focus(".vet-meanings > summary")
+    page.focus(".label-meanings > summary")
     page.keyboard.press("Enter")
     expect(description).to_be_visible()
-    assert is_whole(page.locator(".vet-claims dd"))
+    assert is_whole(page.locator(".label-claims dd"))
     page.focus("[data-focus]")
     choose(page, "1", "boiling-point-2")
     expect(description).to_be_visible()
     page.reload()
     wait_for(page, "boiling-point-2")
     expect(description).to_be_visible()
-    page.click(".vet-meanings > summary")
+    page.click(".label-meanings > summary")
     page.reload()
     wait_for(page, "boiling-point-2")
     expect(description).to_be_hidden()
@@ -262,9 +262,9 @@ def test_definitions_are_folded_in_a_low_window_until_the_person_opens_them(
 
 def test_definitions_are_open_where_there_is_room(open_page: OpenPage) -> None:
     page = at_work(open_page, make("short"), (1440, 900))
-    expect(page.locator(".vet-meanings > p").first).to_be_visible()
+    expect(page.locator(".label-meanings > p").first).to_be_visible()
     expect(page.locator(".choice small").first).to_be_visible()
-    assert is_whole(page.locator(".vet-claims dd"))
+    assert is_whole(page.locator(".label-claims dd"))
     assert page.evaluate(FIRST_CHANGE)
 
 
@@ -292,7 +292,13 @@ def test_the_key_the_format_and_the_view_share_a_row_that_no_step_wraps(
     page = at_work(open_page, make("many changes"), SIZES[0])
     before = height(page, ".texts-bar")
     assert before < 40
-    for part in (".vet-item", ".texts-formats", "[data-views]", "[data-steps]", "[data-at-change]"):
+    for part in (
+        ".label-item",
+        ".texts-formats",
+        "[data-views]",
+        "[data-steps]",
+        "[data-at-change]",
+    ):
         expect(page.locator(f".texts-bar {part}")).to_be_in_viewport(ratio=1)
     for _ in range(12):
         page.keyboard.press("n")
@@ -305,5 +311,5 @@ def test_progress_and_the_last_labels_share_a_row(open_page: OpenPage) -> None:
     choose(page, "1", "boiling-point-2")
     expect(page.locator(".last-ten button")).to_be_in_viewport(ratio=1)
     expect(page.locator("[data-last]")).to_be_in_viewport(ratio=1)
-    assert height(page, ".vet-desk") < 40
+    assert height(page, ".label-desk") < 40
     assert Label.objects.count() == 1

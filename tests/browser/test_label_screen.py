@@ -35,7 +35,7 @@ def test_ten_items_are_labelled_by_the_keyboard_alone(
         wait_for(page, f"item-{number + 1:02}")
     choices = ["valid", "invalid", "score-invariant", "not-relevant", "not-sure"] * 2
     assert list(Label.objects.order_by("pk").values_list("choice", flat=True)) == choices
-    expect(page.locator(".vet-progress")).to_contain_text("10 by you")
+    expect(page.locator(".label-progress")).to_contain_text("10 by you")
 
 
 def test_what_was_labelled_and_what_comes_next_is_said_and_focus_follows(
@@ -207,7 +207,7 @@ def test_a_label_of_texts_that_changed_meanwhile_is_not_stored(
     page = label_screen(open_page, member)
     correct(member, take(member))
     page.keyboard.press("1")
-    expect(page.locator(".vet-notice")).to_contain_text("The item has changed")
+    expect(page.locator(".label-notice")).to_contain_text("The item has changed")
     page.wait_for_selector('#panel[data-revision="2"]')
     assert not Label.objects.exists()
 
@@ -232,7 +232,7 @@ def test_who_waits_keeps_the_focus_and_gets_the_item_that_comes(
     open_page: OpenPage, member: Membership
 ) -> None:
     Slot.objects.update(state="closed")
-    page = open_page(member.account, reverse("vet", args=[member.project.slug]))
+    page = open_page(member.account, reverse("label", args=[member.project.slug]))
     page.clock.install()
     page.reload()
     page.focus(".brand")
@@ -252,7 +252,7 @@ def test_a_narrow_screen_shows_where_more_is_to_the_side(
     page = label_screen(open_page, member)
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_function("innerWidth === 390")
-    piles = page.locator(".pile-row")
+    piles = page.locator(".my-items-row")
     assert piles.evaluate("piles => piles.scrollWidth > piles.clientWidth")
     assert "gradient" in piles.evaluate("piles => getComputedStyle(piles).backgroundImage")
     triangle = "summary => getComputedStyle(summary).listStylePosition"
@@ -260,7 +260,7 @@ def test_a_narrow_screen_shows_where_more_is_to_the_side(
 
 
 def test_all_of_it_works_without_a_script(open_page: OpenPage, member: Membership) -> None:
-    path = reverse("vet", args=[member.project.slug])
+    path = reverse("label", args=[member.project.slug])
     page = open_page(member.account, path, java_script_enabled=False)
     page.click("text=Correct")
     page.fill("#correct-text", "A spider has nine legs.")

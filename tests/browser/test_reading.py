@@ -42,7 +42,7 @@ def member() -> Membership:
 
 
 def vet(open_page: OpenPage, member: Membership, **options: Any) -> Page:
-    page = open_page(member.account, reverse("vet", args=[member.project.slug]), **options)
+    page = open_page(member.account, reverse("label", args=[member.project.slug]), **options)
     page.wait_for_selector("#panel[data-ready]")
     return page
 
@@ -310,7 +310,7 @@ def test_axe_finds_nothing_in_any_view(
 
 def test_it_can_be_read_without_a_script(open_page: OpenPage, member: Membership) -> None:
     changed_item(member)
-    path = reverse("vet", args=[member.project.slug])
+    path = reverse("label", args=[member.project.slug])
     page = open_page(member.account, path, java_script_enabled=False)
     page.click('a[data-view="after"]')
     read_as(page, "markdown")

@@ -18,10 +18,10 @@ from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import checked, look, scrolls_sideways, violations
 from tests.builders import make_member, make_project
 from tests.judging import builders_decided
+from tests.judging.archive.builders_archive import ask
 from tests.judging.builders_decided import make_audit, make_replied, scores
 from tests.judging.builders_detecting import judge, make_sets, say_kinds
 from tests.judging.builders_judging import make_endpoint, make_items
-from tests.judging.paper.builders_paper import ask
 from tests.judging.test_people_page import make_rated
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -77,7 +77,7 @@ def test_label_without_it_keeps_the_text_as_a_draft(
     assert choices() == {"item-01": "invalid"}
     assert Label.objects.get().revision.number == 1
     assert Draft.objects.get().data["text"] == TYPED
-    page.goto(reverse("vet", args=[member.project.slug]) + "?item=item-01")
+    page.goto(reverse("label", args=[member.project.slug]) + "?item=item-01")
     page.wait_for_selector('#panel[data-item="item-01"][data-ready]')
     page.keyboard.press("e")
     assert page.input_value("#correct-text") == TYPED
@@ -137,7 +137,7 @@ def test_a_chip_of_the_last_labels_asks_too(open_page: OpenPage, member: Members
 
 def test_a_flag_leaves_the_text_where_it_is(open_page: OpenPage, member: Membership) -> None:
     page = with_typed_text(open_page, member)
-    with page.expect_response("**/vet/draft/"):
+    with page.expect_response("**/label/draft/"):
         page.keyboard.press("f")
         expect(page.locator("#announcer")).to_have_text("item-01 is flagged for a lead.")
     assert Draft.objects.get().data["text"] == TYPED

@@ -24,7 +24,7 @@ from annotation.projects.invitations import InvitationRequest
 from annotation.reports import personal_data
 from tests.builders import PASSWORD, Cast, cast, make_account
 from tests.config.scripted_identity import Service, made_key, running
-from tests.config.test_second_step import code_of, switched_on
+from tests.config.test_mfa import code_of, switched_on
 
 pytestmark = pytest.mark.django_db
 BEGIN, BACK, LINKED = "/accounts/openid/begin/", "/accounts/openid/back/", "/accounts/openid/"

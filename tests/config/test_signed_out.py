@@ -44,10 +44,10 @@ def send(client: Client, slug: str, way: str = "settings", **headers: str) -> An
 @pytest.mark.parametrize(
     ("way", "kind"),
     [
-        ("vet/label", "application/x-www-form-urlencoded"),
-        ("vet/skip", "application/x-www-form-urlencoded"),
-        ("vet/draft", "application/json"),
-        ("vet/hold", "application/json"),
+        ("label/submit", "application/x-www-form-urlencoded"),
+        ("label/skip", "application/x-www-form-urlencoded"),
+        ("label/draft", "application/json"),
+        ("label/hold", "application/json"),
         ("comments", "application/x-www-form-urlencoded"),
         ("task/preview", "application/x-www-form-urlencoded"),
     ],
@@ -99,7 +99,7 @@ def test_a_visitor_does_not_learn_what_there_is(people: Cast) -> None:
     make_item(people.project, "one")
     ways = [(people.project.slug, "items/one"), (people.project.slug, "items/two")]
     for headers in ({}, HTMX, came_from("http://testserver/")):
-        answers = [send(visitor(), slug, way, **headers) for slug, way in [*ways, ("no", "vet")]]
+        answers = [send(visitor(), slug, way, **headers) for slug, way in [*ways, ("no", "label")]]
         shown = {
             (one.status_code, re.sub('/projects/[^"]+', "", one.content.decode()))
             for one in answers

@@ -20,7 +20,7 @@ from tests.judging.builders_judging import (
     make_version,
     take,
 )
-from tests.judging.test_authoring import copied
+from tests.judging.test_strategy_editor import copied
 
 pytestmark = pytest.mark.django_db
 

@@ -25,9 +25,9 @@ from judging.results.tables import COLUMN_KINDS
 from tests.annotation.test_perturbing import FACTS, STORY, row
 from tests.annotation.test_perturbing import bring as bring_gold
 from tests.builders import make_item, make_member
-from tests.judging.paper.builders_paper import make_vetted
-from tests.judging.test_making import answered, make_prompts, perturbed
-from tests.judging.test_making import prompts as prompts
+from tests.judging.archive.builders_archive import make_vetted
+from tests.judging.test_generation_tables import answered, make_prompts, perturbed
+from tests.judging.test_generation_tables import prompts as prompts
 
 pytestmark = pytest.mark.django_db
 

@@ -17,7 +17,7 @@ from judging.models import Reading, Run
 from judging.runs import lifecycle
 from tests.builders import make_member, make_project
 from tests.judging.builders_judging import api_client, make_endpoint, make_run, results, work
-from tests.judging.test_making import NOBODY, answered, ended, make_prompts
+from tests.judging.test_generation_tables import NOBODY, answered, ended, make_prompts
 from tests.services.scripted_evaluator import ScriptedEvaluator
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -69,7 +69,7 @@ def abilities(request: HtmxRequest, slug: str) -> HttpResponse:
     which = which if which in ability_sorting.SELECTIONS else "all"
     if request.method == "POST":
         return _sort(request, access.ensure_membership(lead), which)
-    return render(request, "annotation/sorting.html", _context(request, lead, which))
+    return render(request, "annotation/abilities.html", _context(request, lead, which))
 
 
 def _sort(request: HtmxRequest, lead: Membership, which: str) -> HttpResponse:
@@ -105,7 +105,7 @@ def _render_result(
     task = tasktypes.load_version(lead.project.task_type)
     context = _frame_context(request, lead, which)
     context |= {"rows": _rows(task, [*done.changed, *done.missed]), "said": said}
-    return render(request, "annotation/sorting.html#changed", context, status=status)
+    return render(request, "annotation/abilities.html#changed", context, status=status)
 
 
 def _parse_changes(request: HttpRequest) -> list[AbilityChange]:

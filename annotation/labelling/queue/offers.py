@@ -33,7 +33,8 @@ class Offer:
     previous: what the member said of the item before: the label in force, or one taken back.
     blind: what they said before the diff, the claim and the rationale were shown.
     name: what a page calls the item: its key, or at a first look what tells nothing of it.
-    phase: "blind" if that is still to be said, "practice" if an explanation follows, else "label".
+    phase: "blind" if that is still to be said, "qualification" if an explanation follows,
+        else "label".
     """
 
     slot: Slot
@@ -92,7 +93,7 @@ def build_offer(
     """The slot's item as it is offered to the member."""
     slot.item.project = member.project  # so that nobody reads it again
     blind = None
-    phase = "practice" if slot.stage == Stage.QUALIFICATION else "label"
+    phase = "qualification" if slot.stage == Stage.QUALIFICATION else "label"
     if member.project.blind_first and slot.stage in WORK_LIKE_STAGES:
         blind = _label(member, slot.item, Stage.BLIND)
         phase = "label" if blind else "blind"

@@ -105,7 +105,7 @@ def _template(request: HtmxRequest) -> str:
     if not request.htmx:
         return "annotation/comments.html"
     beside = "beside" in request.GET
-    return "annotation/vetting/_comments.html" if beside else "annotation/_comments.html"
+    return "annotation/label/_comments.html" if beside else "annotation/_comments.html"
 
 
 def _render_no_item(request: HtmxRequest, member: Membership) -> HttpResponse:

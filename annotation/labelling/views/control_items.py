@@ -72,7 +72,7 @@ def answer_key(request: HttpRequest, slug: str) -> HttpResponse:
     if form.is_valid() and _set_answer(lead, form, said):
         key = form.cleaned_data["item"]
         messages.success(request, f"Correct answer for {key} saved.")
-        return redirect("known", slug=slug)
+        return redirect("answer-key", slug=slug)
     return _page(request, lead, form, chosen=said, status=422)
 
 
@@ -95,7 +95,7 @@ def control_results(request: HttpRequest, slug: str) -> HttpResponse:
         "results": results,
         "items": len(labelling_answer_key.items_with_answer(lead.project, PROBE)),
     }
-    return render(request, "annotation/practice/probes.html", context)
+    return render(request, "annotation/control_items.html", context)
 
 
 def _set_answer(lead: Membership, form: AnswerKeyForm, said: dict[str, object]) -> bool:
@@ -132,7 +132,7 @@ def _release_item(request: HttpRequest, lead: Membership) -> HttpResponse:
         messages.error(request, str(problem))
         return _page(request, lead, AnswerKeyForm(), status=422)
     messages.success(request, f"{item.key} is a normal item again.")
-    return redirect("known", slug=lead.project.slug)
+    return redirect("answer-key", slug=lead.project.slug)
 
 
 def _page(
@@ -161,7 +161,7 @@ def _page(
         "groups": groups,
         "unknown": labelling_answer_key.items_without_answer(lead.project),
     }
-    return render(request, "annotation/practice/known.html", context, status=status)
+    return render(request, "annotation/answer_key.html", context, status=status)
 
 
 def _chosen_values(field: Any, chosen: dict[str, Any] | None) -> frozenset[str]:

@@ -50,7 +50,7 @@ class ScreenState:
 
 def render_page(request: HtmxRequest, member: Membership, shown: ScreenState) -> HttpResponse:
     """The whole page; for a script the panel with the desk."""
-    template = "annotation/vet.html#both" if request.htmx else "annotation/vet.html"
+    template = "annotation/label.html#both" if request.htmx else "annotation/label.html"
     context = {**_desk_context(request, member, shown), **_panel_context(request, member, shown)}
     return render(request, template, context, status=shown.status)
 
@@ -59,9 +59,9 @@ def render_ahead(request: HtmxRequest, member: Membership, offer: Offer | Waitin
     """The panel of an item that is held ahead, if there is one, and the desk as it stands."""
     context = _desk_context(request, member, ScreenState())
     if not isinstance(offer, Offer):
-        return render(request, "annotation/vet.html#desk", context)
+        return render(request, "annotation/label.html#desk", context)
     context |= _panel_context(request, member, ScreenState(offer))
-    return render(request, "annotation/vet.html#both", context)
+    return render(request, "annotation/label.html#both", context)
 
 
 def _frame_context(request: HttpRequest, member: Membership) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def submission_view(
     @wraps(view)
     def served(request: HtmxRequest, slug: str) -> HttpResponse:
         member = access.member_for(request, slug, right="label")
-        return redirect("vet", slug=slug) if request.method == "GET" else view(request, member)
+        return redirect("label", slug=slug) if request.method == "GET" else view(request, member)
 
     return served
 
@@ -119,7 +119,7 @@ def undo_label(request: HtmxRequest, member: Membership) -> HttpResponse:
 @submission_view
 def reopen_item(request: HtmxRequest, member: Membership) -> HttpResponse:
     """An item that the member labelled, drafted or skipped, to be labelled again or after all."""
-    address = reverse("vet", args=[member.project.slug])
+    address = reverse("label", args=[member.project.slug])
     item = request.POST.get("item", "")
     if not request.htmx:
         return redirect(f"{address}?{urlencode({'item': item})}")
@@ -208,14 +208,14 @@ def _render_next(
     request: HtmxRequest, member: Membership, said: str, offer: Offer | None = None
 ) -> HttpResponse:
     """What comes next; for a page that has the next item already only what was done."""
-    if request.htmx and request.headers.get("Vet-Next") == "here":
+    if request.htmx and request.headers.get("Label-Next") == "here":
         return HttpResponse(said, content_type="text/plain; charset=utf-8")
     if request.htmx:
         return label_page.render_page(
             request, member, ScreenState(offer or queue.next_offer(member), said=said)
         )
     messages.success(request, said)
-    address = reverse("vet", args=[member.project.slug])
+    address = reverse("label", args=[member.project.slug])
     if offer is None or offer.slot.state == Slot.State.HELD:
         return redirect(address)
     return redirect(f"{address}?{urlencode({'item': offer.name})}")

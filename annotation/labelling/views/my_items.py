@@ -53,7 +53,7 @@ def my_items(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "names": blind_names.display_names(member, [row.item for row in named]),
     }
-    return render(request, "annotation/piles.html", context)
+    return render(request, "annotation/my_items.html", context)
 
 
 def _rows(name: str, member: Any, search: labelling_my_items.LabelSearch) -> Any:

@@ -41,7 +41,7 @@ def own_rounds(request: HttpRequest, slug: str) -> HttpResponse:
         "due": qualification.is_due(member),
         "waits": qualification.waits_for_lead(member),
     }
-    return render(request, "annotation/practice/mine.html", context)
+    return render(request, "annotation/qualification/own_rounds.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -65,7 +65,7 @@ def _people(request: HttpRequest, lead: Membership, status: int = 200) -> HttpRe
         ],
         "items": len(answer_key.items_with_answer(lead.project, PRACTICE)),
     }
-    return render(request, "annotation/practice/people.html", context, status=status)
+    return render(request, "annotation/qualification/all_rounds.html", context, status=status)
 
 
 def _handle_action(request: HttpRequest, lead: Membership) -> HttpResponse:
@@ -82,7 +82,7 @@ def _handle_action(request: HttpRequest, lead: Membership) -> HttpResponse:
     except Refused as problem:
         messages.error(request, str(problem))
         return _people(request, lead, status=422)
-    return redirect("practice-people", slug=lead.project.slug)
+    return redirect("qualification-people", slug=lead.project.slug)
 
 
 def _apply_action(data: dict[str, Any], member: Membership, lead: Membership) -> str:

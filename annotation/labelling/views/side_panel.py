@@ -48,7 +48,7 @@ def delete_draft(request: HtmxRequest, member: Membership) -> HttpResponse:
         drafts.delete_draft(member, item)
         name = blind_names.display_names(member, [item])[item.pk]
         messages.success(request, f"Draft on {name} discarded.")
-    return redirect("piles", slug=member.project.slug)
+    return redirect("my-items", slug=member.project.slug)
 
 
 @submission_view
@@ -67,7 +67,7 @@ def toggle_flag(request: HtmxRequest, member: Membership) -> HttpResponse:
     if request.htmx:
         return JsonResponse(said, status=status)
     messages.info(request, said.get("said") or said["problem"])
-    return redirect("vet", slug=member.project.slug)
+    return redirect("label", slug=member.project.slug)
 
 
 @require_GET
@@ -80,7 +80,7 @@ def sibling_list(request: HttpRequest, slug: str) -> HttpResponse:
     found = siblings.list_siblings(member, item) if item else []
     context = {"project": member.project, "item": item, "siblings": found}
     refused = found is None or item is None
-    template = "annotation/vetting/_siblings.html"
+    template = "annotation/label/_siblings.html"
     return render(request, template, context, status=409 if refused else 200)
 
 
@@ -93,14 +93,14 @@ def guidelines_panel(request: HtmxRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         number = request.POST.get("number", "")
         guidelines.acknowledge(member, int(number[:6]) if number.isdecimal() else 0)
-        return HttpResponse(status=204) if request.htmx else redirect("vet", slug=slug)
+        return HttpResponse(status=204) if request.htmx else redirect("label", slug=slug)
     version = guidelines.current_version(member.project)
     context = {
         "project": member.project,
         "version": version,
         **_panel_context(member, request, version),
     }
-    return render(request, "annotation/vetting/_guidelines.html", context)
+    return render(request, "annotation/label/_guidelines.html", context)
 
 
 def _panel_context(member: Membership, request: HttpRequest, version: Any) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
         "dropped": kept.value.dropped,
         **_charts(project, kept.value),
     }
-    return render(request, "annotation/leads/pace.html", context)
+    return render(request, "annotation/reports/pace.html", context)
 
 
 @require_safe
@@ -138,7 +138,7 @@ def category_board(request: HttpRequest, slug: str) -> HttpResponse:
             percent / 100,
         ),
     }
-    return render(request, "annotation/leads/board.html", context)
+    return render(request, "annotation/reports/category_board.html", context)
 
 
 def _order(wanted: str) -> tuple[str, Callable[[Sequence[BoardRow]], list[BoardRow]]]:

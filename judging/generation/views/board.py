@@ -39,7 +39,7 @@ def board(request: HttpRequest, slug: str) -> HttpResponse:
         "parts": generation_board.PART_TITLES,
         "perturbs": perturbers.is_suitable(member.project),
     }
-    return render(request, "judging/making.html", context)
+    return render(request, "judging/generation_board.html", context)
 
 
 @require_POST
@@ -50,7 +50,7 @@ def release_items(request: HttpRequest, slug: str) -> HttpResponse:
     category = request.POST.get("category", "")
     if category and taxonomy.load().find(category) is None:
         messages.error(request, "This category does not exist. Nothing was changed.")
-        return redirect("making", slug)
+        return redirect("generation-board", slug)
     flagged = request.POST.get("flagged") == "yes"
     by = access.ensure_membership(member)
     n = generated_items.release_waiting(
@@ -60,7 +60,7 @@ def release_items(request: HttpRequest, slug: str) -> HttpResponse:
         messages.success(request, f"{n:,} item{'s' * (n != 1)} released to annotators.")
     else:
         messages.info(request, "No items were held there.")
-    return redirect("making", slug)
+    return redirect("generation-board", slug)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -90,7 +90,7 @@ def regenerate_items(request: HttpRequest, slug: str, category: str) -> HttpResp
         "more": max(0, regenerate.count_rejected(member.project).get(category, 0) - len(found)),
         "ticked": form.ticked(),
     }
-    return render(request, "judging/making_again.html", context, status=422 if asked else 200)
+    return render(request, "judging/regenerate.html", context, status=422 if asked else 200)
 
 
 def _build_form(

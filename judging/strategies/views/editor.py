@@ -156,7 +156,7 @@ def preview_strategy(request: HtmxRequest, slug: str, strategy: str) -> HttpResp
         return _render_editor(request, member, newest, wish)
     draft = _build_draft(newest, wish)
     context = _editor_context(member, newest, wish, draft) | _preview_context(member, draft, wish)
-    return render(request, "judging/strategy_desk.html#preview", context)
+    return render(request, "judging/strategy_edit.html#preview", context)
 
 
 @require_POST
@@ -171,7 +171,7 @@ def parse_reply(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
         return _render_editor(request, member, newest, wish)
     draft = _build_draft(newest, wish)
     context = _editor_context(member, newest, wish, draft) | _parse_context(member, draft, wish)
-    return render(request, "judging/strategy_desk.html#reading", context)
+    return render(request, "judging/strategy_edit.html#reading", context)
 
 
 @require_safe
@@ -248,7 +248,7 @@ def _render_editor(
     draft = _build_draft(newest, wish)
     context = _editor_context(member, newest, wish, draft) | _preview_context(member, draft, wish)
     context |= _parse_context(member, draft, wish) | said
-    return render(request, "judging/strategy_desk.html", context, status=status)
+    return render(request, "judging/strategy_edit.html", context, status=status)
 
 
 def _editor_context(

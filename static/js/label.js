@@ -1,0 +1,143 @@
+// The label screen. The server draws; this acts only for the item that is painted, and brings the
+// next one, which was drawn meanwhile.
+import * as sidePanel from "./side_panel.js";
+import * as drafts from "./drafts.js";
+import * as editor from "./editor.js";
+import * as fields from "./fields.js";
+import * as reservations from "./reservations.js";
+import * as keys from "./keys.js";
+import * as outbox from "./outbox.js";
+import { panel, say, tell } from "./page.js";
+import { begin, bringNext, focusTarget, labelForm, load, remindOfChoice } from "./panel.js";
+import * as texts from "./texts.js";
+import * as pressGuard from "./press_guard.js";
+import { isStuck, openItem, sentLate, settled, submit, WAITS } from "./submissions.js";
+import * as connection from "./connection.js";
+
+document.addEventListener(
+  "submit",
+  (event) => {
+    const form = event.target;
+    if (!form.matches("[data-send]")) return;
+    event.preventDefault();
+    submit(form, event.submitter);
+  },
+  true,
+);
+
+const pressKey = (name) => document.querySelector(`#screen [aria-keyshortcuts~="${CSS.escape(keys.keyOf(name))}"]`)?.click();
+
+function goOn() {
+  if (!panel().matches("[data-lesson]")) return false;
+  if (!pressGuard.is()) pressGuard.refuse();
+  else load().then((isThere) => isThere || tell("The next item follows when you are connected. Try again then."));
+  return true;
+}
+
+const ACTIONS = {
+  c: () => (pressGuard.is() ? panel().querySelector("#comment")?.focus() : pressGuard.refuse()),
+  d: () => texts.toggle(panel()),
+  e: () => (pressGuard.is() ? editor.open(panel()) || tell("There is nothing to correct here.") : pressGuard.refuse()),
+  f: () => pressKey("f"),
+  g: () => sidePanel.toggle("guidelines") || tell("This project has no guidelines yet."),
+  b: () => sidePanel.toggle("siblings") || tell("You cannot see siblings here."),
+  m: async () => (await settled(), sidePanel.toggle("comments")) || tell("Label an item first. Then you can read and write comments on it."),
+  n: () => goOn() || say(texts.go(panel(), 1)),
+  p: () => say(texts.go(panel(), -1)),
+  s: () => pressKey("s"),
+  u: () => pressKey("u"),
+  w: () => say(texts.fold(panel())),
+  Enter: () => goOn(),
+  "?": () => document.getElementById("keys").showModal(),
+};
+
+// What would be done with an item that has its label and cannot go yet.
+const WITH_ITEM = new Set(["c", "e", "f", "s", "u"]);
+
+keys.listen((name, event) => {
+  if (isStuck() && (/^[\d+-]$/.test(name) || WITH_ITEM.has(name))) {
+    tell(WAITS);
+    return true;
+  }
+  if (name === "Enter" && (event.target.closest("a, button, summary, input") || !goOn())) return false;
+  if (/^[\d+-]$/.test(name) && labelForm()) {
+    if (!pressGuard.is()) pressGuard.refuse();
+    else if (!fields.press(labelForm(), name)) fields.deny(labelForm(), keys.keyOf);
+    return true;
+  }
+  if (!Object.hasOwn(ACTIONS, name)) return false;
+  ACTIONS[name]();
+  return true;
+}, (key) => Boolean(labelForm()) && fields.takes(labelForm(), key));
+
+for (const kind of ["input", "change"]) {
+  document.addEventListener(kind, ({ target }) => {
+    if (!target.closest("#panel form")) return;
+    drafts.keep();
+    connection.wait();
+  });
+}
+
+const CLICKS = {
+  edit: () => editor.open(panel()),
+  leave: () => editor.open(panel(), false),
+  discard: () => editor.startAnew(panel()),
+  keys: () => ACTIONS["?"](),
+  guidelines: () => sidePanel.toggle("guidelines"),
+  siblings: () => sidePanel.toggle("siblings"),
+  comments: () => ACTIONS.m(),
+  close: () => sidePanel.close(),
+  goOn: () => goOn(),
+};
+
+// A click that was meant for the item before chooses nothing; what only leads the eye may go on.
+document.addEventListener(
+  "click",
+  (event) => {
+    if (pressGuard.is() || !event.target.closest?.("#panel [data-label]")) return;
+    if (event.target.closest("textarea, summary, [data-piece]")) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (isStuck()) tell(WAITS);
+    else pressGuard.refuse();
+  },
+  true,
+);
+
+document.addEventListener("click", (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const target = event.target.closest?.("#screen a, #screen button");
+  const name = target && Object.keys(CLICKS).find((one) => one in target.dataset);
+  if (!name) return;
+  event.preventDefault();
+  CLICKS[name]();
+});
+
+document.addEventListener("keydown", (event) => {
+  const form = event.target.closest?.("#panel form");
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    const comment = event.target.closest?.("#beside form");
+    if (comment) return comment.requestSubmit();
+    const wanted = form?.matches("[data-editor]") ? form : labelForm();
+    if (wanted) complete(wanted, event);
+  }
+  if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+  if (form?.matches("[data-editor]")) editor.open(panel(), false);
+  else if (keys.isTyping(event)) focusTarget()?.focus();
+  else sidePanel.close();
+});
+
+function complete(form, event) {
+  event.preventDefault();
+  if (form.matches("[data-editor]")) form.requestSubmit();
+  else if (pressGuard.is()) fields.send(form);
+  else pressGuard.refuse();
+}
+
+keys.print(document);
+begin();
+remindOfChoice();
+reservations.begin();
+outbox.begin({ sent: sentLate, open: openItem, isStuck });
+if (isStuck()) tell(WAITS);
+bringNext();

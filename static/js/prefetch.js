@@ -1,0 +1,45 @@
+// The next item, fetched and drawn while the person works on the present one.
+import * as drafts from "./drafts.js";
+import * as keys from "./keys.js";
+import { address, ask, panel, parse } from "./page.js";
+
+let next = null;
+let asking = null;
+
+export const isHere = () => next !== null;
+
+export function drop() {
+  asking?.abort();
+  asking = next = null;
+}
+
+// Asks for the next item, and for the desk as it stands. `reached` gets what the server sent.
+export function bring(reached) {
+  drop();
+  const { item, phase, reopened } = panel().dataset;
+  if (!item || phase === "qualification" || reopened !== undefined) return;
+  asking = new AbortController();
+  receive(asking, reached);
+}
+
+async function receive(mine, reached) {
+  await drafts.settled();
+  if (asking !== mine) return;
+  const answer = await ask(address("next/"), { signal: mine.signal });
+  if (asking !== mine) return;
+  asking = null;
+  if (answer.kind !== "stored") return;
+  const sent = parse(answer.body);
+  reached(sent);
+  const found = sent.querySelector("#panel");
+  // Until a label that waits for the connection is sent, the server does not know of the step.
+  if (!found || found.dataset.item === panel().dataset.item) return;
+  keys.print(found);
+  next = found;
+}
+
+export function take() {
+  const found = next;
+  next = null;
+  return found;
+}

@@ -1,0 +1,243 @@
+// What the person sends: labels by the outbox, all else at once; and what becomes of it.
+import * as prefetch from "./prefetch.js";
+import * as drafts from "./drafts.js";
+import * as editor from "./editor.js";
+import * as fields from "./fields.js";
+import * as reservations from "./reservations.js";
+import * as outbox from "./outbox.js";
+import { address, fieldsOf, panel, post, say, tell, whyNot } from "./page.js";
+import { bringNext, focusTarget, hasItem, load, paint, place, seconds } from "./panel.js";
+import * as pressGuard from "./press_guard.js";
+import * as connection from "./connection.js";
+
+// The label before, while its answer is awaited. What is sent next waits for it, so that all reaches
+// the server in the order in which it was given.
+let flight = Promise.resolve();
+
+export const settled = () => flight;
+
+export const WAITS = "Your label of this item is waiting to be sent. Then the next item follows.";
+
+// Whether the painted item is labelled and only the connection is missing to go on.
+export const isStuck = () => hasItem() && outbox.holds(panel().dataset.item);
+
+function choose(form, button) {
+  for (const other of form.querySelectorAll("[data-chosen]")) delete other.dataset.chosen;
+  if (button?.matches(".choice")) button.dataset.chosen = "";
+  if (button?.dataset.title) say(`${button.dataset.title}.`);
+}
+
+const lastSaid = () => document.querySelector("[data-last]");
+
+// A label. Where the next item is here it is painted at once, and what becomes of the label is told
+// beside it; else the next item comes with the answer.
+async function label(form, button) {
+  if (!form.isConnected) return;
+  pressGuard.hold();
+  if (!(await reservations.mayGo(tell))) return pressGuard.release();
+  const entry = outbox.entry(form, button, seconds());
+  outbox.keep(entry);
+  choose(form, button);
+  await flight;
+  if (!form.isConnected) return takeBack(entry, button);
+  // What the label carries needs no draft; a correction that is not saved does.
+  if (editor.hasUnsaved(panel())) await drafts.hurry();
+  drafts.stop();
+  const left = panel();
+  const isPainted = prefetch.isHere();
+  const sent = outbox.send(entry, isPainted);
+  const said = `${entry.item}: ${entry.title}.`;
+  if (isPainted) {
+    connection.clear();
+    lastSaid().textContent = said;
+    const comments = document.querySelector("#desk [data-comments]");
+    if (comments) comments.search = new URLSearchParams({ item: entry.item });
+    paint(prefetch.take(), said);
+  }
+  flight = sent.then((answer) => settle({ entry, form, button, answer, left, said, isPainted }));
+}
+
+// The label cannot be sent as things are; the choice is offered again with the item.
+function takeBack(entry, button) {
+  outbox.remove(entry);
+  if (button) drafts.remember(entry.item, button.value);
+}
+
+// What became of a label; `isPainted`: the next item is on the screen already.
+async function settle({ entry, form, button, answer, left, said, isPainted }) {
+  const { kind, body } = answer;
+  if (kind === "stored" || kind === "connection" || kind === "server") drafts.labelled(entry.item);
+  if (kind === "stored" && isPainted) {
+    if (lastSaid().textContent === said) lastSaid().textContent = body;
+    return bringNext();
+  }
+  if (kind === "stored") return arrive(answer);
+  if (kind === "connection" || kind === "server") return goOnWithout(entry, isPainted);
+  if (isPainted) drafts.hurry();
+  if (kind === "refused") return place(body);
+  if (isPainted) paint(left);
+  takeBack(entry, button);
+  return fail(form, button, answer);
+}
+
+// The next item came with the answer, or was here before.
+function arrive(answer, isNextHere) {
+  connection.clear();
+  if (!isNextHere) return place(answer.body);
+  lastSaid().textContent = answer.body;
+  paint(prefetch.take(), answer.body);
+  bringNext();
+}
+
+async function fetchNext(said) {
+  if (await load(said)) {
+    lastSaid().textContent = said;
+    return;
+  }
+  connection.show("connection", `${said} The next item follows when you are connected.`, () => fetchNext(said));
+}
+
+// The label waits for the connection; the next item is on the screen, or here, or comes with it.
+function goOnWithout(entry, isPainted) {
+  outbox.later();
+  const said = `${entry.item}: “${entry.title}” is saved here until it can be sent.`;
+  if (isPainted) return tell(said);
+  if (prefetch.isHere()) return paint(prefetch.take(), said);
+  outbox.show();
+  say(`${said} The next item follows when you are connected.`);
+}
+
+// Labels that had waited are stored, or refused: what they did to the desk, and the item that comes
+// with it.
+export function sentLate(left, { stored, refused }) {
+  const many = refused.length === 1 ? "1 label was" : `${refused.length} labels were`;
+  const said = left ? `${left} more to send.` : refused.length ? `${many} not saved; see above.` : "All your labels are saved now.";
+  tell(said);
+  if ([...stored, ...refused].includes(panel().dataset.item) || (!left && !hasItem())) fetchNext(said);
+  else bringNext();
+}
+
+// Anything else that is sent: its answer is the panel, or nothing is lost and the page says so. True
+// if it is stored.
+async function exchange(form, button) {
+  if (!form.isConnected) return false;
+  const kind = form.dataset.send;
+  const { item } = panel().dataset;
+  pressGuard.hold();
+  if (kind === "label" && !(await reservations.mayGo(tell))) {
+    pressGuard.release();
+    return false;
+  }
+  if (kind === "label" || kind === "skip") choose(form, button);
+  if (kind === "label") form.elements.seconds.value = seconds();
+  await flight;
+  if (!form.isConnected) return false;
+  if (kind === "undo" && outbox.waiting().length) {
+    pressGuard.release();
+    tell("Your last label is waiting to be sent. Undo it after that.");
+    return false;
+  }
+  // A label and a correction carry what was begun; to leave the item in any other way keeps it.
+  if (kind === "label" || kind === "editor") drafts.stop();
+  else drafts.hurry();
+  const isNextHere = kind === "skip" && prefetch.isHere();
+  const headers = isNextHere ? { "Label-Next": "here" } : {};
+  const answer = await post(form.action, fieldsOf(form, button), { headers });
+  const isStored = answer.kind === "stored";
+  if (!isStored && answer.kind !== "refused") {
+    if (kind === "label" && button) drafts.remember(item, button.value);
+    fail(form, button, answer);
+    return false;
+  }
+  if (isStored && kind === "label") drafts.labelled(item);
+  if (isStored && kind === "editor") drafts.corrected(item);
+  arrive(answer, isStored && isNextHere);
+  return isStored;
+}
+
+// What leaves the item while a corrected text is not saved is asked about first.
+const LEAVES = { label: "label", skip: "skip", undo: "undo", reopen: "continue" };
+
+async function askUnsaved(form, button) {
+  const kind = form.dataset.send;
+  const correction = panel().querySelector("[data-editor]");
+  const answer = await editor.askUnsaved(panel(), LEAVES[kind]);
+  if (answer === "without") send(form, button);
+  if (answer !== "save") return;
+  const { item } = panel().dataset;
+  if (!(await exchange(correction))) {
+    // It is offered again once the text is saved.
+    if (kind === "label" && button?.value) drafts.remember(item, button.value);
+    return;
+  }
+  // The corrected item was painted anew, with all that stood in its other form.
+  const again = document.querySelector(`#screen form[data-send="${kind}"]`);
+  const wanted = button?.value ? `button[value="${CSS.escape(button.value)}"]` : "[data-store]";
+  const pressed = again?.querySelector(wanted) ?? again?.querySelector("button");
+  if (!again) return;
+  if (kind === "label") fields.pick(again, button?.value ?? "");
+  if (kind !== "label" || !fields.ask(again)) send(again, pressed);
+}
+
+const KEPT = {
+  label: (button) => `Your answer${button?.dataset.title ? ` “${button.dataset.title}”` : ""} is kept here but not saved yet.`,
+  editor: () => "Your correction is kept here but not saved yet.",
+  undo: () => "Nothing was undone yet.",
+  skip: () => "The item is not skipped yet.",
+};
+
+function fail(form, button, answer) {
+  const kept = KEPT[form.dataset.send] ?? (() => "Nothing was changed yet.");
+  pressGuard.release();
+  drafts.keep();
+  connection.show(answer.kind, whyNot(answer) + kept(button), () => {
+    if (!form.isConnected) return;
+    send(form, button);
+  });
+}
+
+async function flag(form, button) {
+  form.elements.note.value = panel().querySelector("#comment")?.value.slice(0, 2000) ?? "";
+  const answer = await post(form.action, fieldsOf(form));
+  if (answer.kind !== "stored") return tell(`The flag could not be set. ${connection.SAYINGS[answer.kind]}`);
+  const { said, flagged } = JSON.parse(answer.body);
+  button.setAttribute("aria-pressed", flagged ? "true" : "false");
+  tell(said);
+}
+
+async function acknowledge(form) {
+  const answer = await post(form.action, fieldsOf(form));
+  if (answer.kind !== "stored") return tell(`This could not be saved. ${connection.SAYINGS[answer.kind]}`);
+  form.remove();
+  tell("Saved: you have read the guidelines.");
+  focusTarget()?.focus({ preventScroll: true });
+}
+
+function send(form, button) {
+  connection.clear();
+  // Who sends what they wrote has ended writing it.
+  if (form.contains(document.activeElement)) document.activeElement.blur();
+  const isLabel = form.dataset.send === "label" && panel().dataset.phase === "label";
+  return isLabel ? label(form, button) : exchange(form, button);
+}
+
+export function submit(form, button) {
+  const kind = form.dataset.send;
+  if (isStuck() && kind !== "quiet") return tell(WAITS);
+  // To take the last label back needs no look at the item that came after it.
+  if (kind === "undo" ? pressGuard.isOut() : !pressGuard.is()) return pressGuard.refuse();
+  if (kind === "undo" && panel().matches("[data-lesson]")) return tell("Read the explanation, then continue.");
+  if (kind === "flag") return flag(form, button);
+  if (kind === "quiet") return acknowledge(form);
+  if (kind === "label" && fields.ask(form)) return undefined;
+  if (Object.hasOwn(LEAVES, kind) && editor.hasUnsaved(panel())) return askUnsaved(form, button);
+  return send(form, button);
+}
+
+// Opens an item that a label of was refused.
+export async function openItem(item, then) {
+  const answer = await post(address("reopen/"), [["item", item]]);
+  if (answer.kind === "stored") then();
+  if (answer.kind === "stored" || answer.kind === "refused") place(answer.body);
+  else tell(`The item could not be opened. ${connection.SAYINGS[answer.kind]}`);
+}

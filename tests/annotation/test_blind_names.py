@@ -1,0 +1,155 @@
+"""An item that is to be judged blind goes by a name from which nothing can be read."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.labelling import blind_names, queue
+from annotation.labelling.submissions import ShownItem, SubmittedAnswers
+from annotation.models import ApiToken, Draft, Label, Mark, Membership, Project
+from annotation.projects import guidelines
+from tests.builders import make_item, make_member, make_project, take
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HX-Request": "true"}
+# What would tell the category, or that the answer is one that was changed.
+TELLING = re.compile(r"number-errors|Number errors|factual|Factual|Perturbed|Six for eight")
+
+
+@pytest.fixture
+def member() -> Membership:
+    member = make_member(make_project(blind_first=True, guidelines_field="category"))
+    for number in (1, 2, 3):
+        make_item(member.project, f"number-errors-{number}", texts={"claim": "Six for eight."})
+    return member
+
+
+class Desk:
+    """What a person does at the label screen, and all that the server answered."""
+
+    def __init__(self, member: Membership) -> None:
+        self.member, self.client, self.said = member, Client(), list[str]()
+        self.client.force_login(member.account)
+
+    def get(self, name: str, **asked: str) -> str:
+        path = reverse(name, args=[self.member.project.slug])
+        return self._kept(self.client.get(path, asked, headers=HTMX))
+
+    def post(self, name: str, **sent: str) -> str:
+        path = reverse(name, args=[self.member.project.slug])
+        return self._kept(self.client.post(path, sent, headers=HTMX))
+
+    def draft(self, **sent: object) -> None:
+        path = reverse("label-draft", args=[self.member.project.slug])
+        answer = self.client.post(path, json.dumps(sent), content_type="application/json")
+        assert answer.json() == {"kept": True}
+
+    def _kept(self, response: object) -> str:
+        self.said.append(response.content.decode())  # type: ignore[attr-defined]
+        return self.said[-1]
+
+
+def shown(panel: str) -> dict[str, str]:
+    """What the page would send of its item."""
+    names = ("key", "item", "revision")
+    return {name: re.findall(rf'name="{name}" value="([^"]*)"', panel)[0] for name in names}
+
+
+def all_that_is_said_before_a_first_look(desk: Desk) -> Iterator[str]:
+    project = desk.member.project
+    guidelines.publish(project, "Read.", {"number-errors": "Count."}, "", None)
+    page = desk.get("label")
+    name = shown(page)["item"]
+    yield page
+    yield desk.get("label-next")
+    yield desk.post("label-hold")
+    yield desk.post("label-flag", item=name)
+    yield desk.get("label-siblings", item=name)
+    yield desk.get("label-guidelines", item=name)
+    desk.draft(**shown(page), data={"comment": "Odd."})
+    yield desk.get("my-items", pile="drafts")
+    yield desk.get("my-items", pile="todo")
+    yield desk.post("label-skip", **shown(page))
+    yield desk.get("my-items", pile="skipped")
+    yield desk.post("label-reopen", item=name)
+
+
+def test_nothing_that_is_sent_before_a_first_look_tells_the_category(member: Membership) -> None:
+    for said in all_that_is_said_before_a_first_look(Desk(member)):
+        found = TELLING.search(said)
+        assert not found, said[max(0, found.start() - 200) : found.end()]
+
+
+def test_the_name_serves_wherever_the_key_would(member: Membership) -> None:
+    desk = Desk(member)
+    page = desk.get("label")
+    name = shown(page)["item"]
+    assert json.loads(desk.post("label-hold")) == {"held": [name]}
+    desk.post("label-flag", item=name)
+    desk.post("label-skip", **shown(page))
+    kinds = Mark.objects.in_force().order_by("kind")
+    assert list(kinds.values_list("kind", "item__key")) == [
+        ("flag", "number-errors-1"),
+        ("skip", "number-errors-1"),
+    ]
+    again = desk.post("label-reopen", item=name)
+    assert shown(again)["item"] == name
+    desk.draft(**shown(again), data={"comment": "Odd."})
+    assert Draft.objects.get().item.key == "number-errors-1"
+    after = desk.post("label-submit", **shown(again), error="no", comment="Odd.")
+    assert Label.objects.get().item.key == "number-errors-1"
+    assert shown(after)["item"] == "number-errors-1"  # what was changed is shown now
+
+
+def test_a_name_is_one_persons_and_always_the_same(member: Membership) -> None:
+    offer, other = take(member), make_member(member.project)
+    assert take(member).name == offer.name == blind_names.blind_name(member, offer.item)
+    assert blind_names.blind_name(other, offer.item) != offer.name
+    assert blind_names.find_item(other, offer.name) is None
+    assert blind_names.find_item(member, offer.name) == offer.item
+
+
+def test_an_item_may_have_a_key_that_looks_like_a_name(member: Membership) -> None:
+    item = make_item(member.project, "first-look-1")
+    assert blind_names.find_item(member, "first-look-1") == item
+
+
+def test_the_api_gives_and_takes_the_name(member: Membership) -> None:
+    _, token = ApiToken.issue(member.account, "test")
+    client = Client(headers={"Authorization": f"Bearer {token}"})
+    at = f"/api/v1/projects/{member.project.slug}"
+    offer = client.post(f"{at}/queue/next/").json()
+    assert not TELLING.search(json.dumps(offer))
+    sent = {"key": offer["key"], "item": offer["item"]["key"], "revision": 1}
+    sent |= {"answers": {"error": False}}
+    made = client.post(f"{at}/labels/", json.dumps(sent), content_type="application/json")
+    assert made.status_code == 201
+    assert Label.objects.get().stage == "blind"
+
+
+def test_without_a_first_look_items_go_by_their_keys(member: Membership) -> None:
+    Project.objects.update(blind_first=False)
+    member.refresh_from_db()
+    assert take(member).name == "number-errors-1"
+    assert queue.renew_holds(member) == {"number-errors-1"}
+
+
+def test_the_key_is_taken_as_well(member: Membership) -> None:
+    offer = take(member)
+    by_key = ShownItem(offer.key, offer.item.key, offer.revision.number)
+    made = queue.store_label(member, by_key, SubmittedAnswers({"error": False}))
+    assert made.item == offer.item
+
+
+def test_the_veil_of_an_item_is_not_read_out(member: Membership) -> None:
+    desk = Desk(member)
+    skipped = shown(desk.get("label"))
+    said = desk.post("label-skip", **skipped)
+    assert "Skipped. You find it under Skipped." in said
+    said = desk.post("label-reopen", item=skipped["item"])
+    assert "The item is open again" in said

@@ -1,0 +1,280 @@
+"""The piles, keys and panels beside the item, as pages and forms."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.http import HttpResponse
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.accounts import keymap
+from annotation.labelling import my_items, queue, siblings
+from annotation.models import Account, Draft, Label, Mark, Membership, Slot
+from tests.builders import (
+    make_guidelines,
+    make_item,
+    make_member,
+    make_project,
+    say,
+    take,
+)
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def member() -> Membership:
+    return make_member(make_project())
+
+
+def browser_of(member: Membership) -> Client:
+    client = Client()
+    client.force_login(member.account)
+    return client
+
+
+def url(name: str, member: Membership) -> str:
+    return reverse(name, args=[member.project.slug])
+
+
+def body(response: HttpResponse) -> str:
+    return response.content.decode()
+
+
+def shown(offer: queue.Offer) -> dict[str, object]:
+    return {"key": offer.key, "item": offer.item.key, "revision": offer.revision.number}
+
+
+def pile(member: Membership, name: str, **values: str) -> str:
+    return body(browser_of(member).get(url("my-items", member), {"pile": name, **values}))
+
+
+def test_each_pile_is_counted(member: Membership) -> None:
+    for _ in range(5):
+        make_item(member.project)
+    say(member, take(member))
+    queue.skip_item(member, take(member).shown)
+    Draft.objects.create(member=member, item=take(member).item, revision=1, data={"comment": "x"})
+    take(make_member(member.project))
+    counts = my_items.count_my_items(member, queue.load_progress(member))
+    assert counts == my_items.MyItemCounts(todo=4, drafts=1, done=1, skipped=1, held=1)
+
+
+def test_the_done_are_found_by_key_choice_and_category(member: Membership) -> None:
+    make_item(member.project, "spider-1")
+    make_item(member.project, "beetle-1", category="entity")
+    say(member, take(member), "valid")
+    say(member, take(member), "invalid")
+    both = pile(member, "done")
+    assert "spider-1" in both
+    assert "beetle-1" in both
+    for search in ({"key": "SPIDER"}, {"choice": "valid"}, {"category": "number-errors"}):
+        found = pile(member, "done", **search)
+        assert "spider-1" in found
+        assert "beetle-1" not in found
+    assert "No labels match your search." in pile(member, "done", key="moth")
+
+
+def test_a_silent_check_lies_among_the_done_like_any_other(member: Membership) -> None:
+    make_item(member.project, "spider-1")
+    label = say(member, take(member))
+    Label.objects.filter(pk=label.pk).update(stage="control")
+    assert "spider-1" in pile(member, "done")
+
+
+def test_others_labels_and_drafts_lie_on_no_pile_of_mine(member: Membership) -> None:
+    other = make_member(member.project)
+    make_item(member.project, "spider-1")
+    make_item(member.project, "spider-2")
+    say(other, take(other))
+    Draft.objects.create(member=other, item=take(other).item, revision=1, data={"comment": "x"})
+    for name in ("todo", "drafts", "done", "skipped"):
+        assert "spider-" not in pile(member, name)
+
+
+def test_the_pile_of_what_others_hold_says_when_the_next_is_free(member: Membership) -> None:
+    make_item(member.project)
+    take(make_member(member.project))
+    Slot.objects.update(held_until=timezone.now() + timedelta(minutes=4, seconds=30))
+    page = pile(member, "held")
+    assert "The next reservation expires" in page
+    assert "4\xa0minutes" in page
+
+
+def test_what_was_skipped_is_taken_back(member: Membership) -> None:
+    make_item(member.project, "spider-1")
+    make_item(member.project, "spider-2")
+    client = browser_of(member)
+    page = body(client.post(url("label-skip", member), shown(take(member)), follow=True))
+    assert 'data-item="spider-2"' in page
+    assert "spider-1" in pile(member, "skipped")
+    page = body(client.post(url("label-reopen", member), {"item": "spider-1"}, follow=True))
+    assert 'data-item="spider-1"' in page
+    assert not Mark.objects.in_force().exists()
+
+
+def test_a_done_item_opens_with_what_was_said_and_a_new_label_supersedes(
+    member: Membership,
+) -> None:
+    make_item(member.project, "spider-1")
+    say(member, take(member), "invalid", comment="One leg too few.")
+    client = browser_of(member)
+    page = body(client.post(url("label-reopen", member), {"item": "spider-1"}, follow=True))
+    assert "You chose <b>Invalid</b>" in page
+    assert "One leg too few." in page
+    offer = queue.reopen_item(member, "spider-1")
+    say(member, offer, "valid")
+    page = body(client.get(url("label", member), {"item": "spider-1"}))
+    assert "then <b>Valid</b>" in page
+    assert Label.objects.count() == 2
+
+
+def test_an_item_of_others_cannot_be_opened(member: Membership) -> None:
+    make_item(member.project, "spider-1")
+    other = make_member(member.project)
+    take(other)
+    client = browser_of(member)
+    page = body(client.post(url("label-reopen", member), {"item": "spider-1"}, follow=True))
+    assert "This item cannot be opened." in page
+    assert "How many legs" not in page
+    data = {"key": "x", "item": "spider-1", "revision": 1, "data": {"comment": "x"}}
+    answer = client.post(url("label-draft", member), data, content_type="application/json")
+    assert answer.status_code == 422
+
+
+@pytest.mark.parametrize("sent", ["", "[]", '{"key": 1}', "{" * 100_000, '{"revision": "x"}'])
+def test_a_draft_that_cannot_be_read_is_refused(member: Membership, sent: str) -> None:
+    client = browser_of(member)
+    answer = client.post(url("label-draft", member), sent, content_type="application/json")
+    assert answer.status_code == 422
+
+
+def test_a_draft_is_thrown_away_when_the_person_says_so(member: Membership) -> None:
+    item = make_item(member.project, "spider-1")
+    take(member)
+    Draft.objects.create(member=member, item=item, revision=1, data={"comment": "x"})
+    page = browser_of(member).post(url("label-draft-drop", member), {"item": item.key}, follow=True)
+    assert "Draft on spider-1 discarded." in body(page)
+    assert not Draft.objects.exists()
+
+
+def test_undo_brings_the_comment_back_as_a_draft(member: Membership) -> None:
+    make_item(member.project, "spider-1")
+    say(member, take(member), comment="One leg too few.")
+    client = browser_of(member)
+    client.post(url("label-undo", member))
+    assert "One leg too few." in body(client.get(url("label", member)))
+    assert Draft.objects.get().data["comment"] == "One leg too few."
+
+
+def test_a_page_with_the_next_item_is_told_what_was_stored_and_asks_for_the_rest(
+    member: Membership,
+) -> None:
+    make_item(member.project, "spider-1")
+    make_item(member.project, "spider-2")
+    client, offer = browser_of(member), take(member)
+    ahead = body(client.get(url("label-next", member), headers=HTMX))
+    assert 'data-item="spider-2"' in ahead
+    data = shown(offer) | {"choice": "valid"}
+    answer = client.post(url("label-submit", member), data, headers=HTMX | {"Label-Next": "here"})
+    assert body(answer) == "spider-1 is labelled: Valid."
+    later = body(client.get(url("label-next", member)))
+    assert "<b>1</b> by you" in later
+    assert 'id="panel"' not in later
+
+
+def test_holding_on_says_what_is_still_the_persons(member: Membership) -> None:
+    make_item(member.project, "spider-1")
+    take(member)
+    client = browser_of(member)
+    assert client.post(url("label-hold", member)).json() == {"held": ["spider-1"]}
+    Slot.objects.update(state="closed", member=None, held_until=None)
+    assert client.post(url("label-hold", member)).json() == {"held": []}
+
+
+def test_siblings_show_ones_own_labels_and_no_texts_of_what_is_still_to_do(
+    member: Membership,
+) -> None:
+    first = make_item(member.project, cluster="spider")
+    second = make_item(member.project, cluster="spider")
+    make_item(member.project, cluster="beetle")
+    other = make_member(member.project)
+    say(other, take(other), "valid")
+    [one] = siblings.list_siblings(member, first) or []
+    assert (one.item, one.said, one.text) == (second, "", "")
+    say(member, take(member), "invalid")  # the second, since the first is the other's
+    [one] = siblings.list_siblings(member, first) or []
+    assert one.said == "Invalid"
+
+
+def test_siblings_are_not_shown_before_the_first_look() -> None:
+    member = make_member(make_project(blind_first=True))
+    item = make_item(member.project, "spider-1", cluster="spider")
+    make_item(member.project, "spider-2", cluster="spider")
+    take(member)
+    assert siblings.list_siblings(member, item) is None
+    answer = browser_of(member).get(url("label-siblings", member), {"item": "spider-1"})
+    assert answer.status_code == 409
+    assert "spider-2" not in body(answer)
+
+
+def test_guidelines_are_shown_for_the_item_and_announced_until_read(member: Membership) -> None:
+    make_item(member.project, "spider-1")
+    make_guidelines(member.project, "# Read *both*\n\n<script>x</script>")
+    client = browser_of(member)
+    assert "There are guidelines." in body(client.get(url("label", member)))
+    page = body(client.get(url("label-guidelines", member), {"item": "spider-1"}))
+    assert "<em>both</em>" in page
+    assert "<script>" not in page
+    client.post(url("label-guidelines", member), {"number": "1"})
+    assert "There are guidelines." not in body(client.get(url("label", member)))
+
+
+def test_the_screen_asks_for_no_more_when_there_is_more_of_everything(member: Membership) -> None:
+    for _ in range(8):
+        make_item(member.project)
+    client = browser_of(member)
+    client.get(url("label", member))  # how large the project is, is asked once a minute
+    say(member, take(member))
+    few = _queries(client, url("label", member))
+    for _ in range(4):
+        say(member, take(member))
+    assert _queries(client, url("label", member)) == few
+
+
+def _queries(client: Client, address: str) -> int:
+    with CaptureQueriesContext(
+        connection,
+    ) as asked:
+        client.get(address)
+    return len(asked)
+
+
+def test_two_things_on_one_key_are_refused_in_words(member: Membership) -> None:
+    client = browser_of(member)
+    usual = {action.name: action.name for action in keymap.ACTIONS}
+    answer = client.post(reverse("keys"), usual | {"u": "e"})
+    assert answer.status_code == 422
+    assert "“e” is already the key of “Correct the text”" in body(answer)
+    assert Account.objects.get(pk=member.account_id).keys == {}
+
+
+def test_keys_change_places_and_go_back(member: Membership) -> None:
+    client = browser_of(member)
+    usual = {action.name: action.name for action in keymap.ACTIONS}
+    client.post(reverse("keys"), usual | {"u": "E", "e": "u"})
+    assert Account.objects.get(pk=member.account_id).keys == {"u": "e", "e": "u"}
+    assert 'value="e"' in body(client.get(reverse("keys")))
+    client.post(reverse("keys"), {"reset": "1"})
+    assert Account.objects.get(pk=member.account_id).keys == {}
+
+
+@pytest.mark.parametrize("key", ["ab", " ", "\t", "ctrl"])
+def test_a_key_is_one_character(key: str) -> None:
+    wrong = keymap.find_problems(keymap.extract_changes({"u": key}))
+    assert set(wrong) == ({"u"} if key.strip() else set())

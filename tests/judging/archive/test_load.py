@@ -1,0 +1,179 @@
+"""Archives come from anywhere: what does not fit is refused, with the name of the file."""
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from annotation.models import Item, Label, Project, Slot
+from formats.rows import FormatError
+from formats.sealed import MANIFEST, ArchiveWriter
+from judging.archive import load
+from judging.errors import Refused
+from judging.models import Call, Outcome, Reading, Request, Run
+from tests.builders import make_project
+from tests.judging.archive.builders_archive import archive, ask, label, make_items
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.skipif(connection.vendor != "sqlite", reason="archives are loaded into SQLite"),
+]
+
+
+@pytest.fixture
+def frozen(tmp_path: Path) -> Path:
+    """An archive of a project that is not in the database any more."""
+    with transaction.atomic():
+        project = make_project("fbi")
+        make_items(project, 6)
+        ask(project)
+        path = archive(project, tmp_path / "results.zip")
+        transaction.set_rollback(True)
+    assert not Project.objects.exists()
+    return path
+
+
+def changed(path: Path, name: str, change: Callable[[list[dict[str, Any]]], object]) -> None:
+    """The archive with other rows in a table or other facts, sealed as if it had been made so."""
+    with zipfile.ZipFile(path) as held:
+        files = {one: held.read(one) for one in held.namelist() if one != MANIFEST}
+        facts = json.loads(held.read(MANIFEST))
+    if name == MANIFEST:
+        change(facts)
+    else:
+        rows = [json.loads(line) for line in files[f"data/{name}.jsonl"].splitlines()]
+        change(rows)
+        files[f"data/{name}.jsonl"] = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    stream = io.BytesIO()
+    sealing = ArchiveWriter(stream)
+    for one, content in files.items():
+        sealing.put(one, content)
+    sealing.seal({name: fact for name, fact in facts.items() if name != "files"})
+    path.write_bytes(stream.getvalue())
+
+
+def test_what_was_frozen_is_in_the_database(frozen: Path) -> None:
+    thawed = load.load_archive(frozen)
+    run = Run.objects.get()
+    assert thawed.project.slug == "fbi"
+    assert run.strategy.slug == "vanilla-score"
+    assert run.endpoint.name == "asked"
+    assert Call.objects.filter(request__reply__model="judge-1-0613").count() == 12
+    assert Reading.objects.filter(value__isnull=True).count() == 3
+    assert Item.objects.get(key="item-1").revision().texts["gold"] == "x x x x " + 14 * "x"
+
+
+def test_an_answer_off_its_scale_is_still_told_where_an_archive_was_loaded(tmp_path: Path) -> None:
+    off = {"naturalness": {"cause": "off_scale", "said": 9}}
+    with transaction.atomic():
+        project = make_project("fbi")
+        make_items(project, 1)
+        label(project)
+        Label.objects.update(missing=off)
+        path = archive(project, tmp_path / "results.zip")
+        transaction.set_rollback(True)
+    load.load_archive(path)
+    assert {json.dumps(one.missing) for one in Label.objects.all()} == {json.dumps(off)}
+
+
+def test_an_archive_from_before_a_cause_had_its_word_is_read(frozen: Path) -> None:
+    before = {"cause": "rate-limited"}
+    values = {"missing": {"score": "rate-limited"}, "parts": [before]}
+
+    def fail(rows: list[dict[str, Any]]) -> None:
+        [first] = [row for row in rows if row["result"] == "missing"][:1]
+        first.update(**before, values=values)
+
+    changed(frozen, "outcomes", fail)
+    changed(frozen, "requests", lambda rows: rows[0].update(state="failed", **before))
+    load.load_archive(frozen)
+    assert Request.objects.get(state="failed").cause == "rate_limited"
+    assert "rate-limited" not in str(Outcome.objects.values_list("cause", "values"))
+    assert Outcome.objects.get(cause="rate_limited").values["parts"] == [{"cause": "rate_limited"}]
+
+
+def test_an_archive_from_before_stages_had_their_words_is_read(tmp_path: Path) -> None:
+    with transaction.atomic():
+        project = make_project("fbi", overlap=2)
+        make_items(project, 1)
+        label(project)
+        path = archive(project, tmp_path / "results.zip")
+        transaction.set_rollback(True)
+    before = {"label": "work", "qualification": "practice", "control": "probe"}
+
+    def rename(rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            row["stage"] = before.get(row["stage"], row["stage"])
+            if row.get("slot"):
+                item, stage, number = row["slot"]
+                row["slot"] = [item, before.get(stage, stage), number]
+
+    changed(path, "slots", rename)
+    changed(path, "labels", rename)
+    load.load_archive(path)
+    assert {*Slot.objects.values_list("stage", flat=True)} == {"label", "adjudicate"}
+    assert {*Label.objects.values_list("stage", "slot__stage")} == {("label", "label")}
+
+
+def test_items_point_at_items_that_come_later(frozen: Path) -> None:
+    changed(frozen, "items", lambda rows: rows[0].update(parent="item-5"))
+    load.load_archive(frozen)
+    assert Item.objects.get(key="item-1").parent == Item.objects.get(key="item-5")
+
+
+def test_an_archive_is_not_loaded_beside_other_projects(frozen: Path) -> None:
+    make_project()
+    with pytest.raises(Refused, match="empty"):
+        load.load_archive(frozen)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("outcomes", lambda rows: rows[0].update(item="no such"), "data/outcomes.jsonl"),
+        ("outcomes", lambda rows: rows[0].update(revision=["item-1"]), "names no row"),
+        ("outcomes", lambda rows: rows[0].update(revision={"a": 1}), "names no row"),
+        ("outcomes", lambda rows: rows[0].update(share="much"), "data/outcomes.jsonl"),
+        ("outcomes", lambda rows: rows[0].update(result="missing"), "data/outcomes.jsonl"),
+        ("outcomes", lambda rows: rows.append(rows[0]), "data/outcomes.jsonl"),
+        ("items", lambda rows: rows[0].update(position=1 << 80), "data/items.jsonl"),
+        ("items", lambda rows: rows[0].update(created_at="soon"), "data/items.jsonl"),
+        ("items", lambda rows: rows[0].update(key=None), "data/items.jsonl"),
+        ("items", lambda rows: rows[0].update(key=["a", "b"]), "data/items.jsonl"),
+        ("items", lambda rows: rows[0].update(parent="no such"), "1 rows name a parent"),
+        ("items", lambda rows: rows[0].update(account="root"), "'account'"),
+        ("calls", lambda rows: rows[0].update(fed_by=["0" * 64, "p"]), "1 rows name a fed_by"),
+        ("project", lambda rows: rows[0].update(slug="other"), "contains no project"),
+        (MANIFEST, lambda facts: facts.update(version=2), "reads 1"),
+        (MANIFEST, lambda facts: facts.update(runs=["1; DROP"]), "reads 1"),
+        (MANIFEST, lambda facts: facts.update(methods=["one"]), "does not name its methods"),
+        (MANIFEST, lambda facts: facts.update(format="zip"), "not an archive of results"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_leaves_nothing(
+    frozen: Path, name: str, change: Callable[[Any], object], said: str
+) -> None:
+    changed(frozen, name, change)
+    with pytest.raises(FormatError) as refused:
+        load.load_archive(frozen)
+    assert said in str(refused.value)
+    assert not Project.objects.exists()
+
+
+def test_a_line_that_is_no_row_is_refused_with_its_place(frozen: Path) -> None:
+    with zipfile.ZipFile(frozen) as held:
+        files = {one: held.read(one) for one in held.namelist() if one != MANIFEST}
+    stream = io.BytesIO()
+    sealing = ArchiveWriter(stream)
+    for one, content in files.items():
+        sealing.put(one, b"[1]\n" if one == "data/labels.jsonl" else content)
+    sealing.put("data/labels.jsonl", b'{"a": NaN}\n')
+    sealing.seal({"format": "blindspot-results", "version": 1, "runs": [], "project": "fbi"})
+    frozen.write_bytes(stream.getvalue())
+    with pytest.raises(FormatError, match=r"data/labels\.jsonl, line 1"):
+        load.load_archive(frozen)

@@ -20,6 +20,7 @@ LOOKS = [(1440, "light"), (390, "dark"), (390, "light"), (1440, "dark")]
 
 def violations(page: Page) -> list[str]:
     """What axe objects to, as rule and place; run by the debugger, which no policy binds."""
+    page.wait_for_load_state()
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE)
     # What it finds in order is on a large page more than all that it looks at.

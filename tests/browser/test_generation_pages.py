@@ -62,6 +62,7 @@ def test_the_board_and_what_is_made_again(
     page = open_page(lead.account, reverse("generation-board", args=["fbi"]), **look(width, scheme))
     checked(page)
     page.get_by_role("link", name="Regenerate 1 rejected…").click()
+    page.wait_for_url("**/generation/*/")
     checked(page)
 
 

@@ -50,6 +50,7 @@ def test_a_strategy_is_copied_broken_mended_tried_and_stored(
     page = open_page(member.account, "/projects/fbi/strategies/", **look(width, scheme))
     checked(page)
     page.get_by_role("link", name="Vanilla", exact=True).click()
+    page.wait_for_url("**/strategies/vanilla/")
     checked(page)
     page.get_by_role("link", name="Copy", exact=True).click()
     page.get_by_label("Name").fill("ours")
@@ -130,6 +131,7 @@ def test_pages_of_every_kind_of_strategy(
     page.get_by_text("As text (TOML)").click()
     checked(page)
     page.get_by_role("link", name="Try", exact=True).click()
+    page.wait_for_url("**/preview/")
     checked(page)
 
 

@@ -43,7 +43,7 @@ def test_an_endpoint_is_set_up(admin: Client) -> None:
 @pytest.mark.parametrize(
     "wrong, words",
     [
-        ({"address": "http://169.254.169.254/"}, "may not be called"),
+        ({"address": "http://169.254.169.254/"}, "must not be called"),
         ({"address": "http://10.0.0.7/v1"}, "EVALUATOR_HOSTS"),
         ({"address": "file:///etc/passwd"}, "must begin with http"),
         ({"address": ""}, "Enter the base URL"),

@@ -31,7 +31,7 @@ def redirect_former_path(
     old = next(path for path in PATHS if former.startswith(path))
     address = reverse("project", args=[slug]) + PATHS[old] + quote(former.removeprefix(old))
     if query := request.META["QUERY_STRING"]:
-        address += f"?{query}"
+        address += f"?{query.replace('pile=held', 'list=reserved').replace('pile=', 'list=')}"
     is_read = request.method in ("GET", "HEAD")
     return (HttpResponsePermanentRedirect if is_read else _SameMethod)(address)
 

@@ -72,10 +72,10 @@ def all_that_is_said_before_a_first_look(desk: Desk) -> Iterator[str]:
     yield desk.get("label-siblings", item=name)
     yield desk.get("label-guidelines", item=name)
     desk.draft(**shown(page), data={"comment": "Odd."})
-    yield desk.get("my-items", pile="drafts")
-    yield desk.get("my-items", pile="todo")
+    yield desk.get("my-items", list="drafts")
+    yield desk.get("my-items", list="todo")
     yield desk.post("label-skip", **shown(page))
-    yield desk.get("my-items", pile="skipped")
+    yield desk.get("my-items", list="skipped")
     yield desk.post("label-reopen", item=name)
 
 

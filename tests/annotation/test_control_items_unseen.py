@@ -103,7 +103,7 @@ class World:
         yield from self.look()
         yield from self.label(0.0 if self.probe else 1.0)
         yield from self.label(1.0)
-        yield self.ask("my-items", pile="done")
+        yield self.ask("my-items", list="done")
         yield self.ask("api-undo", method="post")
         yield from self.look()
         yield from self.label(1.0, "invalid")

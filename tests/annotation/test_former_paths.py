@@ -33,6 +33,12 @@ def test_what_follows_stays(old: str, new: str) -> None:
     assert Client().get(f"/projects/p/{old}").headers["Location"] == f"/projects/p/{new}"
 
 
+def test_the_list_of_my_items_stays_the_same() -> None:
+    assert Client().get("/projects/p/vet/piles/?pile=held&page=2").headers["Location"] == (
+        "/projects/p/my-items/?list=reserved&page=2"
+    )
+
+
 def test_a_label_sent_by_a_page_that_was_open_before_is_stored() -> None:
     member = make_member(make_project("fbi"))
     make_item(member.project)

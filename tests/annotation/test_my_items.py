@@ -1,4 +1,4 @@
-"""The piles, keys and panels beside the item, as pages and forms."""
+"""The lists of a person, keys and panels beside the item, as pages and forms."""
 
 from datetime import timedelta
 
@@ -50,11 +50,11 @@ def shown(offer: queue.Offer) -> dict[str, object]:
     return {"key": offer.key, "item": offer.item.key, "revision": offer.revision.number}
 
 
-def pile(member: Membership, name: str, **values: str) -> str:
-    return body(browser_of(member).get(url("my-items", member), {"pile": name, **values}))
+def listed(member: Membership, name: str, **values: str) -> str:
+    return body(browser_of(member).get(url("my-items", member), {"list": name, **values}))
 
 
-def test_each_pile_is_counted(member: Membership) -> None:
+def test_each_list_is_counted(member: Membership) -> None:
     for _ in range(5):
         make_item(member.project)
     say(member, take(member))
@@ -62,7 +62,7 @@ def test_each_pile_is_counted(member: Membership) -> None:
     Draft.objects.create(member=member, item=take(member).item, revision=1, data={"comment": "x"})
     take(make_member(member.project))
     counts = my_items.count_my_items(member, queue.load_progress(member))
-    assert counts == my_items.MyItemCounts(todo=4, drafts=1, done=1, skipped=1, held=1)
+    assert counts == my_items.MyItemCounts(todo=4, drafts=1, done=1, skipped=1, reserved=1)
 
 
 def test_the_done_are_found_by_key_choice_and_category(member: Membership) -> None:
@@ -70,38 +70,38 @@ def test_the_done_are_found_by_key_choice_and_category(member: Membership) -> No
     make_item(member.project, "beetle-1", category="entity")
     say(member, take(member), "valid")
     say(member, take(member), "invalid")
-    both = pile(member, "done")
+    both = listed(member, "done")
     assert "spider-1" in both
     assert "beetle-1" in both
     for search in ({"key": "SPIDER"}, {"choice": "valid"}, {"category": "number-errors"}):
-        found = pile(member, "done", **search)
+        found = listed(member, "done", **search)
         assert "spider-1" in found
         assert "beetle-1" not in found
-    assert "No labels match your search." in pile(member, "done", key="moth")
+    assert "No labels match your search." in listed(member, "done", key="moth")
 
 
 def test_a_silent_check_lies_among_the_done_like_any_other(member: Membership) -> None:
     make_item(member.project, "spider-1")
     label = say(member, take(member))
     Label.objects.filter(pk=label.pk).update(stage="control")
-    assert "spider-1" in pile(member, "done")
+    assert "spider-1" in listed(member, "done")
 
 
-def test_others_labels_and_drafts_lie_on_no_pile_of_mine(member: Membership) -> None:
+def test_others_labels_and_drafts_are_on_no_list_of_mine(member: Membership) -> None:
     other = make_member(member.project)
     make_item(member.project, "spider-1")
     make_item(member.project, "spider-2")
     say(other, take(other))
     Draft.objects.create(member=other, item=take(other).item, revision=1, data={"comment": "x"})
     for name in ("todo", "drafts", "done", "skipped"):
-        assert "spider-" not in pile(member, name)
+        assert "spider-" not in listed(member, name)
 
 
-def test_the_pile_of_what_others_hold_says_when_the_next_is_free(member: Membership) -> None:
+def test_the_list_of_what_others_hold_says_when_the_next_is_free(member: Membership) -> None:
     make_item(member.project)
     take(make_member(member.project))
     Slot.objects.update(held_until=timezone.now() + timedelta(minutes=4, seconds=30))
-    page = pile(member, "held")
+    page = listed(member, "reserved")
     assert "The next reservation expires" in page
     assert "4\xa0minutes" in page
 
@@ -112,7 +112,7 @@ def test_what_was_skipped_is_taken_back(member: Membership) -> None:
     client = browser_of(member)
     page = body(client.post(url("label-skip", member), shown(take(member)), follow=True))
     assert 'data-item="spider-2"' in page
-    assert "spider-1" in pile(member, "skipped")
+    assert "spider-1" in listed(member, "skipped")
     page = body(client.post(url("label-reopen", member), {"item": "spider-1"}, follow=True))
     assert 'data-item="spider-1"' in page
     assert not Mark.objects.in_force().exists()

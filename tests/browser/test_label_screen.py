@@ -252,9 +252,9 @@ def test_a_narrow_screen_shows_where_more_is_to_the_side(
     page = label_screen(open_page, member)
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_function("innerWidth === 390")
-    piles = page.locator(".my-items-row")
-    assert piles.evaluate("piles => piles.scrollWidth > piles.clientWidth")
-    assert "gradient" in piles.evaluate("piles => getComputedStyle(piles).backgroundImage")
+    counts = page.locator(".my-items-row")
+    assert counts.evaluate("counts => counts.scrollWidth > counts.clientWidth")
+    assert "gradient" in counts.evaluate("counts => getComputedStyle(counts).backgroundImage")
     triangle = "summary => getComputedStyle(summary).listStylePosition"
     assert page.locator(".texts-sheet > summary").first.evaluate(triangle) == "inside"
 

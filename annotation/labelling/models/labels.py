@@ -55,7 +55,7 @@ class LabelQuerySet(models.QuerySet[Any]):
     def of_member(self, member_id: int) -> LabelQuerySet:
         return self.filter(member_id=member_id)
 
-    def for_pile(self, key: str = "", choice: str = "", category: str = "") -> LabelQuerySet:
+    def for_my_items(self, key: str = "", choice: str = "", category: str = "") -> LabelQuerySet:
         """With their items, the latest first; those of a key like this, a choice, a category."""
         found = self.filter(item__deleted_at__isnull=True)
         if key:

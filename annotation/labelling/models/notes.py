@@ -38,7 +38,7 @@ class MarkQuerySet(models.QuerySet[Any]):
     def on_any(self, items: Iterable[int]) -> MarkQuerySet:
         return self.filter(item__in=items)
 
-    def for_pile(self) -> MarkQuerySet:
+    def for_my_items(self) -> MarkQuerySet:
         """With their items, the latest first."""
         return self.filter(item__deleted_at__isnull=True).select_related("item")
 

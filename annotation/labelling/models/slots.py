@@ -92,7 +92,7 @@ class SlotQuerySet(models.QuerySet["Slot"]):
     def of_others(self, member_id: int) -> SlotQuerySet:
         return self.exclude(member=member_id).of_live_items()
 
-    def for_pile(self) -> SlotQuerySet:
+    def for_my_items(self) -> SlotQuerySet:
         """With their items, what is free first in front."""
         return self.select_related("item").order_by("held_until", "pk")
 

@@ -1,7 +1,7 @@
 """What the label screen shows: a page, or for a script its panel and its desk alone.
 
 The panel is one item with what is asked of it; the desk is what stays from item to item: how far
-one has come, the last ten labels, the piles.
+one has come, the last ten labels, the counts of one's items.
 """
 
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ def _desk_context(request: HttpRequest, member: Membership, shown: ScreenState) 
         **_frame_context(request, member),
         "actions": keymap.ACTIONS,
         "progress": progress,
-        "piles": my_items.count_my_items(member, progress),
+        "counts": my_items.count_my_items(member, progress),
         "recent": recent,
         "comments_of_others": comments.count_by_others(member, recent[0].item) if recent else 0,
         "told": told,

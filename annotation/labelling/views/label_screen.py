@@ -128,7 +128,7 @@ def reopen_item(request: HtmxRequest, member: Membership) -> HttpResponse:
 
 @submission_view
 def skip_item(request: HtmxRequest, member: Membership) -> HttpResponse:
-    """Put the item aside: it stays on the pile of what was skipped."""
+    """Put the item aside: it stays under Skipped."""
     form = SubmissionForm(request.POST)
     try:
         shown = _validate_form(form).shown()

@@ -1,4 +1,4 @@
-"""The five piles of a person, each with what can be done about what lies on it."""
+"""A person's five lists of items, each with what can be done there."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ LIST_TITLES = {
     "drafts": "Drafts",
     "done": "Done",
     "skipped": "Skipped",
-    "held": "Reserved by others",
+    "reserved": "Reserved by others",
 }
 
 
@@ -30,12 +30,12 @@ LIST_TITLES = {
 @never_cache
 @login_required
 def my_items(request: HttpRequest, slug: str) -> HttpResponse:
-    """One pile, fifty a page; `?pile=` names it, the pile of labels can be searched."""
+    """One list, fifty a page; `?list=` names it; the list of labels can be searched."""
     member = access.member_for(request, slug, right="label")
     task = tasktypes.load_task_type(member.project)
     form = LabelSearchForm(request.GET, task)
     progress = queue.load_progress(member)
-    name = request.GET.get("pile", "")
+    name = request.GET.get("list", "")
     name = name if name in LIST_TITLES else "todo"
     rows = _rows(name, member, labelling_my_items.LabelSearch(**form.search()))
     page = Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))
@@ -45,9 +45,9 @@ def my_items(request: HttpRequest, slug: str) -> HttpResponse:
         "member": member,
         "task": task,
         "form": form,
-        "pile": name,
+        "list": name,
         "title": LIST_TITLES[name],
-        "piles": labelling_my_items.count_my_items(member, progress),
+        "counts": labelling_my_items.count_my_items(member, progress),
         "progress": progress,
         "now": timezone.now(),
         "page": page,

@@ -42,7 +42,7 @@ def save_draft(request: HttpRequest, slug: str) -> JsonResponse:
 
 @submission_view
 def delete_draft(request: HtmxRequest, member: Membership) -> HttpResponse:
-    """Throw a draft away, as the person asked on the pile of drafts."""
+    """Delete a draft, as the person asked under Drafts."""
     item = _known_item(member, request.POST.get("item", ""))
     if item:
         drafts.delete_draft(member, item)

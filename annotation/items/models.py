@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models import (
+    Case,
     Count,
     Exists,
     ExpressionWrapper,
@@ -21,6 +22,8 @@ from django.db.models import (
     Prefetch,
     Q,
     Subquery,
+    Value,
+    When,
 )
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
@@ -75,6 +78,14 @@ class ItemQuerySet(models.QuerySet["Item"]):
         from annotation.models import Slot
 
         return self.filter(~Exists(Slot.objects.filter(item=OuterRef("pk"), stage="label")))
+
+    def count_by_stage(self, stages: Iterable[str]) -> dict[str, int]:
+        """How many wait at each stage; one that waits at several counts at the first of them."""
+        from annotation.models import Slot
+
+        slots = Slot.objects.in_use().filter(item=OuterRef("pk"))
+        waits = [When(Exists(slots.at_stage(stage)), then=Value(stage)) for stage in stages]
+        return count_by(self.annotate(waits_at=Case(*waits, default=Value(""))), "waits_at")
 
     def lacking(self, text: str) -> ItemQuerySet:
         """Those whose current texts do not have this one."""

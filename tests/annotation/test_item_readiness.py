@@ -134,7 +134,7 @@ def test_of_several_left_those_that_wait_are_told_apart(
     project.save()
     assignment.apply_overlap(project, now=timezone.now())
     empty = page(member, "label", project.slug)
-    assert "1 item still needs another annotator" in empty
+    assert "1 item needs another annotator." in empty
     assert "1 prompt waits for its gold answer." in empty
 
 

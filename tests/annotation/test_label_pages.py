@@ -197,6 +197,7 @@ def test_what_only_others_can_still_label_is_not_called_done() -> None:
     say(member, take(member))
     page = body(browser_of(member).get(url("label", member)))
     assert "You are done" in page
+    assert "<p>1 item needs another annotator.</p>" in page
 
 
 def test_an_empty_project_says_that_it_is_empty(member: Membership) -> None:

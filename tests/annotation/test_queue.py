@@ -3,6 +3,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.errors import Refused, Stale
@@ -14,6 +16,7 @@ from tests.builders import (
     correct,
     make_guidelines,
     make_item,
+    make_known,
     make_member,
     make_project,
     make_resolution,
@@ -453,6 +456,77 @@ def test_progress_counts_items_without_repeats() -> None:
     make_item(member.project, duplicate_of=first, slots=0)
     say(member, take(member))
     assert queue.load_progress(member) == queue.MemberProgress(mine=1, resolved=1, total=2, left=1)
+
+
+def test_an_item_that_lacks_a_label_needs_another_annotator() -> None:
+    member = make_member(make_project(overlap=2))
+    make_item(member.project)
+    say(member, take(member))
+    assert queue.load_open_items(member) == queue.OpenItems(labels=1)
+
+
+def test_an_item_with_all_its_labels_waits_for_verification() -> None:
+    member = make_member(make_project(verify=True))
+    make_item(member.project)
+    say(member, take(member))
+    assert queue.load_open_items(member) == queue.OpenItems(verification=1)
+
+
+def test_an_item_whose_annotators_disagree_waits_for_adjudication() -> None:
+    member = make_member(make_project(overlap=2))
+    other = make_member(member.project)
+    make_item(member.project)
+    say(member, take(member), "valid"), say(other, take(other), "invalid")
+    assert queue.load_open_items(member) == queue.OpenItems(adjudication=1)
+
+
+def test_an_item_that_needs_a_label_and_an_expert_counts_once_with_the_labels() -> None:
+    member = make_member(make_project(overlap=2))
+    make_item(member.project)
+    say(member, take(member), "not-sure")
+    assert queue.load_open_items(member) == queue.OpenItems(labels=1)
+
+
+def test_items_that_need_nothing_are_not_counted_as_open() -> None:
+    member = make_member(make_project(overlap=2))
+    make_resolution(make_item(member.project))
+    first = make_item(member.project, deleted_at=NOW)
+    make_item(member.project, duplicate_of=first)
+    make_known(member.project, purpose="probe")
+    assert queue.load_open_items(member) == queue.OpenItems()
+
+
+def test_open_items_are_counted_in_one_query_however_many_there_are() -> None:
+    member = make_member(make_project())
+    for _ in range(5):
+        make_item(member.project)
+    queue.load_open_items(member)  # the size of the project is remembered from now on
+    with CaptureQueriesContext(connection) as captured:
+        assert queue.load_open_items(member).labels == 5
+    assert len(captured) == 1
+
+
+@pytest.mark.parametrize(
+    ("open_items", "sentence"),
+    [
+        (
+            queue.OpenItems(22, 24, 1300),
+            "22 items need another annotator, 24 wait for verification, "
+            "1,300 wait for adjudication.",
+        ),
+        (
+            queue.OpenItems(1, 1, 1),
+            "1 item needs another annotator, 1 waits for verification, 1 waits for adjudication.",
+        ),
+        (queue.OpenItems(verification=2), "2 items wait for verification."),
+        (queue.OpenItems(adjudication=1), "1 item waits for adjudication."),
+        (queue.OpenItems(), ""),
+    ],
+)
+def test_a_sentence_says_what_open_items_wait_for(
+    open_items: queue.OpenItems, sentence: str
+) -> None:
+    assert str(open_items) == sentence
 
 
 # ------------------------------------------------------------------------------------- cost

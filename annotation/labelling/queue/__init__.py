@@ -11,8 +11,10 @@ from annotation.labelling.queue.next_item import next_offer
 from annotation.labelling.queue.offers import (
     MemberProgress,
     Offer,
+    OpenItems,
     Waiting,
     count_items,
+    load_open_items,
     load_progress,
     recent_labels,
 )
@@ -27,8 +29,10 @@ from annotation.labelling.queue.undo import (
 __all__ = [
     "MemberProgress",
     "Offer",
+    "OpenItems",
     "Waiting",
     "count_items",
+    "load_open_items",
     "load_progress",
     "next_offer",
     "recent_labels",

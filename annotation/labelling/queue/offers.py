@@ -68,6 +68,32 @@ class Waiting:
 
 
 @dataclass(frozen=True)
+class OpenItems:
+    """Counts of items without a final label, by what they wait for.
+
+    An item that waits for several things counts with the first of them.
+    """
+
+    labels: int = 0
+    verification: int = 0
+    adjudication: int = 0
+
+    def __str__(self) -> str:
+        """As "1 item needs another annotator, 24 wait for verification."; empty for none."""
+        parts: list[str] = []
+        for number, verb, what in (
+            (self.labels, "need", "another annotator"),
+            (self.verification, "wait", "for verification"),
+            (self.adjudication, "wait", "for adjudication"),
+        ):
+            if number:
+                one = number == 1
+                noun = "" if parts else " item" if one else " items"
+                parts.append(f"{number:,}{noun} {verb}{'s' if one else ''} {what}")
+        return ", ".join(parts) + "." if parts else ""
+
+
+@dataclass(frozen=True)
 class MemberProgress:
     """Counts of items: labelled by the member, resolved, in the project, still to be resolved.
 
@@ -148,6 +174,18 @@ def load_progress(member: Membership) -> MemberProgress:
     )
     left, said = total - resolved, readiness.describe_waiting(project, waiting, member.role)
     return MemberProgress(member.labelled, resolved, total, left, waiting, said)
+
+
+def load_open_items(member: Membership) -> OpenItems:
+    """What the items without a final label wait for; as old as the counts of `load_progress`."""
+    project = member.project
+
+    def count() -> OpenItems:
+        items = Item.objects.in_project(project).originals().of_tests().unresolved()
+        found = items.count_by_stage((Stage.LABEL, *_SEPARATE_STAGES))
+        return OpenItems(*(found.get(stage, 0) for stage in (Stage.LABEL, *_SEPARATE_STAGES)))
+
+    return project_counts.get_cached_count(project, "open", member.role, count)
 
 
 def recent_labels(member: Membership, number: int = RECENT_LABELS) -> list[Label]:

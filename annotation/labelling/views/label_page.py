@@ -97,7 +97,7 @@ def _panel_context(request: HttpRequest, member: Membership, shown: ScreenState)
         return context | _lesson(member, shown.lesson)
     if isinstance(shown.offer, Offer):
         return context | _item_context(member, shown.offer)
-    return context | {"waiting": shown.offer}
+    return context | {"waiting": shown.offer, "open_items": queue.load_open_items(member)}
 
 
 def _item_context(member: Membership, offer: Offer) -> dict[str, Any]:

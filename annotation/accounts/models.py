@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 class Account(AbstractUser):
     """Someone who can sign in. Names and e-mail live here alone (design 3.12)."""
 
-    keys = models.JSONField(
-        default=dict, blank=True, help_text="Keys of the label screen that the person changed."
-    )
+    keys = models.JSONField(default=dict, blank=True, help_text="Changed keys of the label screen.")
     # The place in the project that a call speaks of, if its key was looked up together with it.
     seat: "Membership | None" = None
 

@@ -387,14 +387,15 @@ class Item(models.Model):
     # Several indexes of items begin with the project.
     project = models.ForeignKey("Project", models.PROTECT, related_name="items", db_index=False)
     key = models.CharField(max_length=200)
-    position = models.PositiveIntegerField(help_text="Place in the queue and in lists.")
+    position = models.PositiveIntegerField(help_text="Position in the queue and in lists.")
     category = models.CharField(max_length=80)
     ability = models.CharField(max_length=80)
     source_ability = models.CharField(
-        max_length=80, blank=True, help_text="Ability of the answer that was changed."
+        max_length=80, blank=True, help_text="Ability of the gold answer."
     )
     cluster = models.CharField(
-        max_length=64, help_text="Digest of the source question; items of one are not independent."
+        max_length=64,
+        help_text="Digest of the source question; items with the same one are not independent.",
     )
     origin = models.CharField(max_length=40, blank=True)
     # Most items have neither, and their indexes leave those out.

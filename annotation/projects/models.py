@@ -268,7 +268,7 @@ class TaskTypeVersion(models.Model):
     number = models.PositiveIntegerField()
     digest = models.CharField(max_length=64)
     definition = models.JSONField()
-    source = models.TextField(blank=True, help_text="The TOML that it was read from.")
+    source = models.TextField(blank=True, help_text="The TOML source.")
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -294,55 +294,54 @@ class Project(models.Model):
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
     task_type = models.ForeignKey(TaskTypeVersion, models.PROTECT, related_name="projects")
-    overlap = models.PositiveSmallIntegerField(
-        default=1, help_text="Counted labels that each item gets at stage label."
-    )
+    overlap = models.PositiveSmallIntegerField(default=1, help_text="Annotators per item.")
     hold_minutes = models.PositiveSmallIntegerField(
-        default=30, help_text="How long an item stays with a person who does not label it."
+        default=30, help_text="Minutes that an opened item stays reserved."
     )
     share_percent = models.PositiveSmallIntegerField(
-        default=0, help_text="Share of items, drawn at random, that get more labels than the rest."
+        default=0, help_text="Double-annotated sample: random share of the items, in percent."
     )
     share_overlap = models.PositiveSmallIntegerField(
-        default=2, help_text="Labels that an item of that share gets."
+        default=2, help_text="Annotators per item of the double-annotated sample."
     )
     disputed_overlap = models.PositiveSmallIntegerField(
-        default=0, help_text="Labels that an item gets where people disagree; 0: no more."
+        default=0, help_text="Labels to collect if annotators disagree; 0: adjudicate at once."
     )
     rules = models.JSONField(
-        default=dict, blank=True, help_text="By field: how its labels become a resolution."
+        default=dict, blank=True, help_text="Aggregation of the labels, by field."
     )
     verify = models.BooleanField(
-        default=False, help_text="A second person sees the first label and confirms or contests it."
+        default=False,
+        help_text="Verification: a second person confirms or contests the first label.",
     )
     blind_first = models.BooleanField(
         default=False, help_text="Items are first shown without diff, claim and rationale."
     )
     claim_check = models.BooleanField(
-        default=False, help_text="Ask of each changed piece whether the claim explains it."
+        default=False, help_text="Ask for each change whether the claim explains it."
     )
     expected_effect = models.BooleanField(
-        default=False, help_text="Ask how much a good evaluator should take off."
+        default=False, help_text="Ask how many points a good evaluator should take off."
     )
     practice_items = models.PositiveSmallIntegerField(
-        default=0, help_text="Items of a practice round; 0: nobody has to practise."
+        default=0, help_text="Items of a qualification round; 0: no qualification."
     )
     practice_pass = models.PositiveSmallIntegerField(
-        default=4, help_text="Right answers that pass a round."
+        default=4, help_text="Pass mark: right answers needed to pass a round."
     )
     probe_every = models.PositiveSmallIntegerField(
-        default=0, help_text="About one in so many items is a silent check; 0: none."
+        default=0, help_text="About one item in this many is a control item; 0: none."
     )
     text_format = models.CharField(
         max_length=10, choices=TextFormat.choices, default=TextFormat.PLAIN
     )
     guidelines_field = models.CharField(
-        max_length=80, blank=True, help_text="The item field by which guidelines differ."
+        max_length=80, blank=True, help_text="The field of the items that selects the guidelines."
     )
     sealed = models.BooleanField(
         default=False,
         db_default=False,
-        help_text="Its texts came encrypted, and leave it in encrypted files alone.",
+        help_text="The texts were imported encrypted and are only exported encrypted.",
     )
     created_at = models.DateTimeField(default=timezone.now)
     archived_at = models.DateTimeField(null=True, blank=True)
@@ -373,11 +372,13 @@ class GuidelinesVersion(models.Model):
 
     project = models.ForeignKey(Project, models.PROTECT, related_name="guidelines")
     number = models.PositiveIntegerField()
-    text = models.TextField(help_text="Markdown, for every item.")
+    text = models.TextField(help_text="Markdown, for all items.")
     variants = models.JSONField(
-        default=dict, blank=True, help_text="Markdown by the value of the project's field."
+        default=dict,
+        blank=True,
+        help_text="Markdown for each value of the project's guidelines field.",
     )
-    note = models.TextField(blank=True, help_text="What changed, in a sentence.")
+    note = models.TextField(blank=True, help_text="What changed, in one sentence.")
     author = models.ForeignKey("Membership", models.PROTECT, null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
@@ -424,17 +425,18 @@ class Membership(models.Model):
     account = models.ForeignKey(
         "Account", models.SET_NULL, null=True, blank=True, related_name="memberships"
     )
-    alias = models.CharField(max_length=80, help_text="The name that exports and screens show.")
+    alias = models.CharField(max_length=80, help_text="The name shown on screens and in exports.")
     role = models.CharField(max_length=20, choices=Role.choices)
     active = models.BooleanField(default=True)
     labelled = models.PositiveIntegerField(
-        default=0, help_text="Work labels in force; changed where the row is locked anyway."
+        default=0,
+        help_text="Current labels at stage label; changed where the row is locked anyway.",
     )
     practised_at = models.DateTimeField(
-        null=True, blank=True, help_text="When practice was passed, or waived by a lead."
+        null=True, blank=True, help_text="When the qualification was passed, or waived by a lead."
     )
     guidelines_seen = models.PositiveIntegerField(
-        default=0, help_text="Number of the last guidelines that the member has acknowledged."
+        default=0, help_text="Number of the last guidelines version that the member has read."
     )
     mentions_seen_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
@@ -499,11 +501,11 @@ class Invitation(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
     ended_at = models.DateTimeField(
-        null=True, blank=True, help_text="When it was used or taken back."
+        null=True, blank=True, help_text="When it was used or withdrawn."
     )
     member = models.ForeignKey(
         Membership, models.PROTECT, null=True, blank=True, related_name="+",
-        help_text="Who came by it.",
+        help_text="The member who joined with it.",
     )  # fmt: skip
 
     objects = InvitationQuerySet.as_manager()

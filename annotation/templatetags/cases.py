@@ -7,22 +7,11 @@ from annotation.models import Reason
 
 register = template.Library()
 
-# Apart from the labels of the choices, which a migration would have to follow.
-_REASON_TITLES = {
-    Reason.SHARE: "Double-annotated sample",
-    Reason.DISPUTED: "Annotators disagree",
-    Reason.NAMED: "Reserved for a member",
-    Reason.EXPERT: "Needs an expert",
-    Reason.GOLD_ERROR: "The gold answer looks wrong",
-    Reason.CONTESTED: "The label is contested",
-    Reason.REQUESTED: "Requested by a lead",
-}
-
 
 @register.filter
 def reason_title(reason: str) -> str:
     """Why an item waits; an unknown reason is shown as it is."""
-    return _REASON_TITLES[Reason(reason)] if reason in Reason.values else reason
+    return str(Reason(reason).label) if reason in Reason.values else reason
 
 
 @register.filter

@@ -86,25 +86,27 @@ class Endpoint(models.Model):
         max_length=80,
         blank=True,
         validators=[RegexValidator(r"^[A-Z][A-Z0-9_]*_API_KEY\Z")],
-        help_text="The environment variable that holds the key; its name ends in _API_KEY.",
+        help_text="The environment variable with the API key; its name ends in _API_KEY.",
     )
     model = models.CharField(max_length=200)
     parameters = models.JSONField(default=dict, blank=True)
     api = models.CharField(max_length=20, choices=API_CHOICES, default="chat")
     template = models.TextField(
         blank=True,
-        help_text="For completions: the model's own template, with {{system}} and {{prompt}}.",
+        help_text="For completions: the model's template, with {{system}} and {{prompt}}.",
     )
     json_mode = models.CharField(max_length=20, choices=JSON_CHOICES, blank=True)
     in_flight = models.PositiveSmallIntegerField(
         default=16, validators=[MinValueValidator(1)], help_text="Calls at the same time."
     )
-    per_minute = models.PositiveIntegerField(null=True, blank=True, help_text="Calls a minute.")
+    per_minute = models.PositiveIntegerField(null=True, blank=True, help_text="Calls per minute.")
     tokens_per_minute = models.PositiveIntegerField(
-        null=True, blank=True, help_text="Tokens a minute, in and out."
+        null=True, blank=True, help_text="Input and output tokens per minute."
     )
     timeout = models.PositiveSmallIntegerField(
-        default=120, validators=[MinValueValidator(1)], help_text="Seconds for one call."
+        default=120,
+        validators=[MinValueValidator(1)],
+        help_text="Time limit for one call, in seconds.",
     )
     price_in = models.DecimalField(
         max_digits=12,
@@ -112,7 +114,7 @@ class Endpoint(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(0)],
-        help_text="A million tokens in.",
+        help_text="Price of a million input tokens.",
     )
     price_out = models.DecimalField(
         max_digits=12,
@@ -120,11 +122,13 @@ class Endpoint(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(0)],
-        help_text="A million tokens out.",
+        help_text="Price of a million output tokens.",
     )
     paused_until = models.DateTimeField(null=True, blank=True)
     remaining = models.JSONField(
-        default=dict, blank=True, help_text="What the provider's headers said is left, and when."
+        default=dict,
+        blank=True,
+        help_text="What is left according to the provider's headers, and when they said so.",
     )
     created_at = models.DateTimeField(default=timezone.now)
 

@@ -62,14 +62,14 @@ class StoredFigure(models.Model):
     project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="figures")
     key = models.CharField(max_length=64, unique=True)
     table = models.CharField(max_length=40)
-    asked = models.JSONField(help_text="The runs, by their ids, and what they are grouped by.")
+    asked = models.JSONField(help_text="The ids of the runs, and the fields to group by.")
     state = models.CharField(max_length=64, blank=True)
     rows = models.TextField(blank=True, help_text="JSON: a list of rows, in order.")
     made_at = models.DateTimeField(null=True, blank=True)
     seconds = models.FloatField(null=True, blank=True)
     wanted_at = models.DateTimeField(null=True, blank=True)
     held_until = models.DateTimeField(null=True, blank=True)
-    step = models.CharField(max_length=80, blank=True, help_text="What is being done, in words.")
+    step = models.CharField(max_length=80, blank=True, help_text="The current step, in words.")
     done = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(default=0)
     failure = models.TextField(blank=True)
@@ -127,7 +127,7 @@ class SavedView(models.Model):
     page = models.CharField(max_length=40)
     query = models.CharField(max_length=2000, blank=True)
     shared = models.BooleanField(
-        default=False, help_text="Whether all who see the results of the project see it."
+        default=False, help_text="Whether all who can see the project's results can see it."
     )
     created_at = models.DateTimeField(default=timezone.now)
 

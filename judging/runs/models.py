@@ -298,40 +298,40 @@ class Run(models.Model):
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.ASKED)
     strategy = models.ForeignKey("StrategyVersion", models.PROTECT, related_name="runs")
     endpoint = models.ForeignKey("Endpoint", models.PROTECT, related_name="runs")
-    pinned = models.JSONField(help_text="The endpoint as it was: provider, address, parameters.")
+    pinned = models.JSONField(help_text="The endpoint at the start: provider, address, parameters.")
     parser = models.CharField(max_length=80)
     renderer = models.CharField(max_length=20)
-    digest = models.CharField(max_length=64, help_text="Of all that the run pins.")
+    digest = models.CharField(max_length=64, help_text="Digest of everything the run pins.")
     seed = models.BigIntegerField()
     samples = models.PositiveSmallIntegerField(
-        default=1, help_text="How often each call is made: repeats, or votes if it folds them."
+        default=1, help_text="Samples per call: repeats, or votes if the run combines them."
     )
     sources = models.ManyToManyField(
         "self",
         symmetrical=False,
         blank=True,
         related_name="derived",
-        help_text="The runs that it votes over, checks the explanations of, or asks again.",
+        help_text="The runs that it combines, repeats, or whose explanations it checks.",
     )
     few_shot = models.JSONField(
-        default=list, help_text="Items shown as examples: pairs of key and revision digest."
+        default=list, help_text="Items shown as examples: pairs of key and digest of the revision."
     )
     occasion = models.CharField(
-        max_length=40, blank=True, help_text="Why it asks anew what was answered: a canary."
+        max_length=40, blank=True, help_text="Why it asks answered requests again: a canary."
     )
     generates = models.BooleanField(
-        default=False, db_default=False, help_text="Makes texts of items, and judges none."
+        default=False, db_default=False, help_text="Generates texts of items and judges none."
     )
     is_part = models.BooleanField(
         default=False,
         db_default=False,
-        help_text="Over a part of the items that it could have been over when it began.",
+        help_text="Over part of the items that were available at its start.",
     )
     while_labelling = models.BooleanField(
-        default=False, help_text="Started while people were labelling its items, as a lead allowed."
+        default=False, help_text="Started, as a lead allowed, while its items were being labelled."
     )
     state = models.CharField(max_length=10, choices=State.choices, default=State.PLANNING)
-    reason = models.TextField(blank=True, help_text="Why it is paused, in words.")
+    reason = models.TextField(blank=True, help_text="Why it is paused.")
     cap = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
     reserved = models.DecimalField(max_digits=20, decimal_places=12, default=0)
     spent = models.DecimalField(max_digits=20, decimal_places=12, default=0)
@@ -400,16 +400,16 @@ class Outcome(models.Model):
     cluster = models.CharField(max_length=64)
     invariant = models.BooleanField(help_text="Score-invariant: a detection is a false alarm.")
     truth = models.CharField(
-        max_length=40, blank=True, help_text="What the item was held for when it was pinned."
+        max_length=40, blank=True, help_text="The final label of the item when the run pinned it."
     )
     axis = models.CharField(max_length=40, blank=True)
     main = models.BooleanField(
-        default=True, help_text="What headline figures count: the axis of the item's ability."
+        default=True, help_text="Used for headline figures: the axis of the item's ability."
     )
     result = models.CharField(max_length=10, choices=Result.choices, default=Result.PENDING)
     detail = models.CharField(max_length=20, blank=True)
     share = models.FloatField(
-        null=True, help_text="Share of its parsed repeats that detect, 0 to 1."
+        null=True, help_text="Share of the parsed repeats that detected the error, 0 to 1."
     )
     cause = models.CharField(max_length=20, blank=True)
     values = models.JSONField(default=dict)
@@ -460,7 +460,7 @@ class Call(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text="What an earlier reply said that this call shows.",
+        help_text="The reading of an earlier reply that this call shows.",
     )
 
     objects = CallQuerySet.as_manager()

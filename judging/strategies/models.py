@@ -51,7 +51,7 @@ class StrategyVersion(models.Model):
         null=True,
         blank=True,
         related_name="strategies",
-        help_text="Whose own it is; none for one that is shipped.",
+        help_text="The project it belongs to; empty for a shipped strategy.",
     )
     slug = models.SlugField(max_length=80)
     number = models.PositiveIntegerField()
@@ -59,13 +59,11 @@ class StrategyVersion(models.Model):
         null=True, blank=True, help_text="No longer offered; the same for all versions."
     )
     deleted_at = models.DateTimeField(
-        null=True, blank=True, help_text="Put away; the same for all versions, which no run pins."
+        null=True, blank=True, help_text="Deleted; the same for all versions. No run uses them."
     )
     digest = models.CharField(max_length=64)
     definition = models.JSONField()
-    source = models.TextField(
-        blank=True, help_text="The TOML as it was written; runs rest on the definition."
-    )
+    source = models.TextField(blank=True, help_text="The TOML source; runs use the definition.")
     parent = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="copies")
     member = models.ForeignKey("annotation.Membership", models.PROTECT, null=True, blank=True)
     note = models.TextField(blank=True)

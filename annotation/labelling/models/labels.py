@@ -247,7 +247,7 @@ class Label(models.Model):
         default=dict,
         db_default={},
         blank=True,
-        help_text="Answers that were given and are off their scale, by field: cause and value.",
+        help_text="Answers off their scale, by field: cause and original value.",
     )
     comment = models.TextField(blank=True)
     submission = models.CharField(max_length=64, unique=True)
@@ -257,13 +257,15 @@ class Label(models.Model):
     current = models.BooleanField(default=True)
     counted = models.BooleanField(default=True)
     withdrawn_at = models.DateTimeField(null=True, blank=True)
-    seconds = models.FloatField(null=True, blank=True, help_text="From shown to sent.")
+    seconds = models.FloatField(
+        null=True, blank=True, help_text="Seconds from showing the item to sending the label."
+    )
     evaluator_seen = models.BooleanField(
-        default=False, help_text="Whether a reply of an evaluator to the item was stored before."
+        default=False, help_text="Whether an evaluator's reply to the item was stored before."
     )
     informed = models.BooleanField(
         default=False,
-        help_text="Whether the member could see another's label or a resolution before.",
+        help_text="Whether the member could see another label or the resolution before.",
     )
     created_at = models.DateTimeField(default=timezone.now)
 
@@ -325,9 +327,9 @@ class Resolution(models.Model):
     revision = models.ForeignKey("Revision", models.PROTECT, related_name="resolutions")
     value = models.CharField(max_length=40)
     values = models.JSONField(
-        default=dict, blank=True, help_text="What holds of every field that is resolved, by name."
+        default=dict, blank=True, help_text="The resolved value of each field, by name."
     )
-    reason = models.CharField(max_length=40, blank=True, help_text="Why people had disagreed.")
+    reason = models.CharField(max_length=40, blank=True, help_text="Why annotators disagreed.")
     comment = models.TextField(blank=True)
     rule = models.CharField(max_length=40)
     source = models.CharField(max_length=20, choices=Source.choices)

@@ -101,7 +101,7 @@ class Draft(models.Model):
 
     member = models.ForeignKey("Membership", models.PROTECT, related_name="drafts")
     item = models.ForeignKey("Item", models.PROTECT, related_name="drafts")
-    revision = models.PositiveIntegerField(help_text="The revision that was on the screen.")
+    revision = models.PositiveIntegerField(help_text="The revision shown on the screen.")
     data = models.JSONField(default=dict, help_text="Answers, comment, correction and its note.")
     updated_at = models.DateTimeField(default=timezone.now)
 
@@ -200,10 +200,10 @@ class PracticeRound(models.Model):
     member = models.ForeignKey("Membership", models.PROTECT, related_name="practice_rounds")
     number = models.PositiveSmallIntegerField()
     size = models.PositiveSmallIntegerField()
-    needed = models.PositiveSmallIntegerField(help_text="Right answers that pass.")
+    needed = models.PositiveSmallIntegerField(help_text="Pass mark: right answers needed to pass.")
     right = models.PositiveSmallIntegerField(default=0)
     answered = models.PositiveSmallIntegerField(default=0)
-    feedback = models.TextField(blank=True, help_text="What a lead tells the member about it.")
+    feedback = models.TextField(blank=True, help_text="Feedback of a lead to the member.")
     feedback_by = models.ForeignKey(
         "Membership", models.PROTECT, null=True, blank=True, related_name="+"
     )

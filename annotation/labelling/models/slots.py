@@ -147,13 +147,13 @@ WORK_LIKE_STAGES = (Stage.LABEL, Stage.CONTROL, Stage.BASELINE)
 class Reason(models.TextChoices):
     """Why there is a slot beside those that every item gets."""
 
-    SHARE = "share", "random share"
-    DISPUTED = "disputed", "people disagree"
-    NAMED = "named", "named to a person"
-    EXPERT = "expert", "needs an expert"
-    GOLD_ERROR = "gold-error", "the gold answer looks wrong"
-    CONTESTED = "contested", "a second person contests the label"
-    REQUESTED = "requested", "asked for by a lead"
+    SHARE = "share", "Double-annotated sample"
+    DISPUTED = "disputed", "Annotators disagree"
+    NAMED = "named", "Reserved for a member"
+    EXPERT = "expert", "Needs an expert"
+    GOLD_ERROR = "gold-error", "The gold answer looks wrong"
+    CONTESTED = "contested", "The label is contested"
+    REQUESTED = "requested", "Requested by a lead"
 
 
 class Slot(models.Model):
@@ -183,11 +183,9 @@ class Slot(models.Model):
     )
     held_until = models.DateTimeField(null=True, blank=True)
     returned = models.BooleanField(
-        default=False, help_text="To be looked at first: somebody had it, or it is urgent."
+        default=False, help_text="Offered first: it was released, or it is urgent."
     )
-    ahead = models.BooleanField(
-        default=False, help_text="Held as the item after the one the member works on."
-    )
+    ahead = models.BooleanField(default=False, help_text="Reserved as the member's next item.")
     reserved_for = models.ForeignKey(
         "Membership",
         models.PROTECT,
@@ -313,7 +311,7 @@ class Cursor(models.Model):
     priority = models.SmallIntegerField(default=-32768)
     position = models.BigIntegerField(default=-1)
     nothing_until = models.DateTimeField(
-        null=True, help_text="A search of everything found nothing; not again before this time."
+        null=True, help_text="Nothing was found; do not search again before this time."
     )
 
     class Meta:

@@ -106,7 +106,7 @@ class RunSerializer(serializers.Serializer[Run]):
     archived_at = serializers.DateTimeField(allow_null=True)
     occasion = serializers.CharField(allow_blank=True)
     is_part = serializers.BooleanField(
-        help_text="Over a part of the items that it could have been over when it began."
+        help_text="Over part of the items that were available at its start."
     )
     while_labelling = serializers.BooleanField()
 

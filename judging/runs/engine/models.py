@@ -128,11 +128,11 @@ class Request(models.Model):
     endpoint = models.ForeignKey("Endpoint", models.PROTECT, related_name="requests")
     sample = models.PositiveSmallIntegerField(default=0)
     occasion = models.CharField(max_length=40, blank=True)
-    place = models.BigIntegerField(help_text="Random order, so that a part is a fair sample.")
+    place = models.BigIntegerField(help_text="Random position, so that a part is a fair sample.")
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
     attempts = models.PositiveSmallIntegerField(default=0)
     tried = models.JSONField(
-        default=dict, help_text="How many attempts failed by each cause; each has its own budget."
+        default=dict, help_text="Failed attempts by cause; each cause has its own limit."
     )
     next_try = models.DateTimeField(default=DUE_NOW)
     leased_by = models.CharField(max_length=64, blank=True)
@@ -140,7 +140,7 @@ class Request(models.Model):
     leased_for = models.ForeignKey("Run", models.PROTECT, null=True, blank=True)
     reserved = models.DecimalField(max_digits=20, decimal_places=12, default=0)
     cause = models.CharField(max_length=20, blank=True)
-    message = models.TextField(blank=True, help_text="The provider's words about a failure.")
+    message = models.TextField(blank=True, help_text="The provider's error message.")
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = RequestQuerySet.as_manager()
@@ -182,7 +182,9 @@ class Reply(models.Model):
     request = models.OneToOneField(Request, models.PROTECT, related_name="reply")
     text = models.TextField()
     finish = models.CharField(max_length=20)
-    model = models.CharField(max_length=200, blank=True, help_text="The model's own name.")
+    model = models.CharField(
+        max_length=200, blank=True, help_text="The model named by the provider."
+    )
     tokens_in = models.PositiveIntegerField(null=True)
     tokens_out = models.PositiveIntegerField(null=True)
     cost = models.DecimalField(max_digits=20, decimal_places=12, null=True)
@@ -245,14 +247,12 @@ class Worker(models.Model):
     process = models.PositiveIntegerField()
     started_at = models.DateTimeField(default=timezone.now)
     alive_until = models.DateTimeField()
-    looked_at = models.DateTimeField(
-        null=True, help_text="When it last found out what is due, of every kind of work."
-    )
+    looked_at = models.DateTimeField(null=True, help_text="When it last looked for due work.")
     progressed_at = models.DateTimeField(
-        null=True, help_text="When it last ended a slice well, or nothing was left to do."
+        null=True, help_text="When it last finished a slice, or found nothing to do."
     )
-    slices = models.PositiveBigIntegerField(default=0, help_text="Slices that ended well.")
-    failures = models.PositiveBigIntegerField(default=0, help_text="Slices that failed.")
+    slices = models.PositiveBigIntegerField(default=0, help_text="Finished slices.")
+    failures = models.PositiveBigIntegerField(default=0, help_text="Failed slices.")
 
     objects = WorkerQuerySet.as_manager()
 

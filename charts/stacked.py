@@ -81,7 +81,7 @@ def _share(field: str, title: str | None) -> alt.X:
 def _tooltip() -> list[alt.Tooltip]:
     return [
         alt.Tooltip("group:N", title="Items"),
-        alt.Tooltip("kind:N", title="Kind"),
+        alt.Tooltip("kind:N", title="Part"),
         alt.Tooltip("n:Q", title="n", format=NUMBER_FORMAT),
         alt.Tooltip("of:Q", title="of", format=NUMBER_FORMAT),
         alt.Tooltip("share:Q", title="Share", format=".1%"),

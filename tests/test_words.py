@@ -29,8 +29,6 @@ PACKAGES = (
 EXEMPT = (
     # Addresses of the API, which keep their words.
     "annotation/labelling/api/qualification.py",
-    # Addresses of the API, which keep their words.
-    "annotation/labelling/api/qualification.py",
     # Words of a prompt: a changed byte is another request.
     "judging/strategies/criteria.py",
     # The name of a stored rule.

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/*.md", "examples/README.md")
+DOCUMENTS = ("*.md", "docs/*.md", "examples/*.md")
 TEMPLATES = ("templates/**/*.html", "templates/**/*.txt")
 SCRIPTS = ("static/js/**/*.js",)
 PACKAGES = (

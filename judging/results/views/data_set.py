@@ -169,7 +169,7 @@ ABILITY = Grouping("ability", "Ability")
 EMPTY = "The project has no items yet. Import items to see this page."
 ITEMS_WORDS = (
     "Duplicates and qualification items are left out. Shares are of all items in the row, "
-    "including open ones; an item may have several types of error. Words are counted with "
+    "including open ones; an item may have several error categories. Words are counted with "
     "the ROUGE-L tokeniser, in any script."
 )
 SHARES_WORDS = (

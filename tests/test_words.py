@@ -27,8 +27,6 @@ PACKAGES = (
 )
 # Files in which a word cannot change by itself, and why.
 EXEMPT = (
-    # Addresses of the API, which keep their words.
-    "annotation/labelling/api/qualification.py",
     # Words of a prompt: a changed byte is another request.
     "judging/strategies/criteria.py",
     # The name of a stored rule.
@@ -54,7 +52,8 @@ TERMS = [
     ("reservation time", r"\bminutes that an item is held\b"),
     (
         "control item",
-        r"\bsilent(ly)? check|\bchecks? silently\b|\bgold questions?\b|\bprobes\b|\ba probe\b",
+        r"\bsilent(ly)? check|\bchecks? silently\b|\bgold questions?\b|\ba probe\b"
+        r"|(?<![/\w])probes\b",
     ),
     (
         "qualification round",

@@ -14,6 +14,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("*.md", "docs/*.md", "examples/*.md")
 TEMPLATES = ("templates/**/*.html", "templates/**/*.txt")
+# What annotators are asked. Words of prompts to evaluators are not among them.
+DEFINITIONS = ("annotation/**/*.toml", "judging/archive/*.toml")
 SCRIPTS = ("static/js/**/*.js",)
 PACKAGES = (
     "annotation",
@@ -186,7 +188,8 @@ def hits(path: Path) -> list[str]:
 
 def _shown() -> list[Path]:
     """The files that hold what people read."""
-    patterns = [*DOCUMENTS, *TEMPLATES, *SCRIPTS, *(f"{package}/**/*.py" for package in PACKAGES)]
+    patterns = [*DOCUMENTS, *TEMPLATES, *DEFINITIONS, *SCRIPTS]
+    patterns += [f"{package}/**/*.py" for package in PACKAGES]
     paths = {path for pattern in patterns for path in ROOT.glob(pattern)}
     return sorted(path for path in paths if "migrations" not in path.parts)
 

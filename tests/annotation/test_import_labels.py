@@ -334,7 +334,7 @@ BAD = [
     ({"time": "soon"}, "time: is 'soon'; write it as"),
     ({"time": "2999-01-01"}, "time: is '2999-01-01', which is in the future"),
     ({"choice": "maybe"}, "choice: Your choice: choose one of valid, invalid"),
-    ({"choice": "not-sure"}, "reason: What is in the way?: choose one of"),
+    ({"choice": "not-sure"}, "reason: Why are you not sure?: choose one of"),
     ({"choice": None}, "choice: Your choice: choose one of"),
     ({"stage": "verify"}, "stage: is 'verify'; only labels of stage label"),
     ({"seconds": -1}, "seconds: is -1; write a number"),
@@ -419,8 +419,8 @@ def test_an_error_without_a_kind_says_which_line_lacks_it_and_what_may_stand_in_
     make_item(make_project("p", task_type="error-detection"), "a")
     said = {"item": "a", "time": "2025-03-01", "verdict": "error", "explanation": "2.5 is no whole"}
     words = run(rows(said | {"rater": "one", "other_type": "cut off"}, said | {"rater": "two"}))
-    assert "line 2, error_type: What kind of error?: choose one or more of" in words
-    assert "Or write it in “Another kind of error” (column other_type)." in words
+    assert "line 2, error_type: Which error categories?: choose one or more of" in words
+    assert "Or write it in “Another error category” (column other_type)." in words
     wrong = {"rater": "three", "error_type": ["typo"]}
     words = run(rows(said | {"rater": "one", "other_type": "cut off"}, said | wrong))
     assert "error_type" in words

@@ -144,7 +144,7 @@ def test_choices_of_other_fields_and_of_several_at_once_count_too(lead: Membersh
     assert adapted.task is not None
     [lost] = versions.find_lost_answers(chief.project, adapted.task)
     assert (lost.field, lost.answer, lost.labels) == (
-        "What kind of error?",
+        "Which error categories?",
         "Reasoning correctness",
         1,
     )

@@ -118,7 +118,7 @@ def test_a_definition_stored_before_there_were_other_fields_still_loads() -> Non
 
 def test_vetting_asks_why_somebody_is_not_sure_and_knows_where_the_item_goes() -> None:
     vetting = task("perturbation-vetting")
-    with pytest.raises(FieldError, match="What is in the way"):
+    with pytest.raises(FieldError, match="Why are you not sure"):
         vetting.clean({"choice": "not-sure"})
     routes = {}
     for reason in ("needs-expert", "gold-wrong", "question-unclear", "tool-trouble"):
@@ -166,7 +166,7 @@ def test_blind_questions_are_answered_at_their_own_stage() -> None:
 def test_an_error_needs_its_types_or_other_words_and_always_an_explanation() -> None:
     detection = task("error-detection")
     error: dict[str, Any] = {"verdict": "error", "explanation": "2 + 2 is not 5."}
-    with pytest.raises(FieldError, match="What kind of error"):
+    with pytest.raises(FieldError, match="Which error categories"):
         detection.clean(error)
     with pytest.raises(FieldError, match="What is wrong"):
         detection.clean({"verdict": "error", "error_type": ["reasoning-correctness"]})

@@ -396,7 +396,7 @@ def test_an_item_shown_blind_first_gives_nothing_away(open_page: OpenPage) -> No
     answer_blind(page)
     page.wait_for_selector('#panel[data-item="item-01"][data-phase="label"][data-ready]')
     assert page.locator(".label-first-look :is(dt, dd)").all_inner_texts() == [
-        "Is there an error?", "Yes", "Where?", "in the number", "How bad is it?", "3 Grave",
+        "Is there an error?", "Yes", "Where?", "in the number", "How bad is it?", "3 Severe",
     ]  # fmt: skip
     assert page.locator("#panel del").count() >= 1
     page.keyboard.press("1")

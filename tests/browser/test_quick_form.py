@@ -22,7 +22,7 @@ def test_not_sure_asks_why_by_one_more_key(open_page: OpenPage) -> None:
     page = label_screen(open_page, at_work("perturbation-vetting"))
     press(page, "5")
     assert active(page) == "reason"
-    assert said(page).startswith("Not sure. What is in the way?")
+    assert said(page).startswith("Not sure. Why are you not sure?")
     assert not Label.objects.exists()
     press(page, "Escape")
     assert active(page) == "choice"

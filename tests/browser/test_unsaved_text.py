@@ -176,7 +176,7 @@ def test_a_correction_begun_before_a_reload_is_saved_without_a_warning(
 
 EDITORS = [
     ("guidelines-edit", "For every item", "Read both", "Publish"),
-    ("task", "Task type (TOML)", 'title = "Grave"', "Save as a new version"),
+    ("task", "Task type (TOML)", 'title = "Severe"', "Save as a new version"),
 ]
 
 

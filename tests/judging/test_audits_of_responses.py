@@ -65,7 +65,7 @@ def test_of_a_detector_the_resolution_says_whether_it_was_right() -> None:
         "explanation": ERROR,
         "verdict": "An error",
         "verdict_right": "Yes: it found that there is an error.",
-        "truth": "Verdict: Error\nWhat kind of error? Reasoning correctness",
+        "truth": "Verdict: Error\nWhich error categories? Reasoning correctness",
         "known_errors": "Six, not eight.",
     }
     texts = shown(none)

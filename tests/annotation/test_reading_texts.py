@@ -52,7 +52,7 @@ def test_texts_stand_in_the_order_of_the_task_and_claims_at_the_side() -> None:
     sheets = read(texts, difference=compare(GOLD, PERTURBED)).sheets
     assert [type(sheet) for sheet in sheets] == [TextSheet, Comparison]
     assert isinstance(sheets[1], Comparison)
-    assert sheets[1].title == "Gold answer against perturbed answer"
+    assert sheets[1].title == "Gold vs perturbed answer"
 
 
 def test_without_a_difference_each_text_has_a_sheet_of_its_own() -> None:

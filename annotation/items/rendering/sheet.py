@@ -123,7 +123,12 @@ class Comparison:
 
     @property
     def title(self) -> str:
-        return f"{self.before.title} against {self.after.title[:1].lower()}{self.after.title[1:]}"
+        """Both titles; a last word that they share is said once: Gold vs perturbed answer."""
+        before, after = self.before.title, self.after.title
+        start, _, last_word = before.rpartition(" ")
+        if start and after.endswith(f" {last_word}"):
+            before = start
+        return f"{before} vs {after[:1].lower()}{after[1:]}"
 
     @property
     def folded(self) -> int:

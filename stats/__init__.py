@@ -1,1 +1,1 @@
-"""Figures as pure functions: numbers in, small frozen results out. Knows no Django."""
+"""Statistics as pure functions: numbers in, small frozen results out. No Django here."""

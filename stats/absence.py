@@ -1,4 +1,4 @@
-"""Do missing replies depend on what the items are? If so, what is left is no fair sample."""
+"""Test whether missing replies depend on the items; if so, the others are a biased sample."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,16 +27,18 @@ def permutation_p_value(
     rng: np.random.Generator,
     draws: int = PERMUTATIONS,
 ) -> PValue:
-    """The p that replies are missing regardless of the item's group, such as its category.
+    """Permutation p of the hypothesis that missingness is independent of the item's group.
 
-    All three hold one value an item, `missing` true or false. Of each group, the number of its
-    missing replies less what its share of the items lets expect, T_k, is divided by the root of
-    the sum over clusters of the squares of the cluster's part in it, since items of a cluster go
-    missing together; the statistic is the sum over groups of the squares. It is compared with
-    `draws` others: groups dealt anew among whole clusters if each lies in one group, else missing
-    replies among items. p = (1 + as far) / (1 + draws); `n` counts missing replies.
+    A group is, for example, a category. All three arrays hold one value per item; `missing` is
+    true or false. For each group, T_k is the number of missing replies minus the number expected
+    from the group's share of the items. It is divided by the square root of the sum over clusters
+    of the squared contribution of each cluster, since items of a cluster go missing together. The
+    statistic is the sum of the squares over the groups. It is compared with `draws` permutations:
+    if each cluster lies in one group, the groups are permuted among whole clusters; otherwise the
+    missing replies are permuted among items. p = (1 + permutations at least as extreme) /
+    (1 + draws). `n` counts missing replies.
 
-    None with one group, under 10 clusters, and where all replies are missing or none is.
+    None if there is one group, under 10 clusters, or if all replies or no replies are missing.
     """
     gone = np.asarray(missing, dtype=bool)
     k, group = _number_names(groups)
@@ -54,7 +56,7 @@ def permutation_p_value(
 
 
 def _undefined(groups: int, clusters: int, *, is_alike: bool) -> str:
-    """Why there is no p; "" if there is one."""
+    """The reason why there is no p; "" if there is one."""
     if groups < 2:
         return ONE_GROUP
     if is_alike:
@@ -63,7 +65,7 @@ def _undefined(groups: int, clusters: int, *, is_alike: bool) -> str:
 
 
 def _permute_groups(items: Ints, absent: Ints, rng: np.random.Generator) -> Iterator[float]:
-    """The statistic with the groups of clusters, one each, dealt anew among clusters."""
+    """Statistics with the groups permuted among clusters, where each cluster has one group."""
     m, k = items.shape
     group = items.argmax(axis=1)
     while True:
@@ -73,7 +75,7 @@ def _permute_groups(items: Ints, absent: Ints, rng: np.random.Generator) -> Iter
 
 
 def _permute_missing(cell: Ints, items: Ints, n: int, rng: np.random.Generator) -> Iterator[float]:
-    """The statistic with as many missing replies dealt anew among the items."""
+    """Statistics with the same number of missing replies, drawn at random among the items."""
     settled = _Invariants.of(cell, items, n)
     while True:
         yield settled.statistic(rng.choice(len(cell), n, replace=False, shuffle=False))
@@ -81,13 +83,14 @@ def _permute_missing(cell: Ints, items: Ints, n: int, rng: np.random.Generator) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Invariants:
-    """What no dealing changes, so that only the missing items need be looked at.
+    """The quantities that no permutation changes, so that only missing items are looked up.
 
-    With a missing replies and i items of a cell, A and I of its cluster and r the rate, the excess
-    is e = a - r i and that of the cluster E = A - r I; the sums over clusters of e^2, E^2 and E e
-    are those of their parts, of which the ones without a are here. A sum over cells of a times
-    something is one over the missing items, each adding that of its cell. `cell`, `cluster`,
-    `group`, `beside` (i) and `around` (I) have an entry an item; `table` is clusters x groups.
+    A cell has a missing replies and i items, its cluster A and I; r is the rate. The excess of
+    the cell is e = a - r i and that of the cluster E = A - r I. The sums over clusters of e^2,
+    E^2 and E e are expanded; the parts without a are stored here. A sum over cells of a times
+    something equals a sum over the missing items of that something in the item's cell. `cell`,
+    `cluster`, `group`, `beside` (i) and `around` (I) have one entry per item; `table` is
+    clusters x groups.
     """
 
     cell: Ints
@@ -106,7 +109,7 @@ class _Invariants:
     def of(cls, cell: Ints, items: Ints, n: int) -> "_Invariants":
         of_cluster = items.sum(axis=1)
         cluster, group = np.divmod(cell, items.shape[1])
-        # Sums of whole numbers below 2^24 are exact at half the room.
+        # Sums of whole numbers below 2^24 are exact in float32, which takes half the memory.
         exact = np.float32 if n * int(items.max()) < 2**24 else np.float64
         return cls(
             cell=cell,
@@ -123,7 +126,7 @@ class _Invariants:
         )
 
     def statistic(self, missing: Ints) -> float:
-        """As `_statistic` has it, of the items that are missing."""
+        """The same value as `_statistic`, computed from the numbers of the missing items."""
         k, r = len(self.of_group), self.rate
         cluster, group, around = self.cluster[missing], self.group[missing], self.around[missing]
         own = np.bincount(cluster, minlength=len(self.table))[cluster]
@@ -136,7 +139,8 @@ class _Invariants:
         return _studentised(excess, squares, total, products, self.of_group)
 
     def _missing_beside(self, missing: Ints, own: Ints) -> Floats:
-        """How many are missing in the cell of each; few share even a cluster with another."""
+        """For each missing item, how many are missing in its cell. Most are alone in their
+        cluster, so only the others are counted."""
         a = np.ones(len(missing))
         shared = np.flatnonzero(own > 1)
         _, place, n = np.unique(self.cell[missing[shared]], return_inverse=True, return_counts=True)
@@ -150,7 +154,7 @@ def _sum_by_group(group: Ints, weights: Floats, k: int) -> Floats:
 
 
 def _statistic(items: Ints, absent: Ints) -> float:
-    """Of items and missing replies, both clusters x groups."""
+    """The statistic from the counts of items and of missing replies, both clusters x groups."""
     rate = absent.sum() / items.sum()
     excess = absent - rate * items
     of_cluster = excess.sum(axis=1)
@@ -162,8 +166,12 @@ def _statistic(items: Ints, absent: Ints) -> float:
 def _studentised(
     excess: Floats, squares: Floats, total: float, products: Floats, items: Ints
 ) -> float:
-    """Sum over groups of squared excess by its spread, of the sums over clusters of e^2, E^2 and
-    E e: a cluster's part is its group's excess less that group's share of all its excess."""
+    """Sum over groups of the squared excess divided by its variance.
+
+    The variance comes from the sums over clusters of e^2 (`squares`), E^2 (`total`) and E e
+    (`products`). A cluster contributes the excess of its group minus that group's share of the
+    cluster's whole excess.
+    """
     share = items / items.sum()
     spread = squares + share * (share * total - 2 * products)
     there = spread > _ROUNDING * squares
@@ -175,6 +183,6 @@ def _table(cell: Ints, m: int, k: int, weights: Ints | None = None) -> Ints:
 
 
 def _number_names(names: ArrayLike) -> tuple[int, Ints]:
-    """How many there are, and the number of each."""
+    """The number of distinct names, and for each entry the number of its name."""
     known, number = np.unique(np.asarray(names), return_inverse=True)
     return len(known), number

@@ -1,10 +1,10 @@
-"""How far people who label the same items agree.
+"""Agreement between annotators who label the same items.
 
-Percent agreement, the shares against the rest and against known answers are rates and come with a
-rate's interval. The others are `Figure`s: `figure.point()` is the value alone, and
-`bootstrap.estimate(figure, ratings.clusters, rng)` puts the interval to it. All run up to 1; of
-the chance-corrected ones 0 is what chance would give, and below 0 is worse than chance. Undefined
-is None with a reason, never 0 or 1.
+Percent agreement, agreement with the majority of the others and accuracy against known answers
+are rates with the interval of a rate. The others are `Figure`s: `figure.point()` returns the value
+alone, and `bootstrap.estimate(figure, ratings.clusters, rng)` adds the interval. All have the
+maximum 1. For the chance-corrected ones 0 is chance level and below 0 is worse than chance.
+Undefined is None with a reason, never 0 or 1.
 """
 
 from typing import Literal
@@ -30,9 +30,9 @@ CONSTANT = "all labels are the same"
 def percent_agreement(ratings: Ratings) -> Estimate:
     """Share of agreeing pairs among all pairs of labels of the same item, as a rate.
 
-    So it is the mean over pairs of people weighted by the items they share; an item with more
-    labels weighs more, which with equally many labels each is Fleiss's mean over items. Fraction
-    of 1; `n` counts items with two labels or more.
+    This is the mean over pairs of annotators weighted by the number of items they share. An item
+    with more labels weighs more; if all items have the same number of labels, it equals Fleiss's
+    mean over items. A fraction of 1; `n` counts items with two labels or more.
     """
     two = rating_pairs(ratings)
     return _rate(ratings, two.item, two.code_a == two.code_b, NO_PAIR)
@@ -47,13 +47,13 @@ def confusion_matrix(ratings: Ratings, a: int, b: int) -> NDArray[np.int_]:
 
 
 def cohen_kappa(ratings: Ratings, weights: Weights = "identity") -> Figure:
-    """Cohen's kappa of each two raters, averaged with the items they share as weights.
+    """Cohen's kappa of each pair of raters, averaged with the number of shared items as weight.
 
     kappa = 1 - sum w o / sum w e, with o the confusion matrix, e = row sum x column sum / n and w
     the disagreement: 1 off the diagonal, |x - y| (linear) or (x - y)^2 (quadratic) of the classes'
-    values (Cohen 1960; 1968). Undefined for a pair who both gave one and the same class
-    throughout; such pairs are left out of the mean and `reason` counts them. For one pair take
-    `cohen(ratings.only(a, b))`.
+    values (Cohen 1960; 1968). Undefined for a pair if both gave the same single class to all
+    items; such pairs are left out of the mean and `reason` counts them. For one pair use
+    `cohen_kappa(ratings.only(a, b))`.
     """
     two, size = rating_pairs(ratings), ratings.classes
     pair_ids, pair = np.unique(two.a * ratings.codes.shape[1] + two.b, return_inverse=True)
@@ -76,11 +76,11 @@ def cohen_kappa(ratings: Ratings, weights: Weights = "identity") -> Figure:
 
 
 def fleiss_kappa(ratings: Ratings, k: int) -> Figure:
-    """Fleiss's kappa on the items that have exactly k labels, whoever gave them.
+    """Fleiss's kappa on the items that have exactly k labels, from any raters.
 
     kappa = (P - Pe) / (1 - Pe); P is the mean over items of sum n_j (n_j - 1) / (k (k - 1)), Pe
     the sum of squared shares of the classes (Fleiss 1971). Undefined if all labels are the same,
-    and for k under 2, where nobody can disagree.
+    and for k under 2, where no disagreement is possible.
     """
     counts = ratings.counts()
     used = (counts.sum(axis=1) == k) & (k >= 2)
@@ -96,13 +96,14 @@ def fleiss_kappa(ratings: Ratings, k: int) -> Figure:
 
 
 def krippendorff_alpha(ratings: Ratings, level: Level = "nominal") -> Figure:
-    """Krippendorff's alpha on all items with two labels or more, any number of raters.
+    """Krippendorff's alpha on all items with two labels or more, for any number of raters.
 
-    alpha = 1 - (n - 1) sum o_ck d_ck / sum n_c n_k d_ck, with o the coincidences (each pair of an
-    item's m labels both ways, divided by m - 1), n_c their row sums, n their sum. The distance d
-    is 0 or 1 (nominal), (x_c - x_k)^2 of the values (interval), or that of the mid-ranks, n_c / 2
-    plus all below (ordinal, the same as (n_c + ... + n_k - (n_c + n_k) / 2)^2). Krippendorff
-    (2011). Undefined if all those labels are the same.
+    alpha = 1 - (n - 1) sum o_ck d_ck / sum n_c n_k d_ck, with o the coincidence matrix (each pair
+    of an item's m labels in both orders, divided by m - 1), n_c its row sums and n their sum. The
+    distance d is 0 or 1 (nominal), (x_c - x_k)^2 of the values (interval), or the squared distance
+    of the mid-ranks, where a mid-rank is n_c / 2 plus all counts below (ordinal, the same as
+    (n_c + ... + n_k - (n_c + n_k) / 2)^2). Krippendorff (2011). Undefined if all those labels are
+    the same.
     """
     two, size = rating_pairs(ratings), ratings.classes
     share = 1 / (ratings.counts().sum(axis=1)[two.item] - 1)
@@ -125,15 +126,15 @@ def krippendorff_alpha(ratings: Ratings, level: Level = "nominal") -> Figure:
 
 
 def gwet_ac(ratings: Ratings, weights: Weights = "identity") -> Figure:
-    """Gwet's AC1 (weights "identity") or AC2, any number of raters, labels may be missing.
+    """Gwet's AC1 (weights "identity") or AC2 for any number of raters; labels may be missing.
 
     (pa - pe) / (1 - pe). pa is the mean over items with two labels or more of
     sum_k r_k (sum_l w_kl r_l - 1) / (r (r - 1)); pe = T / (q (q - 1)) sum pi_k (1 - pi_k), with T
     the sum of the weights, q the number of classes and pi_k the mean over all labelled items of
-    r_k / r (Gwet 2008; 2014, chapters 4 and 5). Weights are closeness: 1 - |x - y| / range
+    r_k / r (Gwet 2008; 2014, chapters 4 and 5). The weights measure closeness: 1 - |x - y| / range
     (linear), 1 - (x - y)^2 / range^2 (quadratic), or by position 1 - C(|k - l| + 1, 2) / C(q, 2)
-    (ordinal). q counts the declared classes, so give the whole scale; with one class it is
-    undefined. Labels all the same give 1.
+    (ordinal). q counts the declared classes, so pass the whole scale; with one class AC is
+    undefined. If all labels are the same, the result is 1.
     """
     counts, q = ratings.counts(), ratings.classes
     r = counts.sum(axis=1)
@@ -154,10 +155,10 @@ def gwet_ac(ratings: Ratings, weights: Weights = "identity") -> Figure:
 
 
 def agreement_with_majority(ratings: Ratings, rater: int) -> Estimate:
-    """Share of a rater's labels that are the majority of the others' on the same item, as a rate.
+    """Share of a rater's labels that equal the majority of the others on the same item, as a rate.
 
-    The others' majority is the class that more than half of them gave, so with one other it is
-    that label. Items where the others have none are left out; `n` counts the rest.
+    The majority is the class that more than half of the others gave; with one other rater it is
+    that rater's label. Items without such a majority are left out; `n` counts the rest.
     """
     items, most = majorities_of_others(ratings, rater)
     own = ratings.codes[items, rater]
@@ -165,8 +166,8 @@ def agreement_with_majority(ratings: Ratings, rater: int) -> Estimate:
 
 
 def majorities_of_others(ratings: Ratings, rater: int) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
-    """The items, by number, that a rater labelled and of which the others have a majority, and the
-    code of that."""
+    """The numbers of the items that the rater labelled and where the others have a majority, and
+    the code of the majority on each."""
     others = np.delete(ratings.codes, rater, axis=1)
     counts = Ratings(others, ratings.values, ratings.clusters).counts()
     decided = 2 * counts.max(axis=1, initial=0) > counts.sum(axis=1)
@@ -177,8 +178,8 @@ def majorities_of_others(ratings: Ratings, rater: int) -> tuple[NDArray[np.int_]
 def accuracy_against_known(ratings: Ratings, rater: int, known: ArrayLike) -> Estimate:
     """Share of a rater's labels that equal the item's known answer, as a rate.
 
-    `known` holds one value an item, nan where no answer is known; one that is no class of the
-    ratings is never matched. `n` counts the items that have both.
+    `known` holds one value per item, nan if no answer is known. A known answer that is not a class
+    of the ratings never matches. `n` counts the items with a label and a known answer.
     """
     answers, own = np.asarray(known, dtype=float), ratings.codes[:, rater]
     items = np.flatnonzero(~np.isnan(answers) & (own != MISSING))
@@ -189,7 +190,7 @@ def accuracy_against_known(ratings: Ratings, rater: int, known: ArrayLike) -> Es
 def _rate(
     ratings: Ratings, items: NDArray[np.int_], hits: NDArray[np.bool_], empty: str
 ) -> Estimate:
-    """A rate over cases, each of an item and hit or not; `n` counts items, not cases."""
+    """A rate over cases; each case has an item and is a hit or not. `n` counts items, not cases."""
     if not items.size:
         return Estimate(None, None, None, 0, empty)
     cluster = ratings.clusters[items]
@@ -199,7 +200,7 @@ def _rate(
 
 
 def _kappas(confusions: Floats, apart: Floats) -> tuple[Floats, Floats]:
-    """Items and kappa of each confusion matrix, draws x pairs; nan where undefined."""
+    """Number of items and kappa of each confusion matrix, draws x pairs; nan where undefined."""
     rows, columns = confusions.sum(axis=3), confusions.sum(axis=2)
     n = rows.sum(axis=2)
     chance = ((rows @ apart) * columns).sum(axis=2)
@@ -207,7 +208,7 @@ def _kappas(confusions: Floats, apart: Floats) -> tuple[Floats, Floats]:
 
 
 def _weights(values: Floats, weights: Weights) -> Floats:
-    """How close two classes are, 1 on the diagonal and 0 for the farthest: classes x classes."""
+    """Closeness of each two classes, 1 on the diagonal, 0 for the farthest: classes x classes."""
     steps = values[:, None] - values
     if weights == "ordinal":
         ranks = np.abs(np.subtract.outer(np.arange(len(values)), np.arange(len(values))))
@@ -219,7 +220,7 @@ def _weights(values: Floats, weights: Weights) -> Floats:
 
 
 def _distances(n_c: Floats, values: Floats, level: Level) -> Floats:
-    """Distances of alpha: draws x classes x classes, since ranks depend on the draw."""
+    """The distances of alpha: draws x classes x classes, since ranks depend on the draw."""
     if level == "nominal":
         return np.broadcast_to(1 - np.eye(len(values)), (len(n_c), len(values), len(values)))
     ranks = np.cumsum(n_c, axis=1) - n_c / 2 if level == "ordinal" else values[None, :]

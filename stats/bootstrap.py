@@ -1,4 +1,4 @@
-"""Intervals by drawing whole clusters again, for figures that are functions of sums over items."""
+"""Cluster bootstrap intervals for figures that are functions of sums over items."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ DRAWS = 2_000
 FEWEST_CLUSTERS = 10
 # Draws without a value are left out of the percentiles; above this share there is no interval.
 MOST_UNDEFINED = 0.05
-# Draws that are equal but for rounding show no spread.
+# Draws that differ only by rounding count as equal.
 _ROUNDING = 1e-9
-# Numbers held at a time: 32 MB of them, whatever the number of items.
+# How many numbers are held in memory at once: 32 MB, whatever the number of items.
 _AT_A_TIME = 4_000_000
 
 ALL_AGREE, MOST_AGREE = "all draws agree", "nearly all draws agree"
@@ -26,12 +26,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figure:
-    """A figure that needs its items only as sums of terms, so that a draw is a weighted sum.
+    """A figure that depends on its items only through sums of terms, so a draw is a weighted sum.
 
     `terms` is items x terms. `of` takes sums, any number x terms, and returns that many values,
-    nan where undefined. `used` says which items have a say; `empty` is the reason when none has
-    one, `undefined` when the value does not exist all the same, `note` what the value leaves out.
-    `parts` are sets of items that need enough clusters each, such as both sides of a difference.
+    nan where undefined. `used` marks the items that enter the figure. `empty` is the reason if no
+    item does, `undefined` the reason if the value does not exist although items do, and `note`
+    says what the value leaves out. `parts` are sets of items that each need enough clusters, such
+    as the two sides of a difference.
     """
 
     terms: csr_array
@@ -63,13 +64,14 @@ def estimate(
     draws: int = DRAWS,
     level: float = 0.95,
 ) -> Estimate:
-    """The figure with the percentile interval of `draws` samples of its clusters.
+    """The figure with its percentile interval from `draws` bootstrap samples of the clusters.
 
-    `clusters` names each item's cluster by a whole number. A sample draws as many clusters as
-    there are, with replacement, each with all its items (Davison and Hinkley 1997, section 3.8);
-    the interval runs between the (1 - level) / 2 quantiles of the values at either end. Under
-    10 clusters, where more than one draw in twenty has no value, or where the draws agree, there
-    is none and `reason` says so; fewer draws without a value are left out.
+    `clusters` gives each item's cluster as a whole number. A sample draws as many clusters as
+    there are, with replacement, each with all its items (Davison and Hinkley 1997, section 3.8).
+    The interval runs from the (1 - level) / 2 quantile of the values to the same quantile from
+    the top. There is no interval, and `reason` says why, with under 10 clusters, if more than one
+    draw in twenty has no value, or if all draws agree. If fewer draws have no value, these are
+    left out.
     """
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, not at {level}")
@@ -86,11 +88,10 @@ def estimates(
     draws: int = DRAWS,
     level: float = 0.95,
 ) -> list[Estimate]:
-    """Several figures over the same items, each as `estimate` has it, all from the same draws of
-    the clusters that any of them uses.
+    """Several figures over the same items, each as from `estimate`, with shared draws.
 
-    So they cost little more than one. Raises ValueError for figures over different numbers of
-    items.
+    Each draw takes from the clusters that any of the figures uses, so several figures cost little
+    more than one. Raises ValueError for figures over different numbers of items.
     """
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, not at {level}")
@@ -121,12 +122,12 @@ def estimate_and_test(
     draws: int = DRAWS,
     level: float = 0.95,
 ) -> tuple[Estimate, PValue]:
-    """A difference with its interval, as `estimate` has it, and the two-sided p that it is 0.
+    """A difference with its interval, as from `estimate`, and the two-sided p that it is 0.
 
-    p = 2 (1 + the draws at or beyond 0 on the other side) / (1 + draws), at most 1, of the same
-    draws (Davison and Hinkley 1997, section 4.2.1 for the 1): below 0.05 where the interval does
-    not hold 0. `n` of the test counts draws. There is no p where there are too few clusters or
-    draws with a value.
+    p = 2 (1 + the draws at or beyond 0 on the other side) / (1 + draws), at most 1, from the same
+    draws (Davison and Hinkley 1997, section 4.2.1 for the 1). It is below 0.05 where the interval
+    excludes 0. `n` of the test counts draws. There is no p if too few clusters exist or too few
+    draws have a value.
     """
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, not at {level}")
@@ -147,9 +148,9 @@ def share_not_above(
 ) -> float | None:
     """The share of `draws` samples of the clusters in which the figure is 0 or less, 0 to 1.
 
-    Of a difference it is the one-sided p of the paired bootstrap (Koehn 2004, section 4): small
-    where the difference is above 0 whatever is drawn. A draw without a value is not above. None
-    under 10 clusters, and where the figure itself does not exist.
+    For a difference this is the one-sided p of the paired bootstrap (Koehn 2004, section 4): it is
+    small if the difference is above 0 in nearly all draws. A draw without a value counts as not
+    above 0. None with under 10 clusters and if the figure itself does not exist.
     """
     if figure.point().value is None:
         return None
@@ -158,11 +159,11 @@ def share_not_above(
 
 
 def combine_figures(figures: Sequence[Figure], of: Callable[[Floats], Floats]) -> Figure:
-    """One figure of several over the same items, drawn together: `of` takes their values, any
-    number x figures, and returns as many.
+    """Combine several figures over the same items into one; all are drawn together.
 
-    What any of them leaves out of its value is noted, and each needs enough clusters. Raises
-    ValueError for figures over different numbers of items.
+    `of` takes their values, any number x figures, and returns as many values. The notes of all
+    figures are joined, and each figure needs enough clusters. Raises ValueError for figures over
+    different numbers of items.
     """
     none = [point.reason for point in (one.point() for one in figures) if point.value is None]
     widths = [figure.terms.shape[1] for figure in figures]
@@ -184,9 +185,9 @@ def combine_figures(figures: Sequence[Figure], of: Callable[[Floats], Floats]) -
 
 
 def subtract_figures(one: Figure, other: Figure) -> Figure:
-    """One figure minus another over the same items: the paired cluster bootstrap.
+    """One figure minus another over the same items, for the paired cluster bootstrap.
 
-    `n` counts the items that either uses; give both the same items.
+    `n` counts the items that either figure uses; both should use the same items.
     """
     return combine_figures([one, other], lambda values: values[:, 0] - values[:, 1])
 
@@ -194,7 +195,7 @@ def subtract_figures(one: Figure, other: Figure) -> Figure:
 def _draw_values(
     figure: Figure, clusters: ArrayLike, rng: np.random.Generator, draws: int
 ) -> Floats | None:
-    """The figure in each draw, nan where undefined; None where there are too few clusters."""
+    """The figure in each draw, nan where undefined; None if there are too few clusters."""
     cluster = _number_clusters(figure, clusters)
     if _count_fewest_clusters(figure, cluster) < FEWEST_CLUSTERS:
         return None
@@ -220,13 +221,13 @@ def _draw_values_together(
 
 
 def _count_fewest_clusters(figure: Figure, cluster: NDArray[np.int_]) -> int:
-    """The number of clusters that have a say, in the part that has fewest."""
+    """The number of clusters with used items, in the part that has fewest."""
     parts = (figure.used, *figure.parts)
     return min(int(np.count_nonzero(np.bincount(cluster[part]))) for part in parts)
 
 
 def _with_percentile_interval(point: Estimate, values: Floats | None, level: float) -> Estimate:
-    """The point with the quantiles of the drawn values at either end."""
+    """The point with the quantiles of the drawn values as its interval."""
     if values is None:
         return _without_interval(point, f"under {FEWEST_CLUSTERS} clusters")
     if reason := _why_undefined(values):
@@ -235,13 +236,13 @@ def _with_percentile_interval(point: Estimate, values: Floats | None, level: flo
     least, low, high, most = np.nanquantile(values, [0, tail, 1 - tail, 1]).tolist()
     room = _ROUNDING * max(1.0, abs(low))
     if high - low <= room:
-        # An interval of no width would say that the figure is known for sure.
+        # An interval of zero width would claim that the figure is known exactly.
         return _without_interval(point, ALL_AGREE if most - least <= room else MOST_AGREE)
     return Estimate(point.value, low, high, point.n, point.reason)
 
 
 def _why_undefined(values: Floats) -> str:
-    """What is to be said where too many draws have no value."""
+    """The reason if too many draws have no value; "" otherwise."""
     undefined = int(np.isnan(values).sum())
     if undefined <= MOST_UNDEFINED * len(values):
         return ""
@@ -257,8 +258,8 @@ def _without_interval(point: Estimate, reason: str) -> Estimate:
 class _ClusterKinds:
     """The distinct sums that clusters have, and how many clusters have each.
 
-    Clusters with the same sums are interchangeable, so a draw need only say how many of each kind
-    it took: a hundred kinds stand for a hundred thousand clusters.
+    Clusters with the same sums are interchangeable, so a draw only needs the number of clusters
+    of each kind: a hundred kinds can represent a hundred thousand clusters.
     """
 
     sums: csr_array
@@ -273,7 +274,7 @@ def _group_clusters(terms: csr_array, cluster: NDArray[np.int_]) -> _ClusterKind
     )
     sums = csr_array(group.tocsr() @ terms)[items > 0]
     sums.sort_indices()
-    # Sums that are equal are so seen from any side; from a random one hardly any others.
+    # Equal sums have equal projections; on a random direction hardly any others do.
     side = np.random.Generator(np.random.PCG64(0)).normal(size=terms.shape[1])
     _, first, kind, clusters = np.unique(
         sums @ side, return_index=True, return_inverse=True, return_counts=True
@@ -284,7 +285,7 @@ def _group_clusters(terms: csr_array, cluster: NDArray[np.int_]) -> _ClusterKind
 
 
 def _number_clusters(figure: Figure, clusters: ArrayLike) -> NDArray[np.int_]:
-    """The clusters of a figure's items, by numbers that can be counted in a table."""
+    """Each item's cluster as a number small enough to be counted with bincount."""
     if np.shape(clusters) != figure.used.shape:
         raise ValueError(f"{figure.used.size} items need as many clusters")
     cluster = np.asarray(clusters)
@@ -295,7 +296,7 @@ def _number_clusters(figure: Figure, clusters: ArrayLike) -> NDArray[np.int_]:
 
 
 def _draw_samples(kinds: _ClusterKinds, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
-    """The sums of each sample: blocks of draws x terms, of bounded size."""
+    """The sums of each bootstrap sample, in blocks of draws x terms of limited size."""
     block = max(1, _AT_A_TIME // max(kinds.sums.shape))
     for start in range(0, draws, block):
         yield _draw_weights(kinds.clusters, rng, min(block, draws - start)) @ kinds.sums
@@ -304,8 +305,8 @@ def _draw_samples(kinds: _ClusterKinds, rng: np.random.Generator, draws: int) ->
 def _draw_weights(clusters: NDArray[np.int_], rng: np.random.Generator, draws: int) -> Floats:
     """How many clusters of each kind each draw took: draws x kinds.
 
-    A multinomial number a kind, or a number a cluster, whichever is less work: the former costs
-    some five times the latter.
+    Draws either a multinomial number per kind or one number per cluster, whichever is less work:
+    a multinomial number costs about five times as much.
     """
     m, kinds = int(clusters.sum()), len(clusters)
     if m > 5 * kinds:

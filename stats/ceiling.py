@@ -1,8 +1,9 @@
-"""Could the evaluator be one of the people? The human ceiling, and the alternative annotator test.
+"""Compare the evaluator with human raters: human ceiling and alternative annotator test.
 
-Both take people's labels as items x raters and the evaluator's as one number an item, nan where
-missing. Each rater in turn is held against the others, and the evaluator against the same others
-on the same items: those that have the rater's label, another's and the evaluator's.
+Both take the raters' labels as items x raters and the evaluator's as one number per item, nan if
+missing. Each rater in turn is compared with the others, and the evaluator is compared with the
+same others on the same items: those with a label of the rater, of another rater and of the
+evaluator.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from stats.families import benjamini_yekutieli
 from stats.paired import ONE_CLUSTER, estimate_difference
 from stats.rates import ClusterSums
 
-# With two an evaluator that answers at random passes where they do not agree much.
+# With two raters, a random evaluator passes if they do not agree much.
 FEWEST_RATERS = 3
 FEWEST_ITEMS = 50
 SIGNIFICANT = 0.05
@@ -37,7 +38,7 @@ Scale = Literal["nominal", "interval"]
 class RaterCeiling:
     """A rater (column) and the evaluator, each against the mean of the other raters.
 
-    `bootstrap.subtract_figures(evaluator, people)` is how far the evaluator is above the rater.
+    `bootstrap.subtract_figures(evaluator, people)` is the evaluator's lead over the rater.
     """
 
     rater: int
@@ -46,8 +47,10 @@ class RaterCeiling:
 
 
 def rater_ceilings(table: ArrayLike, evaluator: ArrayLike, measure: Measure) -> list[RaterCeiling]:
-    """Of each rater who shares items with another: a measure of closeness, such as
-    `correlation.spearman`, with the mean of the others' labels, for the rater and the evaluator.
+    """The ceiling of each rater who shares items with another.
+
+    For the rater and for the evaluator it holds a measure of closeness, such as
+    `correlation.spearman`, to the mean of the other raters' labels.
     """
     given, said = _check_sides(table, evaluator)
     found = []
@@ -60,9 +63,9 @@ def rater_ceilings(table: ArrayLike, evaluator: ArrayLike, measure: Measure) -> 
 
 
 def mean_ceiling(found: list[RaterCeiling]) -> RaterCeiling | None:
-    """The plain means over raters: the human ceiling, and the evaluator beside it; rater -1.
+    """The unweighted means over raters: human ceiling and evaluator; `rater` is -1.
 
-    Does not exist where a rater's does not. None without raters.
+    Undefined if one rater's is. None without raters.
     """
     if not found:
         return None
@@ -75,10 +78,10 @@ def mean_ceiling(found: list[RaterCeiling]) -> RaterCeiling | None:
 
 @dataclass(frozen=True, slots=True)
 class Advantage:
-    """The evaluator against one rater: how often either is at least as close to the others.
+    """The evaluator against one rater: how often each is at least as close to the other raters.
 
-    Fractions of the `n` items. `p` is that the evaluator is not as good, `q` after Benjamini and
-    Yekutieli over the raters.
+    `evaluator` and `people` are fractions of the `n` items. `p` tests that the evaluator is not as
+    good; `q` is adjusted over the raters after Benjamini and Yekutieli.
     """
 
     rater: int
@@ -91,10 +94,10 @@ class Advantage:
 
 @dataclass(frozen=True, slots=True)
 class AltTest:
-    """May the evaluator stand in for a rater? Yes if `wins`, the share of raters that it beats at
-    q < alpha, is one half or more.
+    """May the evaluator replace a rater? Yes if `wins` is one half or more.
 
-    `advantage` is the mean over raters of `Advantage.evaluator`. `reason` says why one is None.
+    `wins` is the share of raters that the evaluator beats at q < alpha. `advantage` is the mean
+    over raters of `Advantage.evaluator`. `reason` says why a value is None.
     """
 
     epsilon: float
@@ -118,14 +121,15 @@ def alt_test(
 ) -> AltTest:
     """The alternative annotator test (Calderon, Reichart and Dror 2025, section 3).
 
-    An item's closeness is minus the share of the others with another label (nominal) or the root
-    of the mean squared distance from theirs (interval). Against rater j the evaluator wins an item
-    if it is at least as close as j, and j if at least as close as the evaluator. One-sided t test
-    that j's share of wins exceeds the evaluator's by less than `epsilon`, which is what the
-    evaluator may be worse for being cheaper (0.2 for experts, 0.15 for trained people, 0.1 for
-    crowds); its variance is the clustered one of `paired.estimate_difference`, with one item a
-    cluster the paired t test of the paper. Raters with under 50 shared items are left out, and
-    three are needed; there is no test where a rater's items are all of one cluster.
+    An item's closeness is minus the share of the others with a different label (nominal) or minus
+    the root mean squared distance from their labels (interval). Against rater j the evaluator wins
+    an item if it is at least as close as j, and j wins it if j is at least as close as the
+    evaluator. A one-sided t test checks that j's share of wins exceeds the evaluator's by less
+    than `epsilon`, the allowance for the evaluator being cheaper (0.2 for experts, 0.15 for
+    trained people, 0.1 for crowds). The variance is the clustered one of
+    `paired.estimate_difference`; with one item per cluster this is the paired t test of the paper.
+    Raters with under 50 shared items are left out, and three raters are needed. There is no test
+    if all items of a rater are in one cluster.
     """
     given, said = _check_sides(table, evaluator)
     _, cluster = np.unique(np.asarray(clusters), return_inverse=True)
@@ -167,7 +171,7 @@ def _advantage(
 
 
 def _p(differences: Floats, cluster: NDArray[np.int_], epsilon: float) -> float | None:
-    """That the mean of the differences is epsilon or more; None in one cluster."""
+    """The p that the mean of the differences is epsilon or more; None with one cluster."""
     items = np.bincount(cluster)
     sums = np.bincount(cluster, weights=differences)
     found = estimate_difference(
@@ -188,7 +192,7 @@ def _p(differences: Floats, cluster: NDArray[np.int_], epsilon: float) -> float 
 
 
 def _closeness(labels: Floats, others: Floats, scale: Scale) -> Floats:
-    """Of each item, higher is closer; rounded, so that equal distances tie."""
+    """Closeness per item, higher is closer; rounded so that equal distances tie."""
     there = ~np.isnan(others)
     apart = np.where(there, labels[:, None] - others, 0.0)
     if scale == "nominal":
@@ -204,8 +208,10 @@ def _check_sides(table: ArrayLike, evaluator: ArrayLike) -> tuple[Floats, Floats
 
 
 def shared_items(given: Floats, said: Floats) -> Iterator[tuple[int, Bools]]:
-    """Each rater (column) with the items that it, another rater and the evaluator have, if there
-    are any: what `ceiling` and `alt_test` rest on."""
+    """For each rater (column), the items that the rater, another rater and the evaluator scored.
+
+    Raters without such items are left out. `rater_ceilings` and `alt_test` use these items.
+    """
     there = ~np.isnan(given)
     several = (there.sum(axis=1) > 1) & ~np.isnan(said)
     for rater in range(given.shape[1]):

@@ -1,8 +1,8 @@
-"""How far an evaluator's scores lie from people's (studies 002 and 003).
+"""Distance between an evaluator's scores and people's (studies 002 and 003).
 
-All take people's scores and the evaluator's, one an item, in the unit of the scale, nan where one
-is missing. Items that lack either are left out, `n` counts the others; without any there is no
-value. The figures go to `bootstrap.estimate` for their interval.
+All functions take people's scores and the evaluator's, one per item, in the unit of the scale, nan
+if missing. Items that lack either score are left out and `n` counts the others; without any there
+is no value. Pass the figures to `bootstrap.estimate` for their interval.
 """
 
 from collections.abc import Callable
@@ -59,11 +59,11 @@ def mean_scaled(scores: ArrayLike, low: float, high: float) -> Figure:
 def rmse_bounds(
     people: ArrayLike, evaluator: ArrayLike, low: float, high: float, step: float | None = None
 ) -> RateBounds:
-    """The lowest and highest that the RMSE could be, had the missing scores been there.
+    """The lowest and highest possible RMSE over all values that the missing scores could have.
 
-    A missing score could have stood where the scale, `low` to `high` by `step` (None: any
-    number), comes nearest to people's, or at the end that is farthest from them. Items that
-    people did not score are left out.
+    For the lowest, a missing score is the point of the scale (`low` to `high` by `step`; None: any
+    number) nearest to people's score; for the highest, it is the end farthest from it. Items that
+    people did not score are left out. RateBounds(None, None) if none is left.
     """
     p, e = np.asarray(people, dtype=float), np.asarray(evaluator, dtype=float)
     scored = ~np.isnan(p)
@@ -84,7 +84,7 @@ def _mean_of(
     error: Callable[[Floats], Floats],
     shown: Callable[[Floats], Floats],
 ) -> Figure:
-    """A function of the mean over items of a function of each error."""
+    """A function (`shown`) of the mean over items of a function (`error`) of e - p."""
     p, e, used = paired_values(people, evaluator)
     errors = error(np.where(used, e - p, 0.0))
     terms = csr_array(np.column_stack([errors, used]))

@@ -1,9 +1,9 @@
-"""How far an evaluator puts items in the order in which people put them (studies 002 and 003).
+"""How similarly an evaluator and people rank items (studies 002 and 003).
 
-All take two arrays of one number an item, in any unit, nan where one is missing, and give a
+All functions take two arrays of one number per item, in any unit, nan if missing, and return a
 `Figure` from -1 to 1: `figure.point()` is the value, `bootstrap.estimate(figure, clusters, rng)`
-puts the interval to it. Items that lack either number are left out; `n` counts the others.
-Undefined where there are none, or where either side is constant (task 034 of study 003).
+adds the interval. Items that lack either number are left out; `n` counts the others. Undefined
+without such items, or if either side is constant (task 034 of study 003).
 """
 
 from collections.abc import Callable
@@ -20,12 +20,12 @@ Ints = NDArray[np.int_]
 
 NO_PAIR = "no item with both scores"
 CONSTANT = "one side is constant"
-# Below this share of the squares, what is left of a variance is what rounding left.
+# A variance below this share of the sum of squares is a rounding error.
 _ROUNDING = 1e-12
 
 
 def paired_values(one: ArrayLike, other: ArrayLike) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Two sides as arrays, and which items have both. Raises ValueError for unlike lengths."""
+    """Both sides as arrays, and which items have both. Raises ValueError for unequal lengths."""
     x, y = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
     if x.ndim != 1 or x.shape != y.shape:
         raise ValueError(f"{x.shape} and {y.shape} are not two scores an item")
@@ -47,9 +47,9 @@ def pearson(one: ArrayLike, other: ArrayLike) -> Figure:
 
 
 def spearman(one: ArrayLike, other: ArrayLike) -> Figure:
-    """Spearman's rho: Pearson's r of the ranks, ties taking the mean of theirs (Spearman 1904).
+    """Spearman's rho: Pearson's r of the ranks, with mean ranks for ties (Spearman 1904).
 
-    Study 003, section 3.4. In a draw the ranks are those of the draw.
+    Study 003, section 3.4. Each bootstrap draw is ranked anew.
     """
     cells = _cells(one, other)
 
@@ -64,11 +64,11 @@ def spearman(one: ArrayLike, other: ArrayLike) -> Figure:
 def kendall(one: ArrayLike, other: ArrayLike) -> Figure:
     """Kendall's tau-b = (C - D) / sqrt((P - Tx)(P - Ty)) (Kendall 1945).
 
-    Of the P = n (n - 1) / 2 pairs of items C stand in the same order on both sides, D in the
-    opposite one; Tx and Ty are tied in x, and in y. An item drawn twice is tied with itself.
+    Of the P = n (n - 1) / 2 pairs of items, C are in the same order on both sides and D in the
+    opposite order; Tx are tied in x and Ty in y. An item drawn twice is tied with itself.
     """
     cells = _cells(one, other)
-    # The side with fewer values decides how many passes it takes; tau-b is symmetric.
+    # The side with fewer values decides the number of passes; tau-b is symmetric.
     few, many = sorted((cells.x, cells.y), key=lambda side: side.max(initial=0))
     passes = _concordance_passes(few, many)
 
@@ -84,9 +84,9 @@ def kendall(one: ArrayLike, other: ArrayLike) -> Figure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PairCells:
-    """The distinct pairs of values: `x` and `y` say which value in ascending order each has.
+    """The distinct pairs of values; `x` and `y` are the positions of the values in ascending order.
 
-    `terms` counts items in them, items x cells, so that a sum over a draw is a cell's weight.
+    `terms` is items x cells and marks each item's cell, so the sum over a draw is a cell's weight.
     """
 
     x: Ints
@@ -98,7 +98,7 @@ class _PairCells:
 def _cells(one: ArrayLike, other: ArrayLike) -> _PairCells:
     x, y, used = paired_values(one, other)
     (_, x_level), (_, y_level) = (np.unique(side[used], return_inverse=True) for side in (x, y))
-    # A number a pair: rows that are compared as such take ten times as long to sort.
+    # One number per pair: sorting rows takes ten times as long.
     many = int(y_level.max(initial=0)) + 1
     pairs, cell = np.unique(x_level * many + y_level, return_inverse=True)
     starts = np.concatenate([[0], np.cumsum(used)])
@@ -107,7 +107,7 @@ def _cells(one: ArrayLike, other: ArrayLike) -> _PairCells:
 
 
 def _ranks(weights: Floats, level: Ints) -> Floats:
-    """Mid-ranks of the cells in each draw, less their mean: half of those below minus above."""
+    """Mid-ranks of the cells in each draw minus their mean: (weight below - weight above) / 2."""
     of_level = _by_level(weights, level)
     upto = np.cumsum(of_level, axis=1)
     below, above = upto - of_level, upto[:, -1:] - upto
@@ -125,10 +125,10 @@ def _by_level(weights: Floats, level: Ints) -> Floats:
 
 
 def _concordance_passes(few: Ints, many: Ints) -> list[Callable[[Floats], Floats]]:
-    """Pairs in the same order minus pairs in the opposite one, by where `few` first differs.
+    """Pairs in the same order minus pairs in the opposite order, split by binary digits of `few`.
 
-    One pass a binary digit of `few`: among cells that share the higher digits, those with a 1
-    are above those with a 0. So it takes log2 of the values, not their square.
+    One pass for each binary digit of `few`: among cells with equal higher digits, those with a 1
+    are above those with a 0. This takes log2 of the number of values, not its square.
     """
     digits = range(int(few.max(initial=0)).bit_length())
     return [_concordance_pass(few, many, digit) for digit in digits]
@@ -156,15 +156,17 @@ def _concordance_pass(few: Ints, many: Ints, digit: int) -> Callable[[Floats], F
 
 
 def _runs(new: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """For each place where its run starts and where it has ended; `new` opens a run."""
+    """The start and end of the run that each place belongs to; `new` marks where runs start."""
     starts = np.flatnonzero(new)
     run = np.cumsum(new) - 1
     return starts[run], np.append(starts[1:], len(new))[run]
 
 
 def _shifted(values: Floats, used: NDArray[np.bool_]) -> Floats:
-    """Values less the one of them next to their mean, so that sums of squares stay small and a
-    constant side is exactly 0; unused ones 0."""
+    """Values minus the one nearest to their mean, and 0 for unused items.
+
+    Sums of squares stay small, and a constant side is exactly 0.
+    """
     there = values[used]
     middle = there[np.argmin(np.abs(there - there.mean()))] if there.size else 0.0
     return np.where(used, values - middle, 0.0)
@@ -176,6 +178,6 @@ def _spread(squares: Floats, square: Floats) -> Floats:
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
-    """part / whole within -1 and 1, nan where whole is 0."""
+    """part / whole, clipped to -1 to 1; nan where whole is 0."""
     found = np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole != 0)
     return np.clip(found, -1.0, 1.0)

@@ -1,9 +1,9 @@
-"""How well errors are detected, against labels that are taken as the truth (study 001).
+"""Scores of error detection against reference labels (study 001).
 
-Positive is an error. An item without a verdict, for whatever cause, counts as "not error" in
-precision, recall, F1 and MCC, and as wrong in accuracy, as the study counts it (tables 4 and 8):
-so accuracy is not (tp + tn) / n of the matrix that the others are made of. All are fractions of
-1, MCC runs from -1 to 1.
+Positive is an error. As in the study (tables 4 and 8), an item without a verdict, for whatever
+reason, counts as "not error" in precision, recall, F1 and MCC, and as wrong in accuracy. So
+accuracy is not (tp + tn) / n of the matrix behind the other scores. All are fractions of 1; MCC
+ranges from -1 to 1.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,9 +28,9 @@ ONE_CLASS = "one kind alone"
 
 @dataclass(frozen=True, slots=True)
 class ConfusionCounts:
-    """Items by what is true of them and what was said of them.
+    """Counts of items by truth and verdict.
 
-    `tp`, `fp`, `fn`, `tn` have a verdict; `missing_errors` and `missing_others` have none, the
+    `tp`, `fp`, `fn` and `tn` have a verdict. `missing_errors` and `missing_others` have none; the
     former are errors, the latter are not.
     """
 
@@ -55,10 +55,10 @@ class ConfusionCounts:
 
 @dataclass(frozen=True, slots=True)
 class DetectionScores:
-    """The figures of a detector; `n` counts items, `invalid` those of them without a verdict.
+    """The scores of a detector; `n` counts items, `invalid` those without a verdict.
 
-    None where a figure does not exist. `reason` says "no positive" where precision, recall or F1
-    was 0/0 and is 0 for that, "no items" where there is nothing to say.
+    None where a score does not exist. `reason` is "no positive" if precision, recall or F1 was 0/0
+    and was set to 0, and "no items" if there are no items.
     """
 
     n: int
@@ -73,14 +73,14 @@ class DetectionScores:
 
 @dataclass(frozen=True, slots=True)
 class ScoreBounds:
-    """The figures had all items without a verdict been judged wrongly, or rightly."""
+    """The scores if all items without a verdict had been judged wrongly, and if all rightly."""
 
     lowest: DetectionScores
     highest: DetectionScores
 
 
 def count_verdicts(verdicts: Iterable[tuple[bool, bool | None]]) -> ConfusionCounts:
-    """Count (is an error, was said to be one) pairs; None is no verdict."""
+    """Count pairs (is an error, was called an error); None means no verdict."""
     cells = dict.fromkeys(_CELLS, 0)
     for pair in verdicts:
         cells[pair] += 1
@@ -90,16 +90,16 @@ def count_verdicts(verdicts: Iterable[tuple[bool, bool | None]]) -> ConfusionCou
 def compute_scores(counts: ConfusionCounts) -> DetectionScores:
     """Accuracy, precision, recall, F1 and MCC as study 001 counts them.
 
-    With tp, fp and fn as they stand and items without a verdict said not to be errors:
-    precision tp / (tp + fp), recall tp / (errors), F1 2 tp / (2 tp + fp + fn), each 0 where it
-    is 0/0. Accuracy (tp + tn) / n with the tn that have a verdict. MCC is None where all items,
-    or all verdicts, are of one kind.
+    Items without a verdict count as called "not error": precision tp / (tp + fp), recall
+    tp / (errors), F1 2 tp / (2 tp + fp + fn), each 0 where it is 0/0. Accuracy is (tp + tn) / n,
+    where only items with a verdict count in tn. MCC is None if all items, or all verdicts, are of
+    one class.
     """
     if not counts.n:
         return DetectionScores(0, 0, None, None, None, None, None, NO_ITEMS)
     figures = {name: float(of(_to_array(counts))[0]) for name, of in _MEASURES.items()}
     mcc = figures.pop("mcc")
-    # F1 is 0/0 only where both of the others are.
+    # F1 is 0/0 only if precision and recall both are.
     accused, errors = counts.tp + counts.fp, counts.tp + counts.fn + counts.missing_errors
     return DetectionScores(
         n=counts.n,
@@ -111,12 +111,12 @@ def compute_scores(counts: ConfusionCounts) -> DetectionScores:
 
 
 def score_valid(counts: ConfusionCounts) -> DetectionScores:
-    """The figures on the items that have a verdict."""
+    """The scores on the items that have a verdict."""
     return compute_scores(ConfusionCounts(counts.tp, counts.fp, counts.fn, counts.tn))
 
 
 def bound_scores(counts: ConfusionCounts) -> ScoreBounds:
-    """What the figures could have been had the missing verdicts been there."""
+    """The lowest and highest possible scores over all values of the missing verdicts."""
     tp, fp, fn, tn, errors, others = (int(cell) for cell in _cells(counts))
     return ScoreBounds(
         lowest=compute_scores(ConfusionCounts(tp, fp + others, fn + errors, tn)),
@@ -125,10 +125,10 @@ def bound_scores(counts: ConfusionCounts) -> ScoreBounds:
 
 
 def mean_scores(rows: Sequence[DetectionScores]) -> DetectionScores:
-    """The plain mean of each figure over rows, such as the four prompts of a detector.
+    """The unweighted mean of each score over rows, such as the four prompts of a detector.
 
-    A precision, recall or F1 that was 0/0 enters as 0. A row where a figure does not exist is
-    left out of that figure. `n` and `invalid` are sums over the rows.
+    A precision, recall or F1 that was 0/0 enters as 0. A row where a score does not exist is left
+    out of the mean of that score. `n` and `invalid` are sums over the rows.
     """
     if not any(row.n for row in rows):
         return DetectionScores(0, 0, None, None, None, None, None, NO_ITEMS)
@@ -145,7 +145,7 @@ def score_always_error(counts: ConfusionCounts) -> DetectionScores:
 
 
 def score_at_random(counts: ConfusionCounts) -> DetectionScores:
-    """The baseline that calls an item an error as often as errors occur, at random.
+    """The baseline that calls items errors at random, as often as errors occur.
 
     With p the share of errors, precision, recall and F1 are p, as the study gives them (table 4);
     accuracy p^2 + (1 - p)^2 (table 8); MCC 0 unless p is 0 or 1.
@@ -167,8 +167,8 @@ def estimate_rate(
     """The mean over prompts of a measure that is a rate, with the interval of
     `rates.estimate_mean_rate`.
 
-    Over all items, those that were accused, or the errors. `verdicts` is items x prompts, None
-    without a verdict. 0/0 has no interval.
+    Accuracy is over all items, precision over items called errors, recall over errors. `verdicts`
+    is items x prompts, None without a verdict. 0/0 has no interval.
     """
     is_error = np.array(truths, dtype=bool)[:, None]
     accused = np.array([[one is True for one in said] for said in verdicts], dtype=bool)
@@ -185,10 +185,10 @@ def estimate_rate(
 def make_figure(
     measure: Measure, truths: Sequence[bool], verdicts: Sequence[Sequence[bool | None]]
 ) -> Figure:
-    """The mean over prompts of a measure, as `bootstrap.estimate` takes it.
+    """The mean over prompts of a measure, as a figure for `bootstrap.estimate`.
 
-    `verdicts` is items x prompts, None without a verdict. All prompts have all items. In a draw
-    a prompt whose MCC does not exist is left out, as in `mean`.
+    `verdicts` is items x prompts, None without a verdict. All prompts have all items. In a draw, a
+    prompt whose MCC does not exist is left out, as in `mean_scores`.
     """
 
     def over_prompts(values: Floats) -> Floats:
@@ -201,9 +201,9 @@ def make_figure(
 def make_change_figure(
     measure: Measure, truths: Sequence[bool], verdicts: Sequence[tuple[bool | None, bool | None]]
 ) -> Figure:
-    """A measure after minus before, -1 to 1; `verdicts` are pairs (before, after) of each item.
+    """A measure after minus before, -1 to 1; `verdicts` has a pair (before, after) for each item.
 
-    It does not exist where one of the two does not.
+    Undefined if one of the two values is.
     """
     return _figure(measure, truths, verdicts, lambda values: values[:, 1] - values[:, 0])
 
@@ -214,7 +214,8 @@ def _figure(
     verdicts: Sequence[Sequence[bool | None]],
     folded: Callable[[Floats], Floats],
 ) -> Figure:
-    """One number of the values, draws x columns, that the measure has by column of `verdicts`."""
+    """A figure that folds the measure of each column of `verdicts` into one number; `folded` takes
+    draws x columns."""
     columns = len(verdicts[0]) if verdicts else 1
     places = {pair: place for place, pair in enumerate(_CELLS)}
     terms = np.zeros((len(truths), columns, len(_CELLS)))
@@ -229,7 +230,7 @@ def _figure(
     return Figure(flat, of, np.ones(len(truths), dtype=bool), NO_ITEMS, ONE_CLASS)
 
 
-# (is an error, was said to be one), in the order of the fields of Counts
+# (is an error, was called an error), in the order of the fields of ConfusionCounts
 _CELLS: tuple[tuple[bool, bool | None], ...] = (
     (True, True), (False, True), (True, False), (False, False), (True, None), (False, None),
 )  # fmt: skip
@@ -245,7 +246,7 @@ def _to_array(counts: ConfusionCounts) -> Floats:
 
 
 def _fold_missing(cells: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """tp, fp, fn, tn with what has no verdict said not to be an error."""
+    """tp, fp, fn, tn where items without a verdict count as called "not error"."""
     tp, fp, fn, tn, errors, others = cells.T
     return tp, fp, fn + errors, tn + others
 
@@ -270,9 +271,9 @@ def _f1(cells: Floats) -> Floats:
 
 
 def _mcc(cells: Floats) -> Floats:
-    """Matthews (1975): the correlation of truth and verdict, nan where one of them is constant."""
+    """Matthews correlation of truth and verdict (Matthews 1975); nan where one is constant."""
     tp, fp, fn, tn = _fold_missing(cells)
-    # Root by root: the product of four counts would leave the exact numbers early.
+    # Two roots, since the product of four counts soon exceeds what a float holds exactly.
     spread = np.sqrt((tp + fp) * (tp + fn)) * np.sqrt((tn + fp) * (tn + fn))
     return _ratio(tp * tn - fp * fn, spread, np.nan)
 

@@ -1,4 +1,4 @@
-"""The shape in which every statistic comes back."""
+"""The results that all statistics return."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class Estimate:
     """A figure with its interval.
 
-    `value`, `low` and `high` are in the figure's own unit (rates: fractions of 1) and are None
-    where they are not defined; `reason` then says why. `n` counts items, never calls.
+    `value`, `low` and `high` are in the figure's own unit (rates: fractions of 1) and None where
+    undefined; `reason` then says why. `n` counts items, never calls.
     """
 
     value: float | None
@@ -20,10 +20,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class PValue:
-    """A p, 0 to 1; None where the test could not be made, and `reason` says why.
+    """A p value from 0 to 1; None if the test could not be made, and `reason` says why.
 
-    `n` counts what the test rests on, as the function that makes it says. `test` names the way
-    where a function has several.
+    The function that returns it says what `n` counts. `test` names the test where a function has
+    several.
     """
 
     p: float | None

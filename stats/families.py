@@ -1,6 +1,6 @@
-"""Families of tests: p values adjusted for how many were made, and letters for what they show.
+"""Families of tests: p values adjusted for multiple testing, and compact letter displays.
 
-A p is None where a test could not be made; it counts as none made and stays None.
+A p is None where a test could not be made; it does not count in the family and stays None.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 def holm(ps: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down p values, which hold the chance of any false finding (Holm 1979).
+    """Holm's step-down p values, which control the family-wise error rate (Holm 1979).
 
     The i-th smallest of m becomes the largest of (m - j + 1) p_j over j <= i, at most 1.
     """
@@ -22,8 +22,8 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
 
 
 def benjamini_hochberg(ps: Sequence[float | None]) -> list[float | None]:
-    """q values, which hold the share of false findings where tests are independent or lean the
-    same way (Benjamini and Hochberg 1995).
+    """q values that control the false discovery rate if tests are independent or positively
+    dependent (Benjamini and Hochberg 1995).
 
     The i-th smallest of m becomes the smallest of m p_j / j over j >= i, at most 1.
     """
@@ -31,7 +31,7 @@ def benjamini_hochberg(ps: Sequence[float | None]) -> list[float | None]:
 
 
 def benjamini_yekutieli(ps: Sequence[float | None]) -> list[float | None]:
-    """q values that hold the share of false findings however tests depend on each other.
+    """q values that control the false discovery rate under any dependence of the tests.
 
     Those of Benjamini and Hochberg times 1 + 1/2 + ... + 1/m (Benjamini and Yekutieli 2001).
     """
@@ -39,11 +39,11 @@ def benjamini_yekutieli(ps: Sequence[float | None]) -> list[float | None]:
 
 
 def compact_letters(runs: int, different: Collection[tuple[int, int]]) -> list[str]:
-    """Letters for runs 0 to runs - 1: two share one unless they are a pair of `different`.
+    """Letters for runs 0 to runs - 1: two runs share a letter unless they are in `different`.
 
-    Insert and absorb (Piepho 2004): each such pair splits every group that holds both in two,
-    each without one of them, and groups within others go. Letters follow the order of
-    the runs, so give them sorted. After z come aa, ab ..., then separated by spaces.
+    Insert and absorb (Piepho 2004): each different pair splits every group that holds both into
+    two, each without one of them; groups contained in other groups are dropped. Letters follow the
+    order of the runs, so pass them sorted. After z come aa, ab ..., then separated by spaces.
     """
     groups = {frozenset(range(runs))}
     for one, other in sorted(different):
@@ -64,7 +64,7 @@ def different_pairs(
 ) -> set[tuple[int, int]]:
     """The pairs of runs whose adjusted p is below alpha; `ps` follow combinations(range(runs), 2).
 
-    A pair without a p is not different. Raises ValueError if there are not as many p as pairs.
+    A pair without a p is not different. Raises ValueError unless there is one p for each pair.
     """
     pairs = combinations(range(runs), 2)
     return {pair for pair, p in zip(pairs, ps, strict=True) if p is not None and p < alpha}

@@ -1,4 +1,4 @@
-"""When will it be done? From what was done on the days before."""
+"""Forecast when the work will be done, from the daily output so far."""
 
 from collections.abc import Callable, Sequence
 from math import ceil, sqrt
@@ -8,22 +8,22 @@ from scipy.special import stdtrit
 
 from stats.estimates import Estimate
 
-# Past this many days a forecast says nothing that anyone could use.
+# A forecast beyond this many days is of no use.
 MOST_DAYS = 3650
 
 
 def days_left(counts: Sequence[int], left: int, level: float = 0.95) -> Estimate:
-    """How many days `left` more will take, if days go on as they did; whole days, rounded up.
+    """How many days the `left` remaining pieces will take at the pace so far, rounded up.
 
-    `counts` holds what was done on each day, the days without anything among them. The value is
-    left / mean. The interval is that of prediction: n further days bring n times the mean, give
-    or take t sqrt(s^2 (n + n^2 / N)) with s the deviation of the N days and t Student's quantile
-    of N - 1 degrees of freedom, since neither the days to come nor the mean are known. `low` is
-    the first day on which the upper end reaches `left`, `high` the first on which the lower end
-    does; None with a reason where it never does, within ten years. `n` counts days.
+    `counts` is the output of each day, including days with none. The value is left / mean. The
+    interval is a prediction interval: n further days yield n times the mean, plus or minus
+    t sqrt(s^2 (n + n^2 / N)), with s the standard deviation of the N days and t the Student
+    quantile with N - 1 degrees of freedom, since both the future days and the mean are uncertain.
+    `low` is the first day on which the upper end reaches `left`, `high` the first on which the
+    lower end does; None with a reason if it never does within ten years. `n` counts days.
 
-    Without days, or if nothing was done on any, there is no value. With one day there is no
-    interval. Nothing left takes 0 days.
+    Without days, or without output on any of them, there is no value. With one day there is no
+    interval. If nothing is left, the result is 0 days.
     """
     if left <= 0:
         return Estimate(0, 0, 0, len(counts))
@@ -47,7 +47,7 @@ def days_left(counts: Sequence[int], left: int, level: float = 0.95) -> Estimate
 
 
 def _first_day(holds: Callable[[int], bool]) -> int | None:
-    """The first day on which it holds. It holds ever after: bisected."""
+    """The first day on which `holds` is true; it stays true afterwards, so the day is bisected."""
     before, after = 0, 1
     while not holds(after):
         before, after = after, 2 * after

@@ -1,4 +1,4 @@
-"""A figure over groups of items, such as tasks, languages or models, each counting as one."""
+"""Figures over groups of items, such as tasks, languages or models, with equal weights."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 
 @dataclass(frozen=True, slots=True)
 class GroupMean:
-    """A figure over groups: `groups` have it, `undefined` do not.
+    """Mean of a figure over groups: `groups` counts those that have it, `undefined` the others.
 
     `mean` is None without groups, `sd` (of a sample, n - 1) with fewer than two.
     """
@@ -20,8 +20,10 @@ class GroupMean:
 
 
 def mean_over_groups(values: Sequence[float | None]) -> GroupMean:
-    """The unweighted mean and standard deviation of a figure over groups, such as tasks; None
-    where a group has none, as task 034 of study 003."""
+    """The unweighted mean and standard deviation of a figure over groups, such as tasks.
+
+    A value is None where the group has none, as for task 034 of study 003.
+    """
     there = [value for value in values if value is not None]
     return GroupMean(
         mean=fmean(there) if there else None,

@@ -1,14 +1,15 @@
-"""Lots: what is drawn at random, and comes out the same on every machine and however often."""
+"""Reproducible random numbers: the same on every machine and in every run."""
 
 import hashlib
 
 
 def draw_number(words: str, *, bits: int = 256) -> int:
-    """A number of 0 to 2^bits - 1 that only the words decide; different words are independent.
+    """A number from 0 to 2^bits - 1 that depends only on the words; different words give
+    independent numbers.
 
-    The first bits of their SHA-256. Sorted by the lots of their keys, things stand in a random
-    order in which none depends on what else is there, so that a larger sample holds a smaller
-    one. Words may hold halves of surrogate pairs, as keys from elsewhere do.
+    It is the first bits of their SHA-256. Things sorted by the number of their key are in a random
+    order that does not depend on what else is in the list, so a larger sample contains a smaller
+    one. Words may contain unpaired surrogates, as keys from outside sometimes do.
     """
     digest = hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest, "big") >> (256 - bits)

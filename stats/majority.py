@@ -1,4 +1,4 @@
-"""What several people say of an item taken together, and how an evaluator stands to it."""
+"""The majority of several raters on each item, and how often an evaluator agrees with it."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MajorityValues:
-    """Of each item the value that stands for its raters, nan where none does.
+    """For each item the aggregated value of its raters, nan where there is none.
 
-    `decided` is 1 where more than half gave that value, 0 where not, nan without any label: its
-    mean is the share of items with a majority (`rates.estimate_rate(majority.decided, clusters)`).
+    `decided` is 1 if more than half gave that value, 0 if not, nan without any label. Its mean is
+    the share of items with a majority (`rates.estimate_rate(majority.decided, clusters)`).
     """
 
     values: Floats
@@ -27,16 +27,16 @@ def majority_values(table: ArrayLike) -> MajorityValues:
     """The value that more than half of an item's labels have; `table` is items x raters, nan for
     a missing label.
 
-    Three labels with three different values have no majority and take their median, which on
-    study 003's scale of 1 to 3 is 2, as it says (section 3.4). Everything else without a majority
-    has no value.
+    Three labels with three different values have no majority and get their median, which is 2 on
+    study 003's scale of 1 to 3, as the study specifies (section 3.4). Any other item without a
+    majority has no value.
     """
     given = np.asarray(table, dtype=float)
     given = given if given.ndim == 2 else given.reshape(0, 0)
     there = ~np.isnan(given)
     labels = there.sum(axis=1)
     ordered = np.sort(given, axis=1)
-    # What more than half have stands in the middle of the sorted labels, nan being last.
+    # A value that more than half have is in the middle of the sorted labels; nan sorts last.
     middle = np.take_along_axis(
         np.column_stack([ordered, np.full(len(given), np.nan)]), labels[:, None] // 2, axis=1
     )
@@ -51,9 +51,10 @@ def majority_values(table: ArrayLike) -> MajorityValues:
 def agreement_by_score(
     people: ArrayLike, evaluator: ArrayLike, clusters: ArrayLike
 ) -> dict[float, Estimate]:
-    """How often the evaluator gives people's score, by that score: on 1s, on 3s (003, 4.3).
+    """How often the evaluator gives the same score as people, for each score (003, 4.3).
 
-    Both hold one value an item, nan where missing. Rates; `n` counts items with both.
+    For example, on items scored 1 or on items scored 3. Both arrays hold one value per item, nan
+    if missing. Returns rates by score; `n` counts items with both.
     """
     said, given = np.asarray(people, dtype=float), np.asarray(evaluator, dtype=float)
     same = np.where(np.isnan(given), np.nan, (said == given).astype(float))

@@ -1,4 +1,4 @@
-"""How far the words of one text are found in another (study 002, section 7.4)."""
+"""How many words of one text occur in another (study 002, section 7.4)."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,10 @@ from stats.rouge import unicode_words
 
 
 def string_match(references: Sequence[str], candidate: str) -> float:
-    """1 if all words of a reference stand in the candidate, 0.5 if some do, 0 if none does.
+    """1 if all words of a reference occur in the candidate, 0.5 if some do, 0 if none does.
 
-    Each word counts once, wherever it stands; of several references the best counts. A reference
-    without words matches nothing. Raises ValueError without references.
+    Each word counts once, wherever it occurs; with several references the best one counts. A
+    reference without words matches nothing. Raises ValueError without references.
     """
     if not references:
         raise ValueError("a score needs at least one reference")

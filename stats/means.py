@@ -1,4 +1,4 @@
-"""Means, of independent values and of clustered ones."""
+"""Means of independent values and of clustered values."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -16,8 +16,8 @@ from stats.estimates import Estimate
 def student_mean(values: Sequence[float], level: float = 0.95) -> Estimate:
     """The mean with Student's two-sided interval, in the unit of the values.
 
-    mean +- t s / sqrt(n), with t the quantile of n - 1 degrees of freedom (Student 1908). Without
-    values there is no mean, with one no interval. `n` counts values.
+    mean +- t s / sqrt(n), with t the quantile for n - 1 degrees of freedom (Student 1908). There
+    is no mean without values and no interval with one value. `n` counts values.
     """
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, not at {level}")
@@ -31,10 +31,10 @@ def student_mean(values: Sequence[float], level: float = 0.95) -> Estimate:
 
 
 def clustered_mean(values: ArrayLike) -> Figure:
-    """The mean of one value an item, sum x / n, in the unit of the values; nan where missing.
+    """The mean of one value per item, sum x / n, in the unit of the values; nan if missing.
 
-    Items without a value are left out, `n` counts the others. It goes to `bootstrap.estimate` for
-    its interval, which knows that items of one cluster are alike.
+    Items without a value are left out; `n` counts the others. Pass it to `bootstrap.estimate` for
+    an interval that takes clusters into account.
     """
     x = np.asarray(values, dtype=float)
     there = ~np.isnan(x)
@@ -43,6 +43,6 @@ def clustered_mean(values: ArrayLike) -> Figure:
 
 
 def _ratio(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean of each row of sums, nan where nothing was drawn."""
+    """The mean from each row of sums, nan where no item was drawn."""
     total, n = sums[:, 0], sums[:, 1]
     return np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0)

@@ -1,7 +1,7 @@
-"""Two runs over the same items: how far their rates differ, and whether that could be chance.
+"""Compare two runs over the same items: difference of their rates, interval and test.
 
 An item's difference is the first run's value minus the second's: 1, 0 or -1, or anything between
-for shares of repeats. Only items that both runs parsed have one.
+for shares of repeats. Only items that both runs parsed have a difference.
 """
 
 from dataclasses import dataclass
@@ -17,20 +17,20 @@ from scipy.special import bdtr, gammaln, stdtr, stdtrit
 from stats.estimates import PValue
 from stats.rates import ClusterSums
 
-# The normal quantiles of 97.5 % and of 80 % power, 1.960 + 0.842.
+# The sum of the normal quantiles for 97.5 % and for 80 % power, 1.960 + 0.842.
 DETECTABLE_FACTOR = 2.80
-# Beyond so many points of the grid that sums lie on, p is drawn, or taken from t once as many
-# clusters differ as its tail needs.
+# If the grid of possible sums has more points than this, p comes from random draws, or from
+# Student's t once enough clusters differ for its tail to be accurate.
 MOST_POINTS = 2**22
 DRAWS = 10**6
 MANY_CLUSTERS = 200
 EXACT, DRAWN, TAIL_OF_T = "exact", "drawn", "t"
-# A share of repeats is a fraction, and a cluster adds a few of them up.
+# A share of repeats is a fraction, and a cluster adds up a few of them.
 _LARGEST_DENOMINATOR = 10_000
 _AT_A_TIME = 4_000_000
-# Sums of shares that are equal but for rounding count as equal.
+# Sums of shares that differ only by rounding count as equal.
 _ROUNDING = 1e-9
-# Sums up to this long are as quickly multiplied out as transformed.
+# Up to this length, direct convolution is as fast as the Fourier transform.
 _SHORT = 64
 
 NO_ITEMS = "no item that both parsed"
@@ -45,8 +45,8 @@ Ints = NDArray[np.int_]
 class RateDifference:
     """A difference of two rates, -1 to 1, with its interval and standard error.
 
-    `shows` is the smallest difference that would show with 80 % power at 5 %. `n` counts items;
-    `reason` says why what is None is not there.
+    `shows` is the smallest difference that is found with 80 % power at the 5 % level. `n` counts
+    items; `reason` says why a value is None.
     """
 
     value: float | None
@@ -63,9 +63,9 @@ def estimate_difference(sums: ClusterSums, level: float = 0.95) -> RateDifferenc
 
     In `sums`, y_c is the sum of the differences of a cluster's items, so it may be below 0.
     Standard error: the square root of v = m / (m - 1) sum (y_c - d n_c)^2 / n^2, the linearised
-    variance of a ratio of cluster totals; interval d +- t v^0.5 with Student's quantile of m - 1
-    degrees of freedom, within -1 and 1. What would show is 2.80 standard errors. One cluster, or
-    clusters that all differ alike, show no spread and leave no interval.
+    variance of a ratio of cluster totals. Interval: d +- t v^0.5 with Student's quantile for m - 1
+    degrees of freedom, clipped to -1 and 1. `shows` is 2.80 standard errors. There is no interval
+    with one cluster, or if all clusters have the same difference per item.
     """
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, not at {level}")
@@ -86,10 +86,10 @@ def estimate_difference(sums: ClusterSums, level: float = 0.95) -> RateDifferenc
 
 
 def test_difference(differences: ArrayLike, rng: np.random.Generator) -> PValue:
-    """The two-sided p that two runs have the same rate, of the sum of differences of each cluster.
+    """The two-sided p that two runs have the same rate, from the sum of differences per cluster.
 
-    Clusters flip their signs. Where none differs by other than one item, as with one item a
-    cluster, that is the exact McNemar test, which is then used. `n` counts clusters that differ.
+    Uses a sign-flip test over clusters. If every sum is -1, 0 or 1, as with one item per cluster,
+    this is the exact McNemar test, which is then used. `n` counts clusters that differ.
     """
     sums = np.asarray(differences, dtype=float)
     if not sums.size:
@@ -100,10 +100,11 @@ def test_difference(differences: ArrayLike, rng: np.random.Generator) -> PValue:
 
 
 def mcnemar_test(only_first: int, only_second: int) -> PValue:
-    """The exact two-sided McNemar test (1947): twice the binomial tail of the rarer of two kinds
-    of items that only one run has, at even chances, at most 1. `n` counts those items.
+    """The exact two-sided McNemar test (1947): twice the binomial tail at probability 1/2 of the
+    smaller of the two counts, at most 1.
 
-    Where no item differs p is 1. Raises ValueError for counts below 0.
+    The counts are the items that only one of the two runs has; `n` is their sum. p is 1 if no item
+    differs. Raises ValueError for counts below 0.
     """
     if min(only_first, only_second) < 0:
         raise ValueError(f"{only_first} and {only_second} are not counts")
@@ -113,27 +114,27 @@ def mcnemar_test(only_first: int, only_second: int) -> PValue:
 
 
 def sign_flip_test(differences: ArrayLike, rng: np.random.Generator) -> PValue:
-    """The two-sided p that the sum of clusters' differences is 0, by flipping their signs.
+    """The two-sided p that the sum of the clusters' differences is 0, by flipping their signs.
 
-    If the runs are alike, each cluster could as well have differed the other way (Fisher 1935,
-    section 21). p is the share of all 2^k sign patterns of the k clusters that differ whose sum is
-    as far from 0 as the one found. Sums of shares of repeats are multiples of one fraction, so
-    that the share is counted exactly on the grid of these. Where that has more than 4 million
-    points, p is of a million drawn patterns, the one found among them, (1 + as far) / (1 + draws),
-    or with 200 clusters the tail of Student's t; `test` says which. `n` is k. Where no cluster
-    differs p is 1.
+    If the runs are alike, each cluster could as well have differed in the other direction (Fisher
+    1935, section 21). p is the share of all 2^k sign patterns of the k clusters that differ whose
+    sum is at least as far from 0 as the observed one. Sums of shares of repeats are multiples of
+    one fraction, so the share is counted exactly on the grid of these multiples. If that grid has
+    more than 4 million points, p comes from a million random patterns plus the observed one,
+    (1 + as far) / (1 + draws), or, with 200 clusters or more, from the tail of Student's t; `test`
+    says which. `n` is k. p is 1 if no cluster differs.
     """
     sums = np.asarray(differences, dtype=float)
     apart = np.abs(sums[sums != 0])
     k = apart.size
     if not k:
         return PValue(1.0, 0, test=EXACT)
-    # Clusters that differ by as much are interchangeable.
+    # Clusters with differences of the same size are interchangeable.
     sizes, alike = np.unique(np.round(apart, 9), return_counts=True)
     found = abs(float(sums.sum()))
     steps = _on_grid(sizes)
     if steps is not None and (total := int(steps @ alike)) < MOST_POINTS:
-        # By how many steps the clusters that went the rarer way differ, all taken together.
+        # The total steps of the clusters that differ in the rarer direction.
         least = round((total - found * total / float(apart.sum())) / 2)
         return PValue(min(1.0, 2 * _share_up_to(least, steps, alike)), k, test=EXACT)
     if k < MANY_CLUSTERS:
@@ -145,8 +146,10 @@ def sign_flip_test(differences: ArrayLike, rng: np.random.Generator) -> PValue:
 
 
 def _on_grid(sizes: Floats) -> Ints | None:
-    """Sizes as whole multiples of the largest number that all are multiples of; None where they are
-    no fractions, or have no denominator in common that is of use."""
+    """Sizes as whole multiples of the largest number of which all are multiples.
+
+    None if a size is not a fraction, or if there is no useful common denominator.
+    """
     fractions = [Fraction(size).limit_denominator(_LARGEST_DENOMINATOR) for size in sizes.tolist()]
     if any(abs(float(one) - size) > _ROUNDING for one, size in zip(fractions, sizes, strict=True)):
         return None
@@ -157,11 +160,11 @@ def _on_grid(sizes: Floats) -> Ints | None:
 
 
 def _share_up_to(most: int, steps: Ints, alike: Ints) -> float:
-    """P(T <= most) of T = sum of steps x Binomial(alike, 1/2), exact but for rounding however
-    small it is; `most` is at most half of the largest T.
+    """P(T <= most) for T = sum of steps x Binomial(alike, 1/2), exact up to rounding however small.
 
-    The distribution is multiplied out kind by kind. It is tilted before, so that T is `most` on
-    average (Esscher 1932): then what is asked for is not lost in the rounding of larger terms.
+    `most` is at most half of the largest T. The distribution is computed by convolving one kind of
+    cluster after the other. It is tilted first so that T has the mean `most` (Esscher 1932), so
+    that the probability is not lost in the rounding of larger terms.
     """
     k = int(alike.sum())
     if most <= 0:
@@ -171,7 +174,7 @@ def _share_up_to(most: int, steps: Ints, alike: Ints) -> float:
     for order, (step, n) in enumerate(zip(steps.tolist(), alike.tolist(), strict=True)):
         part = _binomial(n, step, tilt)[: most + 1]
         heappush(parts, (len(part), order, part))
-    # The shortest two first, so that none is multiplied out more often than it needs to be.
+    # The shortest two first, so that each array is convolved as few times as possible.
     while len(parts) > 1:
         (_, order, one), (_, _, other) = heappop(parts), heappop(parts)
         both = _convolve(one, other)[: most + 1]
@@ -202,7 +205,7 @@ def _binomial(n: int, step: int, tilt: float) -> Floats:
 
 
 def _convolve(one: Floats, other: Floats) -> Floats:
-    """The distribution of a sum of two that are independent."""
+    """The distribution of the sum of two independent variables."""
     if min(len(one), len(other)) <= _SHORT:
         return np.convolve(one, other)
     length = len(one) + len(other) - 1
@@ -212,7 +215,7 @@ def _convolve(one: Floats, other: Floats) -> Floats:
 
 
 def _count_extreme_draws(apart: Floats, least: float, rng: np.random.Generator) -> int:
-    """In how many of `DRAWS` drawn sign patterns the sum is `least` or more from 0."""
+    """In how many of `DRAWS` random sign patterns the sum is at least `least` away from 0."""
     far, block = 0, max(1, _AT_A_TIME // len(apart))
     for start in range(0, DRAWS, block):
         signs = rng.integers(2, size=(min(block, DRAWS - start), len(apart)), dtype=np.int8)

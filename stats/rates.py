@@ -1,4 +1,4 @@
-"""Rates over clustered items: interval and bounds."""
+"""Rates over clustered items: intervals and bounds."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from stats.estimates import Estimate
 
 @dataclass(frozen=True, slots=True)
 class ClusterSums:
-    """What a rate's interval needs of its clusters, as a database can sum it.
+    """The sums over clusters that a rate's interval needs; a database can compute them.
 
     With n_c items and y_c hits in cluster c: `m` clusters with at least one item, `n` = sum n_c,
     `y` = sum y_c, `nn` = sum n_c^2, `ny` = sum n_c y_c, `yy` = sum y_c^2. Hits may be fractions
@@ -30,14 +30,14 @@ class ClusterSums:
 
 @dataclass(frozen=True, slots=True)
 class RateBounds:
-    """The lowest and highest a rate can be, fractions of 1; None when there are no items."""
+    """The lowest and highest possible rate, fractions of 1; None without items."""
 
     lowest: float | None
     highest: float | None
 
 
 def sum_clusters(clusters: Iterable[tuple[int, float]]) -> ClusterSums:
-    """Sum (items, hits) pairs, one a cluster. Clusters without items do not count.
+    """Sum pairs (items, hits), one per cluster. Clusters without items do not count.
 
     Raises ValueError unless 0 <= hits <= items in every pair.
     """
@@ -55,8 +55,8 @@ def sum_clusters(clusters: Iterable[tuple[int, float]]) -> ClusterSums:
 
 
 def sum_cluster_arrays(items: NDArray[np.int_], hits: NDArray[np.float64]) -> ClusterSums:
-    """The same of arrays with an entry a cluster; sums that are shares but for rounding are whole
-    again."""
+    """The same for arrays with one entry per cluster; hits are rounded to 9 digits, so that whole
+    sums of shares are whole again."""
     held = items > 0
     n, y = items[held], np.round(hits[held], 9)
     return ClusterSums(
@@ -70,14 +70,16 @@ def sum_cluster_arrays(items: NDArray[np.int_], hits: NDArray[np.float64]) -> Cl
 
 
 def estimate_rate(hits: ArrayLike, clusters: ArrayLike) -> Estimate:
-    """The rate of items, each with its hit (0, 1 or a share between, nan where missing) and its
-    cluster's number, with the interval of `clustered_wilson`. `n` counts items that have a hit.
+    """The rate over items with the interval of `clustered_wilson`.
+
+    Each item has a hit (0, 1 or a share between, nan if missing) and the number of its cluster.
+    `n` counts items that have a hit.
     """
     values = np.asarray(hits, dtype=float)
     there = ~np.isnan(values)
     _, cluster = np.unique(np.asarray(clusters)[there], return_inverse=True)
     items, y = np.bincount(cluster), np.bincount(cluster, weights=values[there])
-    # Shares such as thirds leave a rest when they are added up.
+    # Sums of shares such as thirds have rounding errors.
     totals = ((int(one) if one.is_integer() else one) for one in np.round(y, 9).tolist())
     return clustered_wilson(sum_clusters(zip(items.tolist(), totals, strict=True)))
 
@@ -85,15 +87,15 @@ def estimate_rate(hits: ArrayLike, clusters: ArrayLike) -> Estimate:
 def estimate_mean_rate(
     hits: ArrayLike, cases: ArrayLike, clusters: ArrayLike, level: float = 0.95
 ) -> Estimate:
-    """The plain mean of several rates over the same items, such as the precision by each of four
-    prompts, with the interval of `clustered_wilson`; one rate has exactly that.
+    """The unweighted mean of several rates over the same items, with a `clustered_wilson` interval.
 
-    `hits` and `cases` are items x rates, 1 or 0; p_j = hits / cases of rate j, of n_j cases, 0
-    without one. Rates are fixed, items drawn: an item weighs u = the mean over j of its cases /
-    n_j, so that n = (sum u)^2 / sum u^2 (Kish 1965) items of m clusters have the linearised
-    variance v = m / (m - 1) sum e_c^2, e_c summing the mean over j of (hit - p_j case) / n_j over
-    the items of cluster c. `n` of the estimate counts items with a case; without one there is no
-    value, in one cluster no interval.
+    An example is the precision for each of four prompts. A single rate has exactly the interval of
+    `clustered_wilson`. `hits` and `cases` are items x rates, 1 or 0. p_j = hits / cases is rate j
+    over n_j cases, and 0 without a case. The rates are fixed, the items are sampled: an item has
+    the weight u, the mean over j of its cases / n_j. The effective n = (sum u)^2 / sum u^2 (Kish
+    1965) items in m clusters have the linearised variance v = m / (m - 1) sum e_c^2, where e_c is
+    the sum over the items of cluster c of the mean over j of (hit - p_j case) / n_j. `n` of the
+    estimate counts items with a case. Without one there is no value, with one cluster no interval.
     """
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, not at {level}")
@@ -124,11 +126,11 @@ def estimate_mean_rate(
 
 
 def clustered_wilson(sums: ClusterSums, level: float = 0.95) -> Estimate:
-    """Rate y / n with a two-sided interval that knows items of one cluster are alike.
+    """Rate y / n with a two-sided interval that takes clusters into account.
 
-    Wilson's interval (1927) on n / design effect items with Student's quantile of m - 1 degrees
-    of freedom; with one item in every cluster it is Wilson's plain interval. Without items there
-    is no value, with one cluster no interval; `reason` says so. Always within [0, 1].
+    Wilson's interval (1927) on n / design effect items with Student's quantile for m - 1 degrees
+    of freedom; with one item in every cluster it is Wilson's plain interval. There is no value
+    without items and no interval with one cluster; `reason` says so. Always within [0, 1].
     """
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, not at {level}")
@@ -144,25 +146,26 @@ def clustered_wilson(sums: ClusterSums, level: float = 0.95) -> Estimate:
 def design_effect(sums: ClusterSums) -> float:
     """How many times the rate's variance exceeds that of independent items, at least 1.
 
-    Linearised variance of a ratio of cluster totals over p (1 - p) / n. Where p is 0 or 1 nothing
-    shows how alike items are and the worst case n / m is taken. Needs two clusters or more.
+    Linearised variance of a ratio of cluster totals over p (1 - p) / n. If p is 0 or 1, the data do
+    not show how similar the items of a cluster are, so the worst case n / m is used. Needs two
+    clusters or more.
     """
     m, n, y = sums.m, sums.n, sums.y
     if m == n:
         return 1.0
     if y in (0, n):
         return n / m
-    # n^2 times the residual sum of squares: whole hits stay whole, so nothing cancels away.
+    # n^2 times the residual sum of squares: whole hits stay whole, so no digits cancel.
     residual = sums.yy * n * n - 2 * y * n * sums.ny + y * y * sums.nn
     return max(1.0, m / (m - 1) * residual / n / (y * (n - y)))
 
 
 def bound_rate(undetected: int, missing: int, total: int) -> RateBounds:
-    """What the undetected rate could be had all missing outcomes gone one way or the other.
+    """The bounds of the undetected rate over all possible values of the missing outcomes.
 
-    `total` counts all items, the missing ones included. A pair of which one order was read and
-    did not choose gold is undetected either way, so count it there. Raises ValueError on counts
-    that do not fit into each other.
+    `total` counts all items, including missing ones. A pair with one parsed order that did not
+    choose gold is undetected either way, so count it as undetected. Raises ValueError for counts
+    that do not fit together.
     """
     if undetected < 0 or missing < 0 or undetected + missing > total:
         raise ValueError(f"{undetected} undetected and {missing} missing do not fit in {total}")
@@ -172,7 +175,7 @@ def bound_rate(undetected: int, missing: int, total: int) -> RateBounds:
 
 
 def bound_difference(one: RateBounds, other: RateBounds) -> RateBounds:
-    """What one rate minus another could be: each at its opposite extreme, -1 to 1."""
+    """The bounds of one rate minus another: each at its opposite extreme, -1 to 1."""
     if one.lowest is None or one.highest is None or other.lowest is None or other.highest is None:
         return RateBounds(None, None)
     return RateBounds(one.lowest - other.highest, one.highest - other.lowest)
@@ -194,20 +197,20 @@ def _wilson(rate: float, n: float, z: float) -> tuple[float, float]:
 
 
 def items_to_overturn(sums: ClusterSums, bar: float, level: float = 0.95) -> int | None:
-    """How many more items would leave the interval of `clustered_wilson` on its side of the bar.
+    """How many more items the interval of `clustered_wilson` is sure to stay on its side of `bar`.
 
-    The largest k such that k further items, each a cluster of its own and all turning out against
-    the rate (misses if the interval lies above the bar, hits if below), leave the whole interval
-    on the same side. None if the interval holds the bar, or is not defined: then nothing is
-    settled yet. 0 means that a single item could change it. Raises ValueError unless 0 < bar < 1.
+    The largest k such that k further items, each a cluster of its own and all against the rate
+    (misses if the interval is above the threshold, hits if below), leave the whole interval on the
+    same side. None if the interval contains the threshold or is not defined, since then nothing is
+    settled. 0 means that a single item could change it. Raises ValueError unless 0 < bar < 1.
     """
     if not 0 < bar < 1:
         raise ValueError(f"a bar lies between 0 and 1, not at {bar}")
     side = _side_of_threshold(clustered_wilson(sums, level), bar)
     if side == 0:
         return None
-    # From where the rate itself meets the bar downwards: with few clusters the interval may
-    # narrow at first as items come in, so the first k that fails is not the end of it.
+    # Count down from where the rate itself reaches the threshold: with few clusters the interval
+    # may narrow at first as items are added, so the first k that fails may not be the last.
     missing = sums.y / bar - sums.n if side > 0 else (bar * sums.n - sums.y) / (1 - bar)
     most = max(0, floor(missing + 1e-9))
     against = (_add_single_clusters(sums, k, hit=side < 0) for k in range(most, 0, -1))
@@ -220,7 +223,7 @@ def items_to_overturn(sums: ClusterSums, bar: float, level: float = 0.95) -> int
 
 
 def _side_of_threshold(estimate: Estimate, bar: float) -> int:
-    """1 if the whole interval lies above the bar, -1 if below, 0 if it holds it or is none."""
+    """1 if the whole interval is above `bar`, -1 if below, 0 if it contains it or is undefined."""
     if estimate.low is None or estimate.high is None:
         return 0
     return int(estimate.low > bar) - int(estimate.high < bar)

@@ -1,4 +1,4 @@
-"""Who gave which item what: the data of every measure of agreement."""
+"""Labels of several raters on the same items: the data for all measures of agreement."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ Floats = NDArray[np.float64]
 class Ratings:
     """Labels as items x raters.
 
-    `codes` holds each label's position in `values`, MISSING (-1) where a rater has none; `values`
-    are the classes in ascending order, in the scale's own unit; `clusters` the number of each
-    item's cluster. Make one with `of_values` or `of_names`.
+    `codes` holds each label's position in `values`, or MISSING (-1) if the rater has none. `values`
+    are the classes in ascending order, in the scale's own unit. `clusters` holds the number of each
+    item's cluster. Create it with `ratings_from_values` or `ratings_from_names`.
     """
 
     codes: Ints
@@ -30,16 +30,16 @@ class Ratings:
         return len(self.values)
 
     def only(self, *raters: int) -> "Ratings":
-        """The same items with the labels of these raters (columns) alone."""
+        """The same items with the labels of only these raters (columns)."""
         return Ratings(self.codes[:, list(raters)], self.values, self.clusters)
 
     def shared(self, a: int, b: int) -> "Ratings":
-        """The items that both raters labelled, with the labels of these two alone."""
+        """The items that both raters labelled, with the labels of only these two."""
         both = (self.codes[:, [a, b]] != MISSING).all(axis=1)
         return Ratings(self.codes[both][:, [a, b]], self.values, self.clusters[both])
 
     def counts(self) -> Floats:
-        """How many labels of each class an item has: items x classes."""
+        """Number of labels of each class on each item: items x classes."""
         there = self.codes != MISSING
         items, _ = np.nonzero(there)
         cells = np.bincount(
@@ -50,7 +50,7 @@ class Ratings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RatingPairs:
-    """Every two labels of one item, each pair once; `a` and `b` are raters, a before b."""
+    """All pairs of labels of the same item, each pair once; `a` and `b` are raters, a before b."""
 
     item: Ints
     a: Ints
@@ -62,10 +62,10 @@ class RatingPairs:
 def ratings_from_values(
     table: ArrayLike, scale: Iterable[float] | None = None, clusters: ArrayLike | None = None
 ) -> Ratings:
-    """Ratings of numbers, items x raters, with nan for a missing label.
+    """Ratings from numbers, items x raters, with nan for a missing label.
 
-    `scale` declares all values that could be given; without one the values found are the scale.
-    Without clusters each item is its own. Raises ValueError for a value off the scale.
+    `scale` declares all possible values; without it the values found are the scale. Without
+    `clusters` each item is its own cluster. Raises ValueError for a value that is not on the scale.
     """
     numbers = np.array(table, dtype=float)
     if numbers.ndim != 2:
@@ -85,7 +85,7 @@ def ratings_from_names(
     names: Sequence[str] | None = None,
     clusters: ArrayLike | None = None,
 ) -> Ratings:
-    """Ratings of names, one row an item, None for a missing label.
+    """Ratings from names, one row per item, None for a missing label.
 
     A name's value is its position in `names`, or among the sorted names found. Raises ValueError
     for a name that is not in `names`.
@@ -100,12 +100,12 @@ def ratings_from_names(
 
 
 def rating_pairs(ratings: Ratings) -> RatingPairs:
-    """All pairs of labels of the same item. Costs what there is, however many raters."""
+    """All pairs of labels of the same item. The cost depends on the labels, not on the raters."""
     item, rater = np.nonzero(ratings.codes != MISSING)
     code = ratings.codes[item, rater]
     labels = np.bincount(item, minlength=len(ratings.codes))
     first, second = [], []
-    # Labels stand in a row item by item: each with the one `step` further, if of the same item.
+    # Labels are sorted by item: pair each with the one `step` further if it is of the same item.
     for step in range(1, int(labels.max(initial=0))):
         left = np.flatnonzero(item[:-step] == item[step:])
         first.append(left)

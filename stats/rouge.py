@@ -1,4 +1,4 @@
-"""ROUGE-L (Lin 2004): how much of two texts' words runs in the same order."""
+"""ROUGE-L (Lin 2004): the longest common subsequence of the words of two texts."""
 
 import re
 import unicodedata
@@ -15,8 +15,8 @@ _ASCII_WORD = re.compile(r"[a-z0-9]+")
 def rouge_l(reference: str, candidate: str) -> float:
     """ROUGE-L F-measure in [0, 1] on lower-cased runs of a-z and 0-9, without stemming.
 
-    Equals the `rouge-score` package. All other characters separate words, so a text in another
-    script has none; two texts of which one has no words score 0.
+    Equals the result of the `rouge-score` package. All other characters separate words, so a text
+    in another script has no words. The score is 0 if either text has no words.
     """
     return _f_measure(_ascii_words(reference), _ascii_words(candidate))
 
@@ -24,8 +24,8 @@ def rouge_l(reference: str, candidate: str) -> float:
 def rouge_l_unicode(reference: str, candidate: str) -> float:
     """ROUGE-L F-measure in [0, 1] on the words of any script.
 
-    Words are as `unicode_words` has them. 0 if either text has no words. Scripts that put no space
-    between words, such as Chinese and Thai, have one word from one mark or space to the next.
+    `unicode_words` defines the words. 0 if either text has no words. In scripts without spaces
+    between words, such as Chinese and Thai, a word reaches from one mark or space to the next.
     """
     return _f_measure(unicode_words(reference), unicode_words(candidate))
 
@@ -34,7 +34,7 @@ METRICS: dict[str, Metric] = {"rouge-l": rouge_l, "rouge-l-unicode": rouge_l_uni
 
 
 def best_score(references: Sequence[str], candidate: str, metric: Metric) -> float:
-    """The candidate's score against the reference that suits it best.
+    """The candidate's highest score against any of the references.
 
     Raises ValueError without references.
     """
@@ -48,12 +48,12 @@ def _ascii_words(text: str) -> list[str]:
 
 
 def unicode_words(text: str) -> list[str]:
-    """The words of a text in any script, composed (NFC) and lower-cased, in their order.
+    """The words of a text in any script, composed (NFC) and lower-cased, in order.
 
-    A word begins with a letter, a digit or an underscore and goes on over these and over combining
-    marks and the two joiners (Unicode Technical Standard 18, annex C). Python's word characters
-    lack the marks: to split at all others would cut words of Devanagari, Tamil or pointed Arabic
-    at their vowel signs, for which there are no composed letters.
+    A word starts with a letter, a digit or an underscore and continues over these and over
+    combining marks and the two joiners (Unicode Technical Standard 18, annex C). Python's word
+    characters lack the marks: splitting at everything else would cut words of Devanagari, Tamil or
+    pointed Arabic at their vowel signs, which have no composed letters.
     """
     composed = unicodedata.normalize("NFC", text).lower()
     marks = (one for one in set(composed) if unicodedata.category(one).startswith("M"))
@@ -62,14 +62,14 @@ def unicode_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _word_pattern(marks: str) -> re.Pattern[str]:
-    """A word of a text that has these marks: `re` has no class that holds all of them."""
+    """The pattern of a word in a text with these marks; `re` has no class for all marks."""
     return re.compile(rf"\w[\w{re.escape(marks)}\u200c\u200d]*")
 
 
 def _f_measure(reference: list[str], candidate: list[str]) -> float:
     if not reference or not candidate:
         return 0.0
-    # Numbers instead of words: rapidfuzz compares words by hash, and two may share one.
+    # Numbers instead of words: rapidfuzz compares words by hash, and two words may share a hash.
     ids: dict[str, int] = {}
     left = [ids.setdefault(word, len(ids)) for word in reference]
     right = [ids.setdefault(word, len(ids)) for word in candidate]

@@ -1,8 +1,8 @@
-"""Detection against false alarms: does an evaluator tell errors from changes that are none?
+"""Detection and false alarms: does an evaluator tell errors from score-invariant changes?
 
-Detection is the rate among error items, false alarm that among score-invariant items, of which
-nothing should be noticed. `n` counts parsed items of both kinds. A run without parsed items of
-either kind has no value.
+The detection rate is the rate among error items, the false-alarm rate that among score-invariant
+items, where nothing should be flagged. `n` counts parsed items of both kinds. There is no value if
+a run lacks parsed items of one kind.
 """
 
 from math import hypot
@@ -23,14 +23,13 @@ Floats = NDArray[np.float64]
 
 
 def youden_j(detection: Estimate, alarm: Estimate) -> Estimate:
-    """J = detection - false alarm, -1 to 1 (Youden 1950), of two rates as `rates.estimate_rate` has
-    them.
+    """J = detection - false alarm, -1 to 1 (Youden 1950), from two rates of `rates.estimate_rate`.
 
-    0 is no better than a coin, or always or never alarming. Its interval is Newcombe's (1998,
-    method 10; the method of variance estimates recovery of Zou and Donner 2008): each end lies as
-    far from J as the root of the squared distances of the ends of the two rates that lead there.
-    It takes the two for independent, which is wide where a question has items of both kinds.
-    There is none where a rate has none.
+    0 is no better than a coin, or always or never alarming. The interval is Newcombe's (1998,
+    method 10; the method of variance estimates recovery of Zou and Donner 2008): the distance of
+    each end from J is the root of the sum of the squared distances of the corresponding ends of the
+    two rates. It treats the two rates as independent, so it is wide if a question has items of both
+    kinds. There is no interval if one of the rates has none.
     """
     n = detection.n + alarm.n
     if detection.value is None or alarm.value is None:
@@ -47,11 +46,11 @@ def youden_j(detection: Estimate, alarm: Estimate) -> Estimate:
 def d_prime(detected: ArrayLike, invariant: ArrayLike) -> Figure:
     """d' = z((hits + 0.5) / (errors + 1)) - z((alarms + 0.5) / (invariant + 1)), in deviations.
 
-    Item by item what was `detected` (0, 1 or the share of repeats, nan where missing) and whether
-    the item is `invariant`. z is the normal quantile; the halves keep rates of 0 and 1 finite
-    (Hautus 1995). Each kind needs the bootstrap's number of clusters for an interval. Not for
-    pairs, whose choice between two answers is another model (Macmillan and Creelman 2005,
-    chapter 7).
+    Both arrays have one entry per item: `detected` is 0, 1 or the share of repeats, nan if missing;
+    `invariant` says whether the item is score-invariant. z is the normal quantile; the halves keep
+    rates of 0 and 1 finite (Hautus 1995). An interval needs the bootstrap's minimum number of
+    clusters of each kind. Not for pairs, where the choice between two answers follows another model
+    (Macmillan and Creelman 2005, chapter 7).
     """
     hits, calm = np.asarray(detected, dtype=float), np.asarray(invariant, dtype=bool)
     used = ~np.isnan(hits)

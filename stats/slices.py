@@ -1,9 +1,9 @@
-"""Is a slice of the items missed more than the rest? For the search for blind spots.
+"""Is a slice of the items missed more often than the rest? Used to search for blind spots.
 
-The slice is held against the rest within strata, such as categories, so that it is not called
-blind for holding the hard categories; without strata, against the rest as a whole.
+The slice is compared with the rest within strata, such as categories, so that a slice with many
+items of hard categories is not called blind; without strata it is compared with the whole rest.
 
-Slices dealt anew: what the scores of clusters are where chance says who is in a slice.
+The functions that permute return the scores of clusters for random slices.
 """
 
 from collections.abc import Iterator
@@ -17,9 +17,9 @@ from scipy.special import stdtr
 
 from stats.rates import clustered_wilson, sum_cluster_arrays
 
-# Draws of the first block: most slices need no more.
+# Draws in the first block; most slices need no more.
 FIRST_BLOCK = 100
-# So many items are dealt as a whole faster than some of them are picked.
+# Up to this many items, permuting all of them is faster than picking some of them.
 FEW_DRAWS = 1_000
 _AT_A_TIME = 1_000_000
 
@@ -30,8 +30,8 @@ Ints = NDArray[np.int_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SliceTable:
-    """Items: in the slice or not, the numbers of their cluster and stratum, and their values less
-    the mean of their stratum."""
+    """Items with slice membership, numbers of their cluster and stratum, and residuals: values
+    minus the mean of their stratum."""
 
     residuals: Floats
     inside: Bools
@@ -39,18 +39,19 @@ class SliceTable:
     stratum: Ints
 
     def only(self, these: Bools) -> "SliceTable":
-        """Some of the items, with numbers that leave none out."""
+        """Some of the items, with clusters and strata renumbered without gaps."""
         cluster, stratum = (
             np.unique(one[these], return_inverse=True)[1] for one in (self.cluster, self.stratum)
         )
         return SliceTable(self.residuals[these], self.inside[these], cluster, stratum)
 
     def shares(self) -> Floats:
-        """The share of each stratum's items that is in the slice."""
+        """The share of each stratum's items that are in the slice."""
         return np.bincount(self.stratum, weights=self.inside) / np.bincount(self.stratum)
 
     def lopsided(self) -> bool:
-        """Is one side of a single stratum so small that picking it costs less than dealing all?"""
+        """True if there is one stratum and one side is so small that picking its items is faster
+        than permuting all items."""
         inside = int(self.inside.sum())
         few = min(inside, len(self.inside) - inside)
         return (
@@ -59,8 +60,10 @@ class SliceTable:
 
 
 def permute_clusters(table: SliceTable, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
-    """Scores of clusters, draws x clusters, with other clusters in the slice, as many; of the same
-    stratum, if each cluster lies in one."""
+    """Scores of clusters, draws x clusters, with the same number of random clusters in the slice.
+
+    If each cluster is in one stratum, clusters are permuted within strata.
+    """
     m, k = int(table.cluster.max()) + 1, int(table.stratum.max()) + 1
     cell = table.cluster * k + table.stratum
     items, residuals = (
@@ -77,9 +80,10 @@ def permute_clusters(table: SliceTable, rng: np.random.Generator, draws: int) ->
 
 
 def permute_items(table: SliceTable, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
-    """The same with other items of each stratum in the slice, as many."""
+    """Scores of clusters, draws x clusters, with the same number of random items of each stratum in
+    the slice."""
     residual = table.residuals
-    # Sparse times dense: the other way round takes a hundred times as long.
+    # Sparse times dense; the other order takes a hundred times as long.
     groups = csr_array(coo_array((residual, (table.cluster, np.arange(len(residual))))))
     expected = groups @ table.shares()[table.stratum]
     for size in _block_sizes(draws, len(residual)):
@@ -90,7 +94,7 @@ def permute_items(table: SliceTable, rng: np.random.Generator, draws: int) -> It
 def _permute_membership(
     inside: Bools, stratum: Ints, rng: np.random.Generator, draws: int
 ) -> Floats:
-    """Memberships dealt anew within each stratum: draws x units, draws side by side in memory."""
+    """Membership permuted within each stratum: draws x units, contiguous in memory by unit."""
     found = np.empty((len(inside), draws))
     for one in range(int(stratum.max()) + 1):
         places = np.flatnonzero(stratum == one)
@@ -99,7 +103,7 @@ def _permute_membership(
 
 
 def permute_few_items(table: SliceTable, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
-    """The same, touching only the items of the smaller side."""
+    """The same as `permute_items`, but only the items of the smaller side are drawn."""
     residual, cluster, stratum = table.residuals, table.cluster, table.stratum
     m = int(cluster.max()) + 1
     inside = 2 * int(table.inside.sum()) <= len(table.residuals)
@@ -130,14 +134,15 @@ def _block_sizes(draws: int, width: int) -> Iterator[int]:
         made, size = made + block, 2 * size
 
 
-# What a page calls a blind spot: this large, and this far above the rest (as a share).
+# The conditions for a blind spot on a page: minimum size, and minimum distance above the rest (as
+# a share).
 FEWEST_ITEMS = 20
 FEWEST_CLUSTERS = 10
 LEAST_DIFFERENCE = 0.10
 DRAWS = 9_999
-# Enough draws as far as the slice: p is known to a tenth of itself.
+# Enough extreme draws: p is known to a tenth of its value.
 ENOUGH_EXTREME = 100
-# From here on, the clusters on either side, the dealt statistic follows its limit.
+# From these sizes on (clusters on either side), the permuted statistic follows its limit.
 MANY_ITEMS, MANY_CLUSTERS = 20_000, 200
 _ROUNDING = 1e-9
 
@@ -150,9 +155,9 @@ ALL_ALIKE = "all comparable items are alike"
 class SliceContrast:
     """A slice against the rest: rates as fractions of 1, None where there are no items.
 
-    `n` items in `clusters` clusters are in the slice, `rest_n` beside it. Both rates have
-    the interval of `rates.clustered_wilson`. `difference` is the Mantel-Haenszel one; `p` is
-    one-sided, that the slice has no higher rate; `reason` says why it is None.
+    The slice has `n` items in `clusters` clusters, the rest `rest_n` items. Both rates have the
+    interval of `rates.clustered_wilson`. `difference` is the Mantel-Haenszel difference. `p` is
+    one-sided, for the hypothesis that the slice has no higher rate; `reason` says why it is None.
     """
 
     n: int
@@ -177,39 +182,42 @@ def contrast_slice(
     strata: ArrayLike | None = None,
     draws: int = DRAWS,
 ) -> SliceContrast:
-    """The rate of a slice minus that of the rest, and the p that it is no higher.
+    """The rate of a slice minus that of the rest, and the one-sided p that it is no higher.
 
-    `values` are 1 for an item that was not detected, 0 for one that was, the share of repeats
-    between, nan where missing (left out); `inside` says which items are in the slice. With s and
-    y an item's membership and value less their means in its stratum, and
-    n1k, n0k items of stratum k inside and beside:
-    difference = sum s y / sum n1k n0k / nk (Mantel and Haenszel 1959; Greenland and Robins 1985),
-    a stratum without either side having no say. The test divides sum s y by the root of the sum
-    over clusters of (sum of the cluster's s y)^2, so that it stays right where items of a cluster
-    are alike (Janssen 1997; Chung and Romano 2013), and compares it with memberships dealt anew:
-    among whole clusters (of a stratum, if each lies in one) where the slice cuts none, else among
-    the items of each stratum. p is
-    (1 + as far) / (1 + draws), or 100 / the draws that it took to find 100 as far (Besag and
-    Clifford 1991). Where none is as far, Student's t tells how much smaller p is, so that it can
-    withstand a correction for any number of slices: of sum s y over the root of the sum of squares
-    that is left once the difference is taken off y, or of the mean of the dealt ones, whichever is
-    larger, with one degree of freedom less than the side with fewer clusters has. With 20,000
-    items and 200 clusters on either side t of m - 1 degrees of freedom takes the place of dealing,
-    being what it tends to.
+    `values` are 1 for an item that was not detected, 0 for one that was, the share of repeats in
+    between, nan if missing (left out); `inside` says which items are in the slice. Let s and y be
+    an item's membership and value minus their means in its stratum, and n1k, n0k the items of
+    stratum k in the slice and in the rest. Then
+    difference = sum s y / sum n1k n0k / nk (Mantel and Haenszel 1959; Greenland and Robins 1985);
+    a stratum with only one side has no weight.
 
-    No p for under 20 items or 10 clusters of the slice in strata that the rest is in too, without
-    a rest, and where all items of every such stratum are alike.
+    The test statistic is sum s y divided by the root of the sum over clusters of (sum of the
+    cluster's s y)^2, so that it remains valid if items of a cluster are alike (Janssen 1997; Chung
+    and Romano 2013). It is compared with permuted memberships. If the slice splits no cluster,
+    whole clusters are permuted (within strata if each cluster is in one), otherwise the items of
+    each stratum. p is (1 + as far) / (1 + draws), or 100 / the number of draws needed to find 100
+    as far (Besag and Clifford 1991).
+
+    If no draw is as far, Student's t says how much smaller p is, so that p can survive a correction
+    for any number of slices. t is sum s y divided by the root of a sum of squares over clusters:
+    either of the scores with the difference subtracted from y, or the mean over the permuted
+    scores, whichever is larger. Its degrees of freedom are the number of clusters of the side with
+    fewer, minus 1. With 20,000 items and 200 clusters on either side, t with m - 1 degrees of
+    freedom replaces the permutation, since it is its limit.
+
+    There is no p with under 20 items or 10 clusters of the slice in strata that the rest is in too,
+    without a rest, and if all items of every such stratum are alike.
     """
     return SliceableItems.of(values, clusters, strata).contrast(inside, rng, draws)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SliceableItems:
-    """Items that slices are made of, prepared once for any number of slices.
+    """Items to slice, prepared once for any number of slices.
 
-    `there` says which of all have a value; the rest is of these alone: values, numbers of cluster
-    and stratum, values less the mean of their stratum (0 but for rounding if all are alike), and
-    these summed, clusters x strata.
+    `there` says which of all items have a value; the other fields cover only these: values, numbers
+    of cluster and stratum, residuals (values minus the mean of their stratum, exactly 0 if all are
+    alike), and the sums of the residuals, clusters x strata.
     """
 
     there: Bools
@@ -223,7 +231,7 @@ class SliceableItems:
     def of(
         cls, values: ArrayLike, clusters: ArrayLike, strata: ArrayLike | None = None
     ) -> "SliceableItems":
-        """Items by the values, clusters and strata that `contrast` takes."""
+        """Prepare items from the values, clusters and strata that `contrast_slice` takes."""
         y = np.asarray(values, dtype=float)
         there = ~np.isnan(y)
         names = np.zeros(y.shape) if strata is None else np.asarray(strata)
@@ -242,7 +250,7 @@ class SliceableItems:
     def contrast(
         self, inside: ArrayLike, rng: np.random.Generator, draws: int = DRAWS
     ) -> SliceContrast:
-        """A slice of them against the others; `inside` says of all items which are in it."""
+        """A slice against the other items; `inside` says for all items which are in the slice."""
         part = _SliceItems.of(self, np.flatnonzero(np.asarray(inside, dtype=bool)[self.there]))
         rate, rest = (clustered_wilson(sum_cluster_arrays(*side)) for side in part.sides(self))
         difference = float(part.scores.sum() / part.weight) if part.weight else None
@@ -265,9 +273,13 @@ class SliceableItems:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SliceItems:
-    """A slice: the places of its items, how many each cluster has, the statistic's part of each
-    cluster, the weight of the difference, which strata have a say, how many items and clusters of
-    the slice these hold, and whether they say nothing since all their items are alike."""
+    """A slice of the items.
+
+    `chosen` are the positions of its items, `items` their number per cluster, `scores` the
+    contribution of each cluster to the statistic, and `weight` the denominator of the difference.
+    `mixed` marks the strata with both sides; `compared` and `compared_clusters` count the items and
+    clusters of the slice in these; `alike` says that all items of these strata have equal values.
+    """
 
     chosen: Ints
     items: Ints
@@ -302,7 +314,7 @@ class _SliceItems:
         return int(np.count_nonzero(self.items))
 
     def sides(self, among: SliceableItems) -> tuple[tuple[Ints, Floats], tuple[Ints, Floats]]:
-        """Items and hits by cluster, in the slice and beside it."""
+        """Items and hits per cluster, in the slice and in the rest."""
         cluster = among.cluster
         items = np.bincount(cluster)
         hits = np.bincount(cluster, weights=among.values).astype(float)
@@ -312,7 +324,7 @@ class _SliceItems:
         return (self.items, own), (items - self.items, hits - own)
 
     def reason(self) -> str:
-        """Why there is no p, "" where there is one."""
+        """The reason why there is no p; "" if there is one."""
         if len(self.chosen) == 0:
             return NO_ITEMS
         if not self.weight:
@@ -350,8 +362,12 @@ def _p_value(
 
 
 def _residual_squares(among: SliceableItems, part: _SliceItems) -> float:
-    """The sum of squares of the scores of clusters once the difference is taken off the values of
-    the slice: with s an item's membership less its mean, less the difference times sum s^2."""
+    """The sum of squares of the clusters' scores after the difference is subtracted from the values
+    of the slice.
+
+    With s an item's membership minus its mean, a cluster's score is reduced by the difference times
+    its sum s^2.
+    """
     m, k = among.summed.shape
     shares = np.bincount(among.stratum[part.chosen], minlength=k) / np.bincount(among.stratum)
     inside = np.bincount(
@@ -369,13 +385,13 @@ def _permuted_scores(
     every = SliceTable(among.residuals, inside, among.cluster, among.stratum)
     if not ((part.items > 0) & (part.items < np.bincount(among.cluster))).any():
         return permute_clusters(every, rng, draws)
-    # Items of a stratum that lies on one side have no score, whoever is dealt.
+    # Items of a stratum with only one side have no score in any permutation.
     table = every.only(part.mixed[among.stratum])
     many = len(among.values) >= MANY_ITEMS or table.lopsided()
     return (permute_few_items if many else permute_items)(table, rng, draws)
 
 
 def _studentised(scores: Floats) -> Floats:
-    """Sum over root of sum of squares, of draws x clusters; 0 where no cluster has a score."""
+    """Sum over root of sum of squares, from draws x clusters; 0 where no cluster has a score."""
     spread = np.sqrt((scores**2).sum(axis=1))
     return np.divide(scores.sum(axis=1), spread, out=np.zeros(len(scores)), where=spread > 0)

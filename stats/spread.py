@@ -1,4 +1,4 @@
-"""How values are spread, from how often each occurs."""
+"""Quartiles of values, from how often each value occurs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import numpy as np
 class Quartiles:
     """Quartiles in the values' own unit, None without values; `n` counts values.
 
-    `beyond` values lie above the limit that was given and are in no quartile.
+    `beyond` counts values above the given limit; they are in no quartile.
     """
 
     n: int
@@ -23,8 +23,8 @@ class Quartiles:
 def quartiles(counts: Mapping[float, int], limit: float = float("inf")) -> Quartiles:
     """The quartiles of values given as {value: how often}, interpolated between neighbours.
 
-    Quartile q of n sorted values lies at place q (n - 1), counted from 0 (definition 7 of Hyndman
-    and Fan 1996).
+    Quartile q of n sorted values is at position q (n - 1), counted from 0 (definition 7 of Hyndman
+    and Fan 1996). Values above `limit` are left out and counted in `beyond`.
     """
     within = {value: count for value, count in counts.items() if value <= limit}
     beyond = sum(counts.values()) - sum(within.values())

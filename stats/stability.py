@@ -1,4 +1,4 @@
-"""What the order of two answers and the mere asking again change."""
+"""How much the order of two answers and repeated calls change the outcome."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ HALF_TIE = "half_tie"
 
 @dataclass(frozen=True, slots=True)
 class OrderEffect:
-    """Shares of parsed pairs, fractions of 1, of which the place of the answers decided."""
+    """Shares of parsed pairs, fractions of 1, where the position of the answers decided."""
 
     first_twice: Estimate
     second_twice: Estimate
@@ -24,11 +24,11 @@ class OrderEffect:
 
 
 def order_effect(effects: Sequence[str | None], clusters: ArrayLike) -> OrderEffect:
-    """How often the place of an answer decided (study 000, section 5.4).
+    """How often the position of an answer decided (study 000, section 5.4).
 
-    `effects` says of each pair what its two orders did: chose the first position twice, the
-    second twice, tied in one order alone, or "" for a pair whose orders agree on an answer or
-    both tie; None where an order is missing. Rates with their interval; `n` counts parsed pairs.
+    `effects` says for each pair what its two orders did: chose the first position twice, chose the
+    second twice, or tied in only one order; "" if the orders agree on an answer or both tie; None
+    if an order is missing. Rates with their interval; `n` counts parsed pairs.
     """
 
     def share(kind: str) -> Estimate:
@@ -39,11 +39,11 @@ def order_effect(effects: Sequence[str | None], clusters: ArrayLike) -> OrderEff
 
 
 def changing_rate(outcomes: ArrayLike, clusters: ArrayLike) -> Estimate:
-    """Share of items whose outcome changes from repeat to repeat, as a rate.
+    """Share of items whose outcome differs between repeats, as a rate.
 
-    `outcomes` is items x repeats, any number for each outcome, nan where a repeat is missing. An
-    item changes if two of its parsed repeats differ; with more repeats it more easily does. `n`
-    counts items with two parsed repeats or more.
+    `outcomes` is items x repeats, any number for each outcome, nan if a repeat is missing. An item
+    changes if two of its parsed repeats differ, which is more likely with more repeats. `n` counts
+    items with two parsed repeats or more.
     """
     table = np.asarray(outcomes, dtype=float)
     if table.ndim != 2:

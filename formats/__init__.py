@@ -1,1 +1,1 @@
-"""Readers and writers: files to streams of rows and back. Knows no Django."""
+"""Readers and writers: files to streams of rows and back. No Django here."""

@@ -1,4 +1,4 @@
-"""Zip archives and folders as named streams, wary of archives made to do harm."""
+"""Zip archives and folders as named streams, protected against malicious archives."""
 
 import io
 import os
@@ -18,7 +18,7 @@ from formats.rows import FormatError, Limits
 
 Opener = Callable[[], AbstractContextManager[BinaryIO]]
 
-# What reading an archive that is no whole one may raise, besides OSError.
+# Errors, besides OSError, that reading a damaged archive may raise.
 DAMAGED_ERRORS = (
     zipfile.BadZipFile,
     pyzipper.BadZipFile,
@@ -34,13 +34,14 @@ _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 @contextmanager
 def open_archive(path: Path, limits: Limits, password: str = "") -> Iterator[dict[str, Opener]]:
-    """Give the files of a zip archive or folder: their path in it, and a function to open each.
+    """Yield the files of a zip archive or folder: their path in it, and a function to open each.
 
-    Nothing is unpacked to disk. What desktop systems leave behind (`__MACOSX`, names that start
-    with a dot) is left out. Encrypted members, by AES or the cipher of old zips, are read with the
-    password. Raises FormatError if the path is neither, on members that climb out, links,
-    encryption without its password, damage and too many files, and while reading as soon as the
-    archive has given more than the limits, whatever its directory claims.
+    Nothing is unpacked to disk. Files that desktop systems leave behind (`__MACOSX`, names that
+    start with a dot) are left out. Encrypted members, with AES or the old zip cipher, are read with
+    the password. Raises FormatError if the path is neither a zip archive nor a folder, for member
+    paths that leave the archive, links, encryption without a password, damage and too many files.
+    Also raises it during reading as soon as the archive has yielded more than the limits, whatever
+    sizes its directory claims.
     """
     if path.is_dir():
         yield _files(path, limits)
@@ -120,13 +121,13 @@ def _check_member(info: zipfile.ZipInfo, path: Path, *, locked: bool) -> None:
         raise FormatError(f"{path}: {name} is a link. Pack the file itself.")
     if info.flag_bits & _ENCRYPTED and locked:
         raise FormatError(f"{path}: {name} is encrypted. Give its password (--password).")
-    # Other methods unpack a whole block at a time, however large.
+    # Other methods unpack a whole block at once, however large.
     if info.compress_type not in _PLAIN_METHODS:
         raise FormatError(f"{path}: {name} is packed in an unusual way. Use an ordinary zip.")
 
 
 class _Budget:
-    """How much an archive may still unpack to, over all its members."""
+    """How many bytes an archive may still unpack to, over all its members."""
 
     def __init__(self, path: Path, limits: Limits) -> None:
         by_ratio = limits.ratio * path.stat().st_size
@@ -160,7 +161,7 @@ def _open(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Budget) -> B
 
 
 class _BudgetedReader(io.RawIOBase):
-    """A member's bytes, paid for from the budget as they come."""
+    """Reads a member's bytes and subtracts them from the budget."""
 
     def __init__(self, source: IO[bytes], place: str, budget: _Budget, *, encrypted: bool) -> None:
         self._source = source
@@ -186,7 +187,7 @@ class _BudgetedReader(io.RawIOBase):
 
 
 def _damaged_error(place: str, error: Exception, *, encrypted: bool = False) -> FormatError:
-    # One wrong password in 256 seems to fit, and shows only in what it unpacks to.
+    # One wrong password in 256 passes the check; it only shows in the unpacked data.
     doubt = "Check the password, or fetch" if encrypted else "Fetch"
     return FormatError(
         f"{place}: is damaged ({str(error) or 'cut short'}). {doubt} or pack the archive again."

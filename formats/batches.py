@@ -1,7 +1,7 @@
-"""The output and error files of an OpenAI batch: one finished request a line.
+"""The output and error files of an OpenAI batch: one finished request per line.
 
-`custom_id` says which call a line answers: the item's key alone, or `KEY|ROLE|ORDER|SAMPLE`, order
-and sample as digits (a key may hold bars itself).
+`custom_id` says which call a line answers: the item's key alone, or `KEY|ROLE|ORDER|SAMPLE` with
+order and sample as digits (a key may contain bars itself).
 """
 
 import re
@@ -16,8 +16,8 @@ _CALL = re.compile(r"(?s)(.+)\|([a-z_]{1,20})\|([0-9]{1,3})\|([0-9]{1,3})")
 def read_rows(stream: BinaryIO, file: str, limits: Limits) -> Rows:
     """Yield each request's answer.
 
-    Values: item, role ("" where the id is the key alone), order, sample, and either body, what the
-    provider answered, as it is, or status (0 if the request was never sent) and error, its words.
+    Values: item, role ("" if the id is the key alone), order, sample, and either body (the
+    provider's answer, unchanged) or status (0 if the request was never sent) and error (its text).
     """
     for row in jsonlines.read_rows(stream, file, limits):
         yield row if isinstance(row, BadRow) else _row(row)

@@ -1,7 +1,7 @@
-"""Zip archives of CSV, TSV, JSON Lines and Parquet files, read one after the other by their names.
+"""Zip archives of CSV, TSV, JSON Lines and Parquet files, read in the order of their names.
 
-A Parquet file is read as the JSON Lines that a program of its own makes of it, and is called as
-these are: its rows have numbers, and what is to be mended of it is mended there.
+A separate process converts each Parquet file to JSON Lines, and the result is read under the name
+of a JSON Lines file: its rows have line numbers, and users correct rows in that form.
 """
 
 import shutil
@@ -21,15 +21,15 @@ DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 def detect_format(name: str) -> str:
-    """The format that the ending of a file's name tells, "" if it tells none."""
+    """The format according to the file name's suffix, "" if unknown."""
     return SUFFIXES.get(PurePosixPath(name).suffix.lower(), "")
 
 
 def read_rows(path: Path, limits: Limits, password: str = "") -> Rows:
-    """Yield the rows of every such file, under the columns that it names.
+    """Yield the rows of all such files, under the column names of each file.
 
-    `file` is its path inside the archive. Files of other kinds are passed over. Raises FormatError
-    if there is none, besides what `archives.open_archive` and the readers of rows refuse.
+    `file` is the path inside the archive. Files of other kinds are skipped. Raises FormatError if
+    there are no such files, and whatever `archives.open_archive` and the row readers raise.
     """
     with archives.open_archive(path, limits, password) as files:
         names = _tables(files)
@@ -43,9 +43,9 @@ def read_rows(path: Path, limits: Limits, password: str = "") -> Rows:
 
 
 def detect_layout(path: Path, limits: Limits) -> str:
-    """How an archive is laid out by the names in it: fbi, realmistake, or zip for any other.
+    """The layout of an archive according to its file names: fbi, realmistake, or zip for any other.
 
-    Raises FormatError on what is no archive, or one made to do harm.
+    Raises FormatError if the path is not an archive, or a malicious one.
     """
     with archives.open_archive(path, limits, "any") as files:
         inside = [PurePosixPath(name) for name in files]
@@ -59,7 +59,7 @@ def detect_layout(path: Path, limits: Limits) -> str:
 def pick_rows(
     path: Path, limits: Limits, starts: Mapping[str, Container[int]]
 ) -> Iterator[tuple[str, Iterator[str]]]:
-    """The files with rows that start at these lines, each with those rows as they stand in it."""
+    """The files with rows that start at these lines, each with those rows unchanged."""
     with archives.open_archive(path, limits) as files:
         for name, inside in _tables(files).items():
             if name not in starts:
@@ -71,15 +71,15 @@ def pick_rows(
 def pick_lines(
     stream: BinaryIO, name: str, form: str, limits: Limits, starts: Container[int]
 ) -> Iterator[str]:
-    """The rows that start at these lines, with the header if there is one, as they stand."""
+    """The rows that start at these lines, unchanged, after the header if there is one."""
     if form == "jsonl":
         return jsonlines.pick_rows(stream, name, limits, starts)
     return delimited.pick_rows(stream, name, DELIMITERS[form], limits, starts)
 
 
 def _tables(files: Mapping[str, Opener]) -> dict[str, str]:
-    """The files that are read, in the order of their names: what their rows are said to be of, and
-    where they lie."""
+    """The files to read, sorted by name: the name under which rows are reported, and the path in
+    the archive."""
     packed = {f"{name}{JSON_LINES}": name for name in files if _is_parquet(name)}
     if twice := sorted(packed.keys() & files.keys()):
         raise FormatError(
@@ -95,7 +95,7 @@ def _is_parquet(name: str) -> bool:
 
 @contextmanager
 def _open_as_lines(opener: Opener, inside: str, limits: Limits) -> Iterator[BinaryIO]:
-    """A file of an archive, one of Parquet as the lines that are made of it."""
+    """Open a file of an archive; a Parquet file as the JSON Lines made from it."""
     with opener() as stream:
         if not _is_parquet(inside):
             yield stream

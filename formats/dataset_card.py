@@ -1,4 +1,4 @@
-"""What a data card can say of a folder of items, and the card's own form."""
+"""The facts for a dataset card about a folder of items, and the format of the card."""
 
 import hashlib
 from collections import Counter
@@ -10,13 +10,13 @@ import yaml
 
 Counts = Counter[tuple[str, str, str]]
 TEST, DUPLICATES = "test", "repeats"
-# Of so many sources each is told by itself; models call themselves as they like.
+# Up to this many sources are listed one by one; names of models are free text.
 MOST_SOURCES, LONGEST_NAME = 100, 80
 
 
 class ItemSource(NamedTuple):
-    """Where items come from: how they came to be, what made them, which model wrote their text, and
-    what wrote their gold answer; each "" where that was not said."""
+    """Where an item comes from: its origin, what made it, which model wrote its text, and what
+    wrote its gold answer; each "" if unknown."""
 
     origin: str = ""
     maker: str = ""
@@ -25,7 +25,7 @@ class ItemSource(NamedTuple):
 
     @property
     def is_written(self) -> bool:
-        """Whether a model wrote any of it."""
+        """Whether a model wrote its text or its gold answer."""
         return bool(self.model or self.gold)
 
 
@@ -38,10 +38,13 @@ _LARGEST = "1M<n<10M"
 
 @dataclass(frozen=True)
 class FolderCounts:
-    """What a folder holds: how many items there are by ability, category and label, how many of
-    them `repeat` another one or have another purpose than to test, the digest of each file, how
-    many come from where, how many have each flag, and how many are held for something by which
-    source, such as "labels"."""
+    """Counts and digests for a folder of items.
+
+    `counts`: items by ability, category and label. `others`: items that repeat another item or have
+    another purpose than testing. `digests`: the digest of each file. `sources`: items per source.
+    `flagged`: items with each flag. `decided`: items per source of their resolution, such as
+    "labels".
+    """
 
     counts: Counts
     others: Counter[str]
@@ -56,18 +59,18 @@ class FolderCounts:
 
     @property
     def digest(self) -> str:
-        """One of all files: that of the lines that `sha256sum` prints of them."""
+        """One digest for all files: that of the lines that `sha256sum` prints for them."""
         lines = [f"{digest}  {name}\n" for name, digest in sorted(self.digests.items())]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     @property
     def size(self) -> str:
-        """The category of sizes that the hub has for it."""
+        """The size category of the Hugging Face hub."""
         return next((name for name, most in _SIZES.items() if self.items < most), _LARGEST)
 
 
 def get_source(row: Mapping[str, Any]) -> ItemSource:
-    """Where an item comes from, by its column `origin` and by what its `fields` name."""
+    """Where an item comes from, by its column `origin` and its `fields`."""
     fields = row.get("fields") or {}
     gold = (fields.get("gold_generator"), fields.get("gold_model"))
     told = (
@@ -80,19 +83,22 @@ def get_source(row: Mapping[str, Any]) -> ItemSource:
 
 
 def count_source(sources: Counter[ItemSource], row: Mapping[str, Any]) -> None:
-    """Count an item among those of its source, or among the rest where there are too many."""
+    """Count an item under its source, or under the others if there are too many sources."""
     found = get_source(row)
     is_known = found in sources or len(sources) < MOST_SOURCES
     sources[found if is_known else OTHER_SOURCES] += 1
 
 
-# The card of what a folder holds: what stands in its front, and its text.
+# Builds a card from the counts of a folder: its front matter and its text.
 CardBuilder = Callable[[FolderCounts], tuple[Mapping[str, Any], str]]
 
 
 def format_card(front: Mapping[str, Any], text: str) -> str:
-    """A card: YAML that needs no character beyond ASCII, each text of it on one line so that none
-    ends the YAML before its time, then the text."""
+    """Format a card: YAML front matter, then the text.
+
+    The YAML is ASCII only, and each text in it is on one line, so that no text can end the YAML
+    early.
+    """
     lines = {name: _one_line(value) for name, value in front.items()}
     head = yaml.safe_dump(lines, sort_keys=False, allow_unicode=False, width=10_000)
     return f"---\n{head}---\n\n{text}"

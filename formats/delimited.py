@@ -1,6 +1,6 @@
-"""CSV and TSV: quoted fields may hold line breaks, the first row names the columns.
+"""CSV and TSV: quoted fields may contain line breaks, the first row names the columns.
 
-Columns of CSV may be separated by semicolons or tabs, if the first row says so.
+CSV columns may also be separated by semicolons or tabs, as detected from the first row.
 """
 
 import csv
@@ -14,7 +14,7 @@ from typing import BinaryIO
 from formats.lines import Lines
 from formats.rows import BadRow, FormatError, Limits, Row, Rows, check_size
 
-# A sign that no text holds, for a reader that needs one.
+# A character that no text contains, for a reader that needs a delimiter.
 _UNUSED_DELIMITER = "\x1f"
 _QUOTED = re.compile('"[^"]*"')
 
@@ -22,10 +22,10 @@ _QUOTED = re.compile('"[^"]*"')
 def read_rows(
     stream: BinaryIO, file: str, delimiter: str, limits: Limits, required: Sequence[str] = ()
 ) -> Rows:
-    """Yield each record as Row, or as BadRow if it is ragged or holds a NUL character.
+    """Yield each record as Row, or as BadRow if its length is wrong or it has a NUL character.
 
-    Raises FormatError if the file has no header or no records, if a column is unnamed, named
-    twice or `required` and absent, and on broken quotation.
+    Raises FormatError if the file has no header or no records, if a column has no name, occurs
+    twice or is `required` and missing, and for broken quoting.
     """
     _allow_long_fields(limits)
     records = _records(Lines(stream, file, limits), file, delimiter)
@@ -40,7 +40,7 @@ def read_rows(
 def pick_rows(
     stream: BinaryIO, file: str, delimiter: str, limits: Limits, starts: Container[int]
 ) -> Iterator[str]:
-    """The header and the records that start at these lines, as they stand in the file."""
+    """The header and the records that start at these lines, unchanged."""
     _allow_long_fields(limits)
     source = _RecordingLines(stream, file, limits)
     is_header = True
@@ -51,7 +51,7 @@ def pick_rows(
 
 
 class _RecordingLines(Lines):
-    """Lines that keep the record that they begin or go on with as it was read."""
+    """Lines that keep the current record as it was read."""
 
     def __init__(self, stream: BinaryIO, file: str, limits: Limits) -> None:
         super().__init__(stream, file, limits)
@@ -72,8 +72,8 @@ class _RecordingLines(Lines):
 
 
 def _allow_long_fields(limits: Limits) -> None:
-    # The csv module's own limit is one for the process: it is only ever raised, and the rows'
-    # and fields' limits are kept here.
+    # The csv module has one limit per process: it is only ever raised here, and the limits of rows
+    # and fields are checked by this module.
     if csv.field_size_limit() < limits.row_bytes:
         csv.field_size_limit(limits.row_bytes)
 
@@ -99,9 +99,10 @@ def _records(lines: Lines, file: str, delimiter: str) -> Iterator[tuple[int, lis
 
 
 def _detect_delimiter(header: str, usual: str) -> str:
-    """What separates the columns: spreadsheets write semicolons where the comma is in numbers.
+    """The delimiter of the columns. Spreadsheets write semicolons where commas are in numbers.
 
-    Where there is but one, nothing does: a list of texts, one a line, has commas inside them.
+    If the header has no delimiter, there is one column: a list of texts, one per line, may have
+    commas inside.
     """
     bare = _QUOTED.sub("", header)
     if usual != ",":

@@ -1,6 +1,6 @@
-"""The archive of study 000 (AI4Bharat/FBI): a zip or folder of TSV files, one a category.
+"""Read and write the archive of study 000 (AI4Bharat/FBI): TSV files, one per category.
 
-Items in the layout of study 000's archive: a zip of TSV files, one a category.
+The archive is read from a zip or a folder, and written as a zip.
 """
 
 import csv
@@ -19,14 +19,14 @@ from formats.sealed import ArchiveWriter
 
 @dataclass(frozen=True, slots=True)
 class FbiFile:
-    """Where a file of the archive belongs: the folder it is published in, and its category."""
+    """The folder of the archive that a file is published in, and its category."""
 
     folder: str
     category: str
 
 
-# By file name without its ending. Read in this order: score-invariant first, since the two files
-# after it repeat rows of it.
+# By file name without suffix. Files are read in this order: score-invariant first, since the next
+# two files repeat some of its rows.
 FILES: dict[str, FbiFile] = {
     "score_invariant": FbiFile("score-invariant", "score-invariant"),
     "formatting-errors": FbiFile("long-form", "formatting"),
@@ -72,11 +72,11 @@ def read_rows(path: Path, limits: Limits) -> Rows:
     """Yield the archive's items, score-invariant ones first.
 
     Values: key (`folder/stem:cdx`, the same for zip and folder), category, source_ability (of the
-    answer it was made from), origin (`relabelled` by people or `paraphrase` where score-invariant,
-    else `generated`), cluster (the trimmed question), prompt, gold, perturbed, and repeats: the
-    key of the score-invariant row that a formatting or superficial row says again, else empty.
-    Raises FormatError on TSV files that the study does not have, besides what
-    `archives.open_archive` and `delimited.read_rows` refuse.
+    answer it was made from), origin (for score-invariant items `relabelled` by people or
+    `paraphrase`, else `generated`), cluster (the trimmed question), prompt, gold, perturbed, and
+    repeats: for a formatting or superficial row, the key of the score-invariant row that it
+    repeats, else empty. Raises FormatError for TSV files that are not part of the study, and
+    whatever `archives.open_archive` and `delimited.read_rows` raise.
     """
     with archives.open_archive(path, limits) as files:
         invariant: dict[bytes, str] = {}
@@ -142,7 +142,7 @@ def _origin(source: FbiFile, named: bool) -> str:
 
 
 def _find_duplicate(row: Row, source: FbiFile, key: str, invariant: dict[bytes, str]) -> str:
-    """Remember a score-invariant row, or find it again; digests, so that texts are not kept."""
+    """Remember a score-invariant row, or find its key again; by digest, so no text is kept."""
     texts = "\0".join(row.values[column] for column in ("cdx", "og", "perturbed_gpt4"))
     digest = blake2b(texts.encode(), digest_size=16).digest()
     if source.category == "score-invariant":
@@ -150,7 +150,7 @@ def _find_duplicate(row: Row, source: FbiFile, key: str, invariant: dict[bytes, 
     return invariant.get(digest, "") if source.category in _DUPLICATING else ""
 
 
-# What has another key than the archive's gets an id of its own, beyond those of the study.
+# Items whose key is not from the archive get a new id above those of the study.
 FIRST_ID = 100_000
 _STEMS = {source.category: stem for stem, source in FILES.items()}
 _PREFIXES = {ability: prefix for prefix, ability in ABILITIES.items()}
@@ -163,12 +163,12 @@ def write_archive(
     folder: Path,
     beside: Iterable[str] = (),
 ) -> int:
-    """Write items to an archive that `fbi.read_rows` reads, by way of a folder; return their
+    """Write items to an archive that `read_rows` reads, with files in a folder first; return their
     number.
 
-    An item keeps its place and id if it came from such an archive. Texts are as they are, so no
-    formula is defused. Columns `beside` those of the archive follow them. Raises ValueError for an
-    item that the layout cannot hold, naming row and column.
+    An item that came from such an archive keeps its file and id. Texts are written unchanged, so
+    formulas are not escaped. The columns `beside` follow those of the archive. Raises ValueError
+    for an item that does not fit the layout, naming row and column.
     """
     names = tuple(beside)
     count = 0
@@ -188,7 +188,7 @@ def write_archive(
 
 
 def _file_and_cells(row: Mapping[str, Any], number: int) -> tuple[str, list[str]]:
-    """The file of an item, and its cells in the order of the archive's columns."""
+    """The file of an item (without suffix), and its cells in the order of the archive's columns."""
     for name in _COLUMNS.values():
         if not isinstance(row.get(name), str) or not row[name].strip():
             raise _row_error(number, name, "the layout needs one text here")

@@ -1,8 +1,8 @@
-"""Items as a folder for the Hugging Face hub, zipped: Parquet files and a data card.
+"""Items as a zipped folder for the Hugging Face hub: Parquet files and a dataset card.
 
-There is one split, `test`, since such items are there to test with and nobody is to train on them.
-Every category is a file and a configuration of its own, and the first configuration has them all:
-who loads the folder gets every item, and who names a category gets those.
+There is one split, `test`, since the items are for testing and nobody should train on them. Each
+category has its own file and configuration, and the first configuration contains all of them:
+loading the folder gives every item, and loading a category gives the items of that category.
 """
 
 import re
@@ -30,9 +30,9 @@ from formats.sealed import ArchiveWriter
 
 CARD_FILE = "README.md"
 DEFAULT_CONFIG, SPLIT = "default", "test"
-# What has so many categories, or one that no file can be called by, has its rest in one file.
+# Categories beyond this number, or with a name unfit for a file, share one file.
 MOST_FILES, OTHER_NAME = 100, "other"
-# So many rows, or of their characters, are taken apart by category at once.
+# At most this many rows or characters are split by category at once.
 ROWS, CHARACTERS = 2_000, 4_000_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 
@@ -47,7 +47,8 @@ def write_folder(
     sealing: ArchiveWriter,
     folder: Path,
 ) -> int:
-    """Write the columns of items with their card, by way of a folder; return their number.
+    """Write the columns of the items with their card, with files in a folder first; return the
+    number of items.
 
     The rows have `ability`, `category`, `resolution`, `purpose` and `duplicate_of`, and may have
     `origin`, `fields`, `flags` and the `source` of the resolution. Raises ValueError as
@@ -81,8 +82,10 @@ def _front_matter(held: FolderCounts, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _split_by_category(rows: Rows, shape: pa.Schema, folder: Path) -> list[str]:
-    """Pack the rows into a file a category, at least one; their names. These are streams, since a
-    file of Parquet would have to be held for each category at once."""
+    """Pack the rows into one file per category, at least one; return the names of the files.
+
+    The files are Arrow streams, since Parquet would need the data of all categories in memory.
+    """
     files: dict[str, Any] = {}
     with ExitStack() as stack:
 
@@ -108,7 +111,7 @@ def _split_by_category(rows: Rows, shape: pa.Schema, folder: Path) -> list[str]:
 
 
 def _add(path: str, packed: Path, shape: pa.Schema, sealing: ArchiveWriter) -> str:
-    """Write what is packed as a file of the archive; its digest."""
+    """Write a packed stream as a Parquet file of the archive; return its digest."""
     with (
         pa.OSFile(str(packed), "rb") as source,
         sealing.member(path) as member,

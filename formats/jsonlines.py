@@ -1,4 +1,4 @@
-"""JSON Lines: one object a line."""
+"""JSON Lines: one object per line."""
 
 import json
 import re
@@ -14,15 +14,15 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _UnusableError(ValueError):
-    """A line that is JSON, but nothing that can be stored."""
+    """A line that is valid JSON but cannot be stored."""
 
 
 def read_rows(stream: BinaryIO, file: str, limits: Limits) -> Rows:
-    """Yield each object as Row; a line that is none, or cannot be stored, as BadRow.
+    """Yield each object as Row; a line that is not an object or cannot be stored as BadRow.
 
-    Blank lines are passed over. Values that cannot be stored: NaN and infinite numbers, a name
-    given twice, NUL characters, halves of surrogate pairs, nesting over 100 deep. Raises
-    FormatError if there is no line at all or the file is one JSON array.
+    Blank lines are skipped. Values that cannot be stored: NaN and infinite numbers, a name given
+    twice, NUL characters, unpaired surrogates, nesting over 100 deep. Raises FormatError if there
+    is no line at all or if the file is one JSON array.
     """
     lines = Lines(stream, file, limits)
     empty = True
@@ -34,8 +34,10 @@ def read_rows(stream: BinaryIO, file: str, limits: Limits) -> Rows:
 
 
 def check_lines(stream: BinaryIO, file: str, limits: Limits) -> None:
-    """Raise the FormatError that `rows` would, at a fraction of its cost: only a line that is
-    long enough to hold a field that is too long must be understood."""
+    """Raise the FormatError that `read_rows` would raise, at a fraction of the cost.
+
+    Only lines that are long enough to contain a field over the limit are parsed.
+    """
     empty = True
     for line, text in _texts(Lines(stream, file, limits)):
         _check_start(file, line, text, empty)
@@ -46,7 +48,7 @@ def check_lines(stream: BinaryIO, file: str, limits: Limits) -> None:
 
 
 def pick_rows(stream: BinaryIO, file: str, limits: Limits, starts: Container[int]) -> Iterator[str]:
-    """These lines as they stand in the file."""
+    """The rows that start at these lines, unchanged."""
     for line, text in _texts(Lines(stream, file, limits)):
         if line in starts:
             yield f"{text}\n"
@@ -116,15 +118,15 @@ def _finite(digits: str) -> float:
     return number
 
 
-# One for all: to make one costs as much as to read a short line.
+# One decoder for all lines: creating it costs as much as reading a short line.
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite
 )
 
 
 def _is_suspicious(text: str, values: dict[str, Any]) -> bool:
-    # Only escapes can make text that is not storable, and only brackets nest. Most lines have no
-    # backslash, and one character is found many times faster than two.
+    # Only escapes can produce text that cannot be stored, and only brackets nest. Most lines have
+    # no backslash, and searching for one character is many times faster than for two.
     if "\\" in text and "\\u" in text:
         return True
     nests = any(isinstance(value, (list, dict)) for value in values.values())
@@ -132,7 +134,7 @@ def _is_suspicious(text: str, values: dict[str, Any]) -> bool:
 
 
 def _unstorable(values: dict[str, Any]) -> str | None:
-    """Name the first field with text that a database cannot hold."""
+    """The name of the first field with text that a database cannot store; None without one."""
     for name, value in values.items():
         if not all(_is_storable(text) for text in _strings([name, value])):
             return name if _is_storable(name) else ascii(name)

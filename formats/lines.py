@@ -8,11 +8,11 @@ from formats.rows import FormatError, Limits
 
 
 class Lines(Iterator[str]):
-    """Lines with their line ends, decoded; a byte order mark at the start is dropped.
+    """Decoded lines with their line ends; a byte order mark at the start is dropped.
 
-    `number` is that of the line handed out last. The reader calls `start_row` before each record,
-    which may run over many lines. Raises FormatError on what is not UTF-8 and on a row over the
-    limit.
+    `number` is the number of the line returned last. The reader calls `start_row` before each
+    record, which may span many lines. Raises FormatError for text that is not UTF-8 and for a row
+    over the limit.
     """
 
     def __init__(self, stream: BinaryIO, file: str, limits: Limits) -> None:
@@ -24,7 +24,7 @@ class Lines(Iterator[str]):
         self._row_start = 1
 
     def start_row(self) -> int:
-        """Begin a record and return the number of its first line."""
+        """Start a record and return the number of its first line."""
         self._row_bytes = 0
         self._row_start = self.number + 1
         return self._row_start

@@ -1,4 +1,4 @@
-"""Parquet: columns of one type each, some rows at a time."""
+"""Parquet: typed columns, read and written in batches of rows."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 from uuid import UUID
 
-# Gives back what is no longer used, where the library's own keeps it; read when that is loaded.
+# This pool returns unused memory, the library's own keeps it. Read when pyarrow is loaded.
 os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
 
 import pyarrow as pa
@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from formats.rows import BadRow, FormatError, Limits, Row, Rows, check_size
 
 TEXT = "text"
-# What a column can hold, by the name of its kind. Lists and objects are JSON in a text, since a
-# file has one shape for all rows, which objects of people's own do not.
+# The Arrow type for each kind of column. Lists and objects are stored as JSON text, since a file
+# has one schema for all rows and user-defined objects do not.
 TYPES = {
     TEXT: pa.string(),
     "json": pa.string(),
@@ -30,12 +30,12 @@ TYPES = {
     "bool": pa.bool_(),
     "time": pa.timestamp("us", tz="UTC"),
 }
-# So many rows, or of their characters, are packed at once, which are no burden to memory; and so
-# many bytes of packed ones are a row group, of each of which a file keeps 33 kB until its end.
+# At most this many rows or characters are packed into a batch, to save memory. A row group has
+# about GROUP_BYTES packed bytes; a file keeps 33 kB in memory for each until it is closed.
 BATCH_ROWS, BATCH_CHARACTERS = 100, 200_000
 GROUP_BYTES = 4_000_000
 READ_ROWS = 100
-# So many columns are taken at most, and so much inside each other.
+# The limits for the number of columns and for their nesting.
 MOST_COLUMNS, MOST_NESTING = 1_000, 10
 _KIND = b"kind"
 
@@ -43,13 +43,13 @@ Kinds = Mapping[str, str]
 
 
 def build_schema(columns: Sequence[str], kinds: Kinds) -> pa.Schema:
-    """`kinds` names the kind of a column in `TYPES`, text by default."""
+    """The schema of these columns; `kinds` gives a column's kind in `TYPES`, by default text."""
     named = [(name, kinds.get(name, TEXT)) for name in columns]
     return pa.schema([pa.field(name, TYPES[kind], metadata={_KIND: kind}) for name, kind in named])
 
 
 def pack_batches(rows: Iterable[Mapping[str, Any]], shape: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows, packed some at a time.
+    """The rows, packed in batches.
 
     Raises ValueError for a value that is not of its column's kind, naming row and column.
     """
@@ -60,15 +60,15 @@ def pack_batches(rows: Iterable[Mapping[str, Any]], shape: pa.Schema) -> Iterato
 
 
 def pack_batch(part: Sequence[Mapping[str, Any]], shape: pa.Schema, before: int) -> pa.RecordBatch:
-    """Some rows packed, behind so many others."""
+    """One batch of rows; `before` is the number of rows in earlier batches."""
     kinds = [(field.name, field.metadata[_KIND].decode()) for field in shape]
     arrays = [_array(part, name, kind, before) for name, kind in kinds]
     return pa.record_batch(arrays, schema=shape)
 
 
 def write_batches(found: Iterable[pa.RecordBatch], shape: pa.Schema, file: Path | IO[bytes]) -> int:
-    """Write what is packed to a file; return the number of rows."""
-    # Of texts the least and the greatest would be kept in memory, of each group, until the end.
+    """Write batches to a file; return the number of rows."""
+    # No statistics for texts: the least and greatest of each group would stay in memory.
     told = [field.name for field in shape if field.type != pa.string()]
     count, size, held = 0, 0, list[pa.RecordBatch]()
     with pq.ParquetWriter(file, shape, compression="zstd", write_statistics=told) as writer:
@@ -90,24 +90,27 @@ def write_file(
     file: Path | IO[bytes],
     kinds: Kinds,
 ) -> int:
-    """Write the columns of the rows to a file; return the number of rows. As `batches` does."""
+    """Write the columns of the rows to a file; return the number of rows. Raises ValueError as
+    `pack_batches` does."""
     shape = build_schema(columns, kinds)
     return write_batches(pack_batches(rows, shape), shape, file)
 
 
 def read_rows(path: Path, limits: Limits) -> Rows:
-    """Yield each row; `line` is its number, from 1. Columns of JSON that `write` made are
-    understood, times are ISO texts.
+    """Yield each row; `line` is its number, from 1. JSON columns written by `write_file` are
+    decoded, times are ISO texts.
 
-    Raises FormatError on what is no Parquet file, is broken, or unpacks to more than is taken.
+    Raises FormatError if the file is not Parquet, is damaged, or unpacks to more than the limits.
     """
     for line, values, told in _records(path, limits):
         yield _row(path.name, line, values, told, limits)
 
 
 def read_json_lines(path: Path, limits: Limits) -> Iterator[str]:
-    """The rows as JSON Lines, numbers that JSON does not have as Python writes them. FormatError as
-    `rows` does, and for a column of what JSON cannot hold at all."""
+    """The rows as JSON Lines; NaN and infinite numbers are written as Python writes them.
+
+    Raises FormatError as `read_rows` does, and for a column that JSON cannot represent.
+    """
     for line, values, told in _records(path, limits):
         for name in told:
             with suppress(ValueError, RecursionError):
@@ -121,7 +124,7 @@ def read_json_lines(path: Path, limits: Limits) -> Iterator[str]:
 
 
 def _records(path: Path, limits: Limits) -> Iterator[tuple[int, dict[str, Any], set[str]]]:
-    """Each row by its number, and which of its columns hold JSON."""
+    """Each row with its number, and the names of the columns that hold JSON."""
     try:
         with pq.ParquetFile(path) as file:
             _check(file, path, limits)
@@ -137,7 +140,7 @@ def _records(path: Path, limits: Limits) -> Iterator[tuple[int, dict[str, Any], 
 def split_rows(
     rows: Iterable[Mapping[str, Any]], most: int, characters: int
 ) -> Iterator[list[Mapping[str, Any]]]:
-    """The rows, so many of them or of their characters at a time."""
+    """The rows in parts of at most `most` rows or about `characters` characters."""
     part: list[Mapping[str, Any]] = []
     size = 0
     for row in rows:
@@ -154,7 +157,7 @@ def _array(part: Sequence[Mapping[str, Any]], name: str, kind: str, before: int)
     values: list[Any] = []
     if kind == TEXT:
         found = [row.get(name) for row in part]
-        # Most columns are of texts alone, which take a third of the time so.
+        # Most columns have only texts; this path takes a third of the time.
         if {*map(type, found)} <= _TEXTS:
             with suppress(UnicodeEncodeError):
                 return pa.array(found, TYPES[kind])
@@ -252,12 +255,12 @@ def _decode(value: Any) -> Any:
 
 
 def _json_default(value: Any) -> Any:
-    """What the writer of JSON does not know."""
+    """Convert a value that the JSON encoder does not know."""
     return float(value) if isinstance(value, Decimal) else _plain(value)
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON would hold it."""
+    """The value in a form that JSON can represent."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float | Decimal):

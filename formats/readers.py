@@ -11,64 +11,66 @@ from formats import batches, bundles, delimited, fbi, jsonlines, realmistake
 from formats.bundles import DELIMITERS
 from formats.rows import DEFAULT_LIMITS, FormatError, Limits, Rows
 
-# A row of some kilobytes costs more to fetch by the usual 8 KB than to understand.
+# Rows often have several kilobytes; with the default buffer of 8 KB, fetching dominates parsing.
 _BUFFER = 1 << 17
 
 Reader = Callable[[Path, Limits], Rows]
 
 
 def read_csv(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """Rows of a comma-separated file, values as text, under whatever columns it names."""
+    """Rows of a comma-separated file, values as text, with the columns that its header names."""
     return _check_then_read(lambda: _delimited(path, limits, DELIMITERS["csv"]))
 
 
 def read_tsv(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """Rows of a tab-separated file, quoted as CSV is."""
+    """Rows of a tab-separated file, quoted like CSV."""
     return _check_then_read(lambda: _delimited(path, limits, DELIMITERS["tsv"]))
 
 
 def read_jsonl(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """Rows of a file with one JSON object a line."""
+    """Rows of a file with one JSON object per line."""
     with _file(path) as stream:
         jsonlines.check_lines(stream, path.name, limits)
     return _jsonl(path, limits)
 
 
 def read_parquet(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """Rows of a Parquet file, under whatever columns it names."""
+    """Rows of a Parquet file, with the columns that it names."""
     with _file(path):
         return _check_then_read(lambda: _parquet(path, limits))
 
 
 def read_fbi(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """Items of study 000's archive, a zip or its folder; values as `fbi.read_rows` names them."""
+    """Items of study 000's archive, a zip or its folder; `fbi.read_rows` documents the values."""
     return _check_then_read(lambda: fbi.read_rows(path, limits))
 
 
 def read_realmistake(path: Path, limits: Limits = DEFAULT_LIMITS, password: str = "") -> Rows:
-    """Items of study 001, a zip with its password, its folder or one file; values as
-    `realmistake.read_items` names them."""
+    """Items of study 001: a zip with its password, its folder or one file.
+
+    `realmistake.read_items` documents the values.
+    """
     return _check_then_read(lambda: realmistake.read_items(path, limits, password))
 
 
 def read_zip(path: Path, limits: Limits = DEFAULT_LIMITS, password: str = "") -> Rows:
-    """Rows of the tables in a zip, as `bundles` reads them, under whatever columns each names."""
+    """Rows of the tables in a zip, read by `bundles.read_rows`, with each table's columns."""
     return _check_then_read(lambda: bundles.read_rows(path, limits, password))
 
 
 def read_detections(path: Path, limits: Limits = DEFAULT_LIMITS, password: str = "") -> Rows:
-    """What the detectors of study 001 said; values as `realmistake.read_outputs` names them."""
+    """Replies of the detectors of study 001; `realmistake.read_outputs` documents the values."""
     return _check_then_read(lambda: realmistake.read_outputs(path, limits, password))
 
 
 def read_batch(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """Output and error file of an OpenAI batch, one of them or a folder with such; values as
-    `batches.read_rows` names them."""
+    """Output or error file of an OpenAI batch, or a folder of such files; `batches.read_rows`
+    documents the values."""
     return _check_then_read(lambda: _read_folder(path, lambda one: _batch(one, limits)))
 
 
 def read_replies(path: Path, limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """As `read_jsonl`, of one file or of a folder with such."""
+    """Like `read_jsonl`, for one file or a folder of such files."""
     return _check_then_read(lambda: _read_folder(path, lambda one: _jsonl(one, limits)))
 
 
@@ -81,11 +83,11 @@ READERS: dict[str, Reader] = {
     "realmistake": read_realmistake,
     "zip": read_zip,
 }
-# Formats whose rows can be picked out as they stand.
+# Formats whose rows can be extracted unchanged.
 PICKABLE = ("csv", "tsv", "jsonl")
 # Formats of archives that may have a password.
 WITH_PASSWORD = ("realmistake", "zip")
-# Replies that evaluators gave elsewhere; what a row holds says `judging.runs.recorded.transcripts`.
+# Formats of recorded replies; `judging.runs.recorded.transcripts` documents the values of a row.
 REPLY_READERS: dict[str, Reader] = {
     "jsonl": read_replies,
     "openai-batch": read_batch,
@@ -96,14 +98,14 @@ REPLY_READERS: dict[str, Reader] = {
 def pick_rows(
     form: str, path: Path, starts: Container[int], limits: Limits = DEFAULT_LIMITS
 ) -> Iterator[str]:
-    """The rows that start at these lines, with the header if there is one, as they stand in the
-    file; for formats of `PICKED`."""
+    """The rows that start at these lines, unchanged, after the header if there is one; for the
+    formats in `PICKABLE`."""
     with _file(path) as stream:
         yield from bundles.pick_lines(stream, path.name, form, limits, starts)
 
 
 def with_password(reader: Reader, password: str) -> Reader:
-    """The reader with the password of an archive, "" for none. FormatError if it takes none."""
+    """The reader with an archive's password ("" for none). FormatError if it takes none."""
     if not password:
         return reader
     for locked in (read_realmistake, read_zip, read_detections):
@@ -115,8 +117,8 @@ def with_password(reader: Reader, password: str) -> Reader:
 def preview_rows(
     form: str, path: Path, limits: Limits = DEFAULT_LIMITS, password: str = ""
 ) -> Rows:
-    """The rows of a file, by a format of `READERS`, without a look at the whole of it before: a
-    FormatError may come after good rows."""
+    """The rows of a file in a format of `READERS`, without checking the whole file first: a
+    FormatError may follow good rows."""
     if form in WITH_PASSWORD:
         read = realmistake.read_items if form == "realmistake" else bundles.read_rows
         return read(path, limits, password)
@@ -128,16 +130,16 @@ def preview_rows(
 
 
 def _check_then_read(rows: Callable[[], Rows]) -> Rows:
-    """Read once to raise every FormatError before the first row is given, then again to give.
+    """Read the file once so that any FormatError is raised before the first row, then read again.
 
-    A fault at the end of a file would otherwise leave the rows before it imported.
+    Otherwise an error at the end of a file would leave the rows before it imported.
     """
     deque(rows(), maxlen=0)
     return rows()
 
 
 def _read_folder(path: Path, read: Callable[[Path], Rows]) -> Rows:
-    """The rows of a file, or of every JSON Lines file of a folder by their names."""
+    """The rows of a file, or of all JSON Lines files of a folder, sorted by name."""
     if not path.is_dir():
         yield from read(path)
         return
@@ -159,7 +161,7 @@ def _jsonl(path: Path, limits: Limits) -> Rows:
 
 
 def _parquet(path: Path, limits: Limits) -> Rows:
-    # A library that takes as much memory as all else here, for whoever asks for it.
+    # Imported only when needed: it takes as much memory as everything else here.
     from formats import parquet
 
     return parquet.read_rows(path, limits)

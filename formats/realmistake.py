@@ -1,7 +1,7 @@
-"""What study 001 (ReaLMistake) publishes: its items, and what its error detectors said of them.
+"""Readers for study 001 (ReaLMistake): its items, and the outputs of its error detectors.
 
-Both come as archives with a password, and may be given as the folder that one unpacks to or as a
-single JSONL file of it. Files stand in one order everywhere: by their path.
+Both are published as archives with a password. They can also be given as the unpacked folder or as
+a single JSONL file. Files are always read in the order of their paths.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from formats import archives, jsonlines
 from formats.rows import BadRow, FormatError, Limits, Row, Rows
 
-# The study names one task in two ways: in the rows, and as a folder (which its tables follow).
+# The study uses two names for one task: one in the rows, one as the folder (and in its tables).
 TASKS = {"math_problem_generation": "math_word_problem_generation"}
 FOLDERS = frozenset(
     {*TASKS.values(), "finegrained_fact_verification", "answerability_classification"}
@@ -24,10 +24,10 @@ ERROR_TYPES = {
     "Context-Faithfulness": "context-faithfulness",
     "Parameterized Knowledge": "parameterized-knowledge",
 }
-# What people said of an item, by the names that the task type `error-detection` has for it.
+# Human labels of an item, under their names in the task type `error-detection`.
 LABELS = ("verdict", "error_type", "explanation")
 _VERDICTS = ("error", "no_error")
-# Repeats items of the six sets, to show what a row looks like.
+# Repeats items of the six sets as an example of the format.
 _EXAMPLE = "example.jsonl"
 
 
@@ -41,9 +41,9 @@ def read_items(path: Path, limits: Limits, password: str = "") -> Rows:
     """Yield the benchmark's items.
 
     Values: key (`metadata.id`), input, response, verdict (error or no_error), error_type (a list
-    of slugs), explanation, task (the folder of its task), response_model, and whatever else
-    `metadata` holds. Raises FormatError besides what `archives.open_archive` and
-    `jsonlines.read_rows` refuse if there is no JSONL file.
+    of slugs), explanation, task (the folder of its task), response_model, and everything else in
+    `metadata`. Raises FormatError if there is no JSONL file, and whatever `archives.open_archive`
+    and `jsonlines.read_rows` raise.
     """
     with _open_files(path, limits, password) as files:
         for name, row in _rows(files, limits):
@@ -54,13 +54,13 @@ def read_items(path: Path, limits: Limits, password: str = "") -> Rows:
 
 
 def read_outputs(path: Path, limits: Limits, password: str = "") -> Rows:
-    """Yield what detectors said, one row a reply.
+    """Yield the detectors' outputs, one row per reply.
 
     Values: item (`metadata.id`), endpoint (the detector's folder), prompt (the kind of detector
     and the file's stem, `simple_prompt_baseline/baseline_errordetection_prompt_1`), and either
-    sample (from 0), text and value (error, no_error or None where it is invalid), or, where
-    replies were folded without being kept, `decided` alone. Self-consistency has `decided` beside
-    the value of every sample. Endpoint and prompt are "" where the folders do not tell them.
+    sample (from 0), text and value (error, no_error or None if invalid), or only `decided` if the
+    replies were aggregated and not kept. Self-consistency has `decided` in addition to the value of
+    every sample. Endpoint and prompt are "" if the folders do not give them.
     """
     with _open_files(path, limits, password) as files:
         for name, row in _rows(files, limits):
@@ -165,7 +165,7 @@ def _verdict(values: dict[str, Any], name: str, *, invalid: bool = False) -> str
 
 
 def _require(values: dict[str, Any], name: str) -> Any:
-    """The two kinds of file are easily taken for each other."""
+    """The value under a name; the error helps if items and outputs were confused."""
     if name not in values:
         raise _FaultError(
             name,
@@ -181,7 +181,7 @@ def _text(text: Any) -> str:
 
 
 def _place(path: Path, name: str) -> dict[str, str]:
-    """Who said it and how it was asked: KIND/TASK/RESPONSE_MODEL/DETECTOR/PROMPT.jsonl."""
+    """Detector and prompt according to the path KIND/TASK/RESPONSE_MODEL/DETECTOR/PROMPT.jsonl."""
     base = path.resolve() if path.is_dir() else path.resolve().parent
     inside = PurePosixPath(name)
     parts = inside.parts if path.suffix.lower() == ".zip" else (*base.parts, *inside.parts)

@@ -1,4 +1,4 @@
-"""What readers yield, what they refuse, and how much they take."""
+"""What readers yield: rows, unusable rows and errors; and the limits on their input."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class FormatError(Exception):
-    """A whole file is unusable. The message names the file, the place and the remedy."""
+    """The whole file is unusable. The message names the file, the place and how to fix it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +21,15 @@ class Row:
     values: dict[str, Any]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # As rows go from one process to another; the usual way takes five times as long.
+        # Used when rows are sent between processes; the default takes five times as long.
         return type(self), tuple(getattr(self, name) for name in self.__match_args__)
 
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A record that cannot be used while its neighbours can.
+    """A record that cannot be used, while the records around it can.
 
-    `field` is the column at fault, empty if it is the row as a whole.
+    `field` is the column at fault, empty if the whole row is.
     """
 
     file: str
@@ -40,11 +40,11 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much is taken before a file is refused.
+    """Limits beyond which a file is refused.
 
-    `field_bytes` and `row_bytes` bound one value and one record in UTF-8, `columns` how many a
-    header may name. The others guard against archives made to burst: `total_bytes` unpacked,
-    `ratio` of unpacked to packed bytes, and `files` in an archive or folder.
+    `field_bytes` and `row_bytes` limit one value and one record in UTF-8, `columns` the number of
+    columns in a header. The others guard against zip bombs: `total_bytes` unpacked, `ratio` of
+    unpacked to packed bytes, and `files` in an archive or folder.
     """
 
     field_bytes: int = 1_000_000
@@ -61,8 +61,8 @@ Rows = Iterator[Row | BadRow]
 
 
 def check_size(value: str, limits: Limits, file: str, line: int, field: str) -> None:
-    """Raise FormatError if the text is longer than a field may be."""
-    # A character takes four bytes at most, so most texts need not be encoded to be measured.
+    """Raise FormatError if the text is longer than the limit for a field."""
+    # A character takes at most four bytes, so most texts need no encoding to be measured.
     if 4 * len(value) > limits.field_bytes < len(value.encode("utf-8", "surrogatepass")):
         raise FormatError(
             f"{file}, line {line}: the field '{field}' holds more than {limits.field_bytes:,} "

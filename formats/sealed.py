@@ -1,4 +1,4 @@
-"""Zip archives with a list of digests: the same content is the same bytes, and a change is seen."""
+"""Zip archives with a list of digests: the same content gives the same bytes, and changes show."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from formats.rows import FormatError, Limits
 MANIFEST = "MANIFEST.json"
 MANIFEST_BYTES = 4_000_000
 AT_A_TIME = 1 << 20
-# Whoever waits for an archive hears that it grows every so many bytes of a file.
+# `alive` is called each time a file has grown by this many bytes.
 PROGRESS_BYTES = 1 << 24
 
-# Before any clock, and as an ordinary file that everybody may read on a system with such rights.
+# A time that depends on no clock; an ordinary file, readable by everybody on Unix.
 _TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX, _READABLE = 3, 0o100644 << 16
 
@@ -33,7 +33,7 @@ Opener = Callable[[], AbstractContextManager[BinaryIO]]
 
 
 class MemberWriter(RawIOBase):
-    """A file of an archive while it is written; its digest grows along."""
+    """A file of an archive that is being written; computes its digest along the way."""
 
     def __init__(self, stream: IO[bytes], alive: Callable[[], object] = bool) -> None:
         super().__init__()
@@ -61,11 +61,11 @@ class MemberWriter(RawIOBase):
 
 
 class ArchiveWriter:
-    """An archive while it is written: member after member, then `seal`. Nothing is held in memory.
+    """An archive that is being written: add members one by one, then call `seal`.
 
-    What depends on the clock or the machine never enters, so what is given decides every byte;
-    except with a password, under which the same is never encrypted twice to the same bytes.
-    `alive` is called at each file, and now and then while a large one is written.
+    Nothing is held in memory. Nothing that depends on the clock or the machine is written, so the
+    content alone determines every byte; except with a password, since encryption never gives the
+    same bytes twice. `alive` is called for each file, and repeatedly while a large one is written.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ArchiveWriter:
 
     @contextmanager
     def member(self, name: str) -> Iterator[MemberWriter]:
-        """A file at this path, to write text (as UTF-8) or bytes to."""
+        """Open a file at this path for writing text (as UTF-8) or bytes."""
         self._alive()
         with self._zip.open(self._info(name), "w", force_zip64=True) as stream:
             member = MemberWriter(stream, self._alive)
@@ -86,19 +86,19 @@ class ArchiveWriter:
         self._files[name] = member.facts()
 
     def put(self, name: str, content: str | bytes) -> None:
-        """A small file at once."""
+        """Write a small file at once."""
         with self.member(name) as member:
             member.write(content)
 
     def add(self, name: str, path: Path) -> str:
-        """What stands in a file; its digest."""
+        """Copy a file from disk into the archive; return its digest."""
         with self.member(name) as member, path.open("rb") as part:
             while data := part.read(AT_A_TIME):
                 member.write(data)
         return str(self._files[name]["sha256"])
 
     def seal(self, facts: Mapping[str, Any]) -> None:
-        """End the archive with `MANIFEST.json`: these facts, and of each file digest and size."""
+        """Finish the archive with `MANIFEST.json`: these facts, and each file's digest and size."""
         told = {**facts, "files": dict(sorted(self._files.items()))}
         text = json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True)
         with self._zip.open(self._info(MANIFEST), "w") as stream:
@@ -106,21 +106,21 @@ class ArchiveWriter:
         self._zip.close()
 
     def close(self) -> None:
-        """End an archive, also one that was not sealed since what it is of failed."""
+        """Close the archive; also for one that was not sealed because of an error."""
         self._zip.close()
 
 
 @contextmanager
 def open_sealed(path: Path, limits: Limits) -> Iterator[tuple[dict[str, Any], dict[str, Opener]]]:
-    """The facts and the files of a sealed archive, each of which is as it was when sealed.
+    """The facts and the files of a sealed archive, after checking that no file was changed.
 
-    Raises FormatError as `archives.open_archive` does, and for a file that differs from its digest,
-    is missing or is not listed: the message names it.
+    Raises FormatError as `archives.open_archive` does, and for a file that does not match its
+    digest, is missing or is not listed; the message names the file.
     """
     with archives.open_archive(path, limits) as members:
         facts = _facts(path, members)
         _check(path, facts["files"], members)
-    # What was read to be checked counts towards the limits, so the rest begins anew.
+    # Reading for the check counts towards the limits, so the archive is opened again.
     with archives.open_archive(path, limits) as members:
         yield facts, members
 
@@ -130,7 +130,7 @@ def _open(stream: BinaryIO) -> Any:
 
 
 def _open_encrypted(stream: BinaryIO, password: str) -> Any:
-    """AES with 256 bits, as WinZip and 7-Zip read it; names and sizes of files stay readable."""
+    """AES-256 as WinZip and 7-Zip read it; names and sizes of files stay readable."""
     archive = pyzipper.AESZipFile(
         stream, "w", compression=zipfile.ZIP_DEFLATED, encryption=pyzipper.WZ_AES
     )

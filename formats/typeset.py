@@ -1,8 +1,8 @@
 """Tables of figures as text for a paper or a page: LaTeX and Markdown.
 
-Names come from anywhere, so whatever would be a command is written as the characters it is of.
-Numbers are rounded to three decimals, very small ones to two digits; CSV and JSON have them whole.
-None is a dash, never 0.
+Names can be any text, so characters that would act as commands are escaped. Numbers are rounded to
+three decimals, very small ones to two significant digits; CSV and JSON have them in full. None is
+a dash, never 0.
 """
 
 import json
@@ -22,8 +22,8 @@ _LATEX = {
     '"': r"\textquotedbl{}",
     "`": r"\textasciigrave{}",
     **{sign: f"\\{sign}" for sign in "{}$&#_%"},
-    # In front of a cell they would be an argument of the rule or the line break before it; and
-    # two hyphens would be a dash, two apostrophes a quotation mark.
+    # At the start of a cell these would be an argument of the rule or line break before it; two
+    # hyphens would become a dash, two apostrophes a quotation mark.
     **{sign: f"{{{sign}}}" for sign in "[]*-'"},
 }
 _MARKDOWN = {
@@ -31,12 +31,12 @@ _MARKDOWN = {
     "<": "&lt;",
     ">": "&gt;",
     **{sign: f"\\{sign}" for sign in "\\`*_{}[]()#+!|~$^="},
-    # What looks like an address would become a link, and a name a mention.
+    # Anything that looks like an address would become a link, and a name a mention.
     ":": "&#58;",
     "@": "&#64;",
     ".": "&#46;",
 }
-# Of sentences: all that is not plain, unless it ends a word, or stands between digits.
+# In sentences: all special characters, except where they end a word or are between digits.
 _HARMLESS = re.compile(r"[.:](?=[^\s0-9])|(?<![0-9])[.:](?=[0-9])|[^\s\w.,:;()%–—−/’-]+|_")
 _PLAIN = re.compile(r"[0-9A-Za-z ,-]*")
 _LEAST = 0.0005
@@ -45,8 +45,8 @@ _LEAST = 0.0005
 def write_latex(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO) -> int:
     """Write a `tabular` with the rules of booktabs; return the number of rows.
 
-    Columns of numbers stand to the right. The preamble needs booktabs, textcomp and the font
-    encoding T1.
+    Numeric columns are right-aligned. The preamble needs booktabs, textcomp and the font encoding
+    T1.
     """
     made = list(rows)
     places = "".join("r" if _is_numeric(made, name) else "l" for name in columns)
@@ -60,7 +60,7 @@ def write_latex(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: 
 
 
 def write_markdown(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO) -> int:
-    """Write a table of GitHub's Markdown; return the number of rows. Numbers stand to the right."""
+    """Write a GitHub Markdown table, numbers right-aligned; return the number of rows."""
     made = list(rows)
     places = ["---:" if _is_numeric(made, name) else "---" for name in columns]
     stream.write(_markdown_row([escape_markdown(name) for name in columns]))
@@ -108,19 +108,19 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 
 def escape_latex(text: str) -> str:
-    """A text on one line, in which every sign is the sign that LaTeX shows."""
+    """The text on one line, with all characters escaped that have a meaning in LaTeX."""
     return _replace_signs(text, _LATEX)
 
 
 def escape_markdown(text: str) -> str:
-    """A text on one line, in which every sign is the sign that Markdown shows."""
+    """The text on one line, with all characters escaped that have a meaning in Markdown."""
     if _PLAIN.fullmatch(text):
         return text
     return _replace_signs(text, _MARKDOWN)
 
 
 def escape_markdown_prose(text: str) -> str:
-    """The same of sentences: signs that do nothing where they stand in these stay as they are."""
+    """The same for sentences: characters without effect at their position are not escaped."""
     return _HARMLESS.sub(lambda found: _replace_signs(found[0], _MARKDOWN), _one_line(text))
 
 
@@ -129,6 +129,6 @@ def _replace_signs(text: str, signs: dict[str, str]) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Without line breaks, control characters, and what turns the direction of a text."""
+    """The text without line breaks, control characters and characters that change direction."""
     spaced = re.sub(r"\s+", " ", text)
     return "".join(sign for sign in spaced if unicodedata.category(sign) not in {"Cc", "Cf", "Cs"})

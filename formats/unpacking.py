@@ -1,5 +1,7 @@
-"""A Parquet file as JSON Lines, made by a program of its own, which no file can make take what it
-likes, and whose end ends nothing else."""
+"""Convert a Parquet file to JSON Lines in a separate process.
+
+A file cannot make that process exceed its limits, and if it crashes, nothing else does.
+"""
 
 import resource
 import subprocess
@@ -10,7 +12,7 @@ from formats.rows import FormatError, Limits
 
 MEMORY_LIMIT, TIME_LIMIT = 2 << 30, 60
 EXIT_REFUSED = 3
-# Wherever this one was started.
+# Works from any directory that this process was started in.
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from formats import unpacking;"
     " unpacking.main(*sys.argv[2:])"
@@ -18,12 +20,12 @@ _PROGRAM = (
 
 
 def unpack(packed: Path, rows: Path, limits: Limits) -> None:
-    """Write the rows of a file to the other. FormatError on what cannot be read within the limits
-    of size, memory and time."""
+    """Write the rows of a Parquet file to another file as JSON Lines. Raises FormatError for a file
+    that cannot be read within the limits of size, memory and time."""
     words = map(str, (Path(__file__).parents[1], packed, rows, limits.total_bytes))
     command = [sys.executable, "-c", _PROGRAM, *words]
     try:
-        # It needs no secret that this one has in its environment.
+        # An empty environment, since it needs none of the secrets in this one's.
         ended = subprocess.run(
             command, capture_output=True, text=True, timeout=TIME_LIMIT, check=False, env={}
         )
@@ -36,12 +38,12 @@ def unpack(packed: Path, rows: Path, limits: Limits) -> None:
 
 
 def main(packed: str, rows: str, size: str) -> None:
-    """Write the rows of one file to the other, which becomes no larger than `size`. Ends with
-    REFUSED, after words that say why, if the file cannot be used."""
+    """Write the rows of one file to the other, which grows to at most `size` bytes. If the file
+    cannot be used, prints why and exits with EXIT_REFUSED."""
     path, to, most = Path(packed), Path(rows), int(size)
     for what, limit in (("AS", MEMORY_LIMIT), ("CPU", TIME_LIMIT), ("FSIZE", most), ("CORE", 0)):
         resource.setrlimit(getattr(resource, f"RLIMIT_{what}"), (limit, limit))
-    # Only within the limits.
+    # Imported after the limits are set, so that they apply to it.
     from formats import parquet
 
     try:

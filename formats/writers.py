@@ -1,4 +1,4 @@
-"""The formats that can be written, by name: rows in, text out, one row at a time."""
+"""The formats that can be written, by name; rows are written one at a time."""
 
 import json
 import re
@@ -29,21 +29,21 @@ _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 def write_csv(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO) -> int:
     """Write a header and the rows as CSV; return the number of rows.
 
-    Open the stream with newline="". A column that a row lacks is empty, as None is; lists and
-    objects are JSON. Text that a spreadsheet would run as a formula gets an apostrophe in front,
-    so CSV is for reading; JSON Lines gives every text back as it was. Raises ValueError on text
-    that is not Unicode and on numbers that are not finite, naming row and column.
+    Open the stream with newline="". None and a column that a row lacks are written as empty; lists
+    and objects as JSON. Text that a spreadsheet would run as a formula gets a leading apostrophe,
+    so CSV is for reading; JSON Lines keeps every text unchanged. Raises ValueError for text that is
+    not valid Unicode and for numbers that are not finite, naming row and column.
     """
     return _write_delimited(rows, columns, stream, ",")
 
 
 def write_tsv(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO) -> int:
-    """Write a header and the rows with tabs between, quoted where needed; else as `write_csv`."""
+    """Like `write_csv`, but with tabs between the columns."""
     return _write_delimited(rows, columns, stream, "\t")
 
 
 def write_jsonl(rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO) -> int:
-    """Write one JSON object a line with exactly these columns; return the number of rows.
+    """Write one JSON object per line with exactly these columns; return the number of rows.
 
     A column that a row lacks is null. Raises ValueError as `write_csv` does.
     """
@@ -69,21 +69,24 @@ def write_table(
 
 
 WRITERS: dict[str, Writer] = {"csv": write_csv, "tsv": write_tsv, "jsonl": write_jsonl}
-# A table of rows can also be a file of typed columns; items can be an archive as study 000's, or a
-# folder for the Hugging Face hub.
+# Tables of rows can also be written as Parquet; items also in the layout of study 000's archive or
+# as a folder for the Hugging Face hub.
 PARQUET, FBI, HUB = "parquet", "fbi", "hub"
 ZIP_FORMATS = (FBI, HUB)
 FILE_FORMATS = (*WRITERS, PARQUET, *ZIP_FORMATS)
-# A table of figures can also be typeset, or be one JSON document, which says what it is.
+# Tables of figures can also be typeset, or be one JSON document that names its table.
 TYPESET_WRITERS: dict[str, Writer] = {"latex": write_latex, "markdown": write_markdown}
 FIGURE_FORMATS = ("json", *WRITERS, *TYPESET_WRITERS)
 
 
 @dataclass(frozen=True)
 class PackingOptions:
-    """What a file that is a zip needs beside its rows: what they are called inside, its password
-    if it is encrypted, and the data card of a folder for the hub. `alive` is called now and then
-    while files are put in, which goes on after the last row."""
+    """Options for a file that is a zip.
+
+    `name` is the name of the rows' file inside, `password` encrypts the zip, `card` builds the
+    dataset card of a folder for the hub. `alive` is called repeatedly while files are added, which
+    continues after the last row.
+    """
 
     name: str = "rows"
     password: str = ""
@@ -99,11 +102,12 @@ def write_file(
     kinds: Mapping[str, str],
     packed: PackingOptions = PackingOptions(),
 ) -> int:
-    """Write rows to a file in one of `FILES`; return their number. `kinds` says what columns hold
-    that are no texts, for formats whose columns have a type, as `parquet.write_file` takes it.
+    """Write rows to a file in one of `FILE_FORMATS`; return their number.
 
-    With a password the file is an encrypted zip. Whoever ends this program half-way finds what it
-    leaves beside the file, under names that begin with `beside(path)`.
+    `kinds` gives the kind of the columns that are not texts, as for `parquet.write_file`; formats
+    with typed columns use it. With a password the file is an encrypted zip. If the program is
+    killed halfway, it leaves temporary files beside the file, with names that start with
+    `temporary_prefix(path)`.
     """
     given = _FileRequest(form, rows, columns, kinds)
     with path.open("wb") as stream:
@@ -117,7 +121,7 @@ def write_file(
 
 
 def temporary_prefix(path: Path) -> str:
-    """How what lies beside a file while it is written is called."""
+    """The prefix of temporary files that lie beside a file while it is written."""
     return f"{path.stem}-part-"
 
 
@@ -131,7 +135,7 @@ class _FileRequest:
 
 def _write(given: _FileRequest, stream: IO[bytes]) -> int:
     if given.form == PARQUET:
-        # A library that takes as much memory as all else here, for whoever asks for it.
+        # Imported only when needed: it takes as much memory as everything else here.
         from formats import parquet
 
         return parquet.write_file(given.rows, given.columns, stream, given.kinds)
@@ -143,7 +147,7 @@ def _write(given: _FileRequest, stream: IO[bytes]) -> int:
 
 
 def _seal(given: _FileRequest, name: str, sealing: ArchiveWriter) -> int:
-    """As the only file of an archive."""
+    """Write the rows as the only file of an archive."""
     with sealing.member(f"{name}.{given.form}") as member, BufferedWriter(member) as stream:
         count = _write(given, stream)
     sealing.seal({})
@@ -151,7 +155,7 @@ def _seal(given: _FileRequest, name: str, sealing: ArchiveWriter) -> int:
 
 
 def _fill(given: _FileRequest, card: CardBuilder, sealing: ArchiveWriter, folder: Path) -> int:
-    """As all files of an archive, by way of a folder."""
+    """Write the rows as all files of an archive, using a temporary folder."""
     if given.form == FBI:
         names = [name for name in given.columns if name == "canary"]
         return fbi.write_archive(given.rows, sealing, folder, names)
@@ -161,7 +165,7 @@ def _fill(given: _FileRequest, card: CardBuilder, sealing: ArchiveWriter, folder
 
 
 def file_ending(form: str, *, encrypted: bool = False) -> str:
-    """What a file in one of `FILES` is called behind its dot."""
+    """The suffix, without the dot, of a file in one of `FILE_FORMATS`."""
     return "zip" if form in ZIP_FORMATS or encrypted else form
 
 
@@ -172,7 +176,7 @@ def write_figures(
     columns: Sequence[str],
     stream: TextIO,
 ) -> int:
-    """Write a table of figures in one of `FIGURES`; return the number of rows."""
+    """Write a table of figures in one of `FIGURE_FORMATS`; return the number of rows."""
     if form == "json":
         return write_table(table, rows, columns, stream)
     return (WRITERS | TYPESET_WRITERS)[form](rows, columns, stream)
@@ -181,7 +185,7 @@ def write_figures(
 def _write_delimited(
     rows: Iterable[dict[str, Any]], columns: Sequence[str], stream: TextIO, delimiter: str
 ) -> int:
-    # The csv module looks at every character for itself, which took most of the time of an export.
+    # The csv module inspects every character, which took most of the time of an export.
     def line(cells: list[str]) -> str:
         quoted = [_quoted(cell, delimiter) for cell in cells]
         return (delimiter.join(quoted) if quoted != [""] else '""') + "\r\n"
@@ -208,7 +212,7 @@ def _objects(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> Iterator
 def _convert_rows(
     rows: Iterable[dict[str, Any]], columns: Sequence[str], form: Callable[[Values], list[str]]
 ) -> Iterator[list[str]]:
-    """Each row's chosen columns in a form, which is Unicode through and through."""
+    """The chosen columns of each row, converted by `form` and checked to be valid Unicode."""
     wanted = list(columns)
     for number, row in enumerate(rows, start=1):
         values = row if list(row) == wanted else {name: row.get(name) for name in wanted}
@@ -252,12 +256,12 @@ def _escape_formula(text: str) -> str:
 
 
 def undo_formula_escape(text: str) -> str:
-    """The text that `write_csv` wrote so."""
+    """The original of a text that `write_csv` wrote."""
     return text[1:] if text[:1] == "'" and _is_dangerous(text[1:]) else text
 
 
 def _is_dangerous(text: str) -> bool:
-    # One that has an apostrophe of its own gets another, so that each can be taken off again.
+    # A text that already starts with an apostrophe gets another, so that undoing is unambiguous.
     bare = text.lstrip("'")
     return bare[:1] in _FORMULA and bool(bare) and not _NUMBER.fullmatch(bare)
 
@@ -272,5 +276,5 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no form in this format")
 
 
-# One for all: to make one takes longer than to write a cell.
+# One encoder for all cells: creating it takes longer than writing a cell.
 _json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_plain).encode

@@ -1,4 +1,4 @@
-"""Charts as Vega-Lite specifications, drawn from rows that tables have.
+"""Charts as Vega-Lite specifications, drawn from table rows.
 
-Altair takes a second and 40 MB, so that it is loaded by the modules that draw and by nothing else.
+Altair takes a second and 40 MB to import, so only the modules that draw import it.
 """

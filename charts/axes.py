@@ -1,4 +1,4 @@
-"""What the values of a chart run from and to. Knows no Altair, which takes a second to import."""
+"""Ranges of chart axes. Does not import Altair, which takes a second."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What the values run from and to, and how they are written; by default rates."""
+    """The range of the values, and how they are written; by default for rates."""
 
     low: float = 0
     high: float = 1
@@ -18,5 +18,5 @@ RATES = Axis()
 
 
 def coefficient_axis(values: Iterable[float]) -> Axis:
-    """To 1, from 0 or, with a value below it, from -1; for correlations, kappa and alpha."""
+    """An axis to 1, from 0, or from -1 if a value is below 0 (correlations, kappa, alpha)."""
     return Axis(-1 if min(values, default=0) < 0 else 0, 1, ".1f", ".3f")

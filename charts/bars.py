@@ -1,4 +1,4 @@
-"""How much of each? One bar a group, from nought, with its number at its end."""
+"""Bar chart: one bar per group, from 0, with its number at the end."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,13 +9,13 @@ import altair as alt
 from charts import marks
 
 BAR_HEIGHT = 24
-# Room for the number behind the longest bar.
+# Pixels for the number after the longest bar.
 NUMBER_ROOM = 56
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A group's value, in words as `said`, over `n` of what the chart counts."""
+    """A group's value, as text in `said`, over `n` units, which the chart names."""
 
     group: str
     value: float
@@ -24,10 +24,10 @@ class Bar:
 
 
 def draw_bars(found: Sequence[Bar], *, title: str, counted: str = "Items") -> dict[str, Any]:
-    """A Vega-Lite specification: groups from the top down in their order.
+    """A Vega-Lite specification with the groups from top to bottom in the given order.
 
-    Shares are fractions of 1; `title` says what a bar is, `counted` what `n` counts. Values below
-    0 have no place here.
+    Shares are fractions of 1; `title` says what a bar shows, `counted` what `n` counts. Values
+    below 0 are not supported.
     """
     top = max((one.value for one in found), default=0) or 1
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(

@@ -1,4 +1,4 @@
-"""Which categories hold up? One mark a category with its interval, beside the project's bar."""
+"""Chart of categories: one mark per category with its interval, next to the threshold."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -21,7 +21,8 @@ class ShareInterval:
 
 
 def draw_shares(found: Sequence[ShareInterval], *, title: str, bar: float) -> dict[str, Any]:
-    """A Vega-Lite specification: groups from the top down in their order, a rule at the bar."""
+    """A Vega-Lite specification: groups from top to bottom in the given order, with a rule at the
+    threshold `bar`."""
     groups = [one.group for one in found]
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         y=marks.row_axis("group", groups),

@@ -1,4 +1,4 @@
-"""What does one person say where another says something? A field of counts, the deeper the more."""
+"""Confusion heatmap: how often one person says X and another says Y; darker is more."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,14 +9,14 @@ import altair as alt
 from charts import marks
 
 CELL_SIZE = 40
-# The darkest that the page's ink can still be read on.
+# The darkest shade on which the page's text is still readable.
 DARKEST = 0.6
 SAME, OTHER = "the same", "not the same"
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerPair:
-    """`n` items of which one says `row` and the other `column`; `share` is theirs of the row."""
+    """`n` items where one says `row` and the other `column`; `share` is their share of the row."""
 
     row: str
     column: str
@@ -29,8 +29,8 @@ def draw_heatmap(
 ) -> dict[str, Any]:
     """A Vega-Lite specification: answers in their order, downwards and to the right.
 
-    `rows` and `columns` say whose they are. The share of its row is told by the depth of the
-    shade, the number by itself, and where both say the same the place has a thick edge.
+    `rows` and `columns` say whose answers they are. The shade shows the share of the row, a number
+    the count, and cells where both say the same have a thick border.
     """
     values = [{**asdict(one), "said": _describe_pair(one)} for one in found]
     base = alt.Chart(alt.Data(values=values)).encode(

@@ -1,4 +1,4 @@
-"""What do people and evaluators give the same items? A circle a pair of numbers, by how many."""
+"""Bubble chart of people's scores against the evaluator's: one circle per pair, sized by count."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -11,17 +11,17 @@ from charts import marks
 
 PANEL_SIZE = 200
 PANEL_COLUMNS = 4
-# A panel with more circles than this has no room for their numbers, an axis none for more ticks.
+# A panel with more circles has no room for their numbers, an axis with more ticks none for these.
 MOST_NUMBERS, MOST_TICKS = 60, 8
-# Circles at the ends of an axis need half of their width; none is wider than this.
+# Circles at the ends of an axis need half of their width as padding; none is wider than this.
 PADDING, LARGEST_CIRCLE = 26, 50
 
 
 @dataclass(frozen=True, slots=True)
 class PairCount:
-    """So many items of a panel to which people gave one number and the evaluator another.
+    """`n` items of a panel with one score from people and one from the evaluator.
 
-    Axes of one name run over the same numbers in every panel.
+    Axes with the same name have the same range in every panel.
     """
 
     panel: str
@@ -33,10 +33,10 @@ class PairCount:
 
 
 def draw_circles(counts: Sequence[PairCount]) -> dict[str, Any]:
-    """A Vega-Lite specification: panels in their order, their circles by area, alike in all.
+    """A Vega-Lite specification: panels in their order, circles by area, on one scale for all.
 
-    The number of items stands in each circle, unless a panel has too many. Numbers that both sides
-    have an axis of the same name for are equal on the dashed line.
+    Each circle shows the number of items, unless a panel has too many circles. If both sides have
+    an axis of the same name, equal scores are on the dashed line.
     """
     values = _by_axis(counts)
     most = max((one.n for one in counts), default=1)
@@ -55,14 +55,14 @@ def _by_axis(counts: Iterable[PairCount]) -> dict[str, set[float]]:
 
 
 def _largest(values: dict[str, set[float]]) -> float:
-    """The area of a circle that leaves the next ones room, where numbers are whole and few."""
+    """The largest circle area that leaves room for the neighbours, if values are few integers."""
     steps = [len(whole) - 1 for of_axis in values.values() if (whole := _whole(of_axis))]
     apart = (PANEL_SIZE - 2 * PADDING) / max([2, *steps])
     return math.pi / 4 * min(LARGEST_CIRCLE, 0.9 * apart) ** 2
 
 
 def _whole(values: set[float]) -> range | None:
-    """The whole numbers of an axis while there is room for a tick each."""
+    """The whole numbers of an axis, if all values are whole and each has room for a tick."""
     every = range(int(min(values)), int(max(values)) + 1)
     fits = all(value == int(value) for value in values) and len(every) <= MOST_TICKS
     return every if fits else None
@@ -94,7 +94,7 @@ def _equal(values: set[float], x: Any, y: Any) -> alt.Chart:
 
 
 def _axis(channel: Any, title: str, values: set[float]) -> Any:
-    """Whole numbers have a tick each while there is room."""
+    """The axis; whole numbers get one tick each if there is room."""
     ticks = _whole(values)
     how = {"values": list(ticks), "format": "d"} if ticks else {"tickCount": 5}
     ends = [min(values), max(values)]

@@ -1,4 +1,4 @@
-"""How much do evaluators notice? One mark a run and ability, with its interval."""
+"""Dot plot of rates: one mark per run and ability, with its interval."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,9 +15,9 @@ MARK_SIZE = 75
 
 @dataclass(frozen=True, slots=True)
 class RatePoint:
-    """One figure of one run: a fraction of 1 unless its axis is another, `n` the items it rests on.
+    """One figure of one run: a fraction of 1 unless the axis is another; `n` counts its items.
 
-    `low` and `high` are None where the interval is not defined. `faint` ones are not ours.
+    `low` and `high` are None if the interval is not defined. `faint` marks published values.
     """
 
     run: str
@@ -32,11 +32,11 @@ class RatePoint:
 def draw_dot_plot(
     points: Sequence[RatePoint], *, title: str, series: str = "Run", axis: Axis = RATES
 ) -> dict[str, Any]:
-    """A Vega-Lite specification: groups from the top down, a row of marks for each run in them.
+    """A Vega-Lite specification: groups from top to bottom, in each a row of marks per run.
 
-    Groups and runs stand in the order in which `points` names them first. `title` says what the
-    rate is, `series` what the runs are. Without points it is a chart without marks. With more runs
-    than colours each mark has the first word of its run beside it.
+    Groups and runs are in the order in which `points` names them first. `title` says what the rate
+    is, `series` what the runs are. Without points the chart has no marks. If there are more runs
+    than colours, the first word of its run is next to each mark.
     """
     runs = list(dict.fromkeys(point.run for point in points))
     groups = list(dict.fromkeys(point.group for point in points))
@@ -66,7 +66,7 @@ def _intervals(base: alt.Chart, title: str, axis: Axis) -> alt.Chart:
 
 
 def _numbers(base: alt.Chart, title: str, axis: Axis) -> alt.Chart:
-    """To the right of what is drawn of a point; to the left of it near the end of the axis."""
+    """Labels to the right of each point and its interval; to the left near the end of the axis."""
     end = axis.low + 0.9 * (axis.high - axis.low)
     named = base.transform_calculate(
         word=marks.RUN_NUMBER_EXPR, reach="isValid(datum.high) ? datum.high : datum.rate"

@@ -1,4 +1,4 @@
-"""Which of two notices more? One mark a pair of runs, with its interval, beside nought."""
+"""Chart of differences between runs: one mark per pair of runs with its interval, next to 0."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -16,8 +16,8 @@ AXIS = Axis(-100, 100, "+.0f", "+.1f")
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference of two rates in points of a hundred, over `n` items; without an interval both
-    None."""
+    """A difference of two rates in percentage points, over `n` items; `low` and `high` are None
+    without an interval."""
 
     pair: str
     points: float
@@ -27,7 +27,7 @@ class Difference:
 
 
 def draw_differences(found: Sequence[Difference]) -> dict[str, Any]:
-    """A Vega-Lite specification: pairs from the top down in their order."""
+    """A Vega-Lite specification: pairs from top to bottom in the given order."""
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         y=marks.row_axis("pair", [one.pair for one in found]),
         tooltip=[

@@ -1,4 +1,4 @@
-"""Do more errors cost more? A line a run over the number of errors, with intervals."""
+"""Dose-response chart: one line per run over the number of errors, with intervals."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -10,14 +10,14 @@ from charts import marks
 from charts.axes import Axis
 
 HEIGHT = 320
-# How much of a step stays free, so that the marks of one dose belong together.
+# The part of a step that stays free, so that the marks of one dose are seen as a group.
 DOSE_GAP = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class DosePoint:
-    """What one run says of the `n` items with so many errors; without an interval both ends are
-    None."""
+    """The response of one run on `n` items with `dose` errors; `low` and `high` are None without
+    an interval."""
 
     run: str
     dose: int
@@ -30,10 +30,10 @@ class DosePoint:
 def draw_lines(
     found: Sequence[DosePoint], *, title: str, axis: Axis, series: str = "Run"
 ) -> dict[str, Any]:
-    """A Vega-Lite specification: doses from left to right, each as far from the next, since they
-    double; a line a run, whose marks stand side by side so that intervals do not hide each other.
+    """A Vega-Lite specification: doses from left to right, equally spaced since they double; one
+    line per run, with the marks of the runs side by side so that their intervals do not overlap.
 
-    `series` says what the runs are, if not runs.
+    `series` says what the lines are if they are not runs.
     """
     runs = list(dict.fromkeys(one.run for one in found))
     doses = sorted({one.dose for one in found})

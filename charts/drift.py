@@ -1,4 +1,4 @@
-"""Does an evaluator still say what it said? One mark an asking of a canary, with its interval."""
+"""Drift chart: share of changed outcomes in each canary run, with its interval."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ HEIGHT = 160
 
 @dataclass(frozen=True, slots=True)
 class CanaryRun:
-    """How many of an asking's items differ from the first: a share of 1, `n` items compared.
+    """How many items differ from the first run: a share of 1 over `n` compared items.
 
-    `low` and `high` are None where the interval is not defined.
+    `low` and `high` are None if the interval is not defined.
     """
 
     run: str
@@ -28,7 +28,7 @@ class CanaryRun:
 
 
 def draw_drift(askings: Sequence[CanaryRun]) -> dict[str, Any]:
-    """A Vega-Lite specification: the share of changed outcomes, asking after asking as given."""
+    """A Vega-Lite specification: the share of changed outcomes, runs in the given order."""
     values = [
         {
             "run": one.run,

@@ -1,7 +1,7 @@
 """Charts as files for a paper: SVG, PDF and PNG, and the specification itself.
 
-A file is made in a process of its own that has an end: the converter holds a JavaScript engine, and
-neither its crash, nor its memory, nor a chart that takes for ever may touch the pages.
+Each file is made in a separate process with a timeout: the converter contains a JavaScript engine,
+and neither a crash, nor its memory, nor a chart that never ends may affect the pages.
 """
 
 import json
@@ -16,9 +16,9 @@ from typing import Any
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 VEGA_LITE = "6.4"
 TIMEOUT = 30.0
-# A column of text is some 3.5 inches wide, a page 7; 480 points are in between and scale well.
+# A text column is about 3.5 inches wide, a page 7; 480 points are in between and scale well.
 WIDTH = 480
-# Dots a point: 3 are 216 dots an inch.
+# Pixels per point: 3 give 216 pixels per inch.
 SCALE = 3.0
 TYPES = {
     "svg": "image/svg+xml",
@@ -30,8 +30,8 @@ TYPES = {
 _INK, _SOFT, _LINE = "#1c2024", "#4a5058", "#d5d9de"
 _AXIS = {"labelColor": _SOFT, "titleColor": _INK, "gridColor": _LINE, "domainColor": _LINE}
 _TYPE = {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"}
-# Light whatever the reader's screen. The converter brings Liberation Sans along, and Arial is as
-# wide, so that texts take the same place wherever the file is made and opened.
+# Always light, whatever the reader's theme. The converter includes Liberation Sans, and Arial has
+# the same widths, so texts take the same space wherever the file is made and opened.
 PRINT_STYLE: dict[str, Any] = {
     "background": "white",
     "font": "Liberation Sans, Arial, Helvetica, sans-serif",
@@ -51,21 +51,21 @@ PRINT_STYLE: dict[str, Any] = {
 
 
 class ConversionFailed(Exception):
-    """A chart that did not become a file; the message says why and what to do."""
+    """A chart could not be converted; the message says why and what to do."""
 
 
 def render(spec: dict[str, Any], form: str, seconds: float = TIMEOUT) -> bytes:
-    """The chart of a Vega-Lite specification as a file of `TYPES`, the same bytes every time.
+    """The chart of a Vega-Lite specification as a file of a type in `TYPES`; same bytes each time.
 
-    Raises `NotMade` where the specification names anything outside itself, cannot be drawn, or
-    is not drawn in time; ValueError for another form.
+    Raises `ConversionFailed` if the specification refers to external data, cannot be drawn, or is
+    not drawn in time; ValueError for another type.
     """
     return render_all([spec], form, seconds)[0]
 
 
 def render_all(specs: Sequence[dict[str, Any]], form: str, seconds: float = TIMEOUT) -> list[bytes]:
-    """The files of several charts, as `write` makes each, in one process: its start takes ten
-    times as long as a chart. `seconds` is how long each may take on average."""
+    """The files of several charts, each as from `render`, made in one process, since starting it
+    takes ten times as long as a chart. `seconds` is the average time allowed per chart."""
     if form not in TYPES:
         raise ValueError(f"{form!r} is none of {', '.join(TYPES)}")
     papers = [with_print_style(spec) for spec in specs]
@@ -90,7 +90,7 @@ def render_all(specs: Sequence[dict[str, Any]], form: str, seconds: float = TIME
 
 
 def with_print_style(spec: dict[str, Any]) -> dict[str, Any]:
-    """The specification with the look of paper and a width of its own, which needs no page."""
+    """The specification in print style and with a fixed width, independent of any page."""
     if _names_address(spec):
         raise ConversionFailed("The chart refers to external data, which is never loaded.")
     bare = {name: value for name, value in spec.items() if name not in {"$schema", "config"}}
@@ -98,7 +98,7 @@ def with_print_style(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _names_address(part: Any) -> bool:
-    """Whether anything but the rows of the data would be fetched or linked."""
+    """Whether anything besides the data rows would be fetched or linked."""
     if isinstance(part, list):
         return any(_names_address(one) for one in part)
     if not isinstance(part, dict):
@@ -108,7 +108,7 @@ def _names_address(part: Any) -> bool:
 
 
 def _with_fixed_width(part: Any) -> Any:
-    """With a width in points where a chart would take that of its place on a page."""
+    """With a width in points where a chart would take the width of its container."""
     if isinstance(part, list):
         return [_with_fixed_width(one) for one in part]
     if not isinstance(part, dict):
@@ -121,7 +121,7 @@ def _with_fixed_width(part: Any) -> Any:
 
 
 def _convert(spec: dict[str, Any], form: str) -> bytes:
-    """In the process that is made for it."""
+    """Convert one chart; runs in the separate process."""
     import vl_convert
 
     how: dict[str, Any] = {"vl_version": VEGA_LITE, "allowed_base_urls": []}
@@ -133,13 +133,13 @@ def _convert(spec: dict[str, Any], form: str) -> bytes:
     return makers[form]()
 
 
-# What a page draws with, by name: lines that may stand in any order.
+# A PDF page's resources, by name: lines whose order does not matter.
 _RESOURCE_LIST = re.compile(rb"(?:^ +/[A-Za-z]+[0-9]+ [0-9]+ 0 R\n){2,}", re.MULTILINE)
 
 
 def _sort_resources(pdf: bytes) -> bytes:
-    """The same document with its resources by name: the converter has them in an order that
-    changes from call to call. Nothing moves, since the lines only change places."""
+    """The same document with its resources sorted by name, since the converter's order varies from
+    call to call. No offsets change, since the lines only trade places."""
     return _RESOURCE_LIST.sub(
         lambda found: b"".join(sorted(found[0].splitlines(keepends=True))), pdf
     )

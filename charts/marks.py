@@ -1,9 +1,7 @@
-"""What all charts share: colours and shapes that tell runs apart, and how a chart leaves as JSON.
+"""Shared parts of all charts: colours and shapes of series, axes, tooltips, and export as JSON.
 
 Colours of axes and texts are not set here: the page sets them from its style sheet, so that a
-chart follows light and dark.
-
-Values along an axis, and what is said of one beside its mark.
+chart follows the light or dark theme.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +32,7 @@ def y_channel(field: str, title: str, axis: Axis = RATES) -> alt.Y:
 
 
 def interval_tooltip(value: str, title: str, written: str = RATES.tooltip) -> list[alt.Tooltip]:
-    """What is said of a value with the interval and the n of its row, in a format of Vega's."""
+    """The tooltip of a value with the interval and n of its row, in a Vega number format."""
     return [
         alt.Tooltip(f"{value}:Q", title=title, format=written),
         alt.Tooltip("low:Q", title="95 % from", format=written),
@@ -43,12 +41,12 @@ def interval_tooltip(value: str, title: str, written: str = RATES.tooltip) -> li
     ]
 
 
-# Only tests check a specification against the schema: to check the values of every mark again for
-# every reader takes as long as all the rest of a page.
+# Only tests validate specifications against the schema: validating the values of every mark for
+# each request takes as long as the rest of the page.
 schemapi.disable_debug_mode()
 
-# Each at least 3 : 1 against the light and the dark sheet (WCAG 1.4.11). Neighbours differ in
-# lightness or in the blue-yellow direction, which nearly every eye sees.
+# Each has a contrast of at least 3 : 1 on the light and the dark page (WCAG 1.4.11). Neighbours
+# differ in lightness or in the blue-yellow direction, which nearly everybody can see.
 COLOURS = (
     "#2b7fc4",
     "#c8650f",
@@ -70,31 +68,32 @@ SHAPES = (
     "triangle-left",
 )
 
-# Kinds in an order, from dark to light, so that neighbours differ in print without colour, too;
-# each with the ink that can be read on it. Half of them stand out from no sheet, hence the outline.
+# Colours for ordered categories, from dark to light, so that neighbours also differ in black and
+# white; with the readable text colour for each. Half of them have too little contrast with a page
+# on their own, hence the outline.
 ORDERED_COLOURS = ("#123f63", "#2b7fc4", "#7fb3e0", "#cfe3f5", "#f4efe4")
 TEXT_COLOURS = ("#ffffff", "#ffffff", "#10161c", "#10161c", "#10161c")
 OUTLINE = "#7c7f83"
-# A name breaks into lines here. Vega draws a list of texts as lines, and what stands on its bottom
-# has its first line above its place: two lines are then in the middle of it.
+# Names break into lines here. Vega draws a list of texts as lines, and with a bottom baseline the
+# first line is above the position, so that two lines are centred.
 LINE_BREAK, LINE_HEIGHT = ": ", 14
 _LINES = f"split(datum.label, '{LINE_BREAK}')"
 _HAS_LINES = f"indexof(datum.label, '{LINE_BREAK}') >= 0"
-# Names keep to their part of the page, so that marks have room on a telephone; a file has no page.
+# Names take a limited part of the width, so that marks have room on a phone; a file has no page.
 _WIDEST = 260
 _WIDTH = f"(containerSize()[0] || {2 * _WIDEST})"
 _PART = f"min({_WIDEST}, max(110, 0.4 * {_WIDTH}))"
-# A legend begins where the marks do, and its names end with the page.
+# A legend starts where the marks do, and its labels end at the edge of the page.
 LEGEND_BELOW: dict[str, Any] = {
     "orient": "bottom",
     "labelLimit": alt.ExprRef(f"min(420, max(120, 0.6 * {_WIDTH} - 30))"),
 }
-# A digit of a number on a mark is some so wide.
+# The approximate width of a digit of a number on a mark.
 CHARACTER_WIDTH = 7
 
 
 def row_axis(field: str, names: Sequence[str]) -> alt.Y:
-    """Groups from the top down in their order, each with its name in the middle of its row."""
+    """Groups from top to bottom in the given order, with names centred vertically in their rows."""
     middle = alt.condition(_HAS_LINES, alt.value("bottom"), alt.value("middle"))
     up = max(0, count_lines(names) - 2) * LINE_HEIGHT // 2
     return alt.Y(f"{field}:N", title=None, sort=list(names)).axis(
@@ -109,36 +108,36 @@ def row_axis(field: str, names: Sequence[str]) -> alt.Y:
 
 
 def count_lines(names: Iterable[str]) -> int:
-    """How many lines the name with the most takes."""
+    """The number of lines of the name with the most lines."""
     return max((1 + name.count(LINE_BREAK) for name in names), default=1)
 
 
 def row_height(names: Iterable[str], least: int) -> int:
-    """How high a row must be for the name with the most lines, and at `least`."""
+    """The row height for the name with the most lines, and at least `least`."""
     return max(least, LINE_HEIGHT * count_lines(names) + 6)
 
 
 def intervals(base: alt.Chart, low: str = "low", **look: Any) -> alt.Chart:
-    """Rules for the rows in which `low` is there.
+    """Rules for the rows in which `low` is present.
 
-    The marks say it all to who hears the chart; a layer without a rule would be a picture without
-    a name.
+    They are hidden from screen readers, since the marks already say everything, and a layer without
+    a rule would be an image without a name.
     """
     return base.transform_filter(f"isValid(datum.{low})").mark_rule(aria=False, **look)
 
 
-# What comes first in the name of a run is its number.
+# The first part of a run's name is its number.
 RUN_NUMBER_EXPR = "split(datum.run, ' · ')[0]"
 
 
 def colours_repeat(names: Sequence[str]) -> bool:
-    """Whether colours return, so that in grey shapes do not tell all series apart."""
+    """Whether colours repeat, so that in greyscale shapes do not distinguish all series."""
     return len(names) > len(COLOURS)
 
 
 def label_marks(base: alt.Chart, word: str, at: str, end: float, up: int = 0) -> alt.Chart:
-    """A word beside each mark, `up` so many points: on its right, and on its left where its value
-    `at` is past `end`."""
+    """A word next to each mark, `up` points higher: on its right, or on its left if its value `at`
+    is greater than `end`."""
     is_left = f"datum.{at} > {end}"
     return base.mark_text(
         fontSize=10,
@@ -151,25 +150,25 @@ def label_marks(base: alt.Chart, word: str, at: str, end: float, up: int = 0) ->
 
 
 def when(channel: Callable[..., Any], test: str, there: Any, elsewhere: Any) -> Any:
-    """A channel's value where the test, a Vega expression, holds, and the value elsewhere.
+    """One value of a channel if the test, a Vega expression, is true, another value otherwise.
 
-    Channels are named by their class throughout: Altair tries a hundred schemas to tell what a
-    mere condition or name is meant to be, 3 to 6 ms for each.
+    Channels are always given by their class: with a plain condition or name Altair tries a hundred
+    schemas to find out what it is, which takes 3 to 6 ms each.
     """
     return channel(elsewhere, condition={"test": test, "value": there})
 
 
 def hide_if_narrow(width: str, characters: int | str) -> Any:
-    """Hides a number where what it is of is too narrow for it; both are Vega expressions."""
+    """Hide a number if its mark is too narrow for it; both arguments are Vega expressions."""
     wide = f"{width} >= 4 + {CHARACTER_WIDTH} * {characters}"
     return when(alt.OpacityValue, wide, 1, 0)
 
 
 def colour_by(field: str, names: Sequence[str], title: str) -> alt.Color:
-    """Tells series apart by colour; use it together with `shape`, so that grey will do.
+    """Distinguish series by colour; use it with `shape_by`, so that it also works in greyscale.
 
-    Past 8 series the colours return, each with another shape than before. A series without a name
-    has no legend.
+    After 8 series the colours repeat, each with a different shape. A series without a name has no
+    legend.
     """
     colours = [COLOURS[n % len(COLOURS)] for n in range(len(names))]
     scale = alt.Scale(domain=list(names), range=colours)
@@ -177,14 +176,14 @@ def colour_by(field: str, names: Sequence[str], title: str) -> alt.Color:
 
 
 def shape_by(field: str, names: Sequence[str], title: str) -> alt.Shape:
-    """Tells series apart by shape, in step with `colour`."""
+    """Distinguish series by shape; matches `colour_by`."""
     shapes = [SHAPES[(n + n // len(COLOURS)) % len(SHAPES)] for n in range(len(names))]
     scale = alt.Scale(domain=list(names), range=shapes)
     return alt.Shape(f"{field}:N", title=title, scale=scale, legend=_legend(names))
 
 
 def colour_in_order(field: str, kinds: Sequence[str], title: str) -> alt.Color:
-    """Kinds by lightness, in their order; at most 5."""
+    """Categories by lightness, in their order; at most 5."""
     scale = alt.Scale(domain=list(kinds), range=list(_pick_apart(ORDERED_COLOURS, len(kinds))))
     columns = alt.ExprRef(f"{_WIDTH} < 500 ? 1 : 3")
     legend = alt.Legend(**LEGEND_BELOW, direction="horizontal", columns=columns)
@@ -192,13 +191,13 @@ def colour_in_order(field: str, kinds: Sequence[str], title: str) -> alt.Color:
 
 
 def text_colour_by(field: str, kinds: Sequence[str]) -> alt.Color:
-    """The ink on each of these kinds."""
+    """The text colour on each of these categories."""
     scale = alt.Scale(domain=list(kinds), range=list(_pick_apart(TEXT_COLOURS, len(kinds))))
     return alt.Color(f"{field}:N", scale=scale, legend=None)
 
 
 def _pick_apart(of: Sequence[str], number: int) -> list[str]:
-    """So many of them, as far apart as can be."""
+    """`number` of the colours, spread as far apart as possible."""
     if number < 2:
         return list(of[:number])
     return [of[round(place * (len(of) - 1) / (number - 1))] for place in range(number)]
@@ -207,12 +206,12 @@ def _pick_apart(of: Sequence[str], number: int) -> list[str]:
 def _legend(names: Sequence[str]) -> alt.Legend | None:
     if not any(names):
         return None
-    # Else a legend is as pale as the intervals are.
+    # Otherwise a legend is as pale as the intervals.
     return alt.Legend(**LEGEND_BELOW, direction="vertical", symbolOpacity=1)
 
 
 def to_spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    """The chart as a Vega-Lite specification that names no other host and no look of its own."""
+    """The chart as a Vega-Lite specification without references to other hosts or its own style."""
     spec: dict[str, Any] = chart.to_dict(validate=schemapi.DEBUG_MODE)
     spec.pop("$schema", None)
     spec.pop("config", None)

@@ -1,4 +1,4 @@
-"""How fast does the work go, and what do people choose? Labels by day, and the way to the end."""
+"""Charts of the labelling pace: labels by day and answer, progress with forecast, label times."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ import altair as alt
 
 from charts import marks
 
-# Past so many days a bar is a week: thinner ones could not be told apart on a telephone.
+# With more days than this, bars show weeks: thinner bars cannot be distinguished on a phone.
 MOST_DAYS = 45
 HEIGHT = 220
 
 
 @dataclass(frozen=True, slots=True)
 class ChoiceCount:
-    """How many labels of a day chose an answer."""
+    """How many labels on a day chose an answer."""
 
     day: date
     choice: str
@@ -25,7 +25,7 @@ class ChoiceCount:
 
 @dataclass(frozen=True, slots=True)
 class DailyTotal:
-    """Labels that were done by the end of a day."""
+    """The number of labels done by the end of a day."""
 
     day: date
     done: int
@@ -33,7 +33,7 @@ class DailyTotal:
 
 @dataclass(frozen=True, slots=True)
 class LabelTime:
-    """Seconds that somebody takes over an item: quartiles over `n` items."""
+    """Seconds per item of one person: quartiles over `n` items."""
 
     person: str
     low: float
@@ -43,9 +43,9 @@ class LabelTime:
 
 
 def draw_choices(counts: Sequence[ChoiceCount], *, order: Sequence[str]) -> dict[str, Any]:
-    """Stacked bars, one a day, or one a week (by its Monday) over more than 45 days.
+    """Stacked bars, one per day, or one per week (dated by its Monday) over more than 45 days.
 
-    `order` names the answers from the bottom up.
+    `order` names the answers from bottom to top.
     """
     days = [count.day for count in counts]
     weekly = bool(days) and (max(days) - min(days)).days >= MOST_DAYS
@@ -79,10 +79,10 @@ def draw_progress(
     earliest: date | None = None,
     latest: date | None = None,
 ) -> dict[str, Any]:
-    """What was done, day by day, up to all places, and the forecast from the last point on.
+    """Labels done, day by day, up to the total of `places`, and the forecast from the last point.
 
-    The forecast is a line to `ends` and a wedge between `earliest` and `latest`, each only if it
-    is known; without a latest day the wedge is left out.
+    The forecast is a line to `ends` and a wedge between `earliest` and `latest`, each only if it is
+    known. Without a latest day there is no wedge.
     """
     points = [{"day": one.day.isoformat(), "done": one.done} for one in done]
     base = alt.Chart(alt.Data(values=points)).encode(
@@ -102,7 +102,7 @@ def draw_progress(
 
 
 def draw_times(found: Sequence[LabelTime]) -> dict[str, Any]:
-    """One row a person: a rule from the lower to the upper quartile, a mark at the median."""
+    """One row per person: a rule from the lower to the upper quartile, a mark at the median."""
     values = [
         {"person": t.person, "low": t.low, "median": t.median, "high": t.high, "n": t.n}
         for t in found
@@ -152,7 +152,7 @@ def _progress_tooltip() -> list[alt.Tooltip]:
 
 
 def _target_line(places: int) -> alt.Chart:
-    """The line at which nothing is left."""
+    """The line where no labels are left to do."""
     every = alt.Chart(alt.Data(values=[{"done": places}]))
     return every.mark_rule(strokeDash=[4, 4], color=marks.COLOURS[-1]).encode(y=_progress_axis())
 

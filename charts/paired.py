@@ -1,4 +1,4 @@
-"""How far apart do two sides lie? A line a run and group, from what one side gives to the other."""
+"""Chart of paired means: one line per run and group, from people's mean to the evaluator's."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -24,9 +24,10 @@ class MeanPair:
 
 
 def draw_pairs(pairs: Sequence[MeanPair], *, title: str) -> dict[str, Any]:
-    """A Vega-Lite specification: groups from the top down, a line a run in them.
+    """A Vega-Lite specification: groups from top to bottom, one line per run in each.
 
-    People are open circles, evaluators filled squares, so that no colour tells them apart.
+    People are open circles, evaluators filled squares, so that no colour is needed to distinguish
+    them.
     """
     runs = list(dict.fromkeys(one.run for one in pairs))
     groups = list(dict.fromkeys(one.group for one in pairs))
@@ -51,7 +52,7 @@ def _side(base: alt.Chart, field: str, title: str) -> alt.Chart:
     scale = alt.Scale(domain=list(SIDES), range=["circle", "square"])
     legend = alt.Legend(orient="bottom", direction="horizontal", title=None)
     is_evaluator = name == SIDES[1]
-    # A square fits into the circle, so that equal means show both.
+    # A square fits into the circle, so that both are visible when the means are equal.
     size = 45 if is_evaluator else 150
     drawn = base.mark_point(size=size, filled=is_evaluator, opacity=1, strokeWidth=2)
     named = drawn.transform_calculate(side=f"'{name}'")

@@ -1,4 +1,4 @@
-"""Do runs tell errors from changes that are none? Detection against false alarms, as a plane."""
+"""Detection rate against false-alarm rate: do runs tell errors from score-invariant changes?"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,8 +14,8 @@ RULE_STYLE = {"strokeWidth": 1.5, "opacity": 0.5}
 
 @dataclass(frozen=True, slots=True)
 class SensitivityPoint:
-    """Two rates of one run over a group, or over the `whole`, fractions of 1, with the ends of
-    their intervals."""
+    """Detection and false-alarm rate of one run over a group, or over all items (`whole`), as
+    fractions of 1, with the ends of their intervals."""
 
     run: str
     group: str
@@ -29,8 +29,9 @@ class SensitivityPoint:
 
 
 def draw_plane(found: Sequence[SensitivityPoint]) -> dict[str, Any]:
-    """A Vega-Lite specification: a mark a point with both its intervals, named by its group. With
-    more runs than colours those of the whole have the first word of their run beside them."""
+    """A Vega-Lite specification: one mark per point with both its intervals; its group is in the
+    tooltip. If there are more runs than colours, the marks over all items are labelled with the
+    first word of their run."""
     runs = list(dict.fromkeys(one.run for one in found))
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         color=marks.colour_by("run", runs, "Run"), tooltip=_tooltip()

@@ -1,4 +1,4 @@
-"""What does another way to ask change? Differences of figures beside nought, a row a detector."""
+"""Chart of changes in figures, such as with another prompt: one row per detector, next to 0."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,8 +14,8 @@ MARK_HEIGHT = 15
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """A difference in points of a hundred of one `figure` over `n` items; without an interval both
-    ends are None."""
+    """A difference in percentage points of one `figure` over `n` items; `low` and `high` are None
+    without an interval."""
 
     of: str
     figure: str
@@ -26,9 +26,9 @@ class Shift:
 
 
 def draw_shifts(found: Sequence[Shift], *, title: str) -> dict[str, Any]:
-    """A Vega-Lite specification: rows from the top down in their order, a mark a figure in each.
+    """A Vega-Lite specification: rows from top to bottom in the given order, one mark per figure.
 
-    The axis reaches as far as the values, the same to either side.
+    The axis reaches as far as the values, equally to both sides.
     """
     rows = list(dict.fromkeys(one.of for one in found))
     figures = list(dict.fromkeys(one.figure for one in found))
@@ -60,7 +60,7 @@ def draw_shifts(found: Sequence[Shift], *, title: str) -> dict[str, Any]:
 
 
 def _axis(found: Sequence[Shift]) -> Axis:
-    """To the next ten beyond the farthest end, to either side."""
+    """An axis to the next ten beyond the farthest end, equally to both sides."""
     ends = [end for one in found for end in (one.points, one.low, one.high) if end is not None]
     most = min(100, 10 * (1 + max((abs(end) for end in ends), default=0) // 10))
     return Axis(-most, most, "+d", "+.1f")

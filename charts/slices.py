@@ -1,4 +1,4 @@
-"""Which slices are missed more than the rest? A strip a slice: its rate, and that of the rest."""
+"""Chart of slices that are missed more often: per slice its rate, and that of the other items."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,8 +15,8 @@ RATE, REST = "in the slice", "in the other items"
 
 @dataclass(frozen=True, slots=True)
 class SliceRates:
-    """Two rates of one slice, fractions of 1, with the ends of their intervals (None without), over
-    `n` and `rest_n` items."""
+    """Two rates for one slice, fractions of 1, with the ends of their intervals (None without one),
+    over `n` and `rest_n` items."""
 
     name: str
     rate: float
@@ -31,10 +31,10 @@ class SliceRates:
 
 
 def draw_slices(found: Sequence[SliceRates]) -> dict[str, Any]:
-    """A Vega-Lite specification: slices from the top down in their order.
+    """A Vega-Lite specification: slices from top to bottom in the given order.
 
-    A shaded band reaches from the rest to the slice, deep for a blind spot; the marks at its ends
-    differ in shape, so that grey will do.
+    A shaded band reaches from the rate of the rest to that of the slice, darker for a blind spot.
+    The marks at its ends differ in shape, so that it also works in greyscale.
     """
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         y=marks.row_axis("name", [one.name for one in found]),

@@ -1,4 +1,4 @@
-"""Is a figure the same within groups as over all items? A row a run: groups, pooled and mean."""
+"""Chart of a figure within groups and over all items: per run the groups, pooled and mean."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,13 +14,13 @@ GROUP, POOLED, MEAN = "One group", "All items pooled", "Mean over groups"
 _KINDS = (GROUP, POOLED, MEAN)
 _SHAPES = ("circle", "diamond", "triangle-down")
 _COLOURS = (marks.COLOURS[-1], marks.COLOURS[0], marks.COLOURS[1])
-# Above, on and below the middle of the row, so that marks of one value stay apart.
+# Above, on and below the middle of the row, so that marks with equal values do not overlap.
 _OFFSETS = {POOLED: -10, GROUP: 0, MEAN: 10}
 
 
 @dataclass(frozen=True, slots=True)
 class SpreadMark:
-    """One figure in a row; `group` names what it is over, `n` the items or groups it rests on."""
+    """One figure in a row; `group` names what it is over, `n` counts its items or groups."""
 
     row: str
     kind: str
@@ -32,8 +32,8 @@ class SpreadMark:
 
 
 def draw_spread(found: Sequence[SpreadMark], *, title: str, axis: Axis) -> dict[str, Any]:
-    """A Vega-Lite specification: rows from the top down, in each the figure of every group, that
-    of all items with its interval, and the mean over groups."""
+    """A Vega-Lite specification: rows from top to bottom, each with the figure of every group, the
+    figure over all items with its interval, and the mean over groups."""
     rows = list(dict.fromkeys(one.row for one in found))
     marked = [asdict(one) for one in found]
     layers = alt.layer(*(_kind_layer(marked, kind, rows, title, axis) for kind in _KINDS))
@@ -58,7 +58,7 @@ def _kind_layer(
         x=marks.x_channel("value", title, axis), shape=_encode_kind(alt.Shape("kind:N"), _SHAPES)
     )
     rules = marks.intervals(base, strokeWidth=2, yOffset=place)
-    # Intervals of many groups would hide each other; a tooltip and the table have them.
+    # Intervals of many groups would hide each other; the tooltip and the table have them.
     of_all = (
         [rules.encode(x=marks.x_channel("low", title, axis), x2=alt.X2("high"))]
         if kind != GROUP

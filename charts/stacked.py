@@ -1,4 +1,4 @@
-"""What do the replies divide into? One stacked bar a group, its parts as shares of its items."""
+"""Stacked bar chart: one bar per group, with its parts as shares of the group's items."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ import altair as alt
 from charts import marks
 
 BAR_HEIGHT = 26
-# A count as it is; where repeats share an item, with three digits behind the point.
+# Counts as they are; if repeats share an item, with three decimals.
 NUMBER_FORMAT = ",.3~f"
 
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """So many items of a group are of one kind; a fraction where repeats share an item."""
+    """The number of items of a group that are of one kind; a fraction if repeats share an item."""
 
     group: str
     kind: str
@@ -25,10 +25,10 @@ class BarPart:
 def draw_stacked_bars(
     parts: Sequence[BarPart], *, kinds: Sequence[str], title: str
 ) -> dict[str, Any]:
-    """A Vega-Lite specification: groups from the top down in their order, kinds from left to right.
+    """A Vega-Lite specification: groups from top to bottom in order, kinds from left to right.
 
-    Kinds go from dark to light, are outlined, and carry their number where there is room, so that
-    no colour needs to be told from another. A group without items has no bar.
+    Kinds go from dark to light, have an outline, and show their number if there is room, so that no
+    colours need to be distinguished. A group without items has no bar.
     """
     groups = list(dict.fromkeys(part.group for part in parts))
     base = alt.Chart(alt.Data(values=_values(parts, kinds))).encode(
@@ -46,7 +46,7 @@ def draw_stacked_bars(
 
 
 def _values(parts: Sequence[BarPart], kinds: Sequence[str]) -> list[dict[str, Any]]:
-    """Each part with where it begins and ends as a share of its group."""
+    """Each part with its start and end as a share of its group."""
     totals: dict[str, float] = {}
     for part in parts:
         totals[part.group] = totals.get(part.group, 0) + part.n

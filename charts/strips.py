@@ -1,4 +1,4 @@
-"""How far did scores move? One strip a group: the share of its items at each step."""
+"""Strip chart of score changes: per group, the share of its items at each step."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -10,13 +10,13 @@ from charts import marks
 
 STRIP_HEIGHT = 30
 SIGNED_EXPR = "datum.value ? format(datum.value, '+~g') : '0'"
-# The darkest that the page's ink can still be read on.
+# The darkest shade on which the page's text is still readable.
 DARKEST = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class StepShare:
-    """So many items of a group at one step: `share` is a fraction of 1."""
+    """`n` items of a group at one step; `share` is a fraction of 1."""
 
     group: str
     step: float
@@ -27,10 +27,10 @@ class StepShare:
 def draw_strips(
     found: Sequence[StepShare], *, steps: Sequence[float], title: str
 ) -> dict[str, Any]:
-    """A Vega-Lite specification: groups from the top down in their order, `steps` from left to
-    right, those too at which there is nothing.
+    """A Vega-Lite specification: groups from top to bottom in the given order, `steps` from left to
+    right, including steps without items.
 
-    The share is told by the depth of the shade, and by its number while there is room for it.
+    The shade shows the share, and so does a number if there is room for it.
     """
     groups = list(dict.fromkeys(one.group for one in found))
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(

@@ -1,4 +1,4 @@
-"""What does finding more errors cost in false ones? Precision against recall, as a plane."""
+"""Precision against recall of detectors: what finding more errors costs in false alarms."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -18,7 +18,7 @@ CURVE_STEPS = 40
 @dataclass(frozen=True, slots=True)
 class PrecisionRecall:
     """Precision and recall of one detector over `n` items, fractions of 1, with the ends of their
-    intervals, None where there is none. `faint` ones are baselines."""
+    intervals (None without one). `faint` marks baselines."""
 
     detector: str
     group: str
@@ -34,8 +34,8 @@ class PrecisionRecall:
 
 
 def draw_tradeoff(found: Sequence[PrecisionRecall]) -> dict[str, Any]:
-    """A Vega-Lite specification: a mark a point with both its intervals, on lines of equal F1. More
-    detectors than colours have their names beside them."""
+    """A Vega-Lite specification: one mark per point with both its intervals, on lines of equal F1.
+    If there are more detectors than colours, the marks have their names next to them."""
     names = list(dict.fromkeys(one.detector for one in found))
     base = alt.Chart(alt.Data(values=[asdict(one) for one in found])).encode(
         color=marks.colour_by("detector", names, "Detector"), tooltip=_tooltip()
@@ -66,7 +66,7 @@ def draw_tradeoff(found: Sequence[PrecisionRecall]) -> dict[str, Any]:
 
 
 def _f1_curves() -> tuple[alt.Chart, alt.Chart]:
-    """Lines of equal F1, each named at its right end."""
+    """Lines of equal F1, each labelled at its right end."""
     rows = [row for f1 in F1_LEVELS for row in _f1_curve(f1)]
     ends = [{"at": 1.0, "precision": f1 / (2 - f1), "name": f"F1 {f1:.0%}"} for f1 in F1_LEVELS]
     lines = alt.Chart(alt.Data(values=rows)).mark_line(
@@ -88,10 +88,10 @@ def _f1_curves() -> tuple[alt.Chart, alt.Chart]:
 
 
 def _f1_curve(f1: float) -> Iterator[dict[str, float]]:
-    """Precision is f1 x recall / (2 x recall - f1), 1 at the line's left end."""
+    """Precision is f1 x recall / (2 x recall - f1), and 1 at the left end of the line."""
     first = f1 / (2 - f1)
     for step in range(CURVE_STEPS + 1):
-        # Closer together at the left end, where the line is steep.
+        # Points are closer together at the left end, where the line is steep.
         recall = first + (1 - first) * (step / CURVE_STEPS) ** 3
         yield {"f1": f1, "at": recall, "precision": min(1.0, f1 * recall / (2 * recall - f1))}
 

@@ -1,5 +1,5 @@
-"""Perturbers that need no model: from a gold answer to one with an error that is known exactly.
+"""Perturbers without a model: from a gold answer to one with an exactly known error.
 
-A text goes in, changes come out, each with the claim that says what it does (study 000, sections
-3.2 and 3.3). Everything drawn at random is drawn by a seed, the same on every machine.
+The input is a text, the output are changes, each with a claim that says what it does (study 000,
+sections 3.2 and 3.3). All random choices depend on a seed and are the same on every machine.
 """

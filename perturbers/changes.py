@@ -1,4 +1,4 @@
-"""Changes of a text: where they are, what stands there afterwards, and what is claimed of them."""
+"""Changes of a text: their edits, their claims, and how they are applied."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class TextEdit(NamedTuple):
-    """What stands from `start` to `end`, in code points of the gold answer, becomes `after`."""
+    """Replaces the text from `start` to `end`, in code points of the gold answer, by `after`."""
 
     start: int
     end: int
@@ -20,7 +20,7 @@ class TextEdit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """One error: its edits, in the order of the text, and the claim in one sentence."""
+    """One error: its edits, in text order, and the claim in one sentence."""
 
     edits: tuple[TextEdit, ...]
     claim: str
@@ -28,7 +28,7 @@ class TextChange:
 
 @dataclass(frozen=True, slots=True)
 class PerturberInput:
-    """What a perturber is given: the gold answer, the prompt it answers, and a seed."""
+    """The input of a perturber: the gold answer, the prompt that it answers, and a seed."""
 
     gold: str
     prompt: str
@@ -39,36 +39,35 @@ class PerturberInput:
         return options[draw_number(f"{self.seed}:{':'.join(map(str, words))}") % len(options)]
 
 
-# What could be changed in a text, in any order; changes may lie over each other.
+# Finds possible changes of a text, in any order; changes may overlap.
 Finder = Callable[[PerturberInput], Iterable[TextChange]]
 
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """A perturbed answer with the changes that made it, in the order of the text."""
+    """A perturbed answer with the changes that were made, in text order."""
 
     response: str
     changes: tuple[TextChange, ...]
 
     @property
     def claim(self) -> str:
-        """What was done, a sentence a change."""
+        """What was done, one sentence per change."""
         return " ".join(change.claim for change in self.changes)
 
     @property
     def dose(self) -> int:
-        """How many errors it holds."""
+        """The number of errors in it."""
         return len(self.changes)
 
 
 def apply_changes(
     source: PerturberInput, found: Iterable[TextChange], dose: int
 ) -> Perturbation | None:
-    """The gold answer with `dose` of the changes that were found, none over another; None if there
-    are not so many.
+    """The gold answer with `dose` of the found changes, without overlaps; None if there are fewer.
 
-    Those of a smaller dose are among those of a larger one by the same seed, so that doses make a
-    ladder.
+    With the same seed, the changes of a smaller dose are among those of a larger one, so that doses
+    form a ladder.
     """
     chosen: list[TextChange] = []
     for change in sorted(

@@ -1,4 +1,4 @@
-"""A name replaced by another one of the same text."""
+"""Replace a name by another name from the same text."""
 
 import re
 from collections import defaultdict
@@ -15,11 +15,11 @@ _BOLD = re.compile(r"\*\*[^*\n]+\*\*|^.*:$", re.MULTILINE)
 _ADJECTIVE = re.compile(r"(?:ish|ese|ian|ians)\Z")
 _SMALL = re.compile(r"\b[a-z][a-zé]{2,}")
 _WORD_BEFORE = re.compile(r"(\w+) \Z")
-# Longer than the words that stand before places.
+# Longer than the prepositions that precede places.
 _LOOK_BEHIND = 12
-# So many names of a text are looked at: each is held against every other one.
+# At most this many names of a text are used, since each is compared with every other.
 MOST_NAMES = 500
-# Words with a capital that name nobody, and what would change a date or an adjective.
+# Capitalised words that are no names, and words whose change would alter a date or an adjective.
 _NO_NAMES = """
     January February March April May June July August September October November December Monday
     Tuesday Wednesday Thursday Friday Saturday Sunday The This That These Those Here There However
@@ -31,8 +31,8 @@ _PLACE_PREPOSITIONS = frozenset(
 
 
 def find_names(source: PerturberInput) -> Iterator[TextChange]:
-    """One change for each name in the midst of a sentence, if the text names another one of as
-    many words behind a word of the same kind."""
+    """One change per name inside a sentence, if the text has another name with the same number of
+    words in the same kind of position (after a preposition of place, or not)."""
     found = list(islice(_names(source.gold), MOST_NAMES))
     names: dict[bool, set[str]] = defaultdict(set)
     for name, _, kind in found:
@@ -46,9 +46,9 @@ def find_names(source: PerturberInput) -> Iterator[TextChange]:
 
 
 def _names(text: str) -> Iterator[tuple[str, int, bool]]:
-    """Names with where they stand and whether they stand as places do.
+    """Names with their start, and whether they follow a preposition of place.
 
-    What the text also spells small is no name, and what is bold is mostly a heading.
+    Words that the text also has in lower case are not names, and bold text is mostly headings.
     """
     bold = [found.span() for found in _BOLD.finditer(text)]
     no_names = {*_NO_NAMES.split()} | {word.capitalize() for word in _SMALL.findall(text)}
@@ -64,6 +64,6 @@ def _names(text: str) -> Iterator[tuple[str, int, bool]]:
 
 
 def _is_like(one: str, name: str) -> bool:
-    """Whether it is another name of as many words, none of them in both."""
+    """Whether it is another name with the same number of words and no word in common."""
     words, others = name.split(), one.split()
     return len(words) == len(others) and set(words).isdisjoint(others)

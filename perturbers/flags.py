@@ -1,7 +1,7 @@
-"""What a machine can see wrong with a perturbed answer, by rule, with the reason in words.
+"""Rules that flag possible faults of a perturbed answer, with the reason in words.
 
-A flag is no verdict: people vet what is flagged, or a lead decides by the rule (study 000, section
-3.4, has every perturbation vetted). Each rule is blind to what it does not name.
+A flag is not a verdict: people vet flagged items, or a lead decides by the rule (in study 000,
+section 3.4, every perturbation is vetted). Each rule sees only what it names.
 """
 
 import re
@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import OSA, Indel, Postfix, Prefix
 
-# So much of the words of gold and perturbed answer together may be in one of them alone.
+# The largest share of the words of both answers together that may be in only one of them.
 CHANGE_LIMIT = 0.6
-# What differs of longer texts, in words times words, is told by the words alone, without their
-# places: aligning them takes time and memory with the product.
+# If the product of the numbers of differing words is larger, only the words are compared, not
+# their positions: aligning takes time and memory in proportion to the product.
 COMPARISON_LIMIT = 100_000_000
-# A misspelling is no further from its word, and no word is longer.
+# The largest edit distance of a misspelling from its word, and the length of the longest word.
 _FAR, _LONGEST_WORD = 3, 100
-# So many characters tell in which language a text is.
+# This many characters are enough to detect the language of a text.
 LANGUAGE_CHARACTERS = 1500
 _DIGIT = re.compile(r"\d")
 _NUMBER_WORDS = """
@@ -34,14 +34,14 @@ _SENTENCE_END = re.compile(r"[.!?…:;)\]}\"'”’»*_`|。！？。।-]\s*\Z"
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """The name of a rule and what it saw."""
+    """The name of a rule and what it found."""
 
     rule: str
     reason: str
 
 
 class TextPair(NamedTuple):
-    """Gold and perturbed answer with what differs: words taken out, words put in."""
+    """Gold and perturbed answer with their differences: words removed and words inserted."""
 
     gold: str
     response: str
@@ -51,7 +51,7 @@ class TextPair(NamedTuple):
 
 
 def compare_texts(gold: str, response: str) -> TextPair:
-    """Two texts by their words and marks; `share` of all words, 0 to 1, is in one alone."""
+    """Compare two texts by words and punctuation; `share` (0 to 1) of all words is in only one."""
     before, after = _TOKEN.findall(gold), _TOKEN.findall(response)
     out, new = _diff_words(before, after)
     share = (len(out) + len(new)) / max(1, len(before) + len(after))
@@ -59,8 +59,8 @@ def compare_texts(gold: str, response: str) -> TextPair:
 
 
 def _diff_words(before: Sequence[str], after: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The words of each text that the other does not have at their place, in their order; of very
-    long texts those that it does not have at all, or not as often."""
+    """The words of each text that the other lacks at that position, in order; for very long texts,
+    the words that the other lacks or has less often."""
     start = _common_prefix(before, after)
     end = _common_prefix(before[start:][::-1], after[start:][::-1])
     before, after = before[start : len(before) - end], after[start : len(after) - end]
@@ -86,11 +86,11 @@ def _subtract_words(words: Iterable[str], there: Counter[str]) -> list[str]:
 
 
 def has_same_words(one: str, other: str) -> bool:
-    """Whether two texts have the same words, whatever white space is between them."""
+    """Whether two texts have the same words, regardless of white space."""
     alike = Prefix.similarity(one, other)
     first = one[alike : alike + 1], other[alike : alike + 1]
     if all(each and not each.isspace() for each in first):
-        return False  # two words differ, which nearly every change tells, and splitting takes long
+        return False  # two words differ; this catches nearly every change and avoids the split
     return one.split() == other.split()
 
 
@@ -102,7 +102,7 @@ def find_flags(
     siblings: Iterable[str] = (),
     bound: float = CHANGE_LIMIT,
 ) -> list[Flag]:
-    """What the rules say of a perturbed answer of a category, by its slug; [] if nothing.
+    """The flags for a perturbed answer of a category (given by its slug); [] if there are none.
 
     `siblings` are the other perturbed answers of the same gold answer.
     """
@@ -147,12 +147,12 @@ def _find_numbers(words: Iterable[str]) -> Iterator[str]:
 
 
 def _check_calculation(made: TextPair) -> str:
-    """Of numbers alone: a riddle's steps are words."""
+    """Check numbers only if there is a “=”: the steps of a riddle are words."""
     return _check_numbers(made) if "=" in made.gold else ""
 
 
 def _check_final_answer(made: TextPair) -> str:
-    """A number, if the last line has one: a riddle's answer is a word."""
+    """Check numbers only if the last line has one: the answer to a riddle is a word."""
     last = made.gold.rstrip().rsplit("\n", 1)[-1]
     if _DIGIT.search(last) and (reason := _check_numbers(made)):
         return reason
@@ -161,7 +161,7 @@ def _check_final_answer(made: TextPair) -> str:
 
 
 def _common_prefix(one: Sequence[str], other: Sequence[str]) -> int:
-    """With how many characters, or words, two texts begin alike."""
+    """How many characters, or words, two texts have in common at the start."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
@@ -226,11 +226,11 @@ def _words(tokens: Iterable[str]) -> list[str]:
 
 
 def describe_language_change(gold: str, response: str) -> str:
-    """Why a text seems to be in another language or script than the one that it was made from; ""
-    if it does not, or where one of them is too short to tell.
+    """Why a text seems to be in another language or script than its original; "" if it does not, or
+    if one of the two is too short to tell.
 
-    One of which three in four words are words of the other is in the same language, and so is one
-    that begins and ends as the other does, with little between.
+    A text with three in four words from the other is in the same language, and so is a text that
+    starts and ends like the other with little in between.
     """
     if _shares_text(gold, response) or _shares_words(
         gold[:LANGUAGE_CHARACTERS], response[:LANGUAGE_CHARACTERS]
@@ -244,19 +244,19 @@ def describe_language_change(gold: str, response: str) -> str:
 
 
 def _shares_text(gold: str, response: str) -> bool:
-    # One change leaves all before it and all behind it, which takes no time to see.
+    # A single change leaves everything before and after it, which is quick to check.
     shared = Prefix.similarity(gold, response) + Postfix.similarity(gold, response)
     longest = max(len(gold), len(response))
     return longest - shared < min(LANGUAGE_CHARACTERS, longest) / 10
 
 
 def _shares_words(gold: str, response: str) -> bool:
-    # Nearly every reply has most of its gold answer, and this takes a tenth of looking closer.
+    # Nearly every reply keeps most of its gold answer, and this check takes a tenth of the others.
     words, known = list(filter(str.isalpha, response.split())), set(gold.split())
     return 0 < len(words) * 3 <= sum(map(known.__contains__, words)) * 4
 
 
-# Small words that a text of the language is full of and few others have.
+# Function words that are frequent in the language and rare in most others.
 _SMALL_WORDS = {
     "English": "the and of to is that with for was are this it not be from",
     "German": "der die und das ist nicht mit ein eine den von zu auf wird sich",
@@ -274,9 +274,9 @@ _LANGUAGE_OF = {
 
 
 def _detect_script(text: str) -> str:
-    """The script of most letters; "" where there are too few to tell."""
+    """The script of most letters; "" if there are too few letters."""
     scripts = Counter[str]()
-    # A text has few letters, each many times.
+    # A text has few distinct letters, each many times.
     for letter, times in Counter(text[:LANGUAGE_CHARACTERS]).items():
         if letter.isalpha():
             scripts[unicodedata.name(letter, "?").split()[0]] += times
@@ -284,7 +284,7 @@ def _detect_script(text: str) -> str:
 
 
 def _detect_language(text: str) -> str:
-    """The language whose small words are most; "" where there are too few to tell."""
+    """The language with the most function words; "" if there are too few."""
     words = re.findall(r"\w+", text[:LANGUAGE_CHARACTERS].lower())
     found = Counter[str]()
     for word, times in Counter(word for word in words if word in _LANGUAGE_OF).items():

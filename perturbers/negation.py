@@ -1,4 +1,4 @@
-"""Statements turned into their opposite, by a “not” that comes or goes behind a copula."""
+"""Turn statements into their opposite by adding or removing a “not” after a copula."""
 
 import re
 from collections.abc import Iterator
@@ -7,13 +7,13 @@ from perturbers.changes import PerturberInput, TextChange, TextEdit
 from perturbers.sentences import Sentence, is_prose, split_sentences
 
 _COPULA = re.compile(r"(?<![\w'’])(?:is|are|was|were)(?P<not> not)?(?= [a-z\"“0-9])")
-# A condition or a question states nothing, and “no” or “never” would be negated twice.
+# Conditions and questions are not statements, and “no” or “never” would give a double negation.
 _NO_STATEMENT = re.compile(r"(?i)\b(?:if|whether|when|while|unless|because|although|as|than)\b")
 _NEGATED = re.compile(r"(?i) (?:no|never|none|neither|nor|n't|only|either|to|also)\b")
 
 
 def find_statements(source: PerturberInput) -> Iterator[TextChange]:
-    """One change for each statement, at its first copula."""
+    """One change per statement, at its first copula."""
     for sentence in split_sentences(source.gold):
         found = _find_copula(source.gold, sentence)
         if found and is_prose(source.gold, *found.span()):
@@ -41,6 +41,6 @@ def _negate(text: str, sentence: Sentence, found: re.Match[str]) -> TextChange:
 
 
 def shorten_sentence(sentence: str, words: int = 8) -> str:
-    """How a sentence begins, so that a claim can name it."""
+    """The start of a sentence, so that a claim can refer to it."""
     said = sentence.split()
     return " ".join(said[:words]) + (" …" if len(said) > words else "")

@@ -1,4 +1,4 @@
-"""Sentences taken out of a text, and sentences or steps that changed places."""
+"""Remove sentences from a text, and swap sentences or steps."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -11,8 +11,8 @@ SHORTEST = 5
 
 
 def find_removable(source: PerturberInput) -> Iterator[TextChange]:
-    """One change for each sentence that stands beside another in its line, with the space that
-    stood between them."""
+    """One change per sentence that follows another in the same line; the space between them is
+    removed too."""
     for first, second in _neighbours(source.gold):
         yield TextChange(
             (TextEdit(first.end, second.end, ""),),
@@ -21,14 +21,14 @@ def find_removable(source: PerturberInput) -> Iterator[TextChange]:
 
 
 def find_swappable(source: PerturberInput) -> Iterator[TextChange]:
-    """One change for each two sentences that follow each other in a line."""
+    """One change per two consecutive sentences in a line."""
     for first, second in _neighbours(source.gold):
         yield _swap(source.gold, first, second, "sentences")
 
 
 def find_swappable_steps(source: PerturberInput) -> Iterator[TextChange]:
-    """One change for each two entries of a numbered list that follow each other, each a line;
-    their numbers stay."""
+    """One change per two consecutive entries of a numbered list, each on one line; their numbers
+    stay in place."""
     text, start, entries = source.gold, 0, []
     for number, line in enumerate(text.split("\n")):
         mark = NUMBERED.match(line)
@@ -41,7 +41,7 @@ def find_swappable_steps(source: PerturberInput) -> Iterator[TextChange]:
 
 
 def _neighbours(text: str) -> Iterator[tuple[Sentence, Sentence]]:
-    """Two sentences that follow each other in a line, both long enough to say something."""
+    """Two consecutive sentences in a line, both long enough to be meaningful."""
     for first, second in pairwise(split_sentences(text)):
         longs = all(len(one.of(text).split()) >= SHORTEST for one in (first, second))
         if first.line == second.line and longs and is_prose(text, first.start, second.end):

@@ -1,4 +1,4 @@
-"""Every perturber by its name, and how one is asked for a perturbed answer."""
+"""All perturbers by name, and the function that makes a perturbed answer with one."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from perturbers.changes import Finder, Perturbation, PerturberInput, apply_chang
 
 @dataclass(frozen=True, slots=True)
 class Perturber:
-    """What makes errors of one category, by its slug in the taxonomy; `does` says which."""
+    """A perturber for errors of one category, given by its slug; `does` describes the errors."""
 
     slug: str
     category: str
@@ -82,10 +82,10 @@ PERTURBERS = {
 def perturb(
     perturber: Perturber, gold: str, *, prompt: str = "", seed: str = "", dose: int = 1
 ) -> Perturbation | None:
-    """The gold answer with `dose` errors, or None if it does not offer so many.
+    """The gold answer with `dose` errors, or None if fewer are possible.
 
-    By one seed the errors of a smaller dose are among those of a larger one. What comes out
-    differs from the gold answer, and from what the same seed makes of another one.
+    With the same seed, the errors of a smaller dose are among those of a larger one. The result
+    differs from the gold answer, and from the result of the same seed for another gold answer.
     """
     source = PerturberInput(gold, prompt, seed)
     return apply_changes(source, perturber.find(source), dose)

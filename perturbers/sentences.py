@@ -1,4 +1,4 @@
-"""Where the sentences of a text are, and which parts of it are no prose."""
+"""Find the sentences of a text, and the parts that are not prose."""
 
 import re
 from bisect import bisect_right
@@ -6,21 +6,22 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-# Code, formulas, addresses and places to fill in: nobody reads them word by word. What may lack its
-# end is bounded, or the time would grow with the square of a text that has many beginnings.
+# Code, formulas, addresses and placeholders, which nobody reads word by word. Patterns that may
+# lack their end are bounded; otherwise the time would grow with the square of the text length if
+# there are many beginnings.
 _NO_PROSE = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`"
     r"|\\\[.{0,2000}?\\\]|\\\(.{0,2000}?\\\)|\$\$.*?\$\$|\$[^$\n]{1,200}\$"
     r"|https?://\S+|(?<!\S)[^\s@]++@\S+\.\w+|\[[^\]\n]{0,1000}+\](?:\([^)\n]{0,1000}+\))?",
     re.DOTALL,
 )
-# The mark of a list, a heading or a quotation, with what stands before it.
+# The mark of a list, a heading or a quotation, including the space before it.
 LINE_MARK = re.compile(r"[ \t]*(?:(?:[-*+•>]|#{1,6}|\d{1,3}[.)])[ \t]+)+|[ \t]+")
 NUMBERED = re.compile(r"[ \t]*\d{1,3}[.)][ \t]")
-# The end of a sentence; what closes a quotation or bold type belongs to it.
+# The end of a sentence, including a closing quotation mark or bold mark.
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)*_]*+(?=\s++[\"'“‘(*_]*+[A-Z0-9]|\s*+\Z)")
 _SPACE = re.compile(r"\s*")
-# Longer than what may stand before the full stop of an abbreviation.
+# Longer than any abbreviation before its full stop.
 _LOOK_BEHIND = 12
 _ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|etc|e\.g|i\.e|cf|No|Fig|approx|[A-Z])|\A\d{1,3})\.\Z"
@@ -40,34 +41,34 @@ class Sentence(NamedTuple):
 
 @lru_cache(maxsize=64)
 def find_no_prose(text: str) -> tuple[tuple[int, int], ...]:
-    """From where to where a text is code, a formula, an address or a place to fill in."""
+    """The spans of a text that are code, a formula, an address or a placeholder."""
     return tuple(found.span() for found in _NO_PROSE.finditer(text))
 
 
 def is_prose(text: str, start: int, end: int) -> bool:
-    """Whether nothing from `start` to `end` is code, a formula, an address or a place to fill."""
+    """Whether nothing from `start` to `end` is code, a formula, an address or a placeholder."""
     return not overlaps(find_no_prose(text), start, end)
 
 
 def overlaps(places: Sequence[tuple[int, int]], start: int, end: int) -> bool:
-    """Whether anything from `start` to `end` lies in one of the places, which stand in order and
-    none over another."""
+    """Whether anything from `start` to `end` is in one of the places, which are sorted and do not
+    overlap."""
     first = bisect_right(places, start, key=lambda place: place[1])
     return first < len(places) and places[first][0] < end
 
 
 @lru_cache(maxsize=64)
 def split_sentences(text: str) -> tuple[Sentence, ...]:
-    """The whole sentences of a text, without the marks of lists and headings.
+    """The complete sentences of a text, without the marks of lists and headings.
 
-    A sentence never goes on over the end of a line; what does not end as one does (a heading, the
-    last line of an answer that was cut) is none.
+    A sentence never continues past the end of a line. Text without a sentence end (a heading, the
+    last line of a truncated answer) is not a sentence.
     """
     return tuple(_sentences(text))
 
 
 def find_sentence(text: str, place: int) -> Sentence | None:
-    """The sentence that a place of a text is in."""
+    """The sentence that contains a position of the text; None if there is none."""
     return next((one for one in split_sentences(text) if one.start <= place < one.end), None)
 
 

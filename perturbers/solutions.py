@@ -1,4 +1,4 @@
-"""Errors in worked solutions: in a result, in a number taken from the prompt, in the answer."""
+"""Errors in worked solutions: in a result, in a number from the prompt, in the final answer."""
 
 import re
 from collections.abc import Iterator
@@ -11,15 +11,15 @@ _BOXED = re.compile(r"\\boxed\{[^{}\n]*\}")
 
 
 def find_results(source: PerturberInput) -> Iterator[TextChange]:
-    """One change for each number that is the result of a calculation: it follows “=”, and behind
-    it nothing more is calculated."""
+    """One change per number that is the result of a calculation: it follows “=”, and no further
+    calculation follows it."""
     for one in find_digit_numbers(source.gold):
         if _RESULT.search(source.gold, max(0, one.start - 10), one.start):
             yield change_number(source, one, "The result {} of a calculation is changed to {}.")
 
 
 def find_copied_numbers(source: PerturberInput) -> Iterator[TextChange]:
-    """One change for the first place of each number that the gold answer has from the prompt."""
+    """One change per number of the gold answer that is also in the prompt, at its first place."""
     said = {one.text for one in find_digit_numbers(source.prompt)}
     seen: set[str] = set()
     for one in find_digit_numbers(source.gold):
@@ -29,7 +29,7 @@ def find_copied_numbers(source: PerturberInput) -> Iterator[TextChange]:
 
 
 def find_final_answer(source: PerturberInput) -> Iterator[TextChange]:
-    """One change: of the last number that is boxed, or else of the last of all."""
+    """One change: of the last boxed number, or else of the last number."""
     one = _find_answer(source.gold)
     if one:
         yield change_number(source, one, "The number {} of the final answer is changed to {}.")

@@ -1,4 +1,4 @@
-"""Words misspelled as people misspell them: letters that changed places, or a neighbouring key."""
+"""Typical misspellings: two letters swapped, or a neighbouring key."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from perturbers.sentences import is_prose
 
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _WORD = re.compile(r"(?<![\w'’\-/\\@.])[a-z]{6,16}(?![\w'’\-/\\@])")
-# Words that the exchange of two inner letters makes of each other.
+# Words that become other words when two inner letters are swapped.
 _REAL_WORDS = """
     barely barley casual causal conversation conservation complaint compliant dairy diary
     dessert expect except filed field marital martial united untied sacred scared silver sliver
@@ -17,7 +17,7 @@ _REAL_WORDS = """
 
 
 def find_words(source: PerturberInput) -> Iterator[TextChange]:
-    """One change for each word of six to sixteen small letters, once a word."""
+    """One change per distinct word of six to sixteen lower-case letters."""
     words = {*_REAL_WORDS.split()} | {found[0] for found in _WORD.finditer(source.gold)}
     seen: set[str] = set()
     for found in _WORD.finditer(source.gold):
@@ -33,7 +33,7 @@ def find_words(source: PerturberInput) -> Iterator[TextChange]:
 
 
 def _misspell(word: str) -> list[str]:
-    """What the word may become; its first and last letters stay, as they do in most mistakes."""
+    """Possible misspellings; the first and last letters stay, as in most real mistakes."""
     return [*_transpose(word), *_replace_by_neighbour(word)]
 
 

@@ -1,11 +1,11 @@
-"""Units, each with one that measures the same, so that the value no longer fits."""
+"""Replace a unit by another for the same quantity, so that the value no longer fits."""
 
 import re
 from collections.abc import Iterator
 
 from perturbers.changes import PerturberInput, TextChange, TextEdit
 
-# In groups of what measures the same; the singular and the plural stand in the same places.
+# Groups of units for the same quantity; singular and plural are in the same positions.
 _GROUPS = """
     mm cm m km
     millimeter centimeter meter kilometer
@@ -52,7 +52,7 @@ for _group in _GROUPS.strip().splitlines():
     for _unit in _group.split():
         _REPLACEMENTS.setdefault(_unit, []).extend(each for each in _group.split() if each != _unit)
 
-# Between a number and its unit a formula has spaces and what sets them as text.
+# Between a number and its unit a formula has spaces and commands that set text.
 _GAP = r"[~-]?(?:\\[,;: ]|[ \t\u00a0])*(?:\\(?:text|mathrm|textrm)\{ *)?"
 _UNIT = re.compile(
     rf"(?P<number>\d[\d.,]{{0,40}}){_GAP}(?P<unit>(?:square |cubic )?"
@@ -61,7 +61,7 @@ _UNIT = re.compile(
 
 
 def find_units(source: PerturberInput) -> Iterator[TextChange]:
-    """One change for each unit that follows a number."""
+    """One change per unit that follows a number."""
     for found in _UNIT.finditer(source.gold):
         unit = found["unit"]
         kind, _, plain = unit.rpartition(" ")

@@ -1,9 +1,9 @@
-"""A backup: one zip with the database, files that cannot be created again, and a manifest.
+"""Backups: one zip with the database, files that cannot be created again, and a manifest.
 
-The manifest says of which moment and program it is, how many rows each table has, and the digest
-of every part. Left out is what is made again (collected files, exports), what opens something
-(sessions, passwords of archives that are being imported, the embedded default's SECRET_KEY), and
-Redis, which keeps nothing that lasts.
+The manifest has the time of the backup, the program version, the number of rows of each table, and
+the digest of every part. Left out are data that can be created again (collected static files,
+exports), credentials (sessions, passwords of archives that are being imported, the embedded
+default's SECRET_KEY), and Redis, which holds no permanent data.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ from operation.databases import BackupError
 FORMAT_VERSION = 1
 MANIFEST_NAME, DATABASE_NAME, FILES_FOLDER = "manifest.json", "database", "files"
 EXCLUDED_FOLDERS = frozenset({"static", "exports", "metrics"})
-# What holds only where and while a backup is made: who is at work, and who is signed in.
+# Rows that are only valid where and while a backup is made: active workers and sessions.
 TRANSIENT_MODELS: tuple[type[Any], ...] = (Worker, Session, UserSession)
 CHUNK_BYTES = 1 << 20
 
@@ -61,7 +61,7 @@ class Manifest:
 def create_backup(to: Path, *, now: datetime) -> Manifest:
     """Write a backup while people keep working. The file appears only when it is complete.
 
-    Raises BackupError for a file that is there, or would lie among those that are saved.
+    Raises BackupError if the file exists already, or if it would be among the saved files.
     """
     if to.exists():
         raise BackupError(f"{to} is there already. Name another file.")
@@ -75,7 +75,7 @@ def create_backup(to: Path, *, now: datetime) -> Manifest:
             dumped = Path(folder) / DATABASE_NAME
             emptied = [model._meta.db_table for model in TRANSIENT_MODELS]
             tables = databases.dump_database(dumped, emptied=emptied)
-            part.touch(mode=0o600)  # it holds all that anybody wrote, and digests of passwords
+            part.touch(mode=0o600)  # it contains all data, including password hashes
             with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
                 parts = {DATABASE_NAME: _add_file(archive, DATABASE_NAME, dumped)}
                 parts |= {name: _add_file(archive, name, path) for name, path in _files()}
@@ -116,8 +116,8 @@ def verify_backup(source: Path) -> Manifest:
 def restore_backup(source: Path, *, replace: bool = False) -> Manifest:
     """Replace the current data with a backup, or change nothing and raise BackupError.
 
-    What is here must be empty unless it may be replaced, and nobody may be at work on it. The
-    tables are those of the backup; `migrate` brings them up to date.
+    The database must be empty unless `replace` is true, and nobody may be using it. The tables are
+    those of the backup; `migrate` updates them.
     """
     manifest = verify_backup(source)
     _check_compatible(manifest)
@@ -129,7 +129,7 @@ def restore_backup(source: Path, *, replace: bool = False) -> Manifest:
         databases.load_dump(Path(folder) / DATABASE_NAME)
         _restore_files(Path(folder) / FILES_FOLDER)
     brought = databases.count_rows()
-    # Backups of earlier programs hold it.
+    # Backups of earlier versions include these rows.
     for model in TRANSIENT_MODELS:
         if model._meta.db_table in brought:
             model.objects.all().delete()
@@ -159,7 +159,7 @@ def _add_file(archive: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]
     """Add a file to the archive and record its size and digest."""
     digest, size = hashlib.sha256(), 0
     entry = zipfile.ZipInfo.from_file(path, name)
-    # PostgreSQL's dump is compressed already.
+    # PostgreSQL's dump is already compressed.
     packed = name == DATABASE_NAME and connection.vendor == "sqlite"
     entry.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
     with path.open("rb") as stream, archive.open(entry, "w", force_zip64=True) as into:
@@ -224,7 +224,8 @@ def _check_unused(replace: bool) -> None:
 
 
 def _restore_files(folder: Path) -> None:
-    """What is in the way of a file goes; other files stay, since nothing names them any more."""
+    """Move the files into place, replacing existing ones. Other files stay, since no row refers to
+    them any more."""
     for path in sorted(folder.rglob("*")) if folder.exists() else []:
         if path.is_file():
             to = settings.VAR_DIR / path.relative_to(folder)

@@ -1,4 +1,4 @@
-"""Pass the id of a request on to workers with its messages, so their log lines have it."""
+"""Pass request ids to workers in message headers, so that their log lines include them."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """Dump the database to one file and restore it, with the tools of each database.
 
-SQLite writes a copy while others write; PostgreSQL's own programs dump one moment of it. Both take
-everything: tables, indexes, triggers, and which migrations are applied.
+SQLite writes a copy while others write; PostgreSQL's own programs dump a consistent snapshot. Both
+include everything: tables, indexes, triggers, and which migrations are applied.
 """
 
 import os
@@ -15,24 +15,24 @@ from typing import IO, Any
 
 from django.db import connection, transaction
 
-# Everything goes, so that tables of another version do not stay beside those that come.
+# Drop everything, so that no tables of another version remain next to the restored ones.
 RESET_SCHEMA_SQL = b"DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n"
 
 
 class BackupError(Exception):
-    """Why a database cannot be dumped or restored, and what to do."""
+    """A database cannot be dumped or restored; the message says why and what to do."""
 
 
 class _GaveUp(Exception):
-    """A program reads no more; why is in its own words."""
+    """A program stopped reading; its own error output says why."""
 
 
 def dump_database(to: Path, emptied: Collection[str] = ()) -> dict[str, int]:
-    """Write the database as it is at one moment, some tables without rows; the rows that are
-    written of each table."""
+    """Write a consistent snapshot of the database; tables in `emptied` get no rows. Returns the
+    number of rows written per table."""
     if connection.vendor == "sqlite":
         connection.ensure_connection()
-        # Of what was deleted, pages that are copied as they are would still hold the bytes.
+        # A page-by-page copy would still contain the bytes of deleted rows; VACUUM does not.
         connection.connection.execute("VACUUM INTO ?", [str(to)])
         with closing(sqlite3.connect(to)) as copy:
             copy.execute("PRAGMA journal_mode=DELETE")
@@ -114,10 +114,10 @@ def _run(program: str, *options: str) -> None:
 
 @contextmanager
 def _start_program(program: str, *options: str, reading: bool = False) -> Iterator[IO[bytes]]:
-    """A program of PostgreSQL's at this database; what it reads, or what it writes.
+    """Run a PostgreSQL program on this database; yields its stdin, or its stdout if `reading`.
 
-    Raises Trouble with its words if it fails. Passwords go by its environment, which others on
-    the machine cannot list.
+    Raises BackupError with its error message if it fails. Passwords are passed in its environment,
+    which other users of the machine cannot list.
     """
     path = shutil.which(program)
     if path is None:
@@ -138,7 +138,7 @@ def _start_program(program: str, *options: str, reading: bool = False) -> Iterat
     try:
         yield pipe
     except BaseException as error:
-        # Killed, psql takes back what it did; at the end of its input it would keep a half.
+        # If killed, psql rolls back; at the end of its input it would commit an incomplete dump.
         process.kill()
         if reading or not isinstance(error, _GaveUp):
             raise

@@ -1,4 +1,4 @@
-"""Checks of the doctor beyond readiness: settings, clock, files, mail."""
+"""Checks of the `doctor` command beyond readiness: settings, clock, files, mail."""
 
 import os
 import secrets
@@ -23,15 +23,15 @@ from judging.runs.engine import clock
 from operation import identity, readiness
 from operation.findings import Finding, report_error, report_ok, report_warning
 
-# A worker looks every two seconds, and slices and programs end within minutes.
+# A worker polls every two seconds, and slices and programs end within minutes.
 LONG_WAIT = timedelta(minutes=10)
-# Bytes free where files are kept.
+# Limits of free bytes where files are kept.
 LOW_DISK_BYTES, MIN_DISK_BYTES = 5 * 2**30, 2**29
-# Of the threes of characters in a random key, so many differ, even if it is hexadecimal.
+# In a random key at least this share of three-character substrings is distinct, even in hex.
 MIN_KEY_VARIETY = 0.8
-# Of the connections that the server takes.
+# The share of the server's maximum number of connections.
 MAX_CONNECTION_SHARE = 0.8
-# Seconds; leases are shorter than a minute.
+# In seconds; leases are shorter than a minute.
 MAX_CLOCK_SECONDS = 2.0
 
 
@@ -202,5 +202,5 @@ CHECKS: dict[str, Callable[[], Finding]] = {
     "e-mail": check_email,
     "sign-in": check_sign_in,
 }
-# Only asked for by name: not every machine has a worker.
+# Run only on request, since not every machine has a worker.
 OPTIONAL_CHECKS = {"worker-here": check_local_worker}

@@ -12,7 +12,7 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """The state of one part, without keys, passwords or texts."""
+    """The state of one component; contains no keys, passwords or texts."""
 
     grade: Grade
     says: str

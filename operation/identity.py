@@ -14,9 +14,10 @@ class DiscoveryError(ValueError):
 
 
 def discover(issuer: str) -> dict[str, Any]:
-    """Where the service of this address asks people, gives tokens and shows its keys.
+    """The addresses of the service where people sign in, tokens are issued and its keys are shown.
 
-    Raises Unusable if it does not answer, is another one, or would have us go on without TLS.
+    Raises DiscoveryError if the service does not answer, names another issuer, or has endpoints
+    without TLS.
     """
     said = fetch_json(issuer.rstrip("/") + DISCOVERY_PATH)
     if said.get("issuer") != issuer:
@@ -29,7 +30,7 @@ def discover(issuer: str) -> dict[str, Any]:
 
 
 def fetch_json(address: str, **headers: str) -> dict[str, Any]:
-    """The JSON object at an address. Raises Unusable."""
+    """The JSON object at an address. Raises DiscoveryError."""
     try:
         answer = requests.get(address, headers=headers, timeout=TIMEOUT_SECONDS)
         answer.raise_for_status()

@@ -1,7 +1,7 @@
 """Log lines as JSON, each with its request id, and without texts or keys.
 
-Of an error stand there its kind and the places it came through: what it says may quote an item,
-an answer or an address with its password.
+Errors are logged with their type and traceback only: the message may quote an item, an answer or
+an address with its password.
 """
 
 import json
@@ -17,12 +17,12 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-# What a line is about; set by the middleware and by workers, in each thread its own.
+# Context added to log lines; set by the middleware and by workers, separate for each thread.
 _context: ContextVar[dict[str, Any] | None] = ContextVar("about", default=None)
-# Values of the environment that never stand in a line, whatever brings them there.
+# Values of environment variables with these names never appear in a line.
 _SECRET_NAME = re.compile(r"KEY|PASSWORD|SECRET|TOKEN")
 _HIDDEN = "[hidden]"
-# A line of so many characters says enough, and none can flood the log.
+# Long enough for any message, short enough that no line can flood the log.
 MAX_LINE_LENGTH = 2_000
 
 
@@ -38,8 +38,8 @@ def log_context(**facts: Any) -> Iterator[dict[str, Any]]:
 
 
 def begin_context(**facts: Any) -> None:
-    """The same until `end_context`, where beginning and end are told apart, as of a worker's
-    task."""
+    """Like `log_context`, until `end_context`; for code whose start and end are separate
+    calls, such as a worker's task."""
     _context.set(facts)
 
 
@@ -53,7 +53,7 @@ def current_request_id() -> str:
 
 
 class PlainFormatter(logging.Formatter):
-    """The same facts as one readable line."""
+    """Formats the same facts as one readable line."""
 
     def format(self, record: logging.LogRecord) -> str:
         told = record_facts(record)
@@ -64,15 +64,15 @@ class PlainFormatter(logging.Formatter):
 
 
 class JSONFormatter(logging.Formatter):
-    """One JSON object a line, for programs: time, level, logger, message, and what it is about."""
+    """Formats one JSON object per line: time, level, logger, message, and the context."""
 
     def format(self, record: logging.LogRecord) -> str:
         return hide_secrets(json.dumps(record_facts(record), ensure_ascii=True, default=str))
 
 
 class DuplicateFilter(logging.Filter):
-    """Lets through what is not said already: each request has a line of ours, so Django's of the
-    same one only adds something where there is an error to tell."""
+    """Drops duplicates of our own line for each request: Django's line passes only if it has
+    exception information."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return record.exc_info is not None
@@ -94,7 +94,8 @@ def record_facts(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _message(record: logging.LogRecord) -> str:
-    """Django puts addresses into its lines, in which invitations and resets have their secrets."""
+    """The message; for Django's lines the route instead of the URL, which can contain secrets of
+    invitations and password resets."""
     request = getattr(record, "request", None)
     if request is None:
         return _without_quotes(record)
@@ -114,7 +115,7 @@ def _without_quotes(record: logging.LogRecord) -> str:
 
 
 def request_route(request: Any) -> str:
-    """The URL pattern of an address, without item or secret; "" if none matches."""
+    """The URL pattern of the request, without items or secrets; "" if none matches."""
     match = getattr(request, "resolver_match", None)
     return str(match.route) if match else ""
 
@@ -142,8 +143,11 @@ def hide_secrets(line: str) -> str:
 
 @cache
 def _secrets() -> list[str]:
-    """Long enough to be one, since a key of "1" would blot out every line; the longest first, since
-    of one that begins as another does the rest would stay."""
+    """Secrets from the environment, longest first.
+
+    Values under 8 characters are skipped, since a key such as "1" would hide parts of every line.
+    Longest first, since otherwise the rest of a secret that starts with another would remain.
+    """
     named = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
     addresses = [value for name, value in os.environ.items() if name.endswith("_URL")]
     found = {secret for secret in named | {*map(_password, addresses)} if len(secret) >= 8}

@@ -1,7 +1,7 @@
-"""Metrics for Prometheus: requests counted per process, the rest from the database.
+"""Prometheus metrics: request counts per process, the rest from the database.
 
-Where several processes serve, they share their counts by files in PROMETHEUS_MULTIPROC_DIR; the
-state of the service is asked of the database when somebody looks, so every process says the same.
+If several processes serve, they share their counts through files in PROMETHEUS_MULTIPROC_DIR. The
+state of the service is read from the database on each scrape, so every process reports the same.
 """
 
 import os
@@ -37,7 +37,7 @@ _seconds = Histogram(
     registry=PROCESS_REGISTRY,
     buckets=SECONDS_BUCKETS,
 )
-# What Celery puts messages into, unless told otherwise.
+# Celery's default queue name.
 QUEUE_NAME = "celery"
 
 
@@ -81,8 +81,8 @@ def collect_jobs() -> Iterator[GaugeMetricFamily]:
 
 
 def collect_requests() -> Iterator[GaugeMetricFamily]:
-    """Of the requests to evaluators those that are not answered: indexes hold them, while the
-    answered ones may be many millions."""
+    """Requests to evaluators that are not answered. These have indexes, while there may be many
+    millions of answered ones."""
     waiting = Request.objects.filter(state=Request.State.WAITING).order_by()
     listed = list(
         waiting.values_list("endpoint__name").annotate(

@@ -12,17 +12,17 @@ from operation import logs, metrics
 
 log = logging.getLogger("request")
 ID_HEADER = "X-Request-ID"
-# What a proxy may say; anything else could be a text, or a forged line.
+# The form of an id from a proxy; anything else could be text, or a forged log line.
 ID_PATTERN = re.compile(r"[A-Za-z0-9-]{8,64}")
-# Parts of an address that say where one is, not what one reads.
+# Parts of a URL that say where the user is, not what they read.
 LOGGED_PARTS = ("slug", "number")
 
 
 def request_middleware(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[..., HttpResponse]:
-    """Outermost, so that what others refuse is told as well. The id comes from the proxy in front,
-    if that gave one, and goes back in the answer's header."""
+    """Outermost middleware, so that refused requests are logged too. The id comes from the proxy if
+    it set one, and is returned in the response header."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         begun = time.perf_counter()

@@ -16,7 +16,7 @@ from judging.runs.engine import clock
 from operation.broker import connect
 from operation.findings import Finding, report_error, report_ok, report_warning
 
-# A worker ends a slice, or finds nothing to do, far more often.
+# A worker finishes a slice, or finds nothing to do, far more often than this.
 STUCK_AFTER = timedelta(minutes=5)
 START_HELP = (
     "Start one with `celery --app config worker`; without REDIS_URL the server itself works:"
@@ -39,8 +39,8 @@ def check_database() -> Finding:
 
 
 def check_migrations() -> Finding:
-    """Whether the tables are those of this program. Newer ones are fine: while an update is rolled
-    out, old processes go on beside them."""
+    """Check that all migrations of this program are applied. Newer ones are fine: during a rolling
+    update, old processes keep running."""
     missing = sorted(_known_migrations() - set(MigrationRecorder(connection).applied_migrations()))
     if not missing:
         return report_ok("All are applied.")
@@ -53,8 +53,8 @@ def check_migrations() -> Finding:
 
 @cache
 def _known_migrations() -> frozenset[tuple[str, str]]:
-    """Those of this program; its files do not change while it runs. A squashed one counts as the
-    ones that it replaces, and what is on disk is what is asked for."""
+    """The migrations of this program; its files do not change while it runs. A squashed migration
+    counts as the ones that it replaces; only files on disk count."""
     return frozenset(MigrationLoader(None).graph.nodes)
 
 

@@ -10,7 +10,7 @@ from django.db import DatabaseError, connections
 from operation.findings import Finding, report_error
 
 log = logging.getLogger(__name__)
-# Seconds that all checks of one look may take together.
+# Time limit in seconds for all checks of one call together.
 TIMEOUT_SECONDS = 3.0
 
 Checks = Mapping[str, Callable[[], Finding]]
@@ -40,7 +40,7 @@ class _RunningCheck:
 
 
 _lock = threading.Lock()
-# What hangs is asked by one thread, however many people ask meanwhile.
+# A hanging check has one thread, however many requests ask for it.
 _running: dict[str, _RunningCheck] = {}
 
 

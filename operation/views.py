@@ -24,7 +24,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     """State of database, migrations, broker and workers: 200 if none is wrong, else 503.
 
-    `?only=database&only=migrations` asks for some. Open to everybody: it names nothing but parts.
+    `?only=database&only=migrations` selects checks. Public, since it only names components.
     """
     names = request.GET.getlist("only") or [*readiness.CHECKS]
     if not set(names) <= set(readiness.CHECKS):
@@ -39,9 +39,9 @@ def readyz(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Metrics for Prometheus; needs METRICS_TOKEN, and is off if that is not set.
+    """Metrics for Prometheus; needs METRICS_TOKEN, and answers 404 if that is not set.
 
-    Where a request comes from says nothing behind a proxy, so that opens no door.
+    The client address is no protection behind a proxy, so it is not checked.
     """
     if not settings.METRICS_TOKEN:
         raise Http404

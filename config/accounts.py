@@ -1,6 +1,6 @@
-"""Sign-in, sign-out and passwords: the allauth pages that we use.
+"""Sign-in, sign-out and passwords: the allauth pages that are in use.
 
-Its pages to sign up and to keep several addresses are left out: nobody signs up by themselves.
+The pages for sign-up and for several e-mail addresses are left out: accounts need an invitation.
 """
 
 from allauth.account import views

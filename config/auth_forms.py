@@ -16,7 +16,7 @@ from annotation.models import Account
 from annotation.projects import audit
 
 logger = logging.getLogger(__name__)
-# Changes of the ways in, by the letter that allauth would write of them.
+# Account changes for the audit log, by the mail template that allauth uses for them.
 AUDITED_MAILS = {
     "mfa/email/totp_activated": {"two-step sign-in": "on"},
     "mfa/email/totp_deactivated": {"two-step sign-in": "off"},
@@ -26,19 +26,19 @@ AUDITED_MAILS = {
 }
 
 
-# Letters are written beside the answer, so that it takes no longer, and fails no other way, where
-# there is an account to write to. One at a time, in order.
+# Mails are sent in another thread, so that a response takes as long, and fails in the same way,
+# whether an account exists or not. One at a time, in order.
 MAIL_EXECUTOR = ThreadPoolExecutor(max_workers=1, thread_name_prefix="letters")
 
 
 class AccountAdapter(DefaultAccountAdapter):
     def send_password_reset_mail(self, user: Any, email: str, context: dict[str, Any]) -> None:
-        """By a thread of its own; nobody is told if it fails, so that goes to the log."""
+        """Send the mail in another thread; errors are only logged, since nobody waits for them."""
         write = partial(super().send_password_reset_mail, user, email, context)
         MAIL_EXECUTOR.submit(copy_context().run, _send_mail, write)
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Nobody comes in without an invitation."""
+        """Sign-up is closed; accounts need an invitation."""
         return False
 
     def set_password(self, user: Account, password: str) -> None:
@@ -48,7 +48,7 @@ class AccountAdapter(DefaultAccountAdapter):
     def send_notification_mail(
         self, template_prefix: str, user: Any, *args: Any, **more: Any
     ) -> None:
-        """What changes in the ways in comes by here, so it is here that it goes on record."""
+        """Record changes of sign-in methods in the audit log; all of them pass through here."""
         if template_prefix in AUDITED_MAILS:
             audit.record_account_change(user, user, new=AUDITED_MAILS[template_prefix])
         super().send_notification_mail(template_prefix, user, *args, **more)
@@ -62,7 +62,7 @@ def _send_mail(write: Callable[[], None]) -> None:
 
 
 class _PlainLabels:
-    """Labels in our words, and none a second time inside its field."""
+    """Replaces allauth's labels with ours and removes placeholders that repeat them."""
 
     labels: dict[str, str] = {}
 

@@ -6,10 +6,10 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 app = Celery("blindspot")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-# A slice is one event loop that waits for evaluators, so threads serve as well as processes, and
-# they see the stop flag of the process.
+# A slice is one event loop that waits for evaluators, so threads work as well as processes, and
+# they see the process's stop flag.
 app.conf.worker_pool = "threads"
 app.conf.worker_concurrency = 4
-# Named, not imported: models can be imported only after this module.
+# Given as a string: models can only be imported after this module.
 app.steps["worker"].add("judging.jobs.worker:WorkLoopStep")
 app.autodiscover_tasks()

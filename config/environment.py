@@ -6,14 +6,14 @@ from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-# The ways to a mail server, with the port that is meant where none is named: without TLS, with
-# TLS once connected, with TLS from the start.
+# The schemes of mail servers and their default ports: without TLS, with STARTTLS, with TLS from the
+# start.
 MAIL_PORTS = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
 
 
 @dataclass(frozen=True)
 class Mail:
-    """Where e-mail is handed in. Without a host it is written to the server's output."""
+    """The mail server. Without a host, e-mail is written to the server's output."""
 
     host: str = ""
     port: int = 0
@@ -29,7 +29,7 @@ class Mail:
 
 @dataclass(frozen=True)
 class OpenID:
-    """The service by which people may sign in besides, and what it knows this site by."""
+    """The OpenID service for single sign-on, and this site's client id and secret there."""
 
     issuer: str
     client: str
@@ -75,7 +75,7 @@ def read_token(name: str) -> str:
 
 
 def read_mail(url: str, sender: str) -> Mail:
-    """What EMAIL_URL and EMAIL_FROM say."""
+    """The mail settings from EMAIL_URL and EMAIL_FROM."""
     if not url:
         return Mail(sender=sender or Mail.sender)
     if "@" not in sender:
@@ -96,7 +96,7 @@ def read_mail(url: str, sender: str) -> Mail:
 
 
 def read_openid() -> OpenID | None:
-    """What the variables of OpenID Connect say: all of them, or none of them is set."""
+    """The settings of OpenID Connect; either all variables are set, or none. None if none is."""
     issuer = os.environ.get("OPENID_ISSUER", "").strip()
     given = {
         name: os.environ.get(name, "").strip()

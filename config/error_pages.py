@@ -1,4 +1,4 @@
-"""Errors outside views: problem documents for programs, pages for people."""
+"""Error responses outside views: problem documents for API clients, pages for people."""
 
 import sys
 from collections.abc import Callable
@@ -20,19 +20,19 @@ DATABASE_AWAY_MESSAGE = (
     "The database is not available at the moment. What was stored before is safe. Try again in some"
     " seconds."
 )
-# Seconds after which it may be there again.
+# Seconds until the database may be available again.
 RETRY_AFTER_SECONDS = 5
-# What forms send beside what people typed: it is of no use to them.
+# Form fields that hold nothing the user typed, so they are not shown again.
 OWN_FIELDS = RESERVED - {"comment", "note", "text"} | {"seen", "shown", "base", "next"}
 BUTTON_NAMES = {"action", "confirm", "end", "look", "preview", "withdraw"}
 CODE_FIELD, PASSWORD_FIELD = "code", "password"
 
 
 class SignedOutMiddleware:
-    """Middleware: tells who is not signed in to do so first, and shows them what they typed.
+    """Middleware that asks signed-out users to sign in first, and shows them what they typed.
 
-    It stands before Django's check of forms, which would say that the form is out of date: where
-    the session is gone, its token often is as well. A page that is opened is left to its view.
+    It comes before Django's CSRF check, which would call the form outdated: if the session has
+    ended, its token often has too. GET requests for pages are left to their views.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -44,7 +44,7 @@ class SignedOutMiddleware:
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], *_: Any
     ) -> HttpResponse | None:
-        # `login_required` and the administration leave this mark on the views that they guard.
+        # `login_required` and the admin set this attribute on views that need a sign-in.
         if not hasattr(view, "login_url") or request.user.is_authenticated:
             return None
         page = _referring_page(request) or request.get_full_path()
@@ -55,7 +55,7 @@ class SignedOutMiddleware:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """For a form whose token is missing or of another session."""
+    """The response to a form whose CSRF token is missing or belongs to another session."""
     return _render_refused(request, "403_csrf.html", 403)
 
 
@@ -66,7 +66,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    # Called while what was raised is handled, wherever that was.
+    # Called while the exception is being handled, wherever it was raised.
     if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
         return _render_database_away(request)
     if _is_api_request(request):
@@ -85,28 +85,28 @@ def _render_database_away(request: HttpRequest) -> HttpResponse:
 
 
 def _render_static(request: HttpRequest, template: str, status: int) -> HttpResponse:
-    """A page that asks the database nothing; for a script the reason alone."""
+    """A page that needs no database; for an htmx request only the reason."""
     part = "#why" if _is_fragment(request) else ""
     return _retarget(HttpResponse(render_to_string(template + part), status=status), request)
 
 
 def _retarget(response: HttpResponse, request: HttpRequest) -> HttpResponse:
-    """For a script, in the place that every page has for what went wrong."""
+    """For an htmx request, direct the response to the place for errors that every page has."""
     if _is_fragment(request):
         response["HX-Retarget"], response["HX-Reswap"] = "#refused", "innerMorph"
     return response
 
 
 def _render_refused(request: HttpRequest, template: str, status: int, **said: str) -> HttpResponse:
-    """A page that says why, with what was typed; for a script, whose page still holds that, the
-    reason alone, for the place that every page has for it."""
+    """A page with the reason and the values that the user typed. An htmx request gets only the
+    reason, for the place for errors on its page, since that page still holds the values."""
     if not _is_fragment(request):
         return render(request, template, {**said, "typed": _typed_values(request)}, status=status)
     return _retarget(render(request, f"{template}#why", said, status=status), request)
 
 
 def _typed_values(request: HttpRequest) -> list[tuple[str, str]]:
-    """What a form of ours sent, by the names of its fields; nothing of what another site sends."""
+    """The values that one of our forms sent, by field name; nothing from other sites."""
     if not _referring_page(request):
         return []
     return [
@@ -120,7 +120,7 @@ def _typed_values(request: HttpRequest) -> list[tuple[str, str]]:
 
 
 def _referring_page(request: HttpRequest) -> str:
-    """The page of ours that the request came from; empty if it came from elsewhere."""
+    """The page of this site that the request came from; "" if it came from elsewhere."""
     page = urlsplit(request.headers.get("Referer", ""))
     if page.netloc != request.get_host():
         return ""

@@ -1,4 +1,4 @@
-"""ETags of API answers; an unchanged answer is not sent again."""
+"""ETags of API responses; an unchanged response is not sent again."""
 
 from collections.abc import Callable
 

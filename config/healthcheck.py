@@ -1,8 +1,8 @@
-"""The health check of a container: `python config/healthcheck.py PORT [PART...]` exits 0 if /readyz
-answers 200, for these parts alone if some are named.
+"""The health check of a container: `python config/healthcheck.py PORT [PART...]` exits with 0 if
+/readyz answers 200; with PARTs, only these are checked.
 
-It asks under the site's own name, since the application refuses all others, and says that the
-visitor came by TLS, as the proxy in front would. Run as a file, it loads nothing else.
+It uses the site's own host name, since the application refuses others, and claims that the request
+came over TLS, as the proxy would. Run as a file, it imports nothing else.
 """
 
 import os
@@ -10,7 +10,7 @@ import sys
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlencode
 
-# Seconds; docker-compose.yml gives the check a little longer, so that it ends by itself.
+# In seconds; docker-compose.yml allows a little more, so that the check can end by itself.
 TIMEOUT_SECONDS = 4
 
 

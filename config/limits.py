@@ -8,17 +8,17 @@ from django.core.cache import cache
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-if TYPE_CHECKING:  # it looks this module up while it is being read
+if TYPE_CHECKING:  # rest_framework.views imports this module
     from rest_framework.views import APIView
 
 WINDOW_SECONDS = 60
 
 
 class PerMinute(BaseThrottle):
-    """So many calls in each minute of the clock, of all tokens and sessions of an account.
+    """Limits the calls per clock minute over all tokens and sessions of an account.
 
-    Counted in the default cache, which is Redis where there is one. A count that is lost lets
-    calls through: a limit is to slow down a program that went wild, not to lock people out.
+    Counts are in the default cache, which is Redis if configured. If a count is lost, calls pass:
+    the limit is meant to slow down runaway programs, not to lock people out.
     """
 
     def allow_request(self, request: Request, view: "APIView") -> bool:

@@ -28,7 +28,7 @@ ViewFunction = Callable[..., HttpResponseBase]
 
 
 class MFAAdapter(DefaultMFAAdapter):
-    """Secrets are stored so that a copy of the database opens nothing without SECRET_KEY."""
+    """Encrypts secrets, so that a copy of the database is useless without SECRET_KEY."""
 
     error_messages = {
         **DefaultMFAAdapter.error_messages,
@@ -46,7 +46,7 @@ class MFAAdapter(DefaultMFAAdapter):
         return _cipher().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        """The text; for one that another SECRET_KEY hid, some that no code fits."""
+        """The text; a random secret that no code matches if another SECRET_KEY encrypted it."""
         try:
             return _cipher().decrypt(encrypted_text.encode()).decode()
         except InvalidToken:
@@ -55,7 +55,7 @@ class MFAAdapter(DefaultMFAAdapter):
 
 
 def require_mfa(view: ViewFunction) -> ViewFunction:
-    """For who has switched the second step on; others are led to where that is done."""
+    """Only for accounts with two-step sign-in; others are redirected to the page to set it up."""
 
     @login_required
     @wraps(view)
@@ -67,7 +67,7 @@ def require_mfa(view: ViewFunction) -> ViewFunction:
     return answer
 
 
-# Where somebody who owes the second step may go: to set it up, to say who they are, and out.
+# Pages open to accounts that must set up two-step sign-in: setting it up, passwords, signing out.
 OPEN_URLS = {
     *("mfa_index", "mfa_activate_totp", "mfa_view_recovery_codes", "mfa_download_recovery_codes"),
     *("account_reauthenticate", "mfa_reauthenticate", "account_logout"),
@@ -76,7 +76,7 @@ OPEN_URLS = {
 
 
 def mfa_middleware(get_response: ViewFunction) -> ViewFunction:
-    """Leads and site admins set up the second step before anything else, where that is a duty."""
+    """If two-step sign-in is required, leads and site admins must set it up before all else."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         if not settings.SECOND_STEP_REQUIRED or not isinstance(request.user, Account):
@@ -92,7 +92,7 @@ def mfa_middleware(get_response: ViewFunction) -> ViewFunction:
 
 
 def mfa_context(request: HttpRequest) -> dict[str, bool]:
-    """For templates: whether who is signed in can go nowhere before it is set up."""
+    """For templates: whether the user must set up two-step sign-in first."""
     account = getattr(request, "user", None)
     return {"second_step_owed": isinstance(account, Account) and access.must_set_up_mfa(account)}
 
@@ -110,7 +110,7 @@ def _cipher() -> Fernet:
 
 
 class _CodeField:
-    """A field for a code, in our words."""
+    """Gives the field for a code our label and help text."""
 
     label, hint = "Code", ""
 

@@ -9,9 +9,9 @@ from rest_framework.request import Request
 
 
 class SingleFormatNegotiation(DefaultContentNegotiation):
-    """What has one form is answered in it, whatever is asked for; what has several is chosen from.
+    """A view with one renderer always uses it, whatever the client accepts; otherwise DRF chooses.
 
-    Reading what a program would accept costs as much as a query, and nearly all is JSON alone.
+    Parsing the Accept header costs as much as a query, and nearly all views have only JSON.
     """
 
     def select_renderer(

@@ -1,4 +1,4 @@
-"""Answers are not stored by proxies, nor by browsers after signing out."""
+"""Keep responses out of the caches of proxies, and of browsers after signing out."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from django.utils.cache import patch_cache_control
 def no_store_middleware(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[..., HttpResponse]:
-    """For what does not say itself how long it may be kept, as style sheets and scripts do."""
+    """For responses that do not set their own caching, as style sheets and scripts do."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)

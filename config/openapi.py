@@ -1,4 +1,4 @@
-"""What the API's document says of every operation alike, added to what the views say of theirs."""
+"""Postprocessing of the OpenAPI document: what applies to all operations."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +27,7 @@ BODY_PROBLEMS = {
 
 
 def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """The document, in which every operation says how it fails, in one form (RFC 9457)."""
+    """Add the error responses of every operation, all in one format (RFC 9457)."""
     for method, operation in _operations(result):
         responses = operation["responses"]
         if method == "get":
@@ -42,7 +42,7 @@ def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def add_token_scopes(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """The document, in which every operation says what a token must be for."""
+    """Add to every operation the scope that a token needs."""
     names = scopes.list_routes()
     for path, methods in result["paths"].items():
         for method, operation in methods.items():
@@ -55,7 +55,7 @@ def add_token_scopes(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def add_field_selection(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """The document, in which a row of a list may hold some of its fields alone (`only`)."""
+    """For lists with the parameter `only`, declare that rows may contain only some fields."""
     schemas = result["components"]["schemas"]
     for operation in (one for _, one in _operations(result)):
         if any(one["name"] == ONLY for one in operation.get("parameters", ())):

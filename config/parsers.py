@@ -8,7 +8,7 @@ from rest_framework.parsers import JSONParser
 
 
 class BoundedJSONParser(JSONParser):
-    """JSON that is nested no deeper than Python follows; deeper is the sender's fault, so 400."""
+    """Rejects JSON that is nested too deep for Python, with status 400."""
 
     def parse(
         self,

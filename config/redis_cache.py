@@ -1,7 +1,7 @@
-"""The cache that processes and machines share: what is counted there holds for all of them.
+"""The cache shared by processes and machines; its counts apply to all of them.
 
-Wrong passwords are counted in it, so a Redis that is down must lock nobody out and let nobody try
-without end: this process then counts by itself, as the embedded default always does.
+Failed sign-ins are counted in it, so if Redis is down, nobody must be locked out and nobody may try
+without limit: the process then counts by itself, as the embedded default always does.
 """
 
 import json
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class JSONSerializer:
-    """Values as JSON, so that who can write to Redis cannot run anything here."""
+    """Stores values as JSON, so that write access to Redis does not allow running code here."""
 
     def dumps(self, value: Any) -> str:
         return json.dumps(value)
@@ -27,7 +27,7 @@ class JSONSerializer:
 
 
 class SharedCache(RedisCache):
-    """Redis; while it does not answer, the memory of this process."""
+    """Redis; if it does not answer, the memory of this process."""
 
     def add(self, *args: Any, **options: Any) -> Any:
         return self._asked(super().add, "add", *args, **options)
@@ -51,7 +51,7 @@ class SharedCache(RedisCache):
         return self._asked(super().incr, "incr", *args, **options)
 
     def clear(self) -> None:
-        """Forget our own keys. Redis may hold messages of the queue, and other deployments."""
+        """Delete only our own keys. Redis may also hold queue messages and other deployments."""
         client = self._cache.get_client(None, write=True)
         for key in client.scan_iter(match=f"{self.key_prefix}:*", count=1000):
             client.delete(key)

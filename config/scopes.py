@@ -1,5 +1,5 @@
-"""What a token must be for, at every route of the API: `read` to read, and to write what is named
-here. A route that writes and is not named here is closed to tokens."""
+"""The scope that a token needs for each route of the API: `read` for reading, and for writing the
+scope listed here. Tokens cannot use a writing route that is not listed."""
 
 import re
 from typing import TYPE_CHECKING
@@ -8,12 +8,12 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-if TYPE_CHECKING:  # it looks this module up while it is being read
+if TYPE_CHECKING:  # rest_framework.views imports this module
     from rest_framework.views import APIView
 
 READ_SCOPE = "read"
 WRITE_ROUTES = {
-    # A file of what can be read anyway.
+    # Creates a file of data that the token can read anyway.
     READ_SCOPE: "api-exports api-export-cancel",
     "label": (
         "api-next api-labels api-corrections api-undo api-verify-next api-verify-labels"
@@ -42,13 +42,13 @@ _SCOPES = {name: scope for scope, names in WRITE_ROUTES.items() for name in name
 
 
 class TokenHasScope(BasePermission):
-    """Whether the token, if the program has one, is for what it is used for."""
+    """Whether the token, if the request has one, has the scope for the route."""
 
     message = "This token may not be used for this."
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         method, match, held = request.method or "", request.resolver_match, request.auth
-        if held is None or method not in view.allowed_methods:  # which the view tells itself
+        if held is None or method not in view.allowed_methods:  # the view itself answers 405
             return True
         scope = required_scope(match.url_name or "" if match else "", method)
         self.message = f"This token is not for that: make one with the scope “{scope}”."
@@ -56,12 +56,12 @@ class TokenHasScope(BasePermission):
 
 
 def required_scope(name: str, method: str) -> str:
-    """The scope that a token needs at the route of this name; empty where none would do."""
+    """The scope that a token needs for the route with this name; "" if tokens cannot use it."""
     return READ_SCOPE if method in SAFE_METHODS else _SCOPES.get(name, "")
 
 
 def list_routes(resolver: URLResolver | None = None, before: str = "/api/v1/") -> dict[str, str]:
-    """The name of every route of the API, by its path as the document writes it."""
+    """The names of all API routes, by their paths as in the OpenAPI document."""
     found: dict[str, str] = {}
     for entry in (resolver or get_resolver("config.api")).url_patterns:
         if isinstance(entry, URLResolver):

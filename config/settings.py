@@ -57,13 +57,13 @@ def _database() -> dict[str, Any]:
     if database["ENGINE"].endswith("sqlite3"):
         database["NAME"] = str(database["NAME"])
         Path(database["NAME"]).parent.mkdir(parents=True, exist_ok=True)
-        # WAL lets readers go on beside the writer; an immediate transaction takes the write lock
-        # at its start, so that a read followed by a write cannot fail half-way.
+        # WAL lets readers continue during a write; an immediate transaction takes the write lock
+        # at its start, so that a read followed by a write cannot fail halfway.
         database["OPTIONS"] = {
             "timeout": 20,
             "transaction_mode": "IMMEDIATE",
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-            # 16 MB, and as many times as there are threads, since each keeps its connection.
+            # 16 MB per thread, since each thread keeps its own connection.
             " PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY;",
         }
         # Opening a connection costs more than a call's queries: files, pragmas, functions, cache.
@@ -74,8 +74,8 @@ def _database() -> dict[str, Any]:
         database["ENGINE"] = "config.postgresql"
         database["CONN_MAX_AGE"] = 60
         database["CONN_HEALTH_CHECKS"] = True
-        # Of statements that run through `sql.prepared_cursor`; all others are planned at each
-        # call. A server that went away without a word is noticed after some seconds, not after
+        # `prepare_threshold` applies to statements run through `sql.prepared_cursor`; all others
+        # are planned at each call. The timeouts make a lost server noticed after seconds, not
         # minutes.
         given = {"prepare_threshold": 5, "connect_timeout": 5, "tcp_user_timeout": 10_000}
         database["OPTIONS"] = given | database.get("OPTIONS", {})
@@ -84,11 +84,11 @@ def _database() -> dict[str, Any]:
     return database
 
 
-# The database, files of imports and exports: for no other user of the machine.
+# Holds the database and files of imports and exports, so no other user of the machine may read it.
 VAR_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 DATABASES = {"default": _database()}
 REDIS_URL = _address("REDIS_URL", {"redis", "rediss"})
-# Deployments may share a Redis; each has a database of its own.
+# Deployments may share a Redis; the prefix depends on the database, which each has to itself.
 REDIS_PREFIX = (
     "blindspot:" + hashlib.sha256(str(DATABASES["default"]["NAME"]).encode()).hexdigest()[:12]
 )
@@ -113,7 +113,7 @@ def _secret_key() -> str:
 
 
 def _read_or_make_key(path: Path) -> str:
-    """The key in this file, made the first time: whole at once, by one process alone."""
+    """The key in this file; created on first use, atomically, by only one process."""
     if not path.exists():
         part = path.with_name(f"{path.name}.{os.getpid()}")
         part.touch(mode=0o600)
@@ -151,13 +151,13 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "annotation.apps.UserSessions",
-    # Its tables are there also where no service is set, so that one can be set at any time.
+    # Installed even without a configured service, so that one can be configured at any time.
     "allauth.socialaccount",
 ]
 MIDDLEWARE = [
-    # Outermost, so that what the others refuse is told too.
+    # Outermost, so that requests refused by the others are logged too.
     "operation.middleware.request_middleware",
-    # Before the rest, so that what the others refuse carries the policy too.
+    # Before the rest, so that responses that refuse a request carry the policy too.
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -194,8 +194,8 @@ TEMPLATES = [
     }
 ]
 
-# Limits on signing in are counted in the default cache, for all processes together where there is
-# Redis. What takes long to make is remembered by each process (`annotation.db.cache`).
+# Sign-in limits are counted in the default cache, shared by all processes if Redis is configured.
+# Expensive results are cached per process (`annotation.db.cache`).
 _IN_PROCESS = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 _SHARED = {
     "BACKEND": "config.redis_cache.SharedCache",
@@ -221,10 +221,10 @@ LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_ADAPTER = "config.auth_forms.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
-# Nobody signs up: accounts come from invitations, which are links that only the invited have.
+# There is no sign-up: accounts come from invitations, which are links only the invited have.
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
-# Who asks for a reset is told the same whether the account exists, and only accounts get e-mail.
+# A password reset shows the same page whether the account exists or not; only accounts get e-mail.
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_SESSION_REMEMBER = True
@@ -239,7 +239,7 @@ ACCOUNT_FORMS = {
 SECOND_STEP_REQUIRED: bool = _flag("SECOND_STEP_REQUIRED", "0")
 MFA_ADAPTER = "config.mfa.MFAAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
-# Addresses come by invitations, which nobody confirms.
+# E-mail addresses come from invitations and are not confirmed.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_FORMS = {
     "activate_totp": "config.mfa.ActivateForm",
@@ -249,9 +249,9 @@ MFA_FORMS = {
 OPENID = _openid()
 SOCIALACCOUNT_ADAPTER = "config.openid.gate.OpenIDAccountAdapter"
 SOCIALACCOUNT_REQUESTS_TIMEOUT = 5
-# Who finds a session open must not be able to add a way in of their own.
+# Somebody who finds an open session must not be able to link an account of their own.
 SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True
-# Limits are counted by address, and a deployment sees only the address of its proxy.
+# Limits are counted per client address; behind a proxy, that is taken from its header.
 ALLAUTH_TRUSTED_PROXY_COUNT = 1 if SITE_URL else 0
 
 MAIL = _mail(_address("EMAIL_URL", set(MAIL_PORTS)), os.environ.get("EMAIL_FROM", "").strip())
@@ -266,11 +266,11 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
 
-# A correction may be as long as a field of an import, and each of its bytes three when encoded.
+# A correction may be as long as an imported field, and URL encoding may triple its bytes.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4_000_000
 IMPORT_BYTES: int = _count("IMPORT_MEGABYTES", 1_000) * 1_000_000
 IMPORT_ROWS: int = _count("IMPORT_ROWS", 200_000)
-# Where there is room for them, which a container's /tmp may not have.
+# A container's /tmp may be too small for uploads.
 FILE_UPLOAD_TEMP_DIR = VAR_DIR
 FILE_UPLOAD_HANDLERS = [
     "annotation.importing.upload_limits.BoundedUploadHandler",
@@ -289,7 +289,7 @@ STORAGES = {
         else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
-# The embedded default serves the files where they lie, so that nothing has to be collected first.
+# The embedded default serves static files from their source folders, without collectstatic.
 WHITENOISE_USE_FINDERS = EMBEDDED or DEBUG
 
 CONTENT_SECURITY_POLICY = {
@@ -364,16 +364,16 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# A message is only a bell: one that cannot be rung at once is dropped, for every worker looks for
-# due work by itself, so a page must never wait for a broker that is down.
+# A message only wakes a worker up: if it cannot be sent at once it is dropped, since every worker
+# polls for due work itself, and a page must never wait for a broker that is down.
 CELERY_TASK_PUBLISH_RETRY = False
 
 METRICS_TOKEN = _token("METRICS_TOKEN")
-# Processes that serve side by side share their counts there.
+# Folder where the processes of a web server share their counters.
 if _counts := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
     Path(_counts).mkdir(parents=True, exist_ok=True)
 
-# Lines for programs, or for whoever sits before the embedded default.
+# JSON lines for programs, readable lines for people who run the embedded default.
 FOR_PEOPLE = EMBEDDED or DEBUG
 LOGGING = {
     "version": 1,
@@ -388,10 +388,10 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": "INFO"},
     "loggers": {
         "django.request": {"filters": [] if FOR_PEOPLE else ["unsaid"]},
-        # Django's own handlers would say it a second time, and e-mail texts.
+        # Django's own handlers would print lines twice, and e-mail texts.
         "django": {"handlers": [], "level": "INFO"},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
-        # It warns of every request that waits for a thread, which eight people at once make all do.
+        # It warns about every request that waits for a thread, which is normal with eight users.
         "waitress.queue": {"level": "ERROR"},
         "request": {"level": "WARNING" if FOR_PEOPLE else "INFO"},
     },

@@ -3,13 +3,13 @@ from django.contrib import admin
 from django.urls import include, path
 
 urlpatterns = [
-    # First, since programs call it most, and a resolver tries one pattern after the other.
+    # First, since most requests come from programs and patterns are tried in order.
     path("api/v1/", include("config.api")),
     path("", include("annotation.urls")),
     path("", include("judging.urls")),
     path("accounts/", include("config.accounts")),
     path("", include("operation.urls")),
-    # One door for everybody, so that the limits on wrong passwords hold there too.
+    # The same sign-in page for everybody, so that the limits on wrong passwords apply there too.
     path("admin/login/", secure_admin_login(admin.site.login)),
     path("admin/", admin.site.urls),
 ]

@@ -8,10 +8,10 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 application = get_wsgi_application()
 
-# Django imports views with the first request, which would wait seconds for it in each new worker,
-# and all that come meanwhile with it. So a worker takes requests when it has them.
-get_resolver().url_patterns  # noqa: B018  (made by being looked at)
+# Django imports views at the first request, which would wait for seconds in each new worker, with
+# all requests that arrive meanwhile. So a worker imports them before it accepts requests.
+get_resolver().url_patterns  # noqa: B018  (accessing it imports the views)
 
-# What start-up made lives as long as the process: to look through it all for what can be dropped
-# made every second page of results wait for 30 ms.
+# Objects from start-up live as long as the process; scanning all of them in garbage collections
+# delayed every second results page by 30 ms.
 gc.freeze()

@@ -1,4 +1,4 @@
-"""Who comes in through the other service: who has linked an account, and who is invited."""
+"""Accounts of people who sign in through OpenID: by linked account, or by invitation."""
 
 from typing import Any
 
@@ -24,11 +24,11 @@ LINK_AUDIT_NAME = "sign-in by another service"
 
 
 class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
-    """An account is found by its link alone, never by an address: who controls addresses at the
-    service could have others' accounts. An address that it verified opens an invitation."""
+    """Finds an account only by its link, never by e-mail address: otherwise whoever controls
+    addresses at the service could take over accounts. A verified address can use an invitation."""
 
     def list_apps(self, request: HttpRequest, **narrowed: Any) -> list[SocialApp]:
-        """The service of the settings; rows of the database name none."""
+        """The service from the settings; it is not configured in the database."""
         openid = settings.OPENID
         if openid is None:
             return []
@@ -45,7 +45,7 @@ class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
         raise Http404
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        # An address stands in the account alone (design 3.12), if it is verified.
+        # E-mail addresses are stored only in the account, if verified (design 3.12).
         sociallogin.email_addresses = []
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
@@ -56,7 +56,7 @@ class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
     def save_user(
         self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None
     ) -> Account:
-        """A new account with the places that it is invited to, or none at all."""
+        """Create an account with the memberships that it is invited to; otherwise show an error."""
         found = _invitations(sociallogin)
         names = [sociallogin.user.username, found[0].alias]
         name = get_account_adapter().generate_unique_username(names, regex=r"[^\w\s+.-]")
@@ -94,7 +94,8 @@ class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
 
 
 def _invitations(sociallogin: SocialLogin) -> list[Invitation]:
-    """That whose link led here; else all that were sent to the address that is verified."""
+    """The invitation whose link the user followed; else all that were sent to the verified
+    address."""
     now = timezone.now()
     followed = invitations.find_invitation(
         _invitation_key(sociallogin.state.get("next") or ""), now=now
@@ -105,7 +106,7 @@ def _invitations(sociallogin: SocialLogin) -> list[Invitation]:
 
 
 def _invitation_key(address: str) -> str:
-    """The key of an invitation's own address; "" for all others."""
+    """The key in the URL of an invitation; "" for other URLs."""
     try:
         match = resolve(address.partition("?")[0])
     except Resolver404:

@@ -1,7 +1,8 @@
-"""OpenID Connect as django-allauth speaks it, held to what its secure use asks for besides.
+"""OpenID Connect with django-allauth, with additional security checks.
 
-allauth asks by code, state and PKCE. Here the answer must also be signed by a key of the service,
-made for us by the very service that was named, and carry the nonce of this sign-in.
+allauth uses the authorization code with state and PKCE. Here the ID token must also be signed by
+the service's key, issued for this site by the configured service, and contain the nonce of this
+sign-in.
 """
 
 import hashlib
@@ -21,31 +22,31 @@ from operation import identity
 
 logger = logging.getLogger(__name__)
 PROVIDER = "openid"
-# Those with a public key: none by which who only knows the client's secret could sign.
+# Only algorithms with a public key; with the others, the client secret would be enough to sign.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 REQUIRED_CLAIMS = ["iss", "sub", "aud", "exp", "iat", "nonce"]
-# Seconds that clocks may differ.
+# Allowed clock difference in seconds.
 LEEWAY_SECONDS = 60
 MAX_EMAIL_LENGTH = 254
 
 
 class TokenError(ValueError):
-    """A token that does not show who somebody is; the message says why, to the log alone."""
+    """A token that does not prove an identity; the message says why and goes only to the log."""
 
 
 def get_service() -> OpenID:
-    """The service of the settings; a page that needs one is there only where one is set."""
+    """The service from the settings; pages that need it exist only if it is configured."""
     assert settings.OPENID
     return settings.OPENID
 
 
 def derive_nonce(verifier: str) -> str:
-    """The nonce of a sign-in, from the secret that PKCE keeps of it in the session."""
+    """The nonce of a sign-in, derived from the PKCE secret in the session."""
     return hashlib.sha256(f"nonce {verifier}".encode()).hexdigest()
 
 
 def verify_token(token: str, keys: dict[str, Any], nonce: str) -> dict[str, Any]:
-    """What a token says of somebody, if it is signed, for us, in time and of this sign-in."""
+    """The claims of a token; it must be signed, for this site, not expired and of this sign-in."""
     us = get_service()
     try:
         head = jwt.get_unverified_header(token)
@@ -69,7 +70,7 @@ def verify_token(token: str, keys: dict[str, Any], nonce: str) -> dict[str, Any]
 
 
 def _find_key(keys: dict[str, Any], kid: str | None) -> dict[str, Any]:
-    """The key that a token names; the only one, if it names none."""
+    """The key with the id in the token; the only key, if the token has no key id."""
     listed = keys.get("keys")
     found = [
         key
@@ -84,7 +85,7 @@ def _find_key(keys: dict[str, Any], kid: str | None) -> dict[str, Any]:
 
 
 class OpenIDAdapter(OpenIDConnectOAuth2Adapter):
-    """One sign-in, from what the service says of itself to what it says of a person."""
+    """One sign-in: discovery, token and user information."""
 
     nonce = ""
 
@@ -101,7 +102,7 @@ class OpenIDAdapter(OpenIDConnectOAuth2Adapter):
         return super().get_access_token_data(request, app, client, pkce_code_verifier)
 
     def parse_token(self, data: dict[str, Any]) -> SocialToken:
-        return SocialToken(token=str(data["access_token"]))  # which is never stored
+        return SocialToken(token=str(data["access_token"]))  # never stored
 
     def complete_login(
         self, request: HttpRequest, app: Any, token: SocialToken, **more: Any
@@ -117,7 +118,7 @@ class OpenIDAdapter(OpenIDConnectOAuth2Adapter):
         return self.get_provider().sociallogin_from_response(request, said)
 
     def _told_more(self, said: dict[str, Any], token: str) -> dict[str, Any]:
-        """What the service tells beside the token, if it is of the same person."""
+        """The claims from the userinfo endpoint, if they are about the same person; else {}."""
         place = self.openid_config.get("userinfo_endpoint")
         if not place:
             return {}
@@ -134,7 +135,7 @@ class OpenIDAdapter(OpenIDConnectOAuth2Adapter):
 
 
 class OpenIDProvider(OpenIDConnectProvider):
-    """The service of the settings. Nothing that it says of a person is kept but who they are."""
+    """The service from the settings. Only the person's identifier at the service is stored."""
 
     oauth2_adapter_class = OpenIDAdapter
 
@@ -143,13 +144,13 @@ class OpenIDProvider(OpenIDConnectProvider):
         return given | {"nonce": derive_nonce(given["code_verifier"])}
 
     def get_redirect_from_request_kwargs(self, request: HttpRequest) -> dict[str, Any]:
-        """Who is signed in links their account; nothing else is for the asker to say."""
+        """Signed-in users link their account, others sign in; the request cannot choose."""
         asked = super().get_redirect_from_request_kwargs(request)
         process = "connect" if request.user.is_authenticated else "login"
         return {"process": process, "next_url": asked.get("next_url")}
 
     def extract_uid(self, data: dict[str, Any]) -> str:
-        """Of this service alone: a name means somebody else at another one."""
+        """An id unique to this service, since other services may use the same subject."""
         return hashlib.sha256(f"{get_service().issuer}\n{data['sub']}".encode()).hexdigest()
 
     def extract_extra_data(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -164,9 +165,9 @@ class OpenIDProvider(OpenIDConnectProvider):
 
 
 def verified_email(data: dict[str, Any]) -> str:
-    """The address that the service has verified as the person's; "" if it says of none.
+    """The person's e-mail address, if the service has verified it; else "".
 
-    Beyond ASCII some letters are lowered to others (K to k), so such an address counts as none.
+    Non-ASCII addresses are ignored, since lower-casing maps some letters to others (K to k).
     """
     email = data.get("email")
     if data.get("email_verified") not in (True, "true") or not isinstance(email, str):

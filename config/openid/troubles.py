@@ -1,4 +1,4 @@
-"""What goes wrong on the way through the other service, in words, with what to do about it."""
+"""Errors of sign-in through OpenID, with messages that say what to do."""
 
 from dataclasses import dataclass
 from typing import NoReturn
@@ -11,7 +11,7 @@ from django.shortcuts import render
 
 @dataclass(frozen=True)
 class OpenIDTrouble:
-    """`{name}` in the words is what the other service is called."""
+    """An error page; `{name}` in its texts is the name of the service."""
 
     heading: str
     words: str
@@ -50,7 +50,7 @@ NOT_INVITED = OpenIDTrouble(
 
 
 def render_trouble(request: HttpRequest, trouble: OpenIDTrouble, words: str = "") -> HttpResponse:
-    """The page that says so; `words` instead of its own."""
+    """The error page; `words`, if given, replaces its text."""
     name = settings.OPENID.name if settings.OPENID else ""
     context = {"heading": trouble.heading.format(name=name)}
     context |= {"words": words or trouble.words.format(name=name)}
@@ -58,5 +58,5 @@ def render_trouble(request: HttpRequest, trouble: OpenIDTrouble, words: str = ""
 
 
 def stop_with_page(request: HttpRequest, trouble: OpenIDTrouble, words: str = "") -> NoReturn:
-    """End what is going on with that page, wherever in allauth's flow it is."""
+    """Stop the sign-in and show the error page, from anywhere in allauth's flow."""
     raise ImmediateHttpResponse(render_trouble(request, trouble, words))

@@ -1,4 +1,4 @@
-"""Signing in by another service, and linking the account that one has."""
+"""Views to sign in through OpenID and to link or unlink an account."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -22,7 +22,7 @@ View = Callable[..., HttpResponseBase]
 
 
 def require_openid(view: View) -> View:
-    """Only where the settings name a service; elsewhere there is nothing at these addresses."""
+    """Answers 404 unless the settings configure an OpenID service."""
 
     @never_cache
     @wraps(view)
@@ -38,10 +38,10 @@ def require_openid(view: View) -> View:
 @require_POST
 @rate_limit(action="login")
 def begin_sign_in(request: HttpRequest, provider_id: str) -> HttpResponseBase:
-    """Send the browser to the service, by a page that leads on by itself.
+    """Send the browser to the service through a page that redirects by itself.
 
-    The policy lets forms lead to this site alone, which browsers hold for every redirect that
-    follows, and the service may have many of its own.
+    The content security policy allows forms to target only this site, and browsers apply that to
+    all redirects that follow; the service may have several.
     """
     begun = OAuth2LoginView.adapter_view(OpenIDAdapter(request, provider_id))
     answer: HttpResponse = begun(request)
@@ -53,7 +53,7 @@ def begin_sign_in(request: HttpRequest, provider_id: str) -> HttpResponseBase:
 @require_openid
 @require_safe
 def finish_sign_in(request: HttpRequest, provider_id: str) -> HttpResponseBase:
-    """Where the service sends people back to."""
+    """The page that the service redirects back to."""
     back: View = OAuth2CallbackView.adapter_view(OpenIDAdapter(request, provider_id))
     return back(request)
 
@@ -62,7 +62,7 @@ def finish_sign_in(request: HttpRequest, provider_id: str) -> HttpResponseBase:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def linked_account(request: HttpRequest) -> HttpResponseBase:
-    """Whether the account is linked; a POST unlinks it, once the password is said again."""
+    """Show whether the account is linked; POST unlinks it after the password is entered again."""
     if request.method == "POST":
         return _unlink(request)
     return _page(request)
@@ -87,5 +87,5 @@ def _page(request: HttpRequest, trouble: str = "") -> HttpResponse:
 
 
 def openid_context(request: HttpRequest) -> dict[str, str]:
-    """For templates: what the service is called; "" where none is set."""
+    """For templates: the name of the OpenID service; "" if none is configured."""
     return {"openid": settings.OPENID.name if settings.OPENID else ""}

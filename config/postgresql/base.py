@@ -1,4 +1,4 @@
-"""Django's PostgreSQL, asked less often whether it is still there."""
+"""Django's PostgreSQL backend with cheaper connection checks."""
 
 import select
 
@@ -7,11 +7,11 @@ from django.db.backends.postgresql import base
 
 class DatabaseWrapper(base.DatabaseWrapper):
     def is_usable(self) -> bool:
-        """Whether a kept connection can serve another request.
+        """Whether a persistent connection can serve another request.
 
-        A server that went away has closed the socket, which makes it readable; one that says
-        nothing is there. So a quiet socket is believed, and only one with something to read
-        costs the round trip that Django would make before every request.
+        A server that has closed the connection makes the socket readable. So a quiet socket is
+        trusted, and only a readable one costs the round trip that Django would make before every
+        request.
         """
         if self.connection is not None and not self.connection.closed:
             watched = select.poll()

@@ -1,6 +1,6 @@
-"""What became of a project's items, as tables: revisions, resolutions, comments, marks.
+"""The history of a project's items as tables: revisions, resolutions, comments, marks.
 
-Everything ever said is there; what is no longer in force says so in columns of its own.
+Nothing is left out; columns tell which rows are no longer current.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from annotation.tasktypes import TaskType
 
 
 def revision_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """Every state of every item's texts, and where it comes from: the import, or a correction."""
+    """Every revision of every item's texts, and its origin: the import, or a correction."""
     found = Revision.objects.order_by("item__position", "number")
     for revision in _read_batches(found, found.filter(item__project=project), "item", "author"):
         yield {
@@ -32,7 +32,7 @@ def revision_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def resolution_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """Everything that was ever held true of an item, with the value of each field of its own."""
+    """Every resolution an item ever had, with a column for the value of each field."""
     names = resolved_fields(project)
     found = Resolution.objects.order_by("item__position", "created_at", "pk")
     mine, bulky = found.of_project(project), found.defer("revision__texts", "item__fields")
@@ -55,7 +55,7 @@ def resolution_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def comment_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """What people told each other about items; `mentions` are aliases."""
+    """Comments on items; `mentions` are aliases."""
     found = Comment.objects.prefetch_related("mentions").order_by("created_at", "pk")
     for comment in _read_batches(found, found.filter(item__project=project), "item", "member"):
         yield {
@@ -69,7 +69,7 @@ def comment_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def mark_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """Skips, flags, and who saw what others said, from when until when."""
+    """Skips, flags, and who saw the others' answers, with start and end times."""
     found = Mark.objects.order_by("created_at", "pk")
     for mark in _read_batches(found, found.filter(item__project=project), "item", "member"):
         yield {
@@ -83,12 +83,12 @@ def mark_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def row_counter(model: type[Model]) -> Callable[[Project], int]:
-    """How many rows a project has, of what is said of its items."""
+    """A function that counts a project's rows of a model that belongs to items."""
     return lambda project: model._default_manager.filter(item__project=project).count()
 
 
 def _read_batches(every: QuerySet[Any], mine: QuerySet[Any], *named: str) -> Iterator[Any]:
-    """The rows of `mine` with what they name, some at a time, all in the order of `every`."""
+    """The rows of `mine` with their related objects, in batches, in the order of `every`."""
     for ids in id_batches(mine):
         yield from every.filter(pk__among=ids).select_related(*named)
 
@@ -98,13 +98,13 @@ def resolution_columns(project: Project) -> tuple[str, ...]:
 
 
 def resolved_fields(project: Project) -> tuple[str, ...]:
-    """The fields that resolutions of the project may hold a value of, in their order."""
+    """The fields of which the project's resolutions may hold a value, in their order."""
     names = (field.name for task in label_task_types(project) for field in task.resolved)
     return tuple(dict.fromkeys(names))
 
 
 def label_task_types(project: Project) -> list[TaskType]:
-    """The task type as it is now, and those that labels of the project were given under."""
+    """The current task type, and the versions under which labels of the project were given."""
     given = project.labels.order_by().values("task_type").distinct()
     older = TaskTypeVersion.objects.filter(pk__in=given).exclude(pk=project.task_type_id)
     stored = (project.task_type, *older.order_by("-number"))

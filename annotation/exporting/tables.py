@@ -1,7 +1,7 @@
-"""Tables of rows of the human half, by name: what is exported and counted.
+"""Annotation tables by name: their columns, their rows, and row counts for exports.
 
-Rows stream. They carry keys and aliases, never ids of the database, and the labels are all that
-were ever given: superseded, withdrawn and extra ones say so in columns of their own.
+Rows are streamed. They contain keys and aliases, never database ids. The labels include all that
+were ever given: columns mark superseded, withdrawn and extra ones.
 """
 
 import json
@@ -30,11 +30,10 @@ from annotation.tasktypes.fields import Field
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a table in their order, and its rows of a project, one dict each.
+    """The ordered columns of a table, and a function for a project's rows, as dicts.
 
-    `own` gives all columns of a project where its task type has a say in them; `columns` are then
-    those that every project has. `count` says how many rows there are, where that is known before
-    they are made.
+    `own` gives all columns of a project if they depend on its task type; `columns` are then those
+    that every project has. `count` gives the number of rows if it is known in advance.
     """
 
     columns: tuple[str, ...]
@@ -47,9 +46,9 @@ class Table:
 
 
 def category_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """How many live items each category has, in the order of the taxonomy.
+    """The number of live items in each category, in the order of the taxonomy.
 
-    Items that repeat others are counted in their category. Categories without items have no row.
+    Duplicates are counted in their category. Categories without items have no row.
     """
     place = {category.slug: number for number, category in enumerate(taxonomy.load())}
     counts = Item.objects.in_project(project).by_category()
@@ -57,7 +56,7 @@ def category_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def item_rows(project: Project, found: ItemQuerySet | None = None) -> Iterator[dict[str, Any]]:
-    """Every live item, or those `found`, with its current texts and what is held true of it."""
+    """Every live item, or those in `found`, with its current texts and its resolution."""
     found = Item.objects.in_project(project) if found is None else found
     names = _texts()
     for row in stream_rows(found.order_by("position"), lambda some: some.told(*_ITEM)):
@@ -65,9 +64,9 @@ def item_rows(project: Project, found: ItemQuerySet | None = None) -> Iterator[d
 
 
 def label_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """Every label ever given, oldest first, at every stage, with a column for each answer.
+    """Every label ever given, at every stage, oldest first, with a column for each answer.
 
-    `answers` has them all as they are stored; the columns behind are for those who read a table.
+    `answers` holds all answers as stored; the separate columns are for reading the table.
     """
     asked = _label_fields(project)
     found = Label.objects.in_project(project).oldest_first()
@@ -81,7 +80,7 @@ def label_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def qualification_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """Every round of practice, by member and number."""
+    """Every qualification round, by member and number."""
     found = PracticeRound.objects.filter(member__project=project).select_related("member")
     for row in found.order_by("member__alias", "number"):
         yield {
@@ -99,10 +98,10 @@ def qualification_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def _item(row: tuple[Any, ...], names: tuple[str, ...]) -> dict[str, Any]:
-    # Made a million times: one tuple of values takes a third of what several dicts take.
+    # Runs a million times: one tuple of values takes a third of the time of several dicts.
     *said, written, fields = row
     texts = json.loads(written)
-    # Texts that only a project's own task type has.
+    # Texts that only the project's own task type has.
     others = {name: text for name, text in texts.items() if name not in names}
     said[_FLAGS] = json.loads(said[_FLAGS])
     said[_VALUES] = said[_VALUES] and json.loads(said[_VALUES])
@@ -111,7 +110,7 @@ def _item(row: tuple[Any, ...], names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _label_fields(project: Project) -> dict[str, Field]:
-    """Every field that labels of the project may answer, the blind ones last."""
+    """Every field that the project's labels may answer, the blind ones last."""
     tasks = history_tables.label_task_types(project)
     named = {field.name: field for task in tasks for field in task.fields}
     blind = {field.name: field for task in tasks if task.blind for field in task.blind.fields}
@@ -119,7 +118,8 @@ def _label_fields(project: Project) -> dict[str, Field]:
 
 
 def _surgicality(answers: Mapping[str, Any], asked: Mapping[str, Field]) -> float | None:
-    """Of the changed pieces that a claim check names, the share that the claim explains."""
+    """The share of the changed pieces named in a claim check that the claim explains; None without
+    one."""
     for name, field in asked.items():
         said = answers.get(name) if field.kind == "claim_check" else None
         if said:
@@ -128,7 +128,7 @@ def _surgicality(answers: Mapping[str, Any], asked: Mapping[str, Field]) -> floa
 
 
 def _cell(answer: Any) -> Any:
-    """Several choices at once as a; b: the import of labels takes them so as well."""
+    """Several choices as "a; b"; the import of labels accepts this form too."""
     return "; ".join(map(str, answer)) if isinstance(answer, list) else answer
 
 
@@ -137,12 +137,12 @@ def _label_columns(project: Project) -> tuple[str, ...]:
 
 
 def _texts() -> tuple[str, ...]:
-    """The texts of all task types, so that a table has the same columns in every project."""
+    """The texts of all task types, so that the table has the same columns in every project."""
     names = (text["name"] for one in tasktypes.load_definitions().values() for text in one["texts"])
     return tuple(dict.fromkeys(names))
 
 
-# Columns, and where the database has them.
+# The columns, and where they are found in the database.
 _LABEL = {
     "label": "submission",
     "item": "item__key",
@@ -186,7 +186,7 @@ _PRACTICE = (
     "started_at", "finished_at",
 )  # fmt: skip
 
-# What columns of these names hold, in every table, where it is no text.
+# The kind of columns with these names, in all tables, if they are not text.
 _COLUMNS_BY_KIND = {
     "json": (
         "flags", "values", "other_texts", "fields", "answers", "texts", "mentions", "wrong",

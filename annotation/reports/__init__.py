@@ -1,1 +1,1 @@
-"""What leads look at: progress and pace, the category board, and how far people agree."""
+"""Reports for leads: progress and pace, category board, generation board, agreement."""

@@ -1,8 +1,8 @@
-"""How far the people of a project agree, as figures.md defines it.
+"""Agreement between the annotators of a project, as figures.md defines it.
 
-One question (a field of the task type) at a time: the measures over everybody, each two people,
-each person against the majority of the others and against known answers, and who said what where
-another said what. Every figure has its n, its interval and, where there is none, the reason.
+For one question (a field of the task type) at a time: the measures over all annotators, for each
+pair, for each annotator against the majority of the others and against known answers, and the
+confusion counts. Every figure has its n, its interval and, if it has none, the reason.
 """
 
 import hashlib
@@ -24,17 +24,17 @@ from stats.bootstrap import Figure
 from stats.estimates import Estimate
 from stats.ratings import MISSING, Ratings
 
-# Goes into every key: a change of what the figures mean makes the stored ones old.
+# Part of every cache key; increase it when the definition of a figure changes.
 VERSION = 2
 KEEP_SECONDS = 24 * 60 * 60
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One way to say how far people agree.
+    """A measure of agreement.
 
-    `by_order` ones are about the answers as numbers, the others about each as a class of its own.
-    `make` takes the ratings and how many labels an item has for Fleiss.
+    Measures with `by_order` treat answers as numbers, the others treat each answer as a class.
+    `make` takes the ratings and the number of labels per item for Fleiss's kappa.
     """
 
     title: str
@@ -77,10 +77,10 @@ AGAINST_KNOWN = "against-known"
 
 @dataclass(frozen=True)
 class AgreementRow:
-    """One figure. `people` names the two or the one it is about, and is empty for everybody.
+    """One figure. `people` names the two annotators or the one it is about; empty means all.
 
-    `n_raters` counts the people with a label in it, of Fleiss's kappa the labels that each item
-    has. Rates and coefficients are unrounded, None where undefined.
+    `n_raters` counts the annotators with a label in it; for Fleiss's kappa it is the number of
+    labels per item. Values are unrounded, None where undefined.
     """
 
     field: str
@@ -95,13 +95,13 @@ class AgreementRow:
 
     @property
     def named(self) -> str:
-        """The people as the table names them."""
+        """The names of the annotators as shown in the table."""
         return " / ".join(self.people)
 
 
 @dataclass(frozen=True)
 class ConfusionCell:
-    """How many items one person gave one answer and the other another."""
+    """The number of items where one annotator gave one answer and the other gave another."""
 
     people: tuple[str, str]
     said: tuple[str, str]
@@ -110,7 +110,7 @@ class ConfusionCell:
 
 @dataclass(frozen=True)
 class Agreement:
-    """All figures of one question, and what they rest on."""
+    """All figures of one question, and the data they are based on."""
 
     question: Question
     people: tuple[tuple[str, int], ...]
@@ -123,18 +123,18 @@ class Agreement:
     cells: tuple[ConfusionCell, ...]
 
     def of(self, *measures: str, people: int) -> list[AgreementRow]:
-        """The figures of these measures that are about so many people; 0 is everybody."""
+        """The figures of these measures that are about `people` annotators; 0 means all."""
         return [r for r in self.rows if r.measure in measures and len(r.people) == people]
 
     def matrix(self, a: str, b: str) -> list[list[int]]:
-        """The answers of a (rows) against those of b (columns), in the order of `names`."""
+        """Confusion counts of a (rows) against b (columns), in the order of `names`."""
         counts = {cell.said: cell.n for cell in self.cells if cell.people == (a, b)}
         counts |= {cell.said[::-1]: cell.n for cell in self.cells if cell.people == (b, a)}
         return [[counts.get((row, column), 0) for column in self.names] for row in self.names]
 
 
 def measure_agreement(project: Project, question: Question, category: str = "") -> Agreement:
-    """The figures of one question, drawn once for a state of the labels and then kept."""
+    """The figures of one question; computed once per state of the labels and then cached."""
     key = _key(project, question, category)
     kept: Agreement | None = process_cache.get(key)
     if kept is None:
@@ -144,9 +144,9 @@ def measure_agreement(project: Project, question: Question, category: str = "") 
 
 
 def agreement_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """The table `agreement`: every question's figures, without those of silent checks.
+    """The table `agreement`: the figures of all questions, without those of control items.
 
-    Those are for leads alone, and results are for researchers too.
+    Figures of control items are only for leads, while researchers see the results too.
     """
     for question in agreement_answers.list_questions(project):
         for row in measure_agreement(project, question).rows:
@@ -155,7 +155,7 @@ def agreement_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def confusion_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """The table `confusion`: how often one person gave one answer and another person another."""
+    """The table `confusion`: how often one annotator gave one answer and another gave another."""
     for question in agreement_answers.list_questions(project):
         for cell in measure_agreement(project, question).cells:
             yield cell_as_dict(question, cell)
@@ -209,7 +209,7 @@ def _compute_agreement(project: Project, question: Question, category: str) -> A
 
 
 def _fleiss_k(project: Project, shared: Any) -> int:
-    """The project's overlap; where that is 1, what most items with two labels or more have."""
+    """The project's overlap; if that is 1, the most frequent count of labels over 1 per item."""
     if project.overlap > 1 or not len(shared):
         return max(2, project.overlap)
     return int(np.bincount(shared).argmax())
@@ -245,7 +245,7 @@ def _control_rows(question: Question, checks: AnswerMatrix) -> Iterator[Agreemen
 
 
 def _suitable_measures(said: AnswerMatrix, names: tuple[str, ...]) -> Iterator[tuple[str, Ratings]]:
-    """The measures that make sense of the answers, each with the ratings that it takes."""
+    """The measures that suit the answers, each with the ratings that it takes."""
     for name in names:
         if not MEASURES[name].by_order:
             yield name, said.nominal
@@ -262,7 +262,7 @@ def _estimate(name: str, ratings: Ratings, k: int, seed: str) -> Estimate:
 
 
 def _seed_of_ratings(seed: str, ratings: Ratings) -> int:
-    """A number that follows from the labels alone, so that every machine draws the same."""
+    """A seed that depends only on the labels, so that every machine draws the same samples."""
     digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass"))
     for array in (ratings.codes, ratings.clusters):
         digest.update(array.astype("<i4").tobytes())
@@ -271,7 +271,7 @@ def _seed_of_ratings(seed: str, ratings: Ratings) -> int:
 
 
 def _pairs(said: AnswerMatrix) -> list[tuple[int, int]]:
-    """Each two people who labelled an item both, by number."""
+    """Each pair of annotators (column numbers) with at least one item that both labelled."""
     there = (said.nominal.codes != MISSING).astype(float)
     shared = there.T @ there
     return [(a, b) for a, b in combinations(range(len(said.people)), 2) if shared[a, b]]
@@ -298,7 +298,7 @@ def _row(
 
 
 def _key(project: Project, question: Question, category: str) -> str:
-    """What the figures depend on: the question, and the state of labels, people and answers."""
+    """The cache key: all that the figures depend on (question, labels, people, known answers)."""
     labels = Label.objects.in_project(project).at_stages([Stage.LABEL, Stage.CONTROL])
     state = {
         "version": VERSION,

@@ -1,4 +1,4 @@
-"""What people said of the same items, as the measures of agreement take it."""
+"""Answers of several annotators to the same items, prepared for the measures of agreement."""
 
 import re
 from collections import defaultdict
@@ -27,9 +27,9 @@ _CONTROL_COLUMNS = (*_ANSWER_COLUMNS, "revision_id")
 
 @dataclass(frozen=True)
 class Question:
-    """What people can agree on: a field of the task type, or the total of its points.
+    """A question on which agreement is measured: a field of the task type, or the total of points.
 
-    `options` are the answers that could be given, as words, with their titles.
+    `options` are the possible answers, as words, with their titles.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class PersonAnswers:
-    """What one person said of one item."""
+    """The answers of one annotator to one item."""
 
     position: int
     cluster: str
@@ -58,12 +58,12 @@ class PersonAnswers:
 
 @dataclass(frozen=True, eq=False)
 class AnswerMatrix:
-    """What people said to one question, items x people; `positions` says where the items stand.
+    """The answers to one question, items x annotators; `positions` are the items' positions.
 
-    `nominal` has every answer as a class of its own; `ordered` has their numbers, without those
-    that have none, and is None where answers have no order. `known` is the class of each item's
-    right answer, nan without one, and -1 for one that nobody could give. `has_numbers` says
-    whether steps between answers mean anything, and not only their order.
+    `nominal` treats every answer as a class of its own. `ordered` has the answers as numbers,
+    without answers that are no number; it is None if answers have no order. `known` is the class
+    of each item's known answer, nan without one, and -1 if no annotator gave that answer.
+    `has_numbers` says whether the distances between answers are meaningful, not only their order.
     """
 
     positions: tuple[int, ...]
@@ -81,10 +81,10 @@ class AnswerMatrix:
 
 @dataclass(frozen=True)
 class AnswerPair:
-    """What two people said of one item: people by alias, answers as in `AnswerMatrix.names`; "" is
-    anybody, or any answer.
+    """Answers of two annotators to one item: annotators by alias, answers as in
+    `AnswerMatrix.names`; "" means any annotator, or any answer.
 
-    Unless both people are named it holds either way round, `a` being before `b` by alias.
+    Unless both annotators are named, `a` is the one that comes first by alias.
     """
 
     a: str = ""
@@ -93,7 +93,7 @@ class AnswerPair:
     choice_b: str = ""
 
     def is_among(self, answers: Mapping[str, str]) -> bool:
-        """Whether two of these answers, by person, are such."""
+        """Whether two of these answers (by annotator) match."""
         return any(self._fits(*two) for two in permutations(answers.items(), 2))
 
     def _fits(self, one: tuple[str, str], other: tuple[str, str]) -> bool:
@@ -104,7 +104,7 @@ class AnswerPair:
 
 
 def list_questions(project: Project) -> list[Question]:
-    """What agreement can be measured on, the deciding question first."""
+    """The questions on which agreement can be measured, the deciding question first."""
     task = tasktypes.load_task_type(project)
     asked = sorted(task.fields, key=lambda field: field is not task.deciding)
     found = [
@@ -121,11 +121,11 @@ def list_questions(project: Project) -> list[Question]:
 def load_label_answers(
     project: Project, category: str = "", people: Sequence[str] = ()
 ) -> list[PersonAnswers]:
-    """Each person's last counted work label given before they could see what others say.
+    """Each annotator's last label for an item, given before they could see the others' answers.
 
-    The label must not be one that was taken back, and the person must have a label of the item in
-    force: whose texts were corrected since has to say it again. Items with known answers are left
-    out. `people` are those wanted, by alias; none means all.
+    The label must be counted and not withdrawn, and the annotator must have a current label of the
+    item: if the item's texts were corrected since, they have to label it again. Items with known
+    answers are left out. `people` are the wanted annotators, by alias; empty means all.
     """
     last: dict[tuple[int, str], tuple[PersonAnswers, bool]] = {}
     in_force = set()
@@ -145,8 +145,8 @@ def load_label_answers(
 
 
 def load_control_answers(project: Project, category: str = "") -> list[PersonAnswers]:
-    """Each person's last label of a silent check, with what is known to be right by now, as the
-    page of silent checks has it."""
+    """Each annotator's last label of a control item, with the answer known to be correct by now, as
+    on the page of control items."""
     deciding, with_total = tasktypes.load_task_type(project).deciding.name, _total_adder(project)
     last: dict[tuple[int, str], PersonAnswers] = {}
     found = Label.objects.current().for_agreement(project, Stage.CONTROL, category)
@@ -162,7 +162,7 @@ def load_control_answers(project: Project, category: str = "") -> list[PersonAns
 
 
 def build_matrix(question: Question, said: Sequence[PersonAnswers]) -> AnswerMatrix:
-    """What people said to one question; who did not answer it of an item is missing there."""
+    """The answers to one question as a matrix; unanswered entries are missing."""
     given = [
         (one, _as_word(one.answers[question.name])) for one in said if _has_answer(one, question)
     ]
@@ -190,7 +190,7 @@ def build_matrix(question: Question, said: Sequence[PersonAnswers]) -> AnswerMat
 def find_positions(
     question: Question, said: Iterable[PersonAnswers], wanted: AnswerPair
 ) -> list[int]:
-    """Where the items stand of which two people said what is wanted, in their order."""
+    """The positions of items where two annotators gave the wanted answers, sorted."""
     given: dict[int, dict[str, str]] = defaultdict(dict)
     for one in said:
         if _has_answer(one, question):
@@ -199,7 +199,7 @@ def find_positions(
 
 
 def _total_adder(project: Project) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """What adds the total to answers, where the task type has points to add up."""
+    """A function that adds the total to answers, if the task type has points to add up."""
     task = tasktypes.load_task_type(project)
     if not any(field.kind == "points" for field in task.fields):
         return lambda said: said
@@ -218,7 +218,7 @@ def _answer_names(question: Question, found: set[str]) -> tuple[str, ...]:
 
 
 def _as_ratings(question: Question, names: Sequence[str], nominal: Ratings) -> Ratings | None:
-    """The answers as numbers: their own, or the places of the options of an ordinal choice."""
+    """The answers as numbers: their own, or the positions of the options of an ordinal choice."""
     if not question.has_order:
         return None
     values = np.array([_number(name) for name in names])
@@ -236,7 +236,7 @@ def _number(name: str) -> float:
 
 
 def _as_word(answer: Any) -> str:
-    """A stored answer as one word; several choices at once are one answer of their own."""
+    """A stored answer as one word; a set of several choices is one answer."""
     if isinstance(answer, bool):
         return "yes" if answer else "no"
     if isinstance(answer, float) and answer.is_integer():

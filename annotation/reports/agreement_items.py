@@ -1,4 +1,4 @@
-"""The items behind one figure of agreement, by a row of the table that has it."""
+"""The items behind one figure of agreement, found by its row in the table."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -15,11 +15,11 @@ from stats.ratings import MISSING
 
 
 def item_positions(project: Project, row: Mapping[str, Any]) -> list[int]:
-    """Where the items stand that a row of the table `agreement` or `confusion` rests on, in order.
+    """The positions of the items behind a row of the table `agreement` or `confusion`, sorted.
 
-    Of `agreement` it is told by `field`, `measure` and `people` as the table names them; of
-    `confusion` by `field` and what there is of a `Meeting`. None of what is no such row, such as
-    silent checks, which are for leads alone.
+    A row of `agreement` is identified by `field`, `measure` and `people` as in the table; a row of
+    `confusion` by `field` and the fields of an `AnswerPair` that it has. [] if there is no such
+    row, which includes figures of control items, since these are only for leads.
     """
     asked = {one.name: one for one in agreement_answers.list_questions(project)}
     question = asked.get(str(row.get("field")))
@@ -37,7 +37,7 @@ def item_positions(project: Project, row: Mapping[str, Any]) -> list[int]:
 
 
 def _counted_items(said: AnswerMatrix, row: AgreementRow, k: int) -> list[int]:
-    """Those with labels enough for the measure, of the people whom it is about."""
+    """The items with enough labels for the measure, from the annotators that it is about."""
     columns = [said.people.index(person) for person in row.people if person in said.people]
     if row.measure == AGAINST_REST:
         items, _ = measuring.majorities_of_others(said.nominal, *columns)

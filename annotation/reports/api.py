@@ -24,7 +24,7 @@ GROUP_PARAMETER = OpenApiParameter(
 VALUE_PARAMETER = OpenApiParameter(
     "value", description="The answer whose share is asked for; as-meant: by the item's category."
 )
-# As on the page. Nearer to 0 or 1 nothing would end the search for what still withstands the bar.
+# The same limits as on the page. Closer to 0 or 1, `items_to_overturn` would search without end.
 MIN_THRESHOLD, MAX_THRESHOLD = 0.01, 0.99
 THRESHOLD_PARAMETER = OpenApiParameter(
     "bar",
@@ -36,7 +36,7 @@ ROWS_FIELD = serializers.ListField(child=serializers.DictField())
 
 
 class AgreementRowSerializer(serializers.Serializer[Any]):
-    """One figure of agreement; `people` is empty where it is about everybody."""
+    """One figure of agreement; `people` is empty if it is about all annotators."""
 
     field = serializers.CharField()
     measure = serializers.CharField()
@@ -50,7 +50,7 @@ class AgreementRowSerializer(serializers.Serializer[Any]):
 
 
 class ConfusionSerializer(serializers.Serializer[Any]):
-    """How many items person `a` gave one answer and person `b` another; none is left out."""
+    """Number of items where `a` gave one answer and `b` another; no pair is left out."""
 
     field = serializers.CharField()
     a = serializers.CharField()
@@ -61,7 +61,7 @@ class ConfusionSerializer(serializers.Serializer[Any]):
 
 
 class AgreementSerializer(serializers.Serializer[Any]):
-    """How far people agree; values are unrounded, rates fractions of 1."""
+    """Agreement between annotators; values are unrounded, rates are fractions of 1."""
 
     figures = AgreementRowSerializer(many=True)
     confusion = ConfusionSerializer(many=True)
@@ -79,9 +79,9 @@ class AgreementSerializer(serializers.Serializer[Any]):
 )
 @api_view(["GET"])
 def pace(request: Request, slug: str) -> Response:
-    """Progress and pace by person and by group, choices by day, and what is dropped.
+    """Progress and pace by person and by group, choices by day, and dropped items.
 
-    The first group is all of them together, and its name is empty.
+    The first group contains all items, and its name is empty.
     """
     project = access.member_for(request, slug, right="manage").project
     by = _parse_grouping(project, request.query_params.get("by", ""))
@@ -107,7 +107,7 @@ def pace(request: Request, slug: str) -> Response:
 )
 @api_view(["GET"])
 def category_board(request: Request, slug: str) -> Response:
-    """What is known of each category, how firmly, and whether more items would change it."""
+    """Share valid per category, its interval, and how many more items could change the result."""
     project = access.member_for(request, slug, right="manage").project
     query = request.query_params
     by, value = (
@@ -128,7 +128,7 @@ def category_board(request: Request, slug: str) -> Response:
 )
 @api_view(["GET"])
 def agreements(request: Request, slug: str) -> Response:
-    """How far people agree: figures with their intervals, and who said what where another did."""
+    """Agreement between annotators: figures with their intervals, and confusion counts."""
     member = access.member_for(request, slug, right="manage")
     wanted, category = (request.query_params.get(name, "") for name in ("field", "category"))
     asked = agreement_answers.list_questions(member.project)

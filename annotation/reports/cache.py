@@ -1,4 +1,4 @@
-"""Figures that take long are kept for a moment, so that a page that is loaded again is there."""
+"""Figures that take long to compute are cached for a short time, so that reloads are fast."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,7 @@ KEEP_SECONDS = 60
 
 @dataclass(frozen=True)
 class CachedFigures(Generic[T]):
-    """Figures and when they were made; `again` if they were not made for this request."""
+    """Figures and the time they were computed; `again` if not computed for this request."""
 
     value: T
     at: datetime
@@ -26,9 +26,9 @@ class CachedFigures(Generic[T]):
 def get_or_compute(
     key: str, make: Callable[[], T], *, now: datetime, worth: float = SLOW_SECONDS
 ) -> CachedFigures[T]:
-    """What `make` gives; for a minute the same again, if it took at least `worth` seconds.
+    """The result of `make`, cached for a minute if it took at least `worth` seconds.
 
-    What is made faster is never kept, so that small projects show every label at once.
+    Faster results are never cached, so that small projects show every new label at once.
     """
     kept: CachedFigures[T] | None = process_cache.get(key)
     if kept is not None:

@@ -1,13 +1,11 @@
-"""The category board: what is known of each category so far, and how firmly. For leads.
+"""The category board for leads: the share valid of each category, with its uncertainty.
 
-Everything is of items of purpose test that are neither deleted nor repeat others, and is counted
-in a fixed number of statements; no text is read.
+All figures are about items of purpose test that are neither deleted nor duplicates. The number of
+queries is fixed, and no texts are read.
 
-Krippendorff's alpha by group of items, for the category board.
-
-The same labels as on the page of agreement (`agreement_answers.load_label_answers`), but without
-their answers, so that a hundred thousand of them are read in a moment; and the value alone, without
-its interval.
+Krippendorff's alpha per group uses the same labels as the page of agreement
+(`agreement_answers.load_label_answers`), but only the deciding answer, so that a hundred thousand
+labels are read quickly; and it has no interval.
 """
 
 import json
@@ -36,7 +34,7 @@ from stats.estimates import Estimate
 from stats.rates import ClusterSums, clustered_wilson, items_to_overturn, sum_clusters
 from stats.spread import Quartiles
 
-# What one person said of one item, by the ids of both.
+# The answer of one annotator to one item, by (item id, member id).
 RaterAnswers = dict[tuple[int, int], str]
 
 
@@ -50,8 +48,8 @@ def compute_alphas(project: Project, by: Grouping) -> dict[str, Estimate]:
 
 
 def _load_answers(project: Project, by: Grouping) -> dict[str, RaterAnswers]:
-    """Each person's last counted label of an item given before they could see what others say, if
-    a label of theirs is in force."""
+    """Each annotator's last counted label of an item from before they could see the others'
+    answers, if they have a current label of the item."""
     labels = Label.objects.in_project(project).of_tests().at_stage(Stage.LABEL).of_live_items()
     own = labels.filter(counted=True, informed=False, withdrawn_at=None)
     informed = labels.counted().filter(informed=True).values_list("item", "member")
@@ -85,8 +83,8 @@ def _alpha(said: RaterAnswers, level: str, options: Sequence[str]) -> Estimate:
 
 
 def _as_numbers(names: Sequence[str], level: str, options: Sequence[str]) -> list[float] | None:
-    """The answers as numbers, nan where one has none: their own, or the places of the options of
-    an ordinal choice. None if they have no order."""
+    """The answers as numbers, nan for an answer without one: their own number, or the position of
+    the option of an ordinal choice. None if the answers have no order."""
     if level not in ("ordinal", "interval"):
         return None
     if any(map(agreement_answers.NUMBER_PATTERN.fullmatch, names)):
@@ -99,7 +97,7 @@ def _as_numbers(names: Sequence[str], level: str, options: Sequence[str]) -> lis
 
 
 DEFAULT_THRESHOLD = 0.5
-# Asks for what each item's category is made for, see `meant`.
+# Stands for the answer intended for each item's category, see `_wanted_answer`.
 AS_INTENDED = "as-meant"
 
 
@@ -107,18 +105,18 @@ AS_INTENDED = "as-meant"
 class BoardRow:
     """One category (or other group) of the board. Shares are fractions of 1.
 
-    answer: the answer whose share is shown; MEANT if the items of the group are meant for
-        different ones.
-    share: of the resolved items, those that are held for that answer.
-    corrected: of the resolved items, those with a revision that a member wrote.
-    surgicality: of changed pieces that claim checks name, those that the claim explains; the mean
+    answer: the answer whose share is shown; AS_INTENDED if different answers are intended for the
+        items of the group.
+    share: share of the resolved items whose final label is that answer.
+    corrected: share of the resolved items with a revision that a member wrote.
+    surgicality: share of the changed pieces named in claim checks that the claim explains; the mean
         over items, each the mean of its labels.
-    alpha: Krippendorff's, of the deciding question, as the page of agreement has it; no interval.
-    detectability: of the people who saw the item blind first, those who said that there is an
+    alpha: Krippendorff's alpha of the deciding question, as on the page of agreement; no interval.
+    detectability: share of the annotators who saw the item blind first and said that there is an
         error; the mean over items.
-    more: so many further items, all of them turning out the other way, would leave the interval
-        of `share` on its side of the bar (stats.rates.items_to_overturn). None if the interval
-        holds the bar: then the next items may well decide it. 0: a single one might.
+    more: this many more items, all with the opposite outcome, would leave the interval of `share`
+        on its side of the threshold (stats.rates.items_to_overturn). None if the interval contains
+        the threshold: the next items may well decide it. 0: a single item might.
     """
 
     name: str
@@ -138,7 +136,7 @@ class BoardRow:
 
 @dataclass
 class _Sums:
-    """What the rates of a group are made of: by cluster, items and hits."""
+    """The data for the rates of a group: (items, hits) of each cluster."""
 
     resolved: int = 0
     share: list[tuple[int, float]] = field(default_factory=list)
@@ -148,10 +146,10 @@ class _Sums:
 def measure_board(
     project: Project, *, by: Grouping, value: str = "", bar: float = DEFAULT_THRESHOLD
 ) -> list[BoardRow]:
-    """The board, in the order of the taxonomy or of the groups' names.
+    """The rows of the board, in the order of the taxonomy or of the group names.
 
-    `value` is one of `answer_choices`, whose share is asked for, by default the first; `bar` lies
-    between 0 and 1.
+    `value` is the answer whose share is shown, one of `answer_choices`, by default
+    `default_answer`. The threshold `bar` is between 0 and 1.
     """
     decides = main_field.load_main_field(project)
     value = value or default_answer(project)
@@ -190,8 +188,8 @@ def measure_board(
 
 
 def answer_choices(project: Project) -> tuple[tuple[str, str], ...]:
-    """What a share can be asked of, with titles: the deciding answers, and before them what items
-    are meant for, where each category is made for one of two answers."""
+    """The answers whose share can be shown, with titles: the options of the deciding question, and
+    before them the intended answer, if each category is intended for one of two answers."""
     options = main_field.load_main_field(project).options
     titles = dict(options)
     if tasktypes.load_task_type(project).categories and {ERROR_ITEM, SI_ITEM} <= set(titles):
@@ -201,8 +199,8 @@ def answer_choices(project: Project) -> tuple[tuple[str, str], ...]:
 
 
 def default_answer(project: Project) -> str:
-    """The answer whose share is shown unless another is asked for: as meant or valid, else the
-    first, of a scale the top."""
+    """The answer whose share is shown by default: as intended or valid if there is such an answer,
+    else the first option; the last for a numeric scale."""
     values = [value for value, _ in answer_choices(project)]
     if not values:
         return ""
@@ -211,7 +209,7 @@ def default_answer(project: Project) -> str:
 
 
 def _wanted_answer(value: str, prefix: str = "") -> Any:
-    """The answer that is wanted of an item, in SQL: of MEANT the one its category is made for."""
+    """The wanted answer of an item, in SQL; for AS_INTENDED the one intended for its category."""
     if value != AS_INTENDED:
         return Value(value)
     unchanging = [category.slug for category in taxonomy.load().score_invariant()]
@@ -220,7 +218,7 @@ def _wanted_answer(value: str, prefix: str = "") -> Any:
 
 
 def _sums(project: Project, decides: MainField, by: Grouping, value: str) -> dict[str, _Sums]:
-    """Resolved items by group and cluster: all, those held for what is wanted, those corrected."""
+    """Resolved items by group and cluster: all, those with the wanted answer, those corrected."""
     revised = Revision.objects.filter(item=OuterRef("item"), author__isnull=False)
     found = Resolution.objects.of_live_originals().of_project(project).of_tests()
     rows = (
@@ -248,7 +246,7 @@ def _sums(project: Project, decides: MainField, by: Grouping, value: str) -> dic
 
 
 def _surgicality(project: Project, by: Grouping) -> dict[str, ClusterSums]:
-    """Of counted labels with a claim check; items without one are left out."""
+    """Surgicality from counted labels with a claim check; items without one are left out."""
     checks = [f.name for f in tasktypes.load_version(project.task_type).fields if _is_check(f)]
     found: list[tuple[str, str, int, float]] = []
     for name in checks:
@@ -270,7 +268,7 @@ def _is_check(asked: Any) -> bool:
 
 
 def _detectability(project: Project, by: Grouping) -> dict[str, ClusterSums]:
-    """Of blind labels: an item's value is the share of people who said that there is an error."""
+    """Detectability from blind labels: per item, the share of annotators who reported an error."""
     blind = tasktypes.load_version(project.task_type).blind
     if blind is None:
         return defaultdict(lambda: sum_clusters([]))
@@ -288,7 +286,7 @@ def _detectability(project: Project, by: Grouping) -> dict[str, ClusterSums]:
 
 
 def _mean_sums(values: Iterable[tuple[str, str, int, float]]) -> dict[str, ClusterSums]:
-    """(group, cluster, item, share) of labels as sums over clusters of items' mean shares."""
+    """Cluster sums of items' mean shares, by group, from labels' (group, cluster, item, share)."""
     items: dict[tuple[str, str, int], list[float]] = defaultdict(list)
     for group, cluster, item, share in values:
         items[group, cluster, item].append(share)
@@ -304,9 +302,11 @@ def _mean_sums(values: Iterable[tuple[str, str, int, float]]) -> dict[str, Clust
 def count_reasons(
     project: Project, decides: MainField, by: Grouping, items: Q | None = None
 ) -> Mapping[str, Mapping[str, int]]:
-    """Counted labels with an answer that drops items, or is not what their category is made for,
-    by group: the answers, and what was said to be in the way, most frequent first. `items` narrows
-    them down, by lookups that begin at the label."""
+    """Counts by group of labels with an answer that drops items or is not the intended one.
+
+    The counted are the answers and the reasons given, most frequent first. `items` narrows the
+    labels down; its lookups start at the label.
+    """
     counted = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.LABEL)
     labels = counted.filter(items) if items else counted
     meant = AS_INTENDED if AS_INTENDED in dict(answer_choices(project)) else ""

@@ -1,4 +1,4 @@
-"""What people choose as time goes by, and which items leave the final set for what reasons."""
+"""Choices over time, and the items that are dropped from the final set, with the reasons."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from stats.rates import clustered_wilson, sum_clusters
 
 @dataclass(frozen=True)
 class ChoiceCount:
-    """How many labels of a day chose an answer."""
+    """How many labels on a day chose an answer."""
 
     day: date
     value: str
@@ -30,7 +30,7 @@ class ChoiceCount:
 
 @dataclass(frozen=True)
 class DropAnswer:
-    """An answer that takes items out, and what people said was in the way.
+    """An answer that drops items from the final set, and the reasons given for it.
 
     `n` counts resolved items, the reasons count labels.
     """
@@ -43,7 +43,7 @@ class DropAnswer:
 
 @dataclass(frozen=True)
 class DroppedItems:
-    """Which share of the resolved items is not in the final set, and for what."""
+    """The share of the resolved items that is not in the final set, and the answers behind it."""
 
     resolved: int
     dropped: int
@@ -52,7 +52,7 @@ class DroppedItems:
 
 
 def count_choices(project: Project) -> tuple[ChoiceCount, ...]:
-    """Labels of stage label that are in force, by day (UTC) and answer, oldest first."""
+    """Current labels of the stage label, by day (UTC) and answer, oldest first."""
     decides = main_field.load_main_field(project)
     labels = Label.objects.current().at_stage(Stage.LABEL).in_project(project)
     rows = count_by_keys(labels, day=Day("created_at"), said=decides.of_label())
@@ -66,11 +66,11 @@ def count_choices(project: Project) -> tuple[ChoiceCount, ...]:
 
 
 def measure_dropped(project: Project) -> DroppedItems:
-    """Resolved items that are not in the final set: left out for a reason, or held for something
-    that takes them out.
+    """Resolved items that are not in the final set: excluded with a reason, or with a final label
+    that drops them.
 
     The reasons are those that counted labels with such an answer gave, also on items that are not
-    resolved yet, so an item may have several, or none.
+    resolved yet, so an item may have several reasons, or none.
     """
     decides = main_field.load_main_field(project)
     found = Resolution.objects.of_live_originals().of_project(project).of_tests()
@@ -93,13 +93,13 @@ def measure_dropped(project: Project) -> DroppedItems:
 
 
 def _dropped_filter(decides: MainField) -> Q:
-    """Resolutions of items that are not in the final set."""
+    """A filter for resolutions of items that are not in the final set."""
     excluded = Q(rule=resolution.EXCLUDED)
     return excluded if decides.kept is None else excluded | ~Q(value__in=decides.kept)
 
 
 def _count_reasons(project: Project, decides: MainField) -> dict[str, dict[str, int]]:
-    """What counted labels say is in the way, by their answer: titles of reasons and labels."""
+    """The reasons given by counted labels, by answer: titles of reasons with numbers of labels."""
     labels = Label.objects.counted().at_stage(Stage.LABEL).in_project(project)
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for name, titles in main_field.reason_fields(project):

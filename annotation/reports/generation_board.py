@@ -1,8 +1,8 @@
-"""The board of making: of the items that were made here, how many wait, are with people, and turned
-out as they were meant to, by category and by what made them. For leads.
+"""The generation board for leads: review results of generated items, by category and maker.
 
-It counts items of purpose test that are neither deleted nor repeat others, in a fixed number of
-statements; no text is read.
+It counts generated items that wait, are with annotators, or turned out as intended. Only items of
+purpose test that are neither deleted nor duplicates count. The number of queries is fixed, and no
+texts are read.
 """
 
 from collections import Counter, defaultdict
@@ -35,10 +35,12 @@ COLUMNS = ("category", "made_by", *_COUNTS, "share_of", "share", "share_low", "s
 
 @dataclass(frozen=True)
 class GenerationCounts:
-    """Counts of made items, without a `maker` of all of a category. `held` and `turned_down` are
-    those that people looked at: what is held true of them is what they are meant for, or is not;
-    `share` is the first of both, as a fraction of 1. Those that were accepted `unseen` are in
-    neither. `aside` is how many of those that wait have a flag."""
+    """Counts of generated items. `maker` is "" for all makers of a category.
+
+    `held` and `turned_down` are reviewed items whose final label is the intended answer, or is not;
+    `share` is `held` as a fraction of both. Items accepted without review (`unseen`) are in
+    neither. `aside` counts the waiting items with a flag.
+    """
 
     maker: str
     items: int
@@ -53,8 +55,8 @@ class GenerationCounts:
 
 @dataclass(frozen=True)
 class GenerationRow:
-    """A category, "" where the task has none. `parts` are of one maker each: the version of a
-    generator, or a perturber. `flags` are names of rules, with titles and numbers of items."""
+    """A category, "" if the task type has none. Each of `parts` is about one maker: a version of a
+    generator, or a perturber. `flags` are (rule, title, number of items)."""
 
     category: str
     title: str
@@ -67,7 +69,8 @@ class GenerationRow:
 
 @dataclass
 class _GenerationSums:
-    """What the counts of a group are made of; by cluster, items that people held for what."""
+    """The data for the counts of a group; `clusters` counts reviewed items by cluster and whether
+    their final label is the intended answer."""
 
     items: int = 0
     waiting: int = 0
@@ -78,7 +81,7 @@ class _GenerationSums:
 
 
 def measure_generation(project: Project) -> list[GenerationRow]:
-    """The board, in the order of the taxonomy; nothing if nothing was made here."""
+    """The rows of the board, in the order of the taxonomy; [] if nothing was generated."""
     groups = _groups(project)
     flags, decides = _flags(project), main_field.load_main_field(project)
     against = category_board.count_reasons(
@@ -104,8 +107,8 @@ def measure_generation(project: Project) -> list[GenerationRow]:
 
 
 def table_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """The table `making`: a row for each category and maker, and before these one for all makers,
-    whose `made_by` is empty."""
+    """The table `making`: a row per category and maker, preceded by a row for all makers of the
+    category, whose `made_by` is empty."""
     for row in measure_generation(project):
         for one in (row.whole, *row.parts):
             told = (row.category, one.maker, *(getattr(one, name) for name in _COUNTS), row.meant)
@@ -114,13 +117,13 @@ def table_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def generated_items(project: Project) -> ItemQuerySet:
-    """The items that were made here, or whose awaited text was."""
+    """The items that were generated in this project, or whose awaited text was."""
     found = Item.objects.in_project(project).originals().of_tests()
     return found.filter(_generated_filter(project, ""))
 
 
 def _groups(project: Project) -> dict[tuple[str, str], _GenerationSums]:
-    """By category and maker."""
+    """The sums by category and maker."""
     slots = Exists(Slot.objects.filter(item=OuterRef("pk"), stage="label"))
     current = Resolution.objects.current().filter(item=OuterRef("pk"))
     open_ones = Q(~Exists(current))
@@ -151,7 +154,7 @@ def _add_resolved(project: Project, groups: dict[tuple[str, str], _GenerationSum
     )  # fmt: skip
     wanted = {category: _intended_answer(project, category) for category, _ in groups}
     for row in rows:
-        # Between two statements one can come in.
+        # An item may have been added between the two queries.
         sums = groups.setdefault((row["category"], key_as_text(row["maker"])), _GenerationSums())
         if row["rule"] == generation_generated_items.ACCEPTED_UNREVIEWED:
             sums.unseen += row["n"]
@@ -161,7 +164,7 @@ def _add_resolved(project: Project, groups: dict[tuple[str, str], _GenerationSum
 
 
 def _combine_sums(maker: str, sums: Iterable[_GenerationSums]) -> GenerationCounts:
-    """Counts of several groups as one; clusters may have items in more than one of them."""
+    """Combine the counts of several groups; a cluster may have items in more than one of them."""
     every = list(sums)
     clusters: dict[str, Counter[bool]] = defaultdict(Counter)
     for one in every:
@@ -182,7 +185,7 @@ def _combine_sums(maker: str, sums: Iterable[_GenerationSums]) -> GenerationCoun
 
 
 def _flags(project: Project) -> dict[str, Counter[str]]:
-    """By category, how many items have each flag."""
+    """The number of items with each flag, by category."""
     flags: dict[str, Counter[str]] = defaultdict(Counter)
     flagged = generated_items(project).exclude(flags=[]).order_by()
     for category, found in flagged.values_list("category", "flags").iterator(chunk_size=2000):
@@ -196,7 +199,7 @@ def _titled_flags(flags: Counter[str]) -> Iterator[tuple[str, str, int]]:
 
 
 def _intended_answer(project: Project, category: str) -> str:
-    """The answer that an item of a category is meant for."""
+    """The answer intended for the items of a category."""
     usual = category_board.default_answer(project)
     if usual != category_board.AS_INTENDED:
         return usual
@@ -205,13 +208,13 @@ def _intended_answer(project: Project, category: str) -> str:
 
 
 def _generated_filter(project: Project, prefix: str) -> Q:
-    """Items that came to be here; with `prefix`, of rows that it leads to them from."""
+    """A filter for generated items; `prefix` leads from the filtered rows to the item."""
     awaits = tasktypes.load_task_type(project).awaits
     of_texts = Q((f"{prefix}fields__has_key", f"{awaits}_generator")) if awaits else Q()
     return Q((f"{prefix}origin__in", GENERATED_ORIGINS)) | of_texts
 
 
 def _maker(prefix: str = "") -> Any:
-    """What made an item, in SQL: what made its gold answer only where nothing else is named."""
+    """What made an item, in SQL; the maker of its gold answer only if no other maker is named."""
     named = ("generator", "perturber", "gold_generator")
     return Coalesce(*(KeyTextTransform(name, f"{prefix}fields") for name in named))

@@ -1,4 +1,4 @@
-"""By what items can be grouped in reports: a column that all have, or a field of their own."""
+"""How items can be grouped in reports: by a column that all items have, or by an own field."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -19,26 +19,26 @@ GROUPING_COLUMNS = {
     "origin": "Origin",
 }
 TAXONOMY_COLUMNS = (CATEGORY, "ability")
-# So many items tell which fields items have: their import gave all of them the same.
+# This many items are enough to find the fields, since an import gives all its items the same ones.
 SAMPLE_ITEMS = 200
 MAX_GROUPS = 50
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """One way to group a project's items; without a name all are one group."""
+    """One way to group a project's items; without a name all items form one group."""
 
     name: str
     title: str
 
     def of(self, prefix: str = "") -> Any:
-        """The group of an item, in SQL; `prefix` leads to the item, "item__" from a label."""
+        """The group of an item, in SQL; `prefix` leads to it, such as "item__" from a label."""
         if self.name in GROUPING_COLUMNS:
             return F(f"{prefix}{self.name}")
         return KeyTextTransform(self.name, f"{prefix}fields")
 
     def title_of(self, group: str) -> str:
-        """A group in words."""
+        """The title of a group."""
         if not group:
             return "(none)"
         if self.name == CATEGORY:
@@ -50,7 +50,7 @@ class Grouping:
         return group
 
     def place_of(self, group: str) -> tuple[int, str]:
-        """Sort key: categories and abilities as the taxonomy has them, the rest by name."""
+        """Sort key: categories and abilities in the order of the taxonomy, other groups by name."""
         known = taxonomy.load()
         order = [one.slug for one in known] if self.name == CATEGORY else []
         if self.name in ("ability", "source_ability"):
@@ -59,9 +59,9 @@ class Grouping:
 
 
 def list_groupings(project: Project) -> list[Grouping]:
-    """What the project's items can be grouped by, the usual one first.
+    """The ways to group the project's items, the default first.
 
-    Items of task types without categories have none, so that what comes first is a field.
+    Items of task types without categories have no taxonomy columns, and a field comes first.
     """
     sample = list(
         Item.objects.in_project(project).values("fields", *GROUPING_COLUMNS)[:SAMPLE_ITEMS]
@@ -80,7 +80,7 @@ def list_groupings(project: Project) -> list[Grouping]:
 
 
 def _grouping_fields(sample: list[dict[str, Any]]) -> list[str]:
-    """Fields that can name a group, by name; last those that nearly every item has of its own."""
+    """Fields suited for grouping, by name; fields with nearly unique values come last."""
     values: dict[str, set[str]] = defaultdict(set)
     for row in sample:
         for name, value in row["fields"].items():
@@ -90,5 +90,5 @@ def _grouping_fields(sample: list[dict[str, Any]]) -> list[str]:
 
 
 def _can_name_group(value: object) -> bool:
-    """Whether a field can name a group: a word or a number, not a text or a list."""
+    """Whether a field is suited for grouping: a word or a number, not a text or a list."""
     return isinstance(value, str | int | float) and len(str(value)) <= 80

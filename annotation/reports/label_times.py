@@ -1,4 +1,4 @@
-"""How long people take over an item, from how often each time occurs."""
+"""Labelling times per item, computed from how often each time occurs."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ from annotation.db.counting import Tenths, count_by_keys
 from annotation.labelling.models.labels import LabelQuerySet
 from stats.spread import Quartiles, quartiles
 
-# Whoever takes longer over an item was most likely not at it.
+# Above this, the person was most likely not working on the item.
 LONG_SECONDS = 30 * 60
 
 Times = Mapping[float, int]
 
 
 def count_times(labels: LabelQuerySet, key: Any) -> dict[str, dict[float, int]]:
-    """How often each time, in seconds with one digit, was taken, by a key in SQL."""
+    """How often each time occurs (in seconds, rounded to tenths), by a key given in SQL."""
     found: dict[str, dict[float, int]] = defaultdict(dict)
     for row in count_by_keys(labels.timed(), key=key, tenths=Tenths("seconds")):
         found[key_as_text(row["key"])][row["tenths"] / 10] = row["n"]
@@ -23,12 +23,12 @@ def count_times(labels: LabelQuerySet, key: Any) -> dict[str, dict[float, int]]:
 
 
 def measure_spread(times: Times) -> Quartiles:
-    """Quartiles in seconds; times over half an hour are counted apart."""
+    """Quartiles in seconds; times over half an hour are left out and counted in `beyond`."""
     return quartiles(times, LONG_SECONDS)
 
 
 def merge_times(several: Mapping[str, Times]) -> dict[float, int]:
-    """The times of all keys."""
+    """The times of all keys together."""
     every: dict[float, int] = defaultdict(int)
     for times in several.values():
         for value, n in times.items():
@@ -37,5 +37,5 @@ def merge_times(several: Mapping[str, Times]) -> dict[float, int]:
 
 
 def key_as_text(value: object) -> str:
-    """A key as text: a field may hold numbers, or nothing."""
+    """A key as text, since a field may hold numbers, or nothing."""
     return "" if value is None else str(value)

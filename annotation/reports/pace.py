@@ -1,8 +1,8 @@
-"""How fast is the work done, by whom, and when will it be finished? For leads.
+"""Labelling pace for leads: how fast the work is done, by whom, and when it will be finished.
 
-People are credited with every label of stage label that is in force; the forecast rests on those
-that fill a place, since extra ones bring no item nearer to its end. Days are those of UTC.
-Everything is counted by the database, in a fixed number of statements, and no text is read.
+Annotators are credited with every current label of the stage label. The forecast is based only on
+labels that fill a slot, since extra ones do not bring an item closer to completion. Days are UTC.
+The database does all the counting in a fixed number of queries, and no texts are read.
 """
 
 from collections import defaultdict
@@ -23,15 +23,15 @@ from stats.estimates import Estimate
 from stats.forecast import days_left
 from stats.spread import Quartiles
 
-# So many full days before today tell the pace.
+# The pace is computed from up to this many full days before today.
 WINDOW_DAYS = 14
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What is left and when it will be done, if days go on as the last ones did.
+    """The number of labels left and when they will be done, at the pace of the last days.
 
-    `ends`, `earliest` and `latest` are None where `days` (stats.forecast.days_left) has none.
+    `ends`, `earliest` and `latest` are None where `days` (stats.forecast.days_left) has no value.
     """
 
     left: int
@@ -44,7 +44,7 @@ class Forecast:
 
 @dataclass(frozen=True)
 class PersonPace:
-    """What a member has done; `a_day` is the mean of the last full days, None without any."""
+    """The work of one member; `a_day` is the mean over the last full days, None without any."""
 
     alias: str
     labels: int
@@ -56,7 +56,7 @@ class PersonPace:
 
 @dataclass(frozen=True)
 class GroupPace:
-    """A group of items: places for labels, how many are filled, and when all will be."""
+    """A group of items: slots for labels, how many are filled, and when all will be."""
 
     name: str
     title: str
@@ -69,9 +69,9 @@ class GroupPace:
 
 @dataclass(frozen=True)
 class Pace:
-    """A project's pace. `done` are labels by day; `window` are the days that tell the pace.
+    """A project's pace. `done` are labels by day; `window` are the days behind the pace.
 
-    `waiting` are open places at the stages that come after the work, by stage.
+    `waiting` are open slots at the stages after labelling, by stage.
     """
 
     today: date
@@ -84,7 +84,7 @@ class Pace:
 
 
 def measure_pace(project: Project, *, by: Grouping, now: datetime) -> Pace:
-    """How fast the project is, by person and by group, in eight statements."""
+    """The project's pace, by person and by group, in eight queries."""
     labels = Label.objects.current().at_stage(Stage.LABEL).in_project(project)
     today = now.date()
     rows = count_by_keys(
@@ -110,7 +110,7 @@ def measure_pace(project: Project, *, by: Grouping, now: datetime) -> Pace:
 def forecast_end(
     left: int, counts: Mapping[str, int], window: tuple[date, ...], today: date
 ) -> Forecast:
-    """When `left` labels will be done, from how many there were on each day of the window."""
+    """The forecast for `left` labels, from the numbers of labels on the days of the window."""
     daily = [counts.get(day.isoformat(), 0) for day in window]
     days = days_left(daily, left)
 
@@ -122,7 +122,7 @@ def forecast_end(
 
 
 def _window(days: Iterable[date], today: date) -> tuple[date, ...]:
-    """The last full days, from the first label on; today is not over and says too little."""
+    """The last full days, starting at the first label; today is not over and is left out."""
     first = max(min(days, default=today), today - timedelta(days=WINDOW_DAYS))
     return tuple(first + timedelta(days=n) for n in range((today - first).days))
 
@@ -137,7 +137,7 @@ def _sums(rows: Iterable[Mapping[str, Any]], key: str) -> dict[str, int]:
 def _people(
     project: Project, labels: LabelQuerySet, rows: list[dict[str, Any]], window: tuple[date, ...]
 ) -> tuple[PersonPace, ...]:
-    """Everybody who has a label, and every active member who may give some."""
+    """All members with labels, and all active members who may label."""
     by_person: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in rows:
         by_person[row["alias"]][row["day"]] += row["n"]
@@ -214,7 +214,7 @@ def _total_pace(
 def _recent_labels(
     labels: LabelQuerySet, by: Grouping, window: tuple[date, ...]
 ) -> dict[str, dict[str, int]]:
-    """Labels of the days that tell the pace, by group and day."""
+    """Labels on the days of the window, by group and day."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
     if window:
         since = labels.since(datetime.combine(window[0], time(), UTC))

@@ -1,7 +1,7 @@
-"""What is held about a person: given to them on request, and taken from their account for good.
+"""Personal data: export on request, and anonymisation of an account.
 
-What a person did stays, under the alias that each project knows them by: names and addresses live
-in the account alone (design 3.12), so emptying that one row leaves nobody to be recognised.
+A person's work stays, under their alias in each project: names and addresses are stored only in
+the account (design 3.12), so clearing that one row makes the person unrecognisable.
 """
 
 from collections.abc import Iterable
@@ -47,9 +47,9 @@ _OF_ROUND = ("number", "size", "right", "answered", "feedback", "started_at", "f
 
 
 def export_data(account: Account) -> dict[str, Any]:
-    """All that is held about a person, as plain values; no secret and nothing of others.
+    """All data about a person as plain values, without secrets and without data about others.
 
-    Items are called what the person's pages call them, and a silent check is work like any other.
+    Items have the names that the person's own pages show, and control items look like any other.
     """
     places = Membership.objects.filter(account=account).select_related("project")
     return {
@@ -66,7 +66,7 @@ def export_data(account: Account) -> dict[str, Any]:
 
 
 def check_can_anonymise(account: Account) -> None:
-    """Raise Refused if a project or the site would be left without anybody to lead it."""
+    """Raise Refused if a project would be left without a lead or the site without an admin."""
     for member in Membership.objects.filter(account=account).select_related("project"):
         leads = Membership.objects.in_project(member.project).who_manage()
         if leads.filter(pk=member.pk).exists() and leads.count() == 1:
@@ -77,8 +77,8 @@ def check_can_anonymise(account: Account) -> None:
 
 
 def may_anonymise(lead: Membership, member: Membership) -> bool:
-    """Whether the lead may anonymise the member: a site admin may, and who leads all projects
-    that the person is in, for the account is the same in all of them."""
+    """Whether the lead may anonymise the member: a site admin may, and so may a lead of all the
+    person's projects, since the account is the same in all of them."""
     if lead.account and lead.account.is_superuser:
         return not _is_same_person(lead, member)
     if member.account is None or member.account.is_superuser or _is_same_person(lead, member):
@@ -89,9 +89,9 @@ def may_anonymise(lead: Membership, member: Membership) -> bool:
 
 
 def anonymise(account: Account, by: Account | None, *, now: datetime) -> None:
-    """Empty and close the account, end its sessions and keys; what the person did stays.
+    """Clear and close the account, end its sessions and keys; the person's work stays.
 
-    There is no way back. Raises Refused as `check_can_anonymise` does.
+    This cannot be undone. Raises Refused as `check_can_anonymise` does.
     """
     with transactions.transact():
         account = Account.objects.select_for_update().get(pk=account.pk)
@@ -117,10 +117,10 @@ def _clear_account(account: Account) -> None:
 
 
 def _delete_credentials(account: Account, words: set[str]) -> None:
-    """Sessions, also those half-way through signing in; keys, codes and addresses."""
+    """Delete sessions, including unfinished sign-ins, keys, codes and addresses."""
     for session in Session.objects.iterator():
         said = SessionStore().decode(session.session_data)
-        # Who is signed in as another stays so, also where a name is part of a word of theirs.
+        # Other signed-in users keep their session, even if it contains the name as part of a word.
         whose = said.get(SESSION_KEY)
         if whose == str(account.pk) or (whose is None and any(w in str(said) for w in words)):
             session.delete()
@@ -134,7 +134,7 @@ def _delete_credentials(account: Account, words: set[str]) -> None:
 
 
 def _delete_mentions(account: Account, now: datetime) -> None:
-    """What else names the person: open invitations, and the record of the administration."""
+    """Remove other mentions of the person: open invitations, and entries in the admin log."""
     if account.email:
         Invitation.objects.filter(email__iexact=account.email).end(now)
     _rename_log_entries(Account, [str(account.pk)], f"nobody-{account.pk}")
@@ -144,7 +144,7 @@ def _delete_mentions(account: Account, now: datetime) -> None:
 
 
 def _rename_log_entries(model: type[Any], ids: Iterable[str], words: str) -> None:
-    """Call rows otherwise in the administration's own record, which keeps how they were called."""
+    """Replace the names of these rows in the admin log, which stores how they were called."""
     of_model = ContentType.objects.get_for_model(model)
     entries = LogEntry.objects.filter(content_type=of_model, object_id__in=list(ids))
     entries.update(object_repr=words)
@@ -188,7 +188,7 @@ def _membership_data(member: Membership) -> dict[str, Any]:
 
 
 def _name_items(rows: Iterable[Any], called: dict[int, str]) -> list[dict[str, Any]]:
-    """Rows with what the person's pages call their items, instead of its id."""
+    """Rows with the item names that the person's pages show, instead of ids."""
     return [
         {"item": called[row["item_id"]], **{k: v for k, v in row.items() if k != "item_id"}}
         for row in rows
@@ -201,7 +201,7 @@ def _hide_control_stage(label: dict[str, Any]) -> dict[str, Any]:
 
 
 def _events(events: Any) -> list[dict[str, Any]]:
-    """Only what and when: of what, the entries beside them tell as far as the person may know."""
+    """Only kind and time; the details are in the other parts, as far as the person may know."""
     return list(events.order_by("created_at", "pk").values("kind", "created_at"))
 
 

@@ -1,6 +1,6 @@
-"""The reports of leads as tables of rows: the same for page, API, file and command line.
+"""The leads' reports as tables of rows: the same for pages, API, files and command line.
 
-Shares are fractions of 1, times seconds, days of UTC; None where nothing is known.
+Shares are fractions of 1, times are in seconds, days are UTC; None where a value is unknown.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from stats.estimates import Estimate
 
 @dataclass(frozen=True)
 class ProgressReport:
-    """What the page of progress and pace shows."""
+    """The content of the page of progress and pace."""
 
     pace: Pace
     chosen: tuple[ChoiceCount, ...]
@@ -32,7 +32,7 @@ class ProgressReport:
 def load_progress(
     project: Project, *, by: Grouping, now: datetime
 ) -> CachedFigures[ProgressReport]:
-    """Progress and pace, what was chosen and what is dropped."""
+    """Progress and pace, choices by day and dropped items."""
 
     def make() -> ProgressReport:
         measured = pace.measure_pace(project, by=by, now=now)
@@ -48,7 +48,7 @@ def load_progress(
 def load_board(
     project: Project, *, by: Grouping, value: str, bar: float, now: datetime
 ) -> CachedFigures[list[BoardRow]]:
-    """The category board."""
+    """The rows of the category board."""
     return cache.get_or_compute(
         f"board:{project.pk}:{by.name}:{value}:{bar}",
         lambda: category_board.measure_board(project, by=by, value=value, bar=bar),
@@ -57,13 +57,13 @@ def load_board(
 
 
 def pace_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
-    """The table `pace`: what each person has done, how fast, and how long an item takes them."""
+    """The table `pace`: each person's labels, pace and labelling times."""
     for person in _progress(project, by).pace.people:
         yield person_row(person)
 
 
 def forecast_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
-    """The table `forecast`: what is left of each group, and when it will be done; all first."""
+    """The table `forecast`: labels left and end date for each group; all items first."""
     measured = _progress(project, by).pace
     for group in (measured.whole, *measured.groups):
         yield group_row(group)
@@ -76,13 +76,13 @@ def choices_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
 
 
 def dropped_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
-    """The table `dropped`: resolved items that leave the final set, by what they are held
-    for, and the reasons that labels gave."""
+    """The table `dropped`: resolved items that leave the final set, by final label, and the reasons
+    given in labels."""
     yield from dropped_rows(_progress(project, by).dropped)
 
 
 def board_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
-    """The table `board`: what is known of each group, and how firmly."""
+    """The table `board`: share valid and other figures of each group, with uncertainty."""
     kept = load_board(project, by=by, value="", bar=DEFAULT_THRESHOLD, now=timezone.now())
     for row in kept.value:
         yield board_row(row)
@@ -127,7 +127,7 @@ def choice_row(one: ChoiceCount) -> dict[str, Any]:
 
 
 def dropped_rows(found: DroppedItems) -> Iterator[dict[str, Any]]:
-    """A row for what items are held for, then one for each reason that labels of it gave."""
+    """A row for each final label that drops items, followed by one for each reason given."""
     for drop in found.drops:
         share = drop.n / found.resolved
         yield dict(zip(DROPPED_COLUMNS, (drop.value, drop.n, share, None, None), strict=True))
@@ -164,7 +164,7 @@ def _progress(project: Project, by: Grouping) -> ProgressReport:
 
 
 def find_grouping(project: Project, names: list[str]) -> Grouping:
-    """The grouping that a table is asked for: the last of the names that there is."""
+    """The grouping for a table: the last of the names that exists in the project."""
     known = {one.name: one for one in grouping.list_groupings(project)}
     fit = [known[name] for name in names if name in known]
     return fit[-1] if fit else next(iter(known.values()))

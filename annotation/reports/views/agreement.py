@@ -1,4 +1,4 @@
-"""How far do people agree? The page of one question's figures, for leads."""
+"""The page of agreement between annotators on one question, for leads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ from annotation.reports.agreement import (
 from annotation.reports.agreement_answers import AnswerPair, Question
 
 SHADE_COUNT = 4
-# So many items of a cell are listed.
+# At most this many items of a cell are listed.
 MAX_SHOWN = 200
 
 
 @dataclass(frozen=True)
 class FigureLine:
-    """A row of a table of figures: what it is about, and a figure or None for each column."""
+    """A row of a table of figures: its title, and a figure or None for each column."""
 
     title: str
     labels: int
@@ -41,8 +41,8 @@ class FigureLine:
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """A cell of the matrix, of what was said by which name: `shade` from 0 to SHADES by its share
-    of the row."""
+    """A cell of the confusion matrix, with the names of both answers. `shade` is 0 to SHADE_COUNT,
+    by the cell's share of its row."""
 
     said: tuple[str, str]
     n: int
@@ -52,7 +52,7 @@ class MatrixCell:
 
 @dataclass(frozen=True)
 class CellItems:
-    """The items of a cell: the titles of what was said, how many there are, the first of them."""
+    """The items of a cell: the titles of both answers, their number, and the first items."""
 
     titles: tuple[str, str]
     n: int
@@ -61,7 +61,7 @@ class CellItems:
 
 @dataclass(frozen=True)
 class ConfusionMatrix:
-    """What `b` said (columns) where `a` said something (rows)."""
+    """The answers of `b` (columns) against those of `a` (rows)."""
 
     a: str
     b: str
@@ -70,7 +70,7 @@ class ConfusionMatrix:
 
 
 class AgreementForm(forms.Form):
-    """Which question, and of which items."""
+    """Form to choose the question and a category of items."""
 
     def __init__(self, data: QueryDict, questions: Sequence[Question], project: Project) -> None:
         super().__init__(data)
@@ -86,13 +86,13 @@ class AgreementForm(forms.Form):
             )
 
     def chosen(self, name: str) -> str:
-        """What is chosen; nonsense is no choice."""
+        """The chosen value; "" if it is invalid."""
         self.is_valid()
         return str(self.cleaned_data.get(name, ""))
 
 
 class PairForm(forms.Form):
-    """Which two people to hold against each other; what else is chosen goes along unseen."""
+    """Form to choose the two annotators to compare; the other choices are hidden fields."""
 
     field = forms.CharField(widget=forms.HiddenInput, required=False)
     category = forms.CharField(widget=forms.HiddenInput, required=False)
@@ -107,7 +107,7 @@ class PairForm(forms.Form):
 @require_safe
 @login_required
 def agreement_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """One question's figures: of everybody, of each two people, of each person."""
+    """One question's figures: over all annotators, for each pair, and for each annotator."""
     member = access.member_for(request, slug, right="manage")
     return render(request, "annotation/agreement.html", _context(member, request.GET))
 
@@ -144,7 +144,7 @@ def _context(member: Membership, query: QueryDict) -> dict[str, object]:
 
 
 def _overall_measures(found: Agreement) -> list[tuple[bool, list[tuple[str, AgreementRow]]]]:
-    """The measures over everybody with their titles, those without order first."""
+    """The measures over all annotators with their titles, those for unordered answers first."""
     rows = found.of(*MEASURES, people=0)
     titled = [(MEASURES[row.measure], row) for row in rows]
     groups = [
@@ -160,7 +160,7 @@ def _pair_measures(found: Agreement) -> list[str]:
 
 
 def _pairs(found: Agreement) -> list[FigureLine]:
-    """Each two people, those with most items first."""
+    """The pairs of annotators, those with most shared items first."""
     by_pair: dict[tuple[str, ...], dict[str, AgreementRow]] = {}
     for row in found.of(*PAIR_MEASURES, people=2):
         by_pair.setdefault(row.people, {})[row.measure] = row
@@ -183,7 +183,7 @@ def _persons(found: Agreement) -> list[FigureLine]:
 
 
 def _matrix(found: Agreement, a: str, b: str) -> ConfusionMatrix | None:
-    """Of the two people asked for; else of two who share most items; None if none do."""
+    """The matrix of the requested pair, else of the pair with most shared items; None without."""
     people = {person for person, _ in found.people}
     if not {a, b} <= people or a == b:
         rows = sorted(found.of("percent", people=2), key=lambda row: -row.n_items)
@@ -210,9 +210,9 @@ def _line(names: Sequence[str], counts: Sequence[int], same: int) -> tuple[Matri
 def _chosen_cell(
     member: Membership, question: Question, category: str, matrix: ConfusionMatrix, query: QueryDict
 ) -> CellItems | None:
-    """The items of the cell that is asked for by what was said, if one is.
+    """The items of the cell that the query asks for by its two answers; None if it asks for none.
 
-    That the member sees what others say of them is noted.
+    This also records that the member has seen the others' answers to these items.
     """
     row, column = query.get("row"), query.get("column")
     if not row or not column:

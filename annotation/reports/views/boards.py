@@ -1,4 +1,4 @@
-"""How far is the work, and what is known of each category? The reports of a project's leads."""
+"""Reports for a project's leads: progress and pace, and the category board."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from annotation.reports.pace import Pace
 from annotation.reports.tables import ProgressReport
 from annotation.tasktypes import main_field
 
-# What the board can be sorted by, and what of a row that is; None comes last both ways.
+# The columns by which the board can be sorted, with their keys; None is last in both directions.
 ORDERS: dict[str, Callable[[BoardRow], Any]] = {
     "items": lambda row: row.items,
     "resolved": lambda row: row.resolved,
@@ -40,8 +40,8 @@ ORDERS: dict[str, Callable[[BoardRow], Any]] = {
 
 @dataclass(frozen=True)
 class BoardLine:
-    """A row of the board: where its items are and those that its share counts, empty if no list
-    holds just them; `note` says what the share counts, if not what it mostly does."""
+    """A row of the board with links to its items and to those counted in its share ("" if no list
+    has exactly these). `note` says what the share counts, if it differs from most rows."""
 
     row: BoardRow
     items: str
@@ -50,7 +50,7 @@ class BoardLine:
 
 
 class GroupingForm(forms.Form):
-    """By what items are grouped."""
+    """Form to choose the grouping of items."""
 
     def __init__(self, query: Mapping[str, Any], groupings: Sequence[Grouping]) -> None:
         super().__init__(query)
@@ -58,13 +58,13 @@ class GroupingForm(forms.Form):
         self.fields["by"] = forms.ChoiceField(label="Group by", required=False, choices=named)
 
     def chosen(self, name: str) -> Any:
-        """What is chosen; nonsense is no choice."""
+        """The chosen value; "" if it is invalid."""
         self.is_valid()
         return self.cleaned_data.get(name) or ""
 
 
 class BoardForm(GroupingForm):
-    """Which answer's share is shown, and the bar that it is held against."""
+    """Form to choose the answer whose share is shown, and the threshold."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class BoardForm(GroupingForm):
         answers: Sequence[tuple[str, str]],
     ) -> None:
         super().__init__(query, groupings)
-        if answers:  # points have none
+        if answers:  # task types with points have none
             self.fields["value"] = forms.ChoiceField(
                 label="Share of", required=False, choices=answers
             )
@@ -85,7 +85,7 @@ class BoardForm(GroupingForm):
 @require_safe
 @login_required
 def progress(request: HttpRequest, slug: str) -> HttpResponse:
-    """How fast the work goes, when it will be done, what was chosen and what is dropped."""
+    """Pace of the work, forecast, choices by day and dropped items."""
     member = access.member_for(request, slug, right="manage")
     project, groupings = member.project, grouping.list_groupings(member.project)
     wanted = GroupingForm(request.GET, groupings).chosen("by")
@@ -107,7 +107,7 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def category_board(request: HttpRequest, slug: str) -> HttpResponse:
-    """What is known of each category, and whether more items would change it."""
+    """Share valid per category, and whether more items could change it."""
     member = access.member_for(request, slug, right="manage")
     project, answers = member.project, reports_category_board.answer_choices(member.project)
     groupings = grouping.list_groupings(project)
@@ -131,7 +131,7 @@ def category_board(request: HttpRequest, slug: str) -> HttpResponse:
         "lines": [_line(project, by, row, value, dict(answers)) for row in order(kept.value)],
         "sort": sort,
         "columns": _shown_columns(kept.value),
-        # A title of the axis does not break into lines.
+        # A short title, since axis titles do not break into lines.
         "chart": _share_chart(
             kept.value,
             "As intended" if value == reports_category_board.AS_INTENDED else answer,
@@ -142,7 +142,7 @@ def category_board(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _order(wanted: str) -> tuple[str, Callable[[Sequence[BoardRow]], list[BoardRow]]]:
-    """How rows are sorted: by a column, "-" in front for the largest first."""
+    """The sort order of the rows: by a column, with "-" in front for largest first."""
     name = wanted.removeprefix("-")
     if name not in ORDERS:
         return "", list
@@ -170,7 +170,7 @@ def _line(
 
 
 def _shown_columns(rows: Sequence[BoardRow]) -> list[tuple[str, str, str]]:
-    """Name, title and explanation of the columns; those that the project does not use are out."""
+    """Name, title and explanation of the columns, without those that the project does not use."""
     used = {
         "surgicality": any(row.surgicality.n for row in rows),
         "detectability": any(row.detectability.n for row in rows),
@@ -205,7 +205,7 @@ BOARD_COLUMNS = [
 
 
 def _charts(project: Project, shown: ProgressReport) -> dict[str, Any]:
-    # Altair takes a second to import; no command should wait for it.
+    # Imported here, since Altair takes a second and commands should not wait for it.
     from charts import pace as drawn
 
     measured = shown.pace

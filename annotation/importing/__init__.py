@@ -1,4 +1,4 @@
-"""What comes in: items with the projects that they need, and labels that were given elsewhere."""
+"""Imports: items with the projects that they need, and labels that were given elsewhere."""
 
 from annotation.importing.comparison import ItemImportReport
 from annotation.importing.item_rows import ParsedItem, parse_items

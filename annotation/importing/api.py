@@ -1,4 +1,4 @@
-"""The API of imports: send a file, see what would come in, choose its columns, bring it in."""
+"""The API of imports: upload a file, preview it, choose its columns, start the import."""
 
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ IMPORT_PATH = "projects/<slug:slug>/imports/<int:number>/"
 
 
 class FileSerializer(serializers.Serializer[Any]):
-    """A file of items; `layout` if its name does not tell it, `password` of an archive."""
+    """A file of items; `layout` if its name does not tell the format, `password` of an archive."""
 
     file = serializers.FileField()
     layout = serializers.ChoiceField(choices=[*receive.LAYOUTS], default="", allow_blank=True)
@@ -55,15 +55,15 @@ class FileSerializer(serializers.Serializer[Any]):
 
 
 class ColumnsSerializer(serializers.Serializer[Any]):
-    """By the name that an item has: the column that stands for it, "" for none. With `accept` the
-    items are taken as decided already."""
+    """For each name that an item has, the column of the file, "" for none. With `accept` the items
+    are imported as already decided."""
 
     columns = serializers.DictField(child=serializers.CharField(allow_blank=True))
     accept = serializers.BooleanField(default=False)
 
 
 class ProblemOfRowSerializer(serializers.Serializer[Any]):
-    """A row that is not taken: `place` is that of the row in the file of rows to mend."""
+    """A row that is not imported; `place` is its number in the file of rejected rows."""
 
     place = serializers.IntegerField()
     problem = serializers.ChoiceField(choices=["bad", "changed"])
@@ -74,7 +74,7 @@ class ProblemOfRowSerializer(serializers.Serializer[Any]):
 
 
 class MissingSerializer(serializers.Serializer[Any]):
-    """An answer that is missing of a row that is taken, since it is off its scale."""
+    """An answer that is missing in an imported row, since it is off its scale."""
 
     file = serializers.CharField()
     line = serializers.IntegerField()
@@ -83,10 +83,12 @@ class MissingSerializer(serializers.Serializer[Any]):
 
 
 class ReportSerializer(serializers.Serializer[Any]):
-    """How many rows are what; `rejected_problems` are the first rows that are not taken. Of the new
-    ones `alone` are a source question each, since people rate them and no column `cluster` says
-    which belong together. Of rows that are taken as decided, `off_scale` answers are missing, of
-    which `missing` are the first."""
+    """Counts of rows by result; `rejected_problems` are the first rows that are not imported.
+
+    `alone` counts the new rows that form a source question of their own, since people rate them and
+    no column `cluster` says which rows belong together. Of rows imported as decided, `off_scale`
+    counts missing answers, and `missing` are the first of them.
+    """
 
     rows = serializers.IntegerField()
     new = serializers.IntegerField()
@@ -100,8 +102,9 @@ class ReportSerializer(serializers.Serializer[Any]):
 
 
 class ImportSerializer(JobFields):
-    """An import. `step` says what comes next: choose its columns, check it, ready to be started,
-    or store its items; `report` is of the check until the state is finished, then of the import."""
+    """An import. `step` is the next step: choose its columns, check it, ready to be started, or
+    store its items. `report` is about the check until the state is finished, then about the import.
+    """
 
     file = serializers.CharField(source="result.name")
     format = serializers.CharField(source="result.form")
@@ -119,7 +122,7 @@ class ImportSerializer(JobFields):
 
 
 class ImportList(ListAPIView[Job]):
-    """The imports of the project, the last first, and the place to send a file to."""
+    """The project's imports, the latest first; POST uploads a file."""
 
     serializer_class = ImportSerializer
     pagination_class = CursorPages
@@ -140,8 +143,8 @@ class ImportList(ListAPIView[Job]):
     )
     @make_idempotent("manage")
     def post(self, request: Request, slug: str) -> Response:
-        """Send a file. Nothing comes in before it is started; what it would bring is checked as
-        soon as its columns are known."""
+        """Upload a file. Nothing is imported before it is started; a preview is made as soon as the
+        columns are known."""
         member = access.member_for(request, slug, right="manage")
         data = request.data
         if request.META.get(TOO_LARGE_KEY):
@@ -154,7 +157,7 @@ class ImportList(ListAPIView[Job]):
 @extend_schema(responses={200: ImportSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def import_detail(request: Request, slug: str, number: int) -> Response:
-    """One import, how far it is, and which rows are not taken."""
+    """One import, its progress, and the rows that are not imported."""
     return Response(ImportSerializer(_find_import(request, slug, number)[1]).data)
 
 
@@ -164,7 +167,7 @@ def import_detail(request: Request, slug: str, number: int) -> Response:
 )
 @api_view(["PUT"])
 def choose_columns(request: Request, slug: str, number: int) -> Response:
-    """Say which column stands for what, and have the file checked so."""
+    """Choose the columns of the file, and check it with them."""
     member, job = _find_import(request, slug, number)
     said = validate_body(ColumnsSerializer(data=request.data))
     chosen = _chosen_columns(member, job, said["columns"])
@@ -175,7 +178,7 @@ def choose_columns(request: Request, slug: str, number: int) -> Response:
 @extend_schema(request=None, responses={200: ImportSerializer, **CONFLICT_RESPONSES})
 @api_view(["POST"])
 def start_import(request: Request, slug: str, number: int) -> Response:
-    """Have a worker bring in what was checked."""
+    """Start the import of a checked file."""
     member, job = _find_import(request, slug, number)
     jobs.start_import(job, access.ensure_membership(member))
     return Response(ImportSerializer(_reload_job(job)).data)
@@ -184,7 +187,7 @@ def start_import(request: Request, slug: str, number: int) -> Response:
 @extend_schema(request=None, responses={200: ImportSerializer, **CONFLICT_RESPONSES})
 @api_view(["POST"])
 def cancel_import(request: Request, slug: str, number: int) -> Response:
-    """End an import that is not done; what is in stays."""
+    """Cancel an unfinished import; rows already imported stay."""
     member, job = _find_import(request, slug, number)
     if not jobs.cancel_import(job, access.ensure_membership(member), timezone.now()):
         raise Conflict(f"Import {number} had already finished.")
@@ -196,7 +199,7 @@ def cancel_import(request: Request, slug: str, number: int) -> Response:
 )
 @api_view(["GET"])
 def rejected_rows(request: Request, slug: str, number: int) -> FileResponse:
-    """The rows that are not taken, as they stood, to mend and send again."""
+    """The rejected rows, unchanged, to correct and upload again."""
     _, job = _find_import(request, slug, number)
     return _file(
         upload_files.rejected_rows_path(job),
@@ -209,7 +212,7 @@ def rejected_rows(request: Request, slug: str, number: int) -> FileResponse:
 )
 @api_view(["GET"])
 def rejected_problems(request: Request, slug: str, number: int) -> FileResponse:
-    """Every row that is not taken, with its line, its field and why, as CSV."""
+    """All rejected rows with line, field and reason, as CSV."""
     _, job = _find_import(request, slug, number)
     return _file(upload_files.problems_path(job), f"{slug}-import-{number}-problems.csv")
 
@@ -227,7 +230,7 @@ def _reload_job(job: Job) -> Job:
 
 
 def _chosen_columns(member: Membership, job: Job, said: dict[str, str]) -> dict[str, str]:
-    """The columns by every name that an item may have; those that are not named stand for none."""
+    """The chosen column for every name that an item may have; "" for names not mentioned."""
     task = tasktypes.load_version(member.project.task_type)
     if job.result["form"] in preview.FIXED_FORMATS:
         return {}

@@ -1,4 +1,4 @@
-"""What a file calls the columns of items: guessed, and renamed to what an item calls them; pure."""
+"""Map the columns of a file to the columns of items: guess them and rename them; pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from annotation import tasktypes
 from annotation.importing.item_rows import COLUMNS, required_columns
 from formats.rows import BadRow, Row
 
-# What published data and spreadsheets often call them, the likeliest first.
+# Common names in published data and spreadsheets, the most likely first.
 COMMON_NAMES: dict[str, tuple[str, ...]] = {
     "key": ("id", "item id", "uid", "example id", "question id", "nr", "no", "number", "name"),
     "category": ("error type", "perturbation", "perturbation type", "type"),
@@ -38,16 +38,16 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
 
 
 def item_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
-    """The names that an item may have, those that every item needs first."""
+    """The column names that an item may have, the required ones first."""
     ability = () if task.categories else ("ability",)
     texts = (text.name for text in task.texts)
     return tuple(dict.fromkeys((*required_columns(task), *texts, *COLUMNS, *ability)))
 
 
 def guess_columns(task: tasktypes.TaskType, found: Sequence[str]) -> dict[str, str]:
-    """By the name that an item has: the column that is probably meant, where none bears the name.
+    """For each item column that no file column is named after, the file column probably meant.
 
-    Those that every item needs choose first; no column stands for two names.
+    Required columns choose first; no file column is used twice.
     """
     texts = {text.name: text.title for text in task.texts}
     names = item_columns(task)
@@ -67,8 +67,8 @@ def guess_columns(task: tasktypes.TaskType, found: Sequence[str]) -> dict[str, s
 
 
 def needed_columns(task: tasktypes.TaskType, found: Sequence[str]) -> tuple[str, ...]:
-    """What rows with these columns must have; a key too if they seem to have one by another name,
-    since items would else get keys that nobody meant."""
+    """The required columns for rows with these columns; includes the key if a column seems to be
+    the key under another name, since otherwise items would get keys that nobody intended."""
     named = "key" in guess_columns(task, found)
     return tuple(dict.fromkeys((*(["key"] if named else []), *required_columns(task))))
 
@@ -76,10 +76,10 @@ def needed_columns(task: tasktypes.TaskType, found: Sequence[str]) -> tuple[str,
 def rename_columns(
     rows: Iterator[Row | BadRow], named: Mapping[str, str]
 ) -> Iterator[Row | BadRow]:
-    """The rows with these values under an item's names; a dot leads into an object, unless a
-    column is called so.
+    """Rename file columns to item columns; a dot leads into an object, unless a column has
+    exactly that name.
 
-    A column that stands for a name is not kept as a field of its own.
+    A renamed column is not kept under its old name.
     """
     for row in rows:
         if isinstance(row, BadRow):
@@ -91,7 +91,7 @@ def rename_columns(
 
 
 def _normalise_name(name: str) -> str:
-    """Without case, spaces and signs, in which names of the same thing differ."""
+    """The name without case, spaces and punctuation, in which variants of a name differ."""
     return "".join(filter(str.isalnum, name.casefold()))
 
 

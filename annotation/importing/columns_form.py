@@ -1,4 +1,4 @@
-"""Which column of a file stands for what: the form that asks, in words for people."""
+"""The form to choose which column of a file is used for which item column."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from annotation.importing.column_mapping import item_columns
 from annotation.importing.item_rows import required_columns
 from annotation.tasktypes import TaskType
 
-# What an item has beside its texts, in words.
+# Titles of the item columns besides the texts.
 COLUMN_TITLES = {
     "key": "Key (a unique name per item)",
     "category": "Category",
@@ -29,9 +29,9 @@ INDEPENDENCE_HELP = (
 
 
 class ColumnsForm(forms.Form):
-    """Which column of a file stands for what an item has; an empty choice means none."""
+    """Form to choose the file's column for each item column; an empty choice means none."""
 
-    # A name that an item has may be that of another field of the form.
+    # An item column may have the same name as another field of the form.
     prefix = "columns"
     accept = forms.BooleanField(
         required=False,
@@ -59,19 +59,19 @@ class ColumnsForm(forms.Form):
 
     @classmethod
     def of(cls, task: TaskType, found: list[str], chosen: dict[str, str]) -> "ColumnsForm":
-        """The form as it stands now; what is missing is said once somebody sends it."""
+        """The form with the current choices, unbound: errors appear only after submission."""
         form = cls(None, task, found)
         form.initial = {f"of-{name}": column for name, column in chosen.items()}
         return form
 
     @staticmethod
     def titles(task: TaskType) -> list[tuple[str, str]]:
-        """What an item has, by its name and in words for people."""
+        """The item columns with their titles."""
         texts = {text.name: text.title for text in task.texts}
         return [(name, texts.get(name) or COLUMN_TITLES[name]) for name in item_columns(task)]
 
     def chosen(self) -> dict[str, str]:
-        """By the name that an item has: the column that stands for it, "" for none."""
+        """For each item column, the chosen column of the file, "" for none."""
         return {name: self.cleaned_data[f"of-{name}"] for name in self.names}
 
     @property

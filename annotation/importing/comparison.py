@@ -1,4 +1,4 @@
-"""What a project holds of the items that come in: nothing yet, the same, or something else."""
+"""Compare items to import with those in the project: new, unchanged, or in conflict."""
 
 from array import array
 from collections.abc import Hashable
@@ -19,9 +19,12 @@ from formats.rows import BadRow
 
 @dataclass
 class ItemImportReport:
-    """What became of the rows of one import, counted; `bad` and `conflicts` name their place. Of
-    the new ones `alone` are clusters by themselves, since no column names one. `off_scale` names
-    the answers that are missing since they are off their scale, by row, of rows that are taken."""
+    """The results of the rows of one import; `bad` and `conflicts` give their places.
+
+    `alone` counts the new items that are clusters of their own, since no column names a cluster.
+    `off_scale` lists the answers in imported rows that are missing because they are off their
+    scale.
+    """
 
     new: int = 0
     unchanged: int = 0
@@ -37,8 +40,8 @@ class ItemImportReport:
 
 @dataclass
 class KnownItem:
-    """What is known of a key: the digests of all its revisions, what its row says beside, and what
-    was taken as decided elsewhere."""
+    """The stored state of a key: the digests of all its revisions, its other values, and the
+    resolution imported with it."""
 
     digests: set[str]
     facts: dict[str, Any]
@@ -46,11 +49,11 @@ class KnownItem:
     decided: tuple[Any, ...] | None = None
 
     def has(self, draft: ParsedItem) -> bool:
-        """Whether it has, or had, the texts of the draft."""
+        """Whether the item has, or had, the texts of the draft."""
         return draft.digest in self.digests
 
     def others(self, draft: ParsedItem) -> list[str]:
-        """What the draft says otherwise, beside the texts."""
+        """The names of the values besides the texts in which the draft differs."""
         said = _row_facts(draft)
         return [name for name in said if not _agrees(name, said[name], self.facts[name])]
 
@@ -64,8 +67,8 @@ class KnownItem:
 
 
 class DryRunItem:
-    """What is known of a key in a dry run: enough to compare with, in some hundred bytes, since it
-    is kept of every row of a file."""
+    """The state of a key in a dry run: enough to compare with, in a few hundred bytes, since one is
+    kept for every row of a file."""
 
     __slots__ = ("_prints", "is_decided", "repeats")
     deleted = False
@@ -93,8 +96,8 @@ ComparedItem = KnownItem | DryRunItem
 
 
 def _fingerprints(draft: ParsedItem) -> "array[int]":
-    """A number each for its texts, what was decided of it, and each thing beside; equal of what is
-    equal, and else almost never."""
+    """Hashes of the texts, the imported resolution, and each other value. Equal values have equal
+    hashes; different values almost never do."""
     told = (draft.digest, _decided_values(draft), *_row_facts(draft).values())
     return array("q", [hash(_hashable(one)) for one in told])
 
@@ -104,17 +107,17 @@ def _hashable(value: Any) -> Hashable:
         return frozenset((name, _hashable(one)) for name, one in value.items())
     if isinstance(value, list | tuple):
         return tuple(map(_hashable, value))
-    # Of -1 and -2 Python makes the same.
+    # Python's hash is the same for -1 and -2.
     return ("negative", -value) if isinstance(value, int | float) and value < 0 else value
 
 
 def collect_keys(drafts: list[ParsedItem]) -> set[str]:
-    """The keys of the drafts, of what they repeat and of what they were made from."""
+    """The keys of the drafts, of the items they repeat and of their parents."""
     return {key for draft in drafts for key in (draft.key, draft.repeats, draft.parent)}
 
 
 def load_known(project: Project | None, drafts: list[ParsedItem]) -> dict[str, ComparedItem]:
-    """What the project holds under the keys of the drafts and under those that they name."""
+    """The project's items with the keys of the drafts, or with keys that the drafts refer to."""
     known: dict[str, KnownItem] = {}
     if project is None:
         return {}
@@ -138,7 +141,7 @@ def load_known(project: Project | None, drafts: list[ParsedItem]) -> dict[str, C
 def select_new(
     drafts: list[ParsedItem], known: dict[str, ComparedItem], report: ItemImportReport
 ) -> list[ParsedItem]:
-    """The drafts that are new; the others are counted as unchanged, bad or in conflict."""
+    """The drafts that are new; the others are counted as unchanged, bad or conflicting."""
     fresh = []
     for draft in drafts:
         entry = known.get(draft.key)
@@ -162,9 +165,12 @@ def select_new(
 
 
 def flag_duplicates(project: Project, drafts: list[ParsedItem]) -> list[ParsedItem]:
-    """The drafts, and flagged those made here whose answer another item with the same source
-    question has, among these or in the project, but for white space. One query, which reads
-    nothing but answers, where any was made here, else none."""
+    """The drafts, where generated ones are flagged if their answer is a duplicate.
+
+    A duplicate is an item with the same source question and the same answer except for white space,
+    among the drafts or in the project. One query that reads only answers, or none if no draft was
+    generated.
+    """
     compared = tasktypes.load_task_type(project).diff
     if compared is None or not any(draft.is_made_here for draft in drafts):
         return drafts
@@ -173,7 +179,7 @@ def flag_duplicates(project: Project, drafts: list[ParsedItem]) -> list[ParsedIt
 
 
 def _answer_keys(project: Project, name: str, clusters: set[str]) -> dict[str, str]:
-    """The key of an item by the digest of its source question and its answer."""
+    """The keys of items, by the digest of their source question and answer."""
     items = Item.objects.in_project(project).filter(cluster__among=clusters)
     current = Revision.objects.filter(item__in=items, number=F("item__revision_number"))
     told = current.annotate(said=KT(f"texts__{name}"))
@@ -234,7 +240,7 @@ def _decided_values(draft: ParsedItem) -> tuple[Any, ...] | None:
 
 
 def _stored_facts(item: Item, known: Resolution | None) -> dict[str, Any]:
-    """What a row says of an item beside its texts, as it is stored."""
+    """The stored values of an item besides its texts."""
     return {
         "category": item.category,
         "ability": item.ability,
@@ -251,8 +257,8 @@ def _stored_facts(item: Item, known: Resolution | None) -> dict[str, Any]:
 
 
 def _agrees(name: str, said: Any, known: Any) -> bool:
-    """Whether a row says what is known, or leaves it open: the cluster, and what came since, to
-    which ability people sorted the item, and which one was suggested to them."""
+    """Whether a row agrees with the stored value, or leaves it open. It may leave open the cluster,
+    and what came later: the ability people assigned, and the ability suggested to them."""
     if name in ("ability", "source_ability", "cluster") and not said:
         return True
     if name == "fields":
@@ -261,7 +267,7 @@ def _agrees(name: str, said: Any, known: Any) -> bool:
 
 
 def _row_facts(draft: ParsedItem) -> dict[str, Any]:
-    """The same of a row that is to be an item."""
+    """The values of a row to import, besides its texts."""
     return {
         "category": draft.category,
         "ability": draft.ability,

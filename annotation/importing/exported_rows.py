@@ -1,4 +1,4 @@
-"""Rows of an exported table of items, which come back as the items that they were; pure."""
+"""Restore items from the rows of an exported table of items; pure."""
 
 import json
 import re
@@ -12,21 +12,21 @@ from annotation.labelling import correct_answers
 from formats.rows import BadRow, Row
 from formats.writers import undo_formula_escape
 
-# Columns that together only an export of items has.
+# Columns that only an export of items has all together.
 EXPORT_COLUMNS = frozenset({"duplicate_of", "flags", "revision", "digest", "other_texts", "fields"})
-# What an item has of its own; the other columns of an export are made of it, or of a resolution.
+# The columns of an item itself; other exported columns are derived from it or from a resolution.
 ITEM_COLUMNS = ("key", "category", "source_ability", "origin", "purpose", "cluster")
 RESOLUTION_COLUMN = "resolution"
 SOURCES = ("labels", "adjudicated", "imported")
 MAX_SHORT_LENGTH = 40
-# What a machine found odd stays as it was found; nothing finds more than this.
+# Flags are kept as exported; the rules never give more than MAX_FLAGS.
 _FLAG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 MAX_FLAGS = 20
 
 
 @dataclass(frozen=True)
 class ExportedResolution:
-    """What was held true of an item where it comes from, by which rule and from which source."""
+    """The exported resolution of an item, with its rule and source."""
 
     value: str
     values: dict[str, Any]
@@ -38,8 +38,8 @@ class ExportedResolution:
 
 @dataclass(frozen=True, slots=True)
 class DerivedRow(Row):
-    """A row of an item that was made from another one: the key of that, "" for none, and how many
-    errors were put into it, None if nobody counted."""
+    """A row of an item made from another one: the parent's key, "" for none, and the number of
+    inserted errors, None if unknown."""
 
     parent: str = ""
     dose: int | None = None
@@ -47,8 +47,8 @@ class DerivedRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class ExportedRow(DerivedRow):
-    """A row as it would be imported for the first time, with what it says beside: its flags, the
-    number of its revision, and what was held true of it, None if nothing was."""
+    """An exported row in the form of a new row, with its flags, its revision number and its
+    resolution, None if it had none."""
 
     flags: tuple[str, ...] = ()
     revision: int = 1
@@ -56,7 +56,7 @@ class ExportedRow(DerivedRow):
 
 
 def restore_rows(rows: Iterable[Row | BadRow], task: tasktypes.TaskType) -> Iterator[Row | BadRow]:
-    """The rows, those of an export in the form of rows that are new; all others as they are."""
+    """The rows, where exported ones are converted to the form of new ones; others are unchanged."""
     for row in rows:
         if isinstance(row, BadRow) or not row.values.keys() >= EXPORT_COLUMNS:
             yield row
@@ -70,8 +70,8 @@ def restore_rows(rows: Iterable[Row | BadRow], task: tasktypes.TaskType) -> Iter
 def row_flags(
     row: Row, texts: Mapping[str, Any], task: tasktypes.TaskType, category: str
 ) -> tuple[str, ...]:
-    """Those that a file brings back, else by all rules what was made here; of other rows, which may
-    be a million, only whether the texts differ at all."""
+    """The flags of a row: those of an export as they are; for generated rows those of all rules;
+    for other rows, which may be a million, only whether the texts are identical."""
     if isinstance(row, ExportedRow):
         return row.flags
     if row.values.get("repeats"):
@@ -82,7 +82,7 @@ def row_flags(
 
 
 class _ExportFault(ValueError):
-    """Names the column at fault."""
+    """The message is the name of the column at fault."""
 
 
 def _restore_row(row: Row, task: tasktypes.TaskType) -> ExportedRow:
@@ -129,15 +129,15 @@ def _parse_resolution(told: "_Cells") -> ExportedResolution:
 
 
 class _Cells:
-    """The values of a row, as JSON Lines has them or as the cells of a table, which hold JSON."""
+    """The values of a row, either as in JSON Lines or as the cells of a table, which hold JSON."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
-        # Where a list is a text, every value is one.
+        # If a list is stored as text, this is a table and all values are texts.
         self._is_table = isinstance(values["flags"], str)
 
     def plain(self, name: str) -> Any:
-        """A value that is a text; None for none, which a table cannot tell from an empty one."""
+        """A text value; None if missing or, in a table, empty, since a table has no difference."""
         value = self._values.get(name)
         if self._is_table and isinstance(value, str):
             return undo_formula_escape(value) or None

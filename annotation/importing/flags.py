@@ -1,6 +1,6 @@
-"""What asks for a look at the two texts that a task type compares; pure.
+"""Flags for the two texts that a task type compares; pure.
 
-An item keeps the names of rules alone; why is said again from the texts that are shown.
+An item stores only the names of the rules; the reasons are computed again from the shown texts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 from perturbers import flags as rules
 
-# Every rule, in words; the first two hold for every item, the others for what was made here.
+# The titles of all rules; the first two apply to every item, the others to generated ones.
 FLAG_TITLES = {
     "identical": "Identical",
     "white-space-only": "White space only",
@@ -25,7 +25,7 @@ _UNKNOWN_REASON = "The current rules do not find a reason in the shown texts."
 
 
 def flag_texts(texts: Mapping[str, Any], compared: tuple[str, str] | None) -> tuple[str, ...]:
-    """Says "identical" or "white-space-only", where that is all that the two texts differ in."""
+    """The flag "identical" or "white-space-only", if the two texts differ in nothing else."""
     if compared is None:
         return ()
     before, after = (texts.get(name, "") for name in compared)
@@ -39,7 +39,7 @@ def flag_texts(texts: Mapping[str, Any], compared: tuple[str, str] | None) -> tu
 def flag_generated(
     texts: Mapping[str, Any], compared: tuple[str, str] | None, category: str
 ) -> tuple[str, ...]:
-    """The names of all rules that see something in texts that were made for a category."""
+    """The names of all rules that find something in texts generated for a category."""
     return tuple(dict.fromkeys(one.rule for one in _apply_rules(texts, compared, category)))
 
 
@@ -49,7 +49,7 @@ def explain_flags(
     compared: tuple[str, str] | None,
     category: str,
 ) -> list[tuple[str, str]]:
-    """Each flag that an item has, by its title, with why, as these texts show it."""
+    """Title and reason of each of an item's flags, for these texts."""
     seen = {one.rule: one.reason for one in _apply_rules(texts, compared, category)}
     seen[DUPLICATE] = _DUPLICATE_REASON
     return [(FLAG_TITLES.get(flag, flag), seen.get(flag, _UNKNOWN_REASON)) for flag in flags]

@@ -1,4 +1,4 @@
-"""Rows as items to be: what a row must hold, and why one cannot be used."""
+"""Parse rows into items, or say why a row cannot be used."""
 
 import hashlib
 import unicodedata
@@ -22,16 +22,19 @@ COLUMNS = ("key", "category", "source_ability", "origin", "cluster", "repeats", 
 
 @dataclass(frozen=True)
 class ParsedItem:
-    """A row that was found good: an item to be.
+    """A valid row, parsed into an item that can be stored.
 
-    `effect` is what the category should do to a score, "penalty" or "none", empty without
-    categories; `cluster` is a digest of the source question, and with `is_alone` no column names
-    one where people rate responses, so that the item is a cluster by itself; `repeats` the key of
-    the item whose texts this one says again, else empty; `fields` whatever the row holds beside
-    what every item has; `flags` what asks for a look at the texts; `known` what is right of an item
-    for practice or probes; `decided` what was decided of it elsewhere, where that is taken as it
-    is; `parent` the key of the item that this one was made from, and `dose` how many errors were
-    put into it.
+    effect: the effect that the category should have on a score, "penalty" or "none"; "" without
+        categories.
+    cluster: a digest of the source question. With `is_alone` no column names it and people rate
+        responses, so that the item is a cluster of its own.
+    repeats: the key of the item whose texts this one repeats, else "".
+    fields: everything in the row besides the standard columns.
+    flags: the names of rules that ask to look at the texts.
+    known: the correct answer of an item for qualification or control.
+    decided: an imported final label.
+    parent: the key of the item that this one was made from.
+    dose: the number of errors inserted.
     """
 
     row: Row
@@ -56,12 +59,12 @@ class ParsedItem:
 
     @property
     def own_cluster(self) -> str:
-        """That of the item by itself, and of what repeats it."""
+        """The cluster of the item by itself and of its duplicates."""
         return _cluster(f"item\0{self.repeats or self.key}")
 
     @cached_property
     def written(self) -> bytes:
-        """The texts as they are stored, and as their digest is made, in UTF-8."""
+        """The texts in UTF-8, as they are stored and digested."""
         return text_digest.texts_as_json(self.texts)
 
     @cached_property
@@ -73,11 +76,11 @@ class ParsedItem:
         return isinstance(self.row, exported_rows.DerivedRow) and self.was is None
 
     def bad(self, field: str, reason: str) -> BadRow:
-        """The row of this draft, turned down after all."""
+        """A BadRow for this draft if it is rejected after parsing."""
         return BadRow(self.row.file, self.row.line, field, reason)
 
     def off_scale(self) -> Iterator[BadRow]:
-        """What of the decision is missing, to be told."""
+        """A report for each missing answer of the imported final label."""
         for name, lacking in (self.decided.missing if self.decided else {}).items():
             yield self.bad(name, correct_answers.off_scale_in_words(lacking["said"]))
 
@@ -91,10 +94,10 @@ class _ItemFault(ValueError):
 def parse_items(
     rows: Iterable[Row | BadRow], task: tasktypes.TaskType, *, accept: bool = False
 ) -> Iterator[ParsedItem | BadRow]:
-    """Each row as an item to be, or why it cannot be one. Whole-file faults raise as they come.
+    """Each row as a parsed item, or as BadRow with the reason. Errors of whole files are raised.
 
-    With `accept`, where no category decides, a row also says what was decided of it, in columns
-    named as the task's fields.
+    With `accept`, if the task type has no categories, a row also contains a final label, in columns
+    named after the task's fields.
     """
     for row in exported_rows.restore_rows(rows, task):
         if isinstance(row, BadRow):
@@ -109,7 +112,7 @@ def parse_items(
 def required_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
     """The columns without which no row of a file can become an item.
 
-    Where items may come in as prompts alone, a list of these is enough: each has a key by its text.
+    If items may be imported as prompts only, a list of these is enough: keys come from the texts.
     """
     key = () if task.awaits else ("key",)
     category = ("category",) if task.categories else ()
@@ -118,7 +121,7 @@ def required_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
 
 def _parse_item(row: Row, task: tasktypes.TaskType, *, accept: bool) -> ParsedItem:
     values = {name: value for name, value in row.values.items() if value is not None}
-    # Where the taxonomy does not rule, an ability may be given as a category may.
+    # Without the taxonomy, an ability may be given freely, just as a category.
     columns = COLUMNS if task.categories else (*COLUMNS, "ability")
     words = {name: _text(values, name).strip() for name in columns}
     texts = _texts(task, values)
@@ -139,7 +142,7 @@ def _parse_item(row: Row, task: tasktypes.TaskType, *, accept: bool) -> ParsedIt
         )
     apart = {*columns, *(text.name for text in task.texts)}
     apart |= {*correct_answers.answer_columns(task)} if known else set()
-    # What is off its scale is no answer, and stays with the item as it was given.
+    # An off-scale value is no answer and stays in the item's fields as it was given.
     apart |= {one.name for one in task.fields} - decided.missing.keys() if decided else set()
     return ParsedItem(
         row=row,
@@ -162,7 +165,7 @@ def _parse_item(row: Row, task: tasktypes.TaskType, *, accept: bool) -> ParsedIt
 
 
 def _texts(task: tasktypes.TaskType, values: dict[str, Any]) -> dict[str, Any]:
-    """The texts that the row has, each as one text or, where there may be several, as a list."""
+    """The texts of the row, each as one text or, if there may be several, as a list."""
     found = {
         text.name: _text_list(values, text.name) if text.many else _text(values, text.name)
         for text in task.texts
@@ -171,12 +174,12 @@ def _texts(task: tasktypes.TaskType, values: dict[str, Any]) -> dict[str, Any]:
         if text.required and not _joined(found[text.name]).strip():
             raise _ItemFault(text.name, "is empty or missing; every item needs it.")
     if task.awaits and not _joined(found[task.awaits]):
-        del found[task.awaits]  # what is blank is still to be written
+        del found[task.awaits]  # a blank text is still to be written
     return {name: said for name, said in found.items() if said}
 
 
 def _text_list(values: dict[str, Any], name: str) -> list[str]:
-    """A list of texts, or the one text that stands for it."""
+    """A list of texts; a single text becomes a list of one."""
     value = values.get(name, "")
     several = value if isinstance(value, list) else [value]
     if not all(isinstance(one, str) for one in several):
@@ -226,14 +229,14 @@ def _key(key: str) -> str:
         raise _ItemFault("key", f"is longer than {KEY_LENGTH} characters.")
     if not key.isprintable() and any(unicodedata.category(one)[0] == "C" for one in key):
         raise _ItemFault("key", "contains control characters. Remove them.")
-    # Browsers take such parts out of an address, so no link could lead to the item.
+    # Browsers remove such parts from a URL, so no link could lead to the item.
     if {".", ".."} & set(key.split("/")):
         raise _ItemFault("key", "has a part that is only dots between slashes. Name that part.")
     return key
 
 
 def _key_by_text(task: tasktypes.TaskType, texts: dict[str, Any]) -> str:
-    """A key that the same text has in any file, where items need none of their own; else empty."""
+    """A key derived from the text, the same in any file, if items need no key; else ""."""
     return f"{task.texts[0].name}-{cluster_by_text(task, texts)[:12]}" if task.awaits else ""
 
 
@@ -244,7 +247,7 @@ def _short_value(name: str, value: str) -> str:
 
 
 def _taxonomy_fields(words: dict[str, str]) -> dict[str, str]:
-    """What the taxonomy says of the row's category."""
+    """The values that follow from the row's category in the taxonomy."""
     try:
         category = taxonomy.load().category(words["category"])
     except taxonomy.UnknownSlugError as error:
@@ -258,8 +261,8 @@ def _taxonomy_fields(words: dict[str, str]) -> dict[str, str]:
 
 
 def _free_fields(words: dict[str, str], task: tasktypes.TaskType) -> dict[str, str]:
-    """What the row says of itself, in a task whose items have no category of the taxonomy; the
-    ability of a prompt, which is what others are made of, may go by its name."""
+    """The row's own values, for a task type without categories of the taxonomy. The ability of a
+    prompt may be given by its name, since other items are made from it."""
     kind = {name: words[name] for name in ("category", "ability", "source_ability")}
     if task.awaits:
         kind["ability"] = taxonomy.load().ability_called(kind["ability"])
@@ -270,7 +273,7 @@ def _free_fields(words: dict[str, str], task: tasktypes.TaskType) -> dict[str, s
 
 
 def _source_ability(slug: str, category: taxonomy.Category) -> str:
-    """The ability of the answer that was changed: its own for an error item, else it is told."""
+    """The ability of the unchanged answer: the item's own for an error item, else from the row."""
     known = [ability.slug for ability in taxonomy.load().sorts()]
     slug = slug or (category.ability if category.ability in known else "")
     if slug not in known:
@@ -282,12 +285,12 @@ def _source_ability(slug: str, category: taxonomy.Category) -> str:
 
 
 def cluster_by_text(task: tasktypes.TaskType, texts: Mapping[str, Any]) -> str:
-    """The cluster of all items that have the same prompt, whatever white space is round it."""
+    """The cluster of all items with the same prompt, ignoring surrounding white space."""
     return _cluster(_joined(texts.get(task.texts[0].name, "")))
 
 
 def _cluster(question: str) -> str:
-    # An export has the digest, of which no other is to be made.
+    # Exports contain the digest itself, which must not be digested again.
     if len(question) == 64 and set(question) <= set("0123456789abcdef"):
         return question
     return hashlib.sha256(question.encode("utf-8")).hexdigest()

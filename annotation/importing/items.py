@@ -1,7 +1,7 @@
-"""Items into a project, in small transactions.
+"""Store items in a project, in small transactions.
 
-Idempotent by item key: the same row again is nothing new; other texts, or anything else said
-otherwise, are a reported conflict and never an overwrite.
+Idempotent by item key: the same row again changes nothing; a row with other texts or other values
+is reported as a conflict and never overwrites.
 """
 
 import json
@@ -40,8 +40,8 @@ from annotation.models import (
 )
 from formats.rows import BadRow
 
-# Small enough that a batch is no burden to memory, however large the texts are, and that it commits
-# well within 200 ms, so that people can label meanwhile: of a slow database fewer rows at a time.
+# Small enough that a batch takes little memory, however large the texts are, and that it commits
+# well within 200 ms, so that people can label meanwhile; slow databases get fewer rows per batch.
 BATCH = 500
 BATCH_BYTES = 4_000_000
 FIRST_BATCH, MIN_BATCH, BATCH_SECONDS = 100, 20, 0.1
@@ -49,7 +49,7 @@ FIRST_BATCH, MIN_BATCH, BATCH_SECONDS = 100, 20, 0.1
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A draft with its place in the project and the ids that its rows get."""
+    """A draft with its position in the project and the ids reserved for its rows."""
 
     draft: ParsedItem
     position: int
@@ -66,13 +66,13 @@ def store_items(
     dry_run: bool = False,
     member: Membership | None = None,
 ) -> ItemImportReport:
-    """Store what is new of the drafts, batch by batch, and say what became of each.
+    """Store the new drafts, batch by batch, and report the result of each.
 
-    `accept` takes items as already resolved (source: imported), as published data is: they get no
-    slots. Otherwise each gets the slots that the project wants for it, or waits for them where
-    `places` is False; one with a known answer, for practice or probes, gets none either way. A dry
-    run stores nothing and also works for a project that is not there yet (None); of every item it
-    keeps some hundred bytes.
+    With `accept`, items are stored as already resolved (source: imported), like published data, and
+    get no slots. Otherwise each item gets the slots that the project wants, or waits for them if
+    `places` is False; items with a known answer, for qualification or control, never get slots. A
+    dry run stores nothing and also works without a project (None); it keeps a few hundred bytes in
+    memory per item.
     """
     report, size = ItemImportReport(), _BatchSize()
     by_text = project is not None and _clusters_by_text(project)
@@ -82,11 +82,11 @@ def store_items(
     with bulk.WriteAheadLog() as log:
         for number, good in enumerate(_good_batches(drafts, report, size)):
             if number == 1:
-                # Without, PostgreSQL takes the table for empty and reads all of it for each batch.
+                # Otherwise PostgreSQL plans for an empty table and scans it for each batch.
                 bulk.analyze_tables(Item._meta.db_table)
             marked = flag_duplicates(project, good)
             with size.timed(len(good)), transactions.transact():
-                # A crash ends the import, which is then begun anew, and finds what is lacking.
+                # After a crash the import is started again and finds what is missing.
                 bulk.commit_asynchronously()
                 bulk.prefer_indexes()
                 _lock(project)
@@ -99,8 +99,10 @@ def store_items(
 
 
 def _clusters_by_text(project: Project) -> bool:
-    """Whether items that name no cluster are one by their prompt though people rate responses, as
-    in a project whose first item came so: later ones are to count alike."""
+    """Whether items without a named cluster are clustered by prompt although people rate responses.
+
+    This is so if the project's first item was clustered by prompt; later ones must count alike.
+    """
     task = tasktypes.load_version(project.task_type)
     if not task.rates:
         return False
@@ -116,7 +118,7 @@ def _dry_run(
     *,
     by_text: bool,
 ) -> None:
-    """What would become of the drafts."""
+    """Report what storing the drafts would result in."""
     imagined: dict[str, DryRunItem] = {}
     for good in _good_batches(drafts, report, _BatchSize()):
         known = load_known(project, good) | _dry_run_entries(good, imagined)
@@ -126,7 +128,7 @@ def _dry_run(
 
 
 class _BatchSize:
-    """How many rows are stored at a time: as many as took SECONDS by the pace of the last ones."""
+    """The number of rows per batch: as many as take BATCH_SECONDS at the pace of the last batch."""
 
     def __init__(self) -> None:
         self.rows = min(BATCH, FIRST_BATCH)
@@ -143,7 +145,7 @@ class _BatchSize:
 def _good_batches(
     drafts: Iterable[ParsedItem | BadRow], report: ItemImportReport, size: _BatchSize
 ) -> Iterator[list[ParsedItem]]:
-    """The drafts, as many as are stored at a time; bad rows are noted."""
+    """The drafts in batches; bad rows are added to the report."""
     for batch in _batches(drafts, size):
         report.bad += [draft for draft in batch if isinstance(draft, BadRow)]
         yield [draft for draft in batch if isinstance(draft, ParsedItem)]
@@ -156,7 +158,7 @@ def _batches(
     written = 0
     for draft in drafts:
         batch.append(draft)
-        # Which also makes the digest, so that nobody waits for that in a transaction.
+        # This also computes the digest, so that no transaction has to wait for it.
         written += len(draft.written) if isinstance(draft, ParsedItem) and draft.digest else 0
         if len(batch) >= size.rows or written >= BATCH_BYTES:
             yield batch
@@ -168,12 +170,12 @@ def _batches(
 def _dry_run_entries(
     drafts: list[ParsedItem], imagined: dict[str, DryRunItem]
 ) -> dict[str, ComparedItem]:
-    """What was imagined of the keys of the drafts and of those that they name."""
+    """The imagined entries for the drafts' keys and the keys that they refer to."""
     return {key: imagined[key] for key in collect_keys(drafts) & imagined.keys()}
 
 
 def _lock(project: Project) -> None:
-    # Two imports take turns, and neither can choose a position or a key that the other takes.
+    # Imports take turns, so that no two of them choose the same position or key.
     Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
 
 
@@ -227,8 +229,8 @@ def _items(project: Project, entries: list["_Entry"], *, by_text: bool) -> list[
 
 
 def _linked_ids(project: Project, entries: list["_Entry"]) -> dict[str, int]:
-    """The ids of the items that these repeat or were made from, by key: they came before or come
-    along."""
+    """The ids of the originals and parents of these items, by key; they were imported earlier or
+    are in the same batch."""
     named = {key for entry in entries for key in (entry.draft.repeats, entry.draft.parent)}
     keys = named - {""}
     if not keys:
@@ -252,13 +254,13 @@ def _number(entry: "_Entry") -> int:
 
 
 def _is_decided(entry: "_Entry") -> bool:
-    """An export that comes back also has items of which nothing was held true."""
+    """Whether the draft has a final label; exported items that come back may have none."""
     return entry.draft.was is None or entry.draft.was.held is not None
 
 
 def _slots(project: Project, entry: "_Entry") -> Iterator[dict[str, Any]]:
     if not tasktypes.load_version(project.task_type).is_ready(entry.draft.texts):
-        return  # it awaits a text, and gets its places with that
+        return  # it awaits a text, and gets its slots together with that
     for number, reason in assignment.slot_numbers(project, entry.draft.key):
         yield {
             "project_id": project.pk,

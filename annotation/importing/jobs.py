@@ -1,8 +1,8 @@
-"""Imports that are asked for in the browser or the API: a job each, done by a worker.
+"""Imports from the browser or the API: one job each, run by a worker.
 
-A file is looked at when it comes; once its columns are chosen it is checked, which stores nothing,
-and then waits until somebody says that its items are to come in. What takes time is done by a
-program of its own, so that a file that is hard to read holds up nothing else.
+A file is inspected when it is uploaded. Once its columns are chosen it is checked, which stores
+nothing; then the import waits until somebody starts it. Long work runs in a separate process, so
+that a file that is hard to read blocks nothing else.
 """
 
 import time
@@ -22,18 +22,18 @@ from annotation.jobs.subprocesses import ProgramResult
 from annotation.models import Event, Job, Membership, Project
 
 JOB_KIND = "import"
-# Imports that wait until a person goes on with them, and so for no worker.
+# Imports that wait for a person, and so not for a worker.
 WAITS_FOR_PERSON = Q(kind=JOB_KIND, result__step__in=[upload_files.CHOOSE, upload_files.READY])
-# So long the files of an import are kept; then they are deleted.
+# The files of an import are deleted after this time.
 FILE_RETENTION = timedelta(days=7)
-# A file that takes longer is given up.
+# The import of a file is given up after this time.
 MAX_DURATION = timedelta(hours=2)
-# Files of so many bytes are checked while the person waits, about a second at most.
+# Files up to this size are checked while the person waits, about a second at most.
 MAX_IMMEDIATE_BYTES = 1_000_000
 
 
 def list_imports(project: Project) -> QuerySet[Job]:
-    """The imports of a project, the last first."""
+    """The imports of a project, the latest first."""
     return job_queue.list_jobs(project, JOB_KIND).select_related("member", "project__task_type")
 
 
@@ -42,8 +42,8 @@ def find_import(project: Project, number: int) -> Job | None:
 
 
 def describe_progress(project: Project) -> str:
-    """How far the first of the imports is that workers are at or will take next; "" if there are
-    none. One that waits for a person is not under way."""
+    """The progress of the oldest import that workers are at or will take next; "" if there is none.
+    Imports that wait for a person do not count."""
     asked = list_imports(project).filter(finished_at=None)
     job = asked.filter(result__step__in=[upload_files.CHECK, upload_files.STORE]).last()
     if job is None:
@@ -56,7 +56,7 @@ def describe_progress(project: Project) -> str:
 
 
 def create_import(member: Membership, told: dict[str, Any], now: datetime) -> Job:
-    """A job for a file that was looked at; inside the transaction that moves it to its place."""
+    """Create a job for an inspected file; call it in the transaction that moves the file."""
     expires = (now + FILE_RETENTION).timestamp()
     return job_queue.enqueue(
         member.project, member, JOB_KIND, **told, expires=expires, deleted=False
@@ -64,9 +64,11 @@ def create_import(member: Membership, told: dict[str, Any], now: datetime) -> Jo
 
 
 def choose_columns(job: Job, columns: dict[str, str], *, accept: bool) -> None:
-    """Have the file checked with these columns, by the name that an item has, anew if need be;
-    at once if it is small. Raises `Stale` if that is too late, or the file is gone: a database
-    that was brought back comes without the files that were on their way."""
+    """Choose the columns for each item column and have the file checked, again if necessary.
+
+    Small files are checked at once. Raises `Stale` if it is too late, or if the file is missing: a
+    restored database comes without the files of unfinished imports.
+    """
     with transactions.transact():
         stored = _locked(job)
         if stored.state != Job.State.WAITING or stored.result["step"] == upload_files.STORE:
@@ -77,7 +79,7 @@ def choose_columns(job: Job, columns: dict[str, str], *, accept: bool) -> None:
         stored.result, stored.done = {**stored.result, **asked}, 0
         stored.save(update_fields=["result", "done"])
     if _is_small(stored):
-        # A person waits: a database that is away is not waited for.
+        # Since a person waits, do not wait for an unavailable database.
         with _hold_lease(job.pk, lambda: True) as held:
             if held:
                 program.run_import(held)
@@ -85,7 +87,7 @@ def choose_columns(job: Job, columns: dict[str, str], *, accept: bool) -> None:
 
 
 def start_import(job: Job, member: Membership) -> None:
-    """Have what was checked imported. Raises `Stale` if there is nothing to import."""
+    """Start the import of a checked file. Raises `Stale` if there is nothing to import."""
     with transactions.transact():
         stored = _locked(job)
         if stored.state != Job.State.WAITING or stored.result["step"] != upload_files.READY:
@@ -96,7 +98,7 @@ def start_import(job: Job, member: Membership) -> None:
 
 
 def cancel_import(job: Job, member: Membership, now: datetime) -> bool:
-    """End an import that is not done; whether there was something to end. What is in stays."""
+    """Cancel an unfinished import; False if it had finished. Imported items stay."""
     with transactions.transact():
         stored = _locked(job)
         if stored.finished_at:
@@ -112,7 +114,7 @@ def cancel_import(job: Job, member: Membership, now: datetime) -> bool:
 
 
 def due_job_ids(now: datetime) -> list[int]:
-    """The ids of imports that wait for a worker, whose worker is gone, or whose time is over."""
+    """The ids of imports that wait for a worker, have lost their worker, or have expired."""
     asked = job_queue.free_jobs_filter(now) & Q(
         result__step__in=[upload_files.CHECK, upload_files.STORE]
     )
@@ -122,9 +124,11 @@ def due_job_ids(now: datetime) -> list[int]:
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Check or import a file, unless another worker is at it, or delete one whose time is over;
-    whether that was done. One that is `stopped` waits for the next worker, which begins anew:
-    what was stored is then found unchanged."""
+    """Check or import a file, unless another worker has the job, or delete an expired one.
+
+    Returns whether this was done. A `stopped` job waits for the next worker, which starts again and
+    finds the stored items unchanged.
+    """
     if _expire_import(job_id, timezone.now()):
         return True
     with _hold_lease(job_id, stopped) as job:
@@ -139,7 +143,7 @@ def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool
 
 
 def _is_small(job: Job) -> bool:
-    # What is packed may be two hundred times as large.
+    # The content of an archive may be two hundred times as large.
     return (
         upload_files.uploaded_path(job).stat().st_size <= MAX_IMMEDIATE_BYTES
         and job.result["ending"] != ".zip"
@@ -151,14 +155,14 @@ def _locked(job: Job) -> Job:
 
 
 def _hold_lease(job_id: int, stopped: Callable[[], bool]) -> AbstractContextManager[Job | None]:
-    """Have the job for a while, as it is asked for now; None if it is not free."""
+    """Lease the job for a while, with its current values; None if it is not free."""
     return job_queue.hold_lease(
         job_id, JOB_KIND, stopped, result__step__in=[upload_files.CHECK, upload_files.STORE]
     )
 
 
 def _store_outcome(job: Job, ended: ProgramResult) -> bool:
-    """Note how the work ended, unless the import was cancelled; whether it came to its end."""
+    """Store the outcome unless the import was cancelled; returns whether it succeeded."""
     well = ended.code == 0
     made = _outcome_values(job, upload_files.pop_outcome(job), timezone.now()) if well else {}
     return job_queue.end_job(job, ended, made) and well
@@ -177,7 +181,7 @@ def _outcome_values(job: Job, noted: dict[str, Any], now: datetime) -> dict[str,
 
 
 def _expire_import(job_id: int, now: datetime) -> bool:
-    """Delete the files of an import whose time is over; one that nobody went on with ends."""
+    """Delete the files of an expired import; cancels it if it had not finished."""
     with transactions.transact():
         job = Job.objects.select_for_update(of=("self",)).get(pk=job_id)
         if job.state == Job.State.RUNNING or job.result["expires"] > now.timestamp():

@@ -1,4 +1,4 @@
-"""What a project holds already that labels made elsewhere speak of, and what they may add to it."""
+"""The project's items, members, labels and slots that imported labels refer to."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,11 +12,11 @@ from annotation.models import Item, Label, Membership, Project, Revision, Role, 
 
 @dataclass
 class LabelContext:
-    """Items by key, members by alias, labels by submission; the rest by the ids of items.
+    """Items by key, members by alias, labels by submission; the rest by item ids.
 
-    It grows as statements are taken in. `free` are places for counted labels that nobody has,
-    `own` those of the raters; `places` counts all of an item, `extra` its labels without one.
-    In a dry run members, labels and what becomes of places are imagined.
+    It grows as statements are processed. `free` are unfilled slots for counted labels, `own` those
+    of the raters; `places` is the number of slots of an item, `extra` its labels without a slot. In
+    a dry run, members, labels and the use of slots are imagined.
     """
 
     project: Project
@@ -31,33 +31,33 @@ class LabelContext:
     extra: dict[int, int] = field(default_factory=dict)
 
     def under(self, imagined: "LabelContext") -> "LabelContext":
-        """The same, where something was imagined before as it was imagined."""
+        """This context, overridden by what was imagined before."""
         names = set(self.__dataclass_fields__) - {"project"}
         merged = {name: getattr(self, name) | getattr(imagined, name) for name in names}
         return LabelContext(self.project, **merged)
 
     def same(self, one: ParsedLabel) -> Label | None:
-        """The label that this very statement made before."""
+        """The label that was made from exactly this statement."""
         return self.sent.get(one.digest(self.project.slug))
 
     def said(self, one: ParsedLabel) -> Label | None:
-        """The rater's label of the item that is in force."""
+        """The rater's current label of the item."""
         return self.current.get((self.items[one.item].pk, one.rater))
 
     def member(self, alias: str) -> Membership:
-        """The rater's place in the project, a new one if there is none; not stored."""
+        """The rater's membership; a new one, not stored, if there is none."""
         new = Membership(project=self.project, alias=alias, role=Role.ANNOTATOR)
         return self.members.setdefault(alias, new)
 
     def revision(self, one: ParsedLabel) -> Revision:
-        """The revision that the statement speaks of, without its texts."""
+        """The revision that the statement refers to, without its texts."""
         item = self.items[one.item]
         number = one.revision or item.revision_number
         return Revision(pk=self.revisions[item.pk, number], item=item, number=number)
 
     def place(self, one: ParsedLabel) -> Slot | None:
-        """The rater's own place of the item, else a free one, which is taken; None for a label of
-        texts that were corrected since."""
+        """The rater's own slot of the item, else a free one, which is taken; None for a label of an
+        older revision of the texts."""
         item, member = self.items[one.item], self.members.get(one.rater)
         if (one.revision or item.revision_number) != item.revision_number:
             return None
@@ -71,7 +71,7 @@ class LabelContext:
         return slot
 
     def fault(self, one: ParsedLabel, *, as_members: bool) -> tuple[str, str] | None:
-        """Why the statement cannot be a label here, as field and reason; None if it can."""
+        """Why the statement cannot become a label here, as (field, reason); None if it can."""
         item, member = self.items.get(one.item), self.members.get(one.rater)
         if item is None or (reason := _why_closed(item)):
             return "item", reason if item else (
@@ -87,7 +87,7 @@ class LabelContext:
         return self._clash(one, item)
 
     def _clash(self, one: ParsedLabel, item: Item) -> tuple[str, str] | None:
-        """Why the statement contradicts a label that is here, if it does."""
+        """Why the statement contradicts an existing label; None if it does not."""
         same, said = self.same(one), self.said(one)
         if same:
             alike = (same.comment, same.seconds) == (one.comment, one.seconds)
@@ -107,10 +107,10 @@ class LabelContext:
 def load_context(
     project: Project, statements: list[ParsedLabel], *, now: datetime, locked: bool
 ) -> LabelContext:
-    """What is known of the items and raters of the statements.
+    """Load the context for the items and raters of the statements.
 
-    `locked`, inside a transaction, locks the members, then the items, then their places, each in
-    one order, as everybody does who labels.
+    `locked`, inside a transaction, locks the members, then the items, then their slots, each in a
+    fixed order, which is the same order as in labelling.
     """
     background = LabelContext(project)
     members = Membership.objects.in_project(project).called({one.rater for one in statements})
@@ -157,7 +157,7 @@ def _load_slots(background: LabelContext, now: datetime, locked: bool) -> None:
 
 
 def _why_closed(item: Item) -> str:
-    """Why labels of the item are not taken, if they are not."""
+    """Why labels of the item are not accepted; "" if they are."""
     if item.deleted_at:
         return "is an item that was removed from the project."
     if item.duplicate_of_id:

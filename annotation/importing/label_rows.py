@@ -1,7 +1,7 @@
-"""Rows as labels to be: what people said of items elsewhere, and why a row cannot be used; pure.
+"""Parse rows into labels that were given elsewhere, or say why a row cannot be used; pure.
 
-A number off its scale is no answer: it is missing with that cause, and the rest of the row is a
-label all the same, as of a reply that was recorded. What was given is kept beside.
+A number off its scale is not an answer: it is missing with that cause, and the rest of the row is
+still a label, as with recorded replies. The given value is stored alongside.
 """
 
 import hashlib
@@ -23,9 +23,9 @@ from formats.rows import BadRow, Row
 REQUIRED_COLUMNS = ("item", "rater", "time")
 OPTIONAL_COLUMNS = ("comment", "seconds", "revision", "stage", "informed")
 COLUMNS = (*REQUIRED_COLUMNS, *OPTIONAL_COLUMNS)
-# A field of a task type may bear the name of a column; then its column has this in front.
+# A field of a task type may have the name of a column; its column then has this prefix.
 ANSWER_PREFIX = "answers."
-# As it is called, as files from before call it, or not named.
+# The current name, the name in older files, or no name.
 _IMPORTED_STAGES = {"", "label", "work"}
 ALIAS_LENGTH = 80
 COMMENT_LENGTH = 10_000
@@ -35,9 +35,9 @@ YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0"
 
 @dataclass(frozen=True)
 class ParsedLabel:
-    """A row that was found good: a label to be. `revision` is None for the current one.
+    """A valid row, parsed into a label. `revision` is None for the current one.
 
-    `missing` has what was given and is no answer, by field, each with "cause" and what was "said".
+    `missing` holds, by field, values that are no answers, each with "cause" and what was "said".
     """
 
     row: Row
@@ -53,18 +53,18 @@ class ParsedLabel:
     missing: dict[str, dict[str, Any]]
 
     def digest(self, project: str) -> str:
-        """What makes the same row the same label, however often it is imported."""
+        """The digest that makes equal rows the same label, however often they are imported."""
         parts = [project, self.item, self.rater, self.time.isoformat(), self.answers]
         parts += [self.missing] if self.missing else []
         canonical = json.dumps(parts, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def bad(self, field: str, reason: str) -> BadRow:
-        """The row of this statement, turned down after all."""
+        """A BadRow for this statement if it is rejected after parsing."""
         return BadRow(self.row.file, self.row.line, field, reason)
 
     def off_scale(self) -> Iterator[BadRow]:
-        """What of the row is missing, to be told."""
+        """A report for each missing answer of the row."""
         for name, lacking in self.missing.items():
             yield self.bad(name, off_scale_in_words(lacking["said"]))
 
@@ -82,10 +82,10 @@ def parse_labels(
     now: datetime,
     ignored: Sequence[str] = (),
 ) -> Iterator[ParsedLabel | BadRow]:
-    """Each row as a label to be, or why it cannot be one.
+    """Each row as a parsed label, or as BadRow with the reason.
 
-    `ignored` names columns that are none of ours. Any other unknown one makes its row bad, since
-    a misspelt field would else be dropped in silence.
+    `ignored` names columns to skip. Any other unknown column makes its row bad, since otherwise a
+    misspelt field would be dropped silently.
     """
     for row in rows:
         if isinstance(row, BadRow):
@@ -98,7 +98,7 @@ def parse_labels(
 
 
 def label_columns(task: tasktypes.TaskType) -> tuple[str, ...]:
-    """Every column that a file may have."""
+    """All columns that a file may have."""
     return (*COLUMNS, *(field.name for field in task.fields))
 
 
@@ -144,7 +144,7 @@ def _answers(told: dict[str, Any], task: tasktypes.TaskType) -> dict[str, object
 
 
 def _cell_answer(field: fields.Field, cell: str) -> object:
-    """A cell of a table of text as its field takes it: several values as JSON or a;b."""
+    """A cell of a text table in the form that its field takes: several values as JSON or a;b."""
     cell = cell.strip() if field.kind not in {"text", "edit"} else cell
     if field.kind not in {"choices", "claim_check"} or not cell:
         return cell
@@ -159,18 +159,18 @@ def _cell_answer(field: fields.Field, cell: str) -> object:
 def _split_missing(
     task: tasktypes.TaskType, given: dict[str, object]
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """The answers, and those that are missing, of fields that were asked."""
+    """The answers, and the missing ones among the fields that were asked."""
     off = off_scale(task, given)
     answers = _cleaned(_task_without(task, off), {**given, **dict.fromkeys(off)})
     if off and not any(one.name in answers for one in task.fields if one.kind in NUMBER_KINDS):
-        _cleaned(task, given)  # raises: no number is left
+        _cleaned(task, given)  # raises, since no number is left
     said = {one.name: one.said(answers[one.name]) for one in task.fields if one.name in answers}
     unasked = {one.name for one in task.fields if one.when and not one.when.holds(said)}
     return answers, {name: one for name, one in off.items() if name not in unasked}
 
 
 def _task_without(task: tasktypes.TaskType, missing: Collection[str]) -> tasktypes.TaskType:
-    """The task as it asks where these answers are missing."""
+    """The task with these fields not required, since their answers are missing."""
     asked = (replace(one, required=False) if one.name in missing else one for one in task.fields)
     return replace(task, fields=tuple(asked))
 
@@ -216,7 +216,7 @@ def _rater(name: str) -> str:
 
 
 def _time(written: str, now: datetime) -> datetime:
-    """ISO 8601; without a time zone it is taken for UTC."""
+    """Parse ISO 8601; without a time zone it is UTC."""
     try:
         time = datetime.fromisoformat(written)
         time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

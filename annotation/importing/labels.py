@@ -1,13 +1,13 @@
-"""Labels that people made elsewhere, into a project, in small transactions.
+"""Store labels that people gave elsewhere, in small transactions.
 
-The raters become members without an account. Idempotent: a row's submission is a digest of what it
-says, so the same row again is nothing new. Labels fill free places of their items as if they were
-given here; what finds none is kept as extra, and counts once a place is added and the file is
-imported again. Nothing that is there is overwritten: a later label of a rater supersedes the
-earlier one, and an earlier one that comes late joins the history.
+The raters become members without an account. Idempotent: a row's submission is a digest of its
+content, so the same row again changes nothing. Labels fill free slots of their items as if they
+were given here. Labels without a free slot are kept as extra, and count once a slot is added and
+the file is imported again. Nothing is overwritten: a later label of a rater supersedes the earlier
+one, and an earlier label that is imported later joins the history.
 
-Items of which somebody is not sure go where `routing` sends them once the whole file is in: an item
-that is taken out asks for no more labels, and those further down the file were given already.
+Items with a "not sure" answer go where `routing` sends them only after the whole file is stored: an
+excluded item asks for no more labels, and those further down the file were already given.
 """
 
 from collections.abc import Iterable
@@ -32,12 +32,12 @@ BATCH = 25
 
 @dataclass
 class LabelImportReport:
-    """What became of the rows of one import, counted.
+    """Counts of the rows of one import by result.
 
-    Of the new ones `older` are superseded by a later label. Of all, `extra` fill no place;
-    `overlap` is how many places an item needs so that all of them count, 0 if all do. Of the
-    unchanged ones `promoted` were extra before and have a place now. `off_scale` names the answers
-    that are missing since they are off their scale, by row.
+    Among the new ones, `older` are superseded by a later label. Among all, `extra` fill no slot;
+    `overlap` is the number of slots that an item would need for all of them to count, 0 if all do.
+    Among the unchanged ones, `promoted` were extra before and have a slot now. `off_scale` lists
+    the answers that are missing because they are off their scale, by row.
     """
 
     new: int = 0
@@ -57,7 +57,7 @@ class LabelImportReport:
 
 @dataclass
 class _AffectedItems:
-    """Keys of items: with a new say of what is held true, and those that a label sends on."""
+    """Keys of items whose resolution needs an update (`said`) or that labels route (`sent`)."""
 
     said: set[str] = field(default_factory=set)
     sent: set[str] = field(default_factory=set)
@@ -72,11 +72,11 @@ def store_labels(
     as_members: bool = False,
     member: Membership | None = None,
 ) -> LabelImportReport:
-    """Store what is new of the statements, batch by batch, and say what became of each.
+    """Store the new statements, batch by batch, and report the results.
 
-    A rater whose name is the alias of somebody with an account is refused, unless `as_members`
-    says that they are the same. A dry run stores nothing and keeps what it must know of every
-    row. `member` is who imports, for the record.
+    A rater with the alias of a member with an account is refused, unless `as_members` says that
+    they are the same person. A dry run stores nothing, but keeps the state of every row in memory.
+    `member` is the person who imports, for the audit log.
     """
     report, imagined, sent = LabelImportReport(), LabelContext(project), set[str]()
     stream = iter(statements)
@@ -89,7 +89,7 @@ def store_labels(
             _take_labels(good, imagined, report, as_members=as_members, store=False)
             continue
         with transactions.transact():
-            # Two imports take turns, or both would make a member of the same new rater.
+            # Imports take turns, since otherwise both could create the same new member.
             Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
             background = backgrounds.load_context(project, good, now=now, locked=True)
             touched = _take_labels(good, background, report, as_members=as_members, store=True)
@@ -110,7 +110,7 @@ def _take_labels(
     as_members: bool,
     store: bool,
 ) -> _AffectedItems:
-    """Take the statements in, one after the other."""
+    """Process the statements one by one."""
     touched, task = _AffectedItems(), tasktypes.load_task_type(background.project)
     for one in statements:
         if fault := background.fault(one, as_members=as_members):
@@ -119,7 +119,7 @@ def _take_labels(
         report.off_scale += one.off_scale()
         same = background.same(one)
         if same and same.current and (same.supersedes_id or task.route_of(same.answers)):
-            touched.sent.add(one.item)  # since an import may have been cut short before that
+            touched.sent.add(one.item)  # an earlier import may have stopped before routing it
         label = (
             _match_stored(one, same, background, report)
             if same
@@ -138,7 +138,7 @@ def _take_labels(
 
 
 def _apply_effects(project: Project, keys: set[str], now: datetime) -> None:
-    """Bring the items to where their labels send them, as labels from the screen do."""
+    """Route the items according to their labels, as labels from the screen do."""
     stream = iter(sorted(keys))
     while batch := list(islice(stream, BATCH)):
         with transactions.transact():
@@ -151,7 +151,7 @@ def _apply_effects(project: Project, keys: set[str], now: datetime) -> None:
 def _match_stored(
     one: ParsedLabel, same: Label, background: LabelContext, report: LabelImportReport
 ) -> Label | None:
-    """The label of a statement that is here already, if it gets a place only now."""
+    """The stored label of a statement if it gets a slot only now; else None."""
     report.unchanged += 1
     if same.counted or not same.current or same.revision_id != background.revision(one).pk:
         return None
@@ -166,7 +166,7 @@ def _match_stored(
 
 
 def _new_label(one: ParsedLabel, background: LabelContext, report: LabelImportReport) -> Label:
-    """The label that a statement makes; not stored."""
+    """The new label of a statement; not stored."""
     report.new += 1
     report.raters += one.rater not in background.members
     earlier, item = background.said(one), background.items[one.item]
@@ -228,10 +228,10 @@ def _build_label(
 
 
 def _save(label: Label) -> None:
-    """Store a new label, or the place that an older one was given."""
+    """Store a new label, or the slot that an older one was given."""
     if label.member.pk is None:
         label.member.save()
-    label.member = label.member  # takes over the id
+    label.member = label.member  # copies the new id to the foreign key
     if label.slot:
         label.slot.fill(label.member.pk)
     if label.pk:

@@ -1,4 +1,4 @@
-"""What a file seems to hold: its columns, what they probably mean, and its first items."""
+"""Preview of a file: its columns, their probable meaning, and its first items."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,27 +12,27 @@ from annotation.importing.sources import Source
 from annotation.items.diffing import difference as diffing_difference
 from formats.rows import FormatError, Row
 
-# So many rows are looked at for columns and for the first good ones.
+# Rows inspected for columns and for the first valid items.
 MAX_ROWS = 200
 MAX_SHOWN = 5
-# Columns of JSON may differ from row to row without end.
+# Columns of JSON may differ from row to row, so their number is limited.
 MAX_COLUMNS = 200
-# Longer texts are shown beside each other, since a page should not wait for their differences.
+# Longer texts are shown side by side without a diff, since computing it would delay the page.
 MAX_COMPARED_LENGTH = 20_000
-# Layouts that say themselves what their columns mean.
+# Formats whose columns have a fixed meaning.
 FIXED_FORMATS = ("fbi", "realmistake")
 
 
 @dataclass(frozen=True)
 class PreviewItem:
-    """An item to be, as annotators would see it; `difference` None where nothing is compared."""
+    """An item as annotators would see it; `difference` is None if no texts are compared."""
 
     draft: ParsedItem
     difference: diffing_difference.Difference | None
 
 
 def detect_columns(source: Source) -> list[str]:
-    """The columns of the first rows, those inside objects behind a dot. Raises FormatError."""
+    """The columns of the first rows; columns inside objects have a dot. Raises FormatError."""
     found: dict[str, None] = {}
     for row in islice(sources.stream_rows(replace(source, columns={})), MAX_ROWS):
         if isinstance(row, Row):
@@ -41,7 +41,7 @@ def detect_columns(source: Source) -> list[str]:
 
 
 def suggest_columns(task: tasktypes.TaskType, found: list[str]) -> dict[str, str]:
-    """By the name that an item has: the column that bears it, or is probably meant, or ""."""
+    """For each item column, the file column with that name, or the one probably meant, or ""."""
     guessed = column_mapping.guess_columns(task, found)
     return {
         name: name if name in found else guessed.get(name, "")
@@ -52,14 +52,14 @@ def suggest_columns(task: tasktypes.TaskType, found: list[str]) -> dict[str, str
 def missing_columns(
     task: tasktypes.TaskType, source: Source, chosen: Mapping[str, str]
 ) -> list[str]:
-    """What every item needs and no column was chosen for."""
+    """The required item columns for which no file column was chosen."""
     if source.form in FIXED_FORMATS:
         return []
     return [name for name in required_columns(task) if not chosen.get(name)]
 
 
 def preview_items(task: tasktypes.TaskType, source: Source) -> list[PreviewItem]:
-    """The first items that the file would give; as many as could be read if it has a fault."""
+    """The first items that the file would give; if the file has an error, those before it."""
     rows = islice(sources.stream_rows(source), MAX_ROWS)
     drafts = importing.parse_items(_skip_fault(rows), task, accept=source.accept)
     good = (draft for draft in drafts if isinstance(draft, ParsedItem))

@@ -1,4 +1,4 @@
-"""What the program of an import does: reads the whole file, and says what became of each row."""
+"""The import process: reads the whole file and reports the result of each row."""
 
 import zipfile
 from collections import defaultdict
@@ -19,15 +19,15 @@ from formats.readers import pick_rows
 from formats.rows import DEFAULT_LIMITS, BadRow, FormatError
 from formats.writers import write_csv
 
-# How far an import is, is noted every so many rows.
+# Progress is stored after this many rows.
 PROGRESS_EVERY = 1_000
-# So many of the rows that were not taken stand on the page; the table has them all.
+# At most this many rejected rows are shown on the page; the table has all of them.
 MAX_SHOWN = 100
 PROBLEM_COLUMNS = ("place", "problem", "file", "line", "field", "reason")
 
 
 def run_import(job: Job) -> None:
-    """Check the file of a job, or store its items, and leave word of what came of it.
+    """Check the file of a job or store its items, and write the outcome to a file.
 
     A file that cannot be read at all is refused before anything is stored.
     """
@@ -51,7 +51,7 @@ def run_import(job: Job) -> None:
 
 
 def restore_file_name(job: Job, told: str) -> str:
-    """A message with the name that the person gave to the file."""
+    """A message with the file name that the person used."""
     path = upload_files.uploaded_path(job)
     return told.replace(str(path), job.result["name"]).replace(path.name, job.result["name"])
 
@@ -73,8 +73,8 @@ def _report_progress(job: Job, count: int) -> None:
 
 
 def _summarise(job: Job, report: importing.ItemImportReport) -> dict[str, Any]:
-    """The counts, the rows that were not taken, and what is missing of others: the first of them,
-    and all as files."""
+    """The counts, the first rejected rows and the first missing answers; also writes all of them to
+    files."""
     told = [*islice(_problems(job, report), MAX_SHOWN)]
     subprocesses.send_heartbeat()
     with upload_files.problems_path(job).open("w", encoding="utf-8", newline="") as stream:
@@ -94,8 +94,8 @@ def _summarise(job: Job, report: importing.ItemImportReport) -> dict[str, Any]:
 
 
 def _problems(job: Job, report: importing.ItemImportReport) -> Iterator[dict[str, Any]]:
-    """Each problem, in the order of the rows, with the names that the file has for its fields;
-    `place` is that of the row in the file to mend."""
+    """Every rejected row, sorted by file and line, with the file's own column names; `place` is its
+    number in the file of rejected rows."""
     kinds = chain((("bad", row) for row in report.bad), (("changed", r) for r in report.conflicts))
     found = sorted(kinds, key=lambda pair: (pair[1].file, pair[1].line))
     spots: dict[tuple[str, int], int] = {}
@@ -105,20 +105,20 @@ def _problems(job: Job, report: importing.ItemImportReport) -> Iterator[dict[str
 
 
 def _missing(job: Job, report: importing.ItemImportReport) -> Iterator[dict[str, Any]]:
-    """Each answer that is missing of a row that is taken, which is in no file to mend."""
+    """Every missing answer of an imported row; these rows are not in the file of rejected rows."""
     return (_named(job, None, "missing", row) for row in report.off_scale)
 
 
 def _named(job: Job, place: int | None, kind: str, row: BadRow) -> dict[str, Any]:
-    """A row with the names that the person gave to the file and to its columns."""
+    """A row with the person's names for the file and its columns."""
     file = job.result["name"] if row.file == upload_files.uploaded_path(job).name else row.file
     field = job.result["columns"].get(row.field) or row.field
     return dict(zip(PROBLEM_COLUMNS, (place, kind, file, row.line, field, row.reason), strict=True))
 
 
 def _write_rows(job: Job, rows: list[BadRow]) -> bool:
-    """Write the rows to mend, as they stand; False where they may not lie open, since what they
-    come from has a password."""
+    """Write the rejected rows unchanged. False if they may not be stored openly because the source
+    has a password."""
     if upload_files.password_path(job).exists():
         return False
     starts: dict[str, set[int]] = defaultdict(set)

@@ -1,7 +1,7 @@
-"""Rows that are read and checked by a process of its own, ahead of the one that stores them.
+"""Read and check rows in a separate process, ahead of the process that stores them.
 
-Reading and checking takes as long as storing, and of two processes neither waits for the other. A
-thread would do as much only if neither held the interpreter, which both do most of the time.
+Reading and checking takes as long as storing, and with two processes neither waits for the other. A
+thread would not help, since both hold the interpreter lock most of the time.
 """
 
 import fcntl
@@ -16,18 +16,18 @@ from typing import Any
 from annotation.importing.item_rows import ParsedItem
 from formats.rows import BadRow, Row
 
-# So much goes to the other process at a time: enough to cost little, and no burden to memory.
+# The amount sent to the other process at once: enough to be efficient, little enough for memory.
 CHUNK_ROWS, CHUNK_BYTES = 50, 500_000
-# A pipe holds a megabyte at most. As many as this hold more rows than are stored at a time, so
-# that the other process need not stop meanwhile; they take turns.
+# A pipe holds a megabyte at most. This many pipes, used in turn, hold more rows than are stored at
+# a time, so that the other process need not pause meanwhile.
 PIPE_COUNT, PIPE_BYTES = 4, 1 << 20
 
 
 def read_in_subprocess(drafts: Iterable[ParsedItem | BadRow]) -> Iterator[ParsedItem | BadRow]:
-    """The same drafts without what was read beside what is stored, from another process.
+    """The same drafts, reduced to what is stored, from another process.
 
-    In a process that has threads, which such a copy of it would not have, they come from this one.
-    What is raised there is raised here. `drafts` must not use the database.
+    If this process has threads, which a fork would lack, the drafts are read here instead.
+    Exceptions in the other process are raised here. `drafts` must not use the database.
     """
     if threading.active_count() > 1:
         yield from drafts
@@ -44,7 +44,7 @@ def read_in_subprocess(drafts: Iterable[ParsedItem | BadRow]) -> Iterator[Parsed
     try:
         yield from _receive(here)
     finally:
-        # Of what nobody reads any more the other process can send no more, and ends.
+        # With its pipes closed, the other process can send no more and ends.
         _close(here)
         other.join()
 
@@ -62,7 +62,7 @@ def _receive(here: list[Connection]) -> Iterator[ParsedItem | BadRow]:
 def _send(
     drafts: Iterable[ParsedItem | BadRow], there: list[Connection], here: list[Connection]
 ) -> None:
-    """Send all of them, then an empty list, or else what was raised."""
+    """Send all drafts and then an empty list, or the exception that was raised."""
     _close(here)
     ends = cycle(there)
     with suppress(BrokenPipeError):
@@ -95,10 +95,10 @@ def _chunks(drafts: Iterable[ParsedItem | BadRow]) -> Iterator[list[Any]]:
 
 
 def _strip_draft(draft: ParsedItem | BadRow) -> ParsedItem | BadRow:
-    """The draft as it is stored, its texts only as they are written, with their digest."""
+    """The draft reduced to what is stored: its texts only in stored form, with their digest."""
     if isinstance(draft, ParsedItem):
         place = Row(draft.row.file, draft.row.line, {})
         kept = {"written": draft.written, "digest": draft.digest}
-        # A copy by `replace` costs as much as the digest.
+        # A copy made by `replace` would cost as much as the digest.
         draft.__dict__.update(kept, row=place, texts={})
     return draft

@@ -1,6 +1,6 @@
-"""A file as it comes: kept under a name of ours, told what it is, and looked at.
+"""Receive an uploaded file: store it under a name of ours, detect its format, and inspect it.
 
-Parquet files that are sent, as JSON Lines: read by a program of its own, within limits.
+Parquet files are converted to JSON Lines by a separate process, within limits.
 """
 
 import unicodedata
@@ -29,32 +29,33 @@ ENDING = ".jsonl"
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file begins as Parquet does, whatever it is called."""
+    """Whether a file starts as Parquet does, whatever its name is."""
     with path.open("rb") as stream:
         return stream.read(len(MAGIC)) == MAGIC
 
 
 def rows_path(path: Path) -> Path:
-    """Where the rows of a file lie while it is looked at."""
+    """The path of a file's converted rows while it is inspected."""
     return path.with_suffix(f".rows{ENDING}")
 
 
 def unpack_rows(path: Path) -> Path:
-    """Write the rows to a file beside it. Raises FormatError as `formats.unpacking.unpack` does."""
+    """Convert a file to JSON Lines next to it. Raises FormatError as `formats.unpacking.unpack`
+    does."""
     unpacking.unpack(path, rows_path(path), DEFAULT_LIMITS)
     return rows_path(path)
 
 
-# What a person may say of a file beside what its name does.
+# Layouts that a person may choose if the file name does not tell.
 LAYOUTS = ("fbi", "realmistake")
 NAME_LENGTH = 120
-# So many earlier imports are looked through for one with the same columns.
+# This many earlier imports are searched for one with the same columns.
 MAX_EARLIER = 50
 
 
 @dataclass(frozen=True)
 class ItemUpload:
-    """A file, how it is laid out if its name does not tell, and the password of an archive."""
+    """A file, its layout if the name does not tell it, and the password of an archive."""
 
     file: UploadedFile
     layout: str = ""
@@ -62,9 +63,9 @@ class ItemUpload:
 
 
 def receive_file(member: Membership, sent: ItemUpload, now: datetime) -> Job:
-    """Keep a file and look at it; a small one whose columns can be told is checked at once.
+    """Store and inspect a file; a small file with known columns is checked at once.
 
-    Raises `FieldError` if it is nothing that could be read: of it nothing is kept.
+    Raises `FieldError` if the file cannot be read; nothing is stored then.
     """
     name = _display_name(sent.file)
     ending = _ending(name)
@@ -93,7 +94,7 @@ def receive_file(member: Membership, sent: ItemUpload, now: datetime) -> Job:
 
 
 def too_large_error(name: str = "The file") -> FieldError:
-    """What is said of a file that was not taken."""
+    """The error for a file over the size limit."""
     most = settings.IMPORT_BYTES // 1_000_000
     return FieldError(
         f"{name} is larger than {most:,} MB. Split it, or import it on the server with the command "
@@ -103,7 +104,7 @@ def too_large_error(name: str = "The file") -> FieldError:
 
 
 def _display_name(file: UploadedFile) -> str:
-    """What the person calls the file, on one line that can be shown."""
+    """The person's name for the file, on one line and safe to show."""
     name = PurePath(str(file.name or "file")).name
     plain = "".join(one for one in name if unicodedata.category(one)[0] != "C")
     stem, ending = PurePath(plain).stem, PurePath(plain).suffix
@@ -126,7 +127,7 @@ def _ending(name: str) -> str:
 
 @contextmanager
 def _temporary_file(file: UploadedFile, ending: str) -> Iterator[Path]:
-    """The file while it is looked at; deleted unless it was moved away."""
+    """The file while it is inspected; deleted afterwards unless it was moved."""
     if file.size and file.size > settings.IMPORT_BYTES:
         raise too_large_error()
     path = upload_files.uploads_folder() / f"coming-{uuid.uuid4()}{ending}"
@@ -156,7 +157,7 @@ def _detect_format(path: Path, sent: ItemUpload) -> str:
 def _initial_columns(
     member: Membership, task: tasktypes.TaskType, source: Source, found: list[str]
 ) -> dict[str, Any]:
-    """The columns to begin with: as they were chosen for a file with the same ones, or guessed."""
+    """The initial columns: those of an earlier file with the same columns, or guessed ones."""
     if source.form in preview.FIXED_FORMATS:
         return {"columns": {}, "accept": False, "step": upload_files.CHOOSE}
     guessed = preview.suggest_columns(task, found)

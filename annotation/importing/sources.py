@@ -1,4 +1,4 @@
-"""A file or an archive of items as it was given, and its rows as items have them."""
+"""A source of items (a file or an archive), and its rows under the column names of items."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,8 +12,8 @@ from formats.rows import DEFAULT_LIMITS, BadRow, Limits, Row
 
 @dataclass(frozen=True)
 class Source:
-    """Where rows come from: a format of `READERS`, and what the file calls things, by the name
-    that an item has. With `accept` what people said of the items elsewhere is taken as decided."""
+    """Where rows come from: a format of `READERS`, and the file's column for each item column. With
+    `accept`, the file's labels are imported as decided."""
 
     path: Path
     form: str
@@ -23,13 +23,13 @@ class Source:
 
 
 def read_rows(source: Source, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row | BadRow]:
-    """The rows under the names that an item has; raises every FormatError before the first."""
+    """The rows under item column names; raises any FormatError before the first row."""
     read = with_password(READERS[source.form], source.password)
     return _rename_rows(read(source.path, limits), source)
 
 
 def stream_rows(source: Source, limits: Limits = DEFAULT_LIMITS) -> Iterator[Row | BadRow]:
-    """The same without a look at the whole file before: a FormatError may come after good rows."""
+    """The same without checking the whole file first: a FormatError may follow good rows."""
     return _rename_rows(preview_rows(source.form, source.path, limits, source.password), source)
 
 
@@ -42,7 +42,7 @@ def _rename_rows(found: Iterator[Row | BadRow], source: Source) -> Iterator[Row 
 
 
 def _drop_columns(found: Iterator[Row | BadRow], names: tuple[str, ...]) -> Iterator[Row | BadRow]:
-    """The same rows without what people said of them, which annotators must not read."""
+    """The rows without human labels, which annotators must not see."""
     for row in found:
         if isinstance(row, Row):
             kept = {name: value for name, value in row.values.items() if name not in names}

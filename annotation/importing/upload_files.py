@@ -1,4 +1,4 @@
-"""Where the files of an import lie: under names of ours, whatever a person called theirs."""
+"""The paths of an import's files: under names of ours, whatever the person's names were."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from annotation.importing.sources import Source
 from annotation.models import Job
 from formats.bundles import SUFFIXES
 
-# What is asked of whoever works on an import next, in `result["step"]`.
+# The next step of an import, in `result["step"]`.
 CHOOSE, CHECK, READY, STORE = "choose", "check", "ready", "store"
 PARQUET_SUFFIX = ".parquet"
 PASSWORD_SUFFIX = ".password"  # noqa: S105
@@ -18,34 +18,34 @@ UPLOAD_SUFFIXES = (*SUFFIXES, PARQUET_SUFFIX, ".zip")
 
 
 def uploads_folder() -> Path:
-    """The folder of all of them, made if need be."""
+    """The folder of all import files, created if necessary."""
     found: Path = settings.VAR_DIR / "imports"
     found.mkdir(parents=True, exist_ok=True)
     return found
 
 
 def uploaded_path(job: Job) -> Path:
-    """The file as it was sent."""
+    """The file as it was uploaded."""
     return _job_path(job, str(job.result["ending"]))
 
 
 def problems_path(job: Job) -> Path:
-    """A table of every row that was not taken, with its place and why."""
+    """A table of all rejected rows, with place and reason."""
     return _job_path(job, ".problems.csv")
 
 
 def rejected_rows_path(job: Job) -> Path:
-    """The rows that were not taken, as they stood."""
+    """The rejected rows, unchanged."""
     return _job_path(job, f".mend{job.result['ending']}")
 
 
 def outcome_path(job: Job) -> Path:
-    """What a program found out, until it is noted."""
+    """The outcome of the import process, until it is stored in the job."""
     return _job_path(job, ".outcome.json")
 
 
 def password_path(job: Job) -> Path:
-    """The password of an archive, readable by the owner alone and kept no longer than it."""
+    """The password of an archive, readable only by the owner and deleted with the archive."""
     return _job_path(job, PASSWORD_SUFFIX)
 
 
@@ -56,7 +56,7 @@ def save_password(job: Job, written: str) -> None:
 
 
 def build_source(job: Job) -> Source:
-    """What is to be read, and how."""
+    """The source to read for this job."""
     kept, said = password_path(job), job.result
     columns = column_renames(said["columns"], said["found"])
     secret = kept.read_text(encoding="utf-8") if kept.exists() else ""
@@ -64,8 +64,8 @@ def build_source(job: Job) -> Source:
 
 
 def column_renames(chosen: dict[str, str], found: list[str]) -> dict[str, str]:
-    """The columns that are called otherwise than an item calls them; of one that is there and
-    must not be taken, none."""
+    """The item columns with another name in the file; "" for a column of the file that has an item
+    column's name but must not be used for it."""
     return {
         name: column
         for name, column in chosen.items()
@@ -74,12 +74,12 @@ def column_renames(chosen: dict[str, str], found: list[str]) -> dict[str, str]:
 
 
 def write_outcome(job: Job, said: dict[str, Any]) -> None:
-    """Leave what was found out to whoever started the program."""
+    """Write the outcome for the process that started this one."""
     outcome_path(job).write_text(json.dumps(said), encoding="utf-8")
 
 
 def pop_outcome(job: Job) -> dict[str, Any]:
-    """What the program found out, which is then forgotten."""
+    """Read the outcome of the import process and delete it."""
     path = outcome_path(job)
     said: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     path.unlink()
@@ -87,7 +87,7 @@ def pop_outcome(job: Job) -> dict[str, Any]:
 
 
 def delete_files(job: Job) -> None:
-    """Delete every file of the import."""
+    """Delete all files of the import."""
     for path in (
         uploaded_path(job),
         problems_path(job),

@@ -1,20 +1,22 @@
-"""Which files that are sent are taken at all, and how much of them."""
+"""Limits on uploaded files: which are accepted at all, and how much of them."""
 
 from typing import Any
 
 from django.conf import settings
 from django.core.files.uploadhandler import FileUploadHandler, SkipFile, StopUpload
 
-# Where a request keeps that it held a file that is too large.
+# Key in the request's META that marks a file over the limit.
 TOO_LARGE_KEY = "blindspot.too_large"
-# The routes that a file may be sent to, by their names.
+# The names of the routes that accept files.
 UPLOAD_URLS = frozenset({"imports", "api-imports"})
 
 
 class BoundedUploadHandler(FileUploadHandler):
-    """Stops taking files once all of a request are too large together: the rest is read and
-    dropped, never stored. So is every file for which no form of ours asks, or of a stranger: Django
-    would store it before any view could refuse it.
+    """Drops files once all files of a request together are too large; the rest is read and never
+    stored.
+
+    Files that no form asks for, or that come from signed-out users, are dropped too: Django would
+    store them before a view could refuse them.
     """
 
     _seen = 0
@@ -33,7 +35,7 @@ class BoundedUploadHandler(FileUploadHandler):
         return raw_data
 
     def file_complete(self, file_size: int) -> None:
-        """The handlers that come after this one make the file."""
+        """Return None; the next handlers create the file."""
 
     def _is_asked_for(self) -> bool:
         assert self.request

@@ -1,4 +1,4 @@
-"""Files of items that leads bring in: sent, checked, imported, and what of them was not taken."""
+"""Pages of imports for leads: upload, check, import, and download of rejected rows."""
 
 from pathlib import Path
 
@@ -57,7 +57,7 @@ class UploadForm(forms.Form):
 @never_cache
 @login_required
 def imports(request: HttpRequest, slug: str) -> HttpResponse:
-    """A form to send a file by, and the imports so far; a post takes the file."""
+    """A form to upload a file, and the imports so far; POST uploads a file."""
     member = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         return _list(request, member, UploadForm())
@@ -79,7 +79,7 @@ def imports(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def import_detail(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """An import as it stands; a post chooses its columns or, once it is checked, starts it."""
+    """The state of an import; POST chooses its columns or, once it is checked, starts it."""
     member = access.member_for(request, slug, right="manage")
     job = jobs.find_import(member.project, number)
     if job is None:
@@ -116,7 +116,7 @@ def cancel_import(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 @require_GET
 @login_required
 def rejected_rows(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
-    """The rows that were not taken, as they stood, to mend and send again."""
+    """The rejected rows, unchanged, to correct and upload again."""
     member = access.member_for(request, slug, right="manage")
     job = jobs.find_import(member.project, number)
     if job is None:
@@ -129,7 +129,7 @@ def rejected_rows(request: HttpRequest, slug: str, number: int) -> HttpResponseB
 @require_GET
 @login_required
 def rejected_problems(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
-    """A table of every row that was not taken, with its line, its field and why."""
+    """A table of all rejected rows, with line, field and reason."""
     member = access.member_for(request, slug, right="manage")
     job = jobs.find_import(member.project, number)
     if job is None:
@@ -203,12 +203,12 @@ def _page(
 
 
 def _busy(job: Job) -> bool:
-    """Whether a worker is at it, or is to be."""
+    """Whether a worker is running it or will run it."""
     return not job.finished_at and job.result["step"] in {upload_files.CHECK, upload_files.STORE}
 
 
 def _is_unchanged(job: Job) -> bool:
-    """Whether everything in the file is in the project already, just so."""
+    """Whether everything in the file is already in the project, unchanged."""
     report = job.result.get("report")
     return bool(report and report["rows"] and report["unchanged"] == report["rows"])
 
@@ -219,7 +219,7 @@ def _preview_items(job: Job, task: tasktypes.TaskType) -> list[preview.PreviewIt
 
 
 def _unused_columns(job: Job) -> list[str]:
-    """The columns that no name stands for, which are kept with each item."""
+    """The file's columns that were not chosen; they are stored as fields of each item."""
     chosen = set(job.result["columns"].values())
     fixed = job.result["form"] in preview.FIXED_FORMATS
     return [] if fixed else [n for n in job.result["found"] if n not in chosen and "." not in n]

@@ -1,1 +1,1 @@
-"""What comes out of runs: figures, tables of them, explanations for people to judge."""
+"""Results of runs: figures, their tables, and audits of explanations."""

@@ -1,4 +1,4 @@
-"""The API of figures: every table that the command prints, in the same rows."""
+"""The API of figures: all tables that the command prints, with the same rows."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ BY_PARAMETER = OpenApiParameter(
     description=f"Fields to group by, separated by commas. Of {figures.GROUPING_HELP}.",
     default=figures.DEFAULT_BY,
 )
-# Seconds after which to ask again for figures that are being made.
+# Seconds after which to ask again for figures that are being computed.
 RETRY_AFTER = 1
 
 
@@ -44,10 +44,10 @@ class FiguresSerializer(serializers.Serializer[FigureTable]):
 
 
 class MakingSerializer(serializers.Serializer[PendingTable]):
-    """Figures that a worker makes: `done` of `total` of a `step` in words, empty before it begins.
+    """Figures that a worker is computing: `done` of `total` of a `step`, "" before the start.
 
-    `failure` says why they could not be made; a worker tries again a minute later. `last` are the
-    figures as they were before something changed, if they ever were made.
+    `failure` says why computing failed; a worker tries again after a minute. `last` are the figures
+    from before the latest change, if there are any.
     """
 
     table = serializers.CharField()
@@ -73,9 +73,9 @@ class MakingSerializer(serializers.Serializer[PendingTable]):
 def results(request: Request, slug: str, table: str) -> Response:
     """A table of figures, the same as on the command line.
 
-    One over many outcomes is made by a worker and kept until what it rests on changes;
-    `Last-Modified` says when. A parameter that is named as a column, such as `ability=factual`,
-    gives the rows alone that have it.
+    Tables over many outcomes are computed by a worker and cached until their data change;
+    `Last-Modified` says when they were computed. A parameter with the name of a column, such as
+    `ability=factual`, selects the rows with that value.
     """
     member = access.member_for(request, slug, right="results")
     if table not in tables.RESULT_TABLES:

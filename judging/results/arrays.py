@@ -1,4 +1,4 @@
-"""What counts of runs, item by item as arrays: for figures that no sum over clusters gives."""
+"""Outcomes of runs as arrays, item by item: for figures that need more than sums per cluster."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from judging.results import counted, progress
 from judging.runs.models import OutcomeQuerySet
 from judging.strategies import compute_digest
 
-# Frames whose items are error items and score-invariant ones.
+# Frames whose items are error items and score-invariant items.
 JUDGING_FRAMES = ("single", "pair", "reference")
 AT_A_TIME = 5_000
 READING_STEP = "reading outcomes"
-# Of no type that Django would convert, a million times, what is a number already.
+# A plain field, so that Django does not convert a million values that are numbers already.
 _NUMBER: "Field[Any, Any]" = Field()
-# 1, 0 or the share of repeats, null where missing.
+# 1, 0 or the share of repeats, null if missing.
 _DETECTED = Case(
     When(result=Outcome.Result.MISSING, then=None),
     When(share__isnull=False, then=F("share")),
@@ -37,8 +37,11 @@ Ints = NDArray[np.int_]
 
 @dataclass(frozen=True, eq=False)
 class RunArrays:
-    """The items of one run, an array each: `detected` 1, 0 or the share of repeats, nan where
-    missing; clusters have numbers that all runs share; `fields` hold what else was asked for."""
+    """The items of one run, one array per column.
+
+    `detected` is 1, 0 or the share of repeats, nan if missing; all runs share the cluster numbers;
+    `fields` holds the other requested columns.
+    """
 
     run: Run
     item: Ints
@@ -48,7 +51,7 @@ class RunArrays:
     fields: dict[str, NDArray[Any]]
 
     def only(self, these: Bools | Ints) -> "RunArrays":
-        """Some of the items: those that a mask picks, or those at these places."""
+        """Some of the items, selected by a mask or by positions."""
         return RunArrays(
             self.run,
             self.item[these],
@@ -60,7 +63,7 @@ class RunArrays:
 
 
 def select_judging(runs: Iterable[Run]) -> list[Run]:
-    """Those that judge error items or score-invariant ones; votes are as their members."""
+    """The runs that judge error items or score-invariant items; votes count like their members."""
     runs = list(runs)
     asked = counted.load_strategies(runs)
     return [run for run in runs if asked[run.pk].frame in JUDGING_FRAMES]
@@ -73,11 +76,11 @@ def load_arrays(
     *,
     among: OutcomeQuerySet | None = None,
 ) -> list[RunArrays]:
-    """The counted items of runs that judge error items or score-invariant ones, repeats of other
-    items left out, with fields of outcomes and what items are grouped by, by name.
+    """The counted items of runs that judge error items or score-invariant items.
 
-    `among`: of these outcomes alone; what they are annotated with is a field of theirs. One query
-    for all, one a run where somebody hears how far it is, and none without such a run.
+    Duplicates are left out. `fields` are fields of outcomes and `groups` are groupings of items;
+    both are returned by name. `among` restricts to these outcomes, whose annotations can be used as
+    fields. One query for all runs; one per run if progress is reported; none without such a run.
     """
     chosen = select_judging(runs)
     if not chosen:
@@ -102,7 +105,7 @@ def load_arrays(
 
 
 def make_generator(table: str, runs: Iterable[Run], *filters: Any) -> np.random.Generator:
-    """Random numbers that follow from what is asked alone, so that every machine draws the same."""
+    """A random generator seeded only by the request, so that every machine draws the same."""
     seed = int(compute_digest([table, [run.digest for run in runs], *filters])[:32], 16)
     return np.random.Generator(np.random.PCG64(seed))
 
@@ -110,7 +113,7 @@ def make_generator(table: str, runs: Iterable[Run], *filters: Any) -> np.random.
 def _build_arrays(
     runs: Sequence[Run], rows: Mapping[int, Sequence[tuple[Any, ...]]], names: Sequence[str]
 ) -> Iterator[RunArrays]:
-    """The rows of each run, in the order of their items, whatever the database gave first."""
+    """The arrays of each run, sorted by item, whatever the order of the database."""
     clusters = sorted({row[2] for found in rows.values() for row in found})
     numbers = {cluster: number for number, cluster in enumerate(clusters)}
     for run in runs:

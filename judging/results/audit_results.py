@@ -1,4 +1,4 @@
-"""What people found of the explanations of evaluators in audits (study 001, figure 6)."""
+"""Results of human audits of evaluators' explanations (study 001, figure 6)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ COLUMNS = ("verdict", "total", "missing", *explanation_audits.QUALITIES)
 
 
 def tabulate(project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """The table `audits`: of each run and verdict, right or wrong, what its explanations are worth
-    by what the audits hold true of them; `missing` are those that nothing is held of yet.
+    """The table `audits`: for each run and verdict (right or wrong), the number of explanations by
+    audited quality; `missing` counts those that are not judged yet.
 
-    Items are counted, not calls: of one that has several explanations, as one of each sample, each
-    counts for its share. The explanations are items of other projects, whoever made these. One
-    query.
+    The unit is the item, not the call: if an item has several explanations, such as one per sample,
+    each counts as a fraction. The explanations are items of other projects, whoever created them.
+    One query.
     """
     found = _count_by_quality(project)
     return [
@@ -33,7 +33,7 @@ def tabulate(project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def _count_by_quality(project: Project) -> dict[tuple[str, str], dict[str, Fraction]]:
-    """How many items have an explanation of each quality, by run and verdict."""
+    """The number of items with an explanation of each quality, by run and verdict."""
     found: dict[tuple[str, str], dict[str, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     several: Counter[tuple[str, str]] = Counter()
     rows = explanation_audits.judged_explanations().filter(fields__project=project.slug)

@@ -1,4 +1,4 @@
-"""Which slices of the items a run misses more than the rest."""
+"""Slices of the items that a run misses more often than the rest: candidates for blind spots."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,12 +19,12 @@ from stats.slices import LEAST_DIFFERENCE, SliceableItems, SliceContrast
 
 CATEGORY, ABILITY = "category", "ability"
 STRATUM_FIELDS = (CATEGORY, ABILITY)
-# Slices are corrected for by family: abilities and categories, single values of other fields, and
+# Families for the correction of p: abilities and categories, single values of other fields, and
 # pairs of values, of which there may be hundreds.
 GROUPS, VALUES, PAIRS = "groups", "values", "pairs"
 OUTCOME_FIELDS = (*STRATUM_FIELDS, "source_ability")
 SIGNIFICANT = 0.05
-# Values of one field that are slices; a field with more names items, not groups.
+# A field with more values than this identifies items rather than groups, so it is not sliced.
 VALUE_LIMIT = 50
 COLUMNS = (
     "total", "missing", "slice", "field", "value", "second_field", "second_value",
@@ -34,7 +34,7 @@ COLUMNS = (
 
 
 class ItemGroup(NamedTuple):
-    """Which items have a value of a field, and which have any."""
+    """The items with one value of a field (`inside`), and those with any value (`known`)."""
 
     name: str
     value: str
@@ -43,9 +43,9 @@ class ItemGroup(NamedTuple):
 
 
 class ItemSlice(NamedTuple):
-    """One group or what two have in common; `within`: it is compared within categories.
+    """One group or the intersection of two; `within` says that it is compared within categories.
 
-    Items are looked up when they are needed: there may be hundreds of slices.
+    The items are computed when needed, since there may be hundreds of slices.
     """
 
     groups: tuple[ItemGroup, ...]
@@ -72,8 +72,8 @@ class ItemSlice(NamedTuple):
 
 @dataclass(frozen=True)
 class ItemColumns:
-    """What items are sliced by: fields of outcomes, the columns and fields of items by their id,
-    measures by what they are of."""
+    """The data to slice items by: names of the fields, values of items' columns and fields by item
+    id, and measured features by the id of what they are about (revision or item)."""
 
     names: tuple[str, ...]
     of_items: dict[str, dict[int, Any]]
@@ -82,7 +82,7 @@ class ItemColumns:
 
 @dataclass(frozen=True, eq=False)
 class PreparedRun:
-    """The error items of a run, made ready once for all slices that rest on the same of them."""
+    """The error items of a run, prepared once for all slices with the same known items."""
 
     found: RunArrays
     categories: Ints
@@ -100,17 +100,17 @@ class PreparedRun:
 
 
 def tabulate(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `blindspots`: of each run every value of the fields `by`, and every pair of values
+    """The table `blindspots`: for each run, every value of the fields `by` and every pair of values
     of two of them, against the rest of the error items; the largest difference first.
 
-    Fields are columns of items, their own, or what is `measured`. `rate` is the undetected rate
-    of the slice's `n` parsed items, `rest` that of the `rest_n` beside it which have a value of
-    these fields at all. Slices other than an ability or a category are compared within categories,
-    and `difference` is that of Mantel and Haenszel. `p` is one-sided; `q` (Benjamini and Hochberg)
-    is over the `tests` of its `family` in the run: abilities and categories, all of them whichever
-    are asked for, single values of other fields, or pairs. A slice is `blind` with q below 0.05 and
-    10 points of difference or more, which is exploratory. A field that says of every item what
-    another one before it does has no slices. Raises `UnknownField`.
+    Fields are columns of items, own fields of items, or measured features. `rate` is the undetected
+    rate over the slice's `n` parsed items, `rest` that over the `rest_n` other items that have a
+    value of these fields. Slices other than an ability or a category are compared within
+    categories, and `difference` is the Mantel-Haenszel difference. `p` is one-sided; `q` (Benjamini
+    and Hochberg) is over the `tests` of its `family` in the run: abilities and categories (always
+    all of them, whichever were requested), single values of other fields, or pairs. A slice is
+    `blind` if q is below 0.05 and the difference is 10 points or more; this is exploratory. A field
+    with the same values as an earlier field has no slices. Raises `UnknownField`.
     """
     runs = list(runs)
     check_fields(project, by)
@@ -118,7 +118,7 @@ def tabulate(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[d
     further = {CATEGORY, *(name for name in by if name in OUTCOME_FIELDS)}
     further |= {*STRATUM_FIELDS} if {*STRATUM_FIELDS} & {*by} else set()
     further |= {"revision"} if read.measures else set()
-    # One run after the other where somebody hears of it, so that one alone is held in memory.
+    # One run at a time if progress is reported, so that only one is held in memory.
     return [
         row
         for some in progress.split_if_watched(runs, arrays.READING_STEP)
@@ -128,12 +128,12 @@ def tabulate(project: Project, runs: Iterable[Run], by: Sequence[str]) -> list[d
 
 
 def check_fields(project: Project, by: Sequence[str]) -> list[Grouping]:
-    """What items have of these, but for what is measured. Raises `UnknownField`."""
+    """The groupings for these fields, without measured features. Raises `UnknownField`."""
     return detectors.check_groupings(project, [name for name in by if name not in FEATURES])
 
 
 def _load_columns(project: Project, runs: Sequence[Run], by: Sequence[str]) -> ItemColumns:
-    """What is known of items beside their outcomes, once for all runs."""
+    """The values of items apart from their outcomes, loaded once for all runs."""
     measures = [name for name in by if name in FEATURES]
     own = item_features.shadowed_features(project, measures) if measures else set()
     named = [
@@ -183,8 +183,8 @@ def _run_rows(found: RunArrays, read: ItemColumns) -> list[dict[str, Any]]:
 
 
 def _columns(found: RunArrays, read: ItemColumns) -> dict[str, Any]:
-    """What each item has of the fields asked for, but for those that say what another one does;
-    abilities and categories are a family, so that who asks for one of them needs both."""
+    """The values of each item for the requested fields, without fields that repeat another one.
+    Abilities and categories form one family, so a request for either needs both."""
     own = {
         name: list(_column(found, read, name))
         for name in STRATUM_FIELDS
@@ -200,7 +200,7 @@ def _columns(found: RunArrays, read: ItemColumns) -> dict[str, Any]:
 
 
 def _column(found: RunArrays, read: ItemColumns, name: str) -> Any:
-    """What each item has of a field, "" for nothing."""
+    """The value of each item for a field, "" if it has none."""
     if name in read.measures:
         values = read.measures[name]
         keys = found.fields["revision"] if FEATURES[name].of == "revision" else found.item
@@ -228,14 +228,14 @@ def _groups(name: str, column: Any) -> list[ItemGroup]:
     values, codes = _encode(column)
     known = codes != values.index("") if "" in values else np.full(codes.shape, True)
     there = [value for value in values if value]
-    # One value is no slice, and a field with many names the items themselves.
+    # A single value is no slice, and a field with many values identifies the items themselves.
     if not 1 < len(there) <= VALUE_LIMIT:
         return []
     return [ItemGroup(name, value, codes == values.index(value), known) for value in there]
 
 
 def _encode(column: Any) -> tuple[list[str], Ints]:
-    """The values of a column in their order, and the place of each item's among them."""
+    """The sorted values of a column, and for each item the position of its value."""
     held = list(column)
     values = sorted(set(held))
     places = {value: place for place, value in enumerate(values)}

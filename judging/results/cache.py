@@ -1,11 +1,10 @@
-"""Figures that take long: kept until what they rest on changes, and made by workers.
+"""Cached figures: expensive tables are computed by workers and kept until their data change.
 
-What a table of figures rests on, as a digest: figures are true as long as it is the same.
-
-It is made of how often triggers counted a change of the runs' outcomes, replies and items, and of
-what holds of these (`judging.results.change_counters`), of what the runs pin, and of the code that
-reckons. It must be taken before the figures are made: a change that comes while they are made then
-belongs to a later state, so that no figures are ever taken for newer than they are.
+A fingerprint describes the data behind a table; figures are valid as long as it is the same. It is
+computed from the numbers of changes that triggers counted for the runs' outcomes, replies and items
+and their resolutions (`judging.results.change_counters`), from what the runs pin, and from the code
+that computes figures. It must be taken before the figures are computed: a change during the
+computation then belongs to a later state, so that figures are never taken for newer than they are.
 """
 
 import hashlib
@@ -32,7 +31,7 @@ from judging.results import change_counters, progress
 from judging.runs.engine import clock
 from judging.strategies import compute_digest
 
-# The code that computes figures: when a line of it changes, all figures are computed anew.
+# The code that computes figures; if a line of it changes, all figures are computed again.
 CODE = (
     *("stats", "judging.results", "judging.strategies.replies", "judging.runs.models"),
     *("annotation.reports", "annotation.items.taxonomy"),
@@ -40,8 +39,8 @@ CODE = (
 
 
 def compute_fingerprint(project: Project, runs: Sequence[Run], *, of_people: bool) -> str:
-    """The state of figures of these runs; `of_people` if they rest on the project's labels and on
-    items beside those of the runs. Two short queries, whatever was asked and labelled."""
+    """The state of the data behind figures of these runs; `of_people` if they also depend on the
+    project's labels and other items. Two short queries, however many outcomes and labels exist."""
     checks = _checking_runs(runs)
     resting = [*(run.pk for run in runs), *(pk for pk, *_ in checks)]
     subjects = [change_counters.run_subject(pk) for pk in resting]
@@ -61,7 +60,7 @@ def _run_state(run: Run) -> list[Any]:
 
 
 def _checking_runs(runs: Sequence[Run]) -> list[list[Any]]:
-    """Runs that rest on these, such as checks of their explanations; whether they are in use."""
+    """Runs that build on these, such as checks of their explanations, with their state."""
     over = Run.objects.filter(sources__in=runs).order_by("pk").distinct()
     found = over.values_list("pk", "state", "archived_at", "parser")
     return [[pk, state, str(archived), parser] for pk, state, archived, parser in found]
@@ -77,9 +76,9 @@ def code_digest() -> str:
 
 
 def code_files() -> list[Path]:
-    """The files of `CODE`, sorted: of a package all modules, of a module also the TOML beside it.
+    """The files of `CODE`, sorted: all modules of a package; for a module also its TOML file.
 
-    Raises ModuleNotFoundError if a name of `CODE` is none of ours, so that no move goes unnoticed.
+    Raises ModuleNotFoundError if a module of `CODE` does not exist, so that no move goes unnoticed.
     """
     found: list[Path] = []
     for name in CODE:
@@ -98,21 +97,21 @@ log = logging.getLogger(__name__)
 
 Rows = list[dict[str, Any]]
 
-# A worker that was killed is noticed after this long.
+# A killed worker is noticed after this time.
 LEASE = timedelta(seconds=45)
-# How far it is, is noted so often, in seconds.
+# Progress is stored at this interval, in seconds.
 PROGRESS_INTERVAL = 0.5
-# So many tables of a project are kept, those that were made last; a few KB each.
+# The number of tables kept per project, the most recent ones; each has a few KB.
 MOST_TABLES = 500
-# After a failure nobody tries again before this.
+# After a failure, the next attempt waits this long.
 RETRY_DELAY = timedelta(minutes=1)
-# A hundred thousand clusters in as many groups.
+# Enough for a hundred thousand clusters in as many groups.
 WORK_MEM = "96MB"
 
 
 @dataclass(frozen=True)
 class CacheKey:
-    """What is asked for: a table, of runs by their ids, grouped by fields."""
+    """The identity of a table: its name, the ids of its runs, and the fields to group by."""
 
     project: Project
     table: str
@@ -124,7 +123,7 @@ class CacheKey:
 
 
 def find(wish: CacheKey) -> StoredFigure | None:
-    """The table as it was made last, if it ever was asked for."""
+    """The stored table, current or not; None if it was never requested."""
     return StoredFigure.objects.filter(key=wish.key()).first()
 
 
@@ -134,7 +133,7 @@ def load_rows(figure: StoredFigure) -> Rows:
 
 
 def enqueue(wish: CacheKey, now: datetime) -> StoredFigure:
-    """Have the table made by the next worker; asking again changes nothing."""
+    """Request the table from the next worker; requesting it again changes nothing."""
     with transactions.transact():
         asked = {"runs": wish.runs, "by": wish.by}
         figure, _ = StoredFigure.objects.get_or_create(
@@ -146,7 +145,7 @@ def enqueue(wish: CacheKey, now: datetime) -> StoredFigure:
 
 
 def store(wish: CacheKey, state: str, rows: Rows, seconds: float) -> StoredFigure:
-    """Keep what was made of this state, instead of what was made before."""
+    """Store the rows computed for this state, replacing earlier ones."""
     written = json.dumps(rows, allow_nan=False, default=_to_python)
     made = {"state": state, "rows": written, "made_at": clock.now(), "seconds": seconds}
     done: dict[str, Any] = {"wanted_at": None, "held_until": None, "failure": "", "step": ""}
@@ -165,7 +164,7 @@ def store(wish: CacheKey, state: str, rows: Rows, seconds: float) -> StoredFigur
 
 
 def compute_and_store(wish: CacheKey, state: str, make: Callable[[], Rows]) -> StoredFigure:
-    """Make and keep the table of this state while somebody waits."""
+    """Compute and store the table of this state while the user waits."""
     begun = time.perf_counter()
     with progress.with_progress_callback(_ignore_progress), with_larger_work_mem():
         rows = make()
@@ -173,7 +172,7 @@ def compute_and_store(wish: CacheKey, state: str, make: Callable[[], Rows]) -> S
 
 
 def _ignore_progress(step: str, done: int, total: int) -> None:
-    """Hears, so that much is read in parts, and says nothing."""
+    """A callback that ignores progress; with a callback, large reads are split into parts."""
 
 
 def list_due(now: datetime) -> list[int]:
@@ -182,11 +181,11 @@ def list_due(now: datetime) -> list[int]:
 
 
 def run_job(pk: int, make: Callable[[CacheKey], tuple[str, Iterable[dict[str, Any]]]]) -> bool:
-    """Make a table that is waited for, unless another worker is at it; whether it was made.
+    """Compute a requested table, unless another worker has it; returns whether it was computed.
 
-    `make` gives the state that the rows rest on, taken before them, and the rows. What fails is
-    logged, and said to who waits. If the connection to the database was lost, the table is left to
-    the next worker at once.
+    `make` returns the state that the rows depend on, taken before them, and the rows. Errors are
+    logged and shown to users who wait. If the database connection was lost, the table is released
+    to the next worker at once.
     """
     figure = _claim(pk)
     if figure is None:
@@ -239,7 +238,7 @@ def _claim(pk: int) -> StoredFigure | None:
 
 
 def _release(figure: StoredFigure) -> None:
-    """Leave a table to the next worker, unless another one has it by now."""
+    """Release a table to the next worker, unless another one has it by now."""
     ours = StoredFigure.objects.filter(pk=figure.pk, held_until__lte=figure.held_until)
     ours.update(held_until=None)
 
@@ -250,7 +249,7 @@ def _read_key(figure: StoredFigure) -> CacheKey:
 
 
 def _make_progress_callback(figure: StoredFigure) -> progress.ProgressCallback:
-    """Notes on the figure's row how far it is, now and then."""
+    """A callback that stores progress in the figure's row, at intervals."""
     noted = 0.0
 
     def note(step: str, done: int, total: int) -> None:
@@ -265,5 +264,5 @@ def _make_progress_callback(figure: StoredFigure) -> progress.ProgressCallback:
 
 
 def _to_python(value: Any) -> Any:
-    """A number of an array as Python's own."""
+    """A NumPy number as a Python number."""
     return value.item()

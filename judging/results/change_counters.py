@@ -1,12 +1,12 @@
-"""How often what figures rest on was changed, counted by the database itself.
+"""Counters of changes to the data behind figures, kept by the database itself.
 
-Triggers count, so that no code that writes can forget to, and those who label need not know that
-there are figures. A count is part of the transaction that changes something: whoever sees the
-change sees it counted, and nobody before. On PostgreSQL a subject has as many rows as there were
-writers at once, so that none waits for another; its count is their sum.
+Triggers count, so that no code that writes can forget to, and labelling code does not depend on
+figures. A count is part of the transaction that makes the change: the count becomes visible
+together with the change. On PostgreSQL a subject has as many rows as there were writers at the same
+time, so that writers do not wait for each other; its count is their sum.
 
-Migrations run without the triggers, since SQLite makes tables anew for them, which drops or breaks
-what hangs on them. So triggers are put there after each, and then everything counts as changed.
+Migrations run without the triggers, since SQLite recreates tables for them, which drops or breaks
+triggers. So the triggers are installed after each migration, and then everything counts as changed.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ ALL_SUBJECTS = "all"
 
 @dataclass(frozen=True)
 class CountedTable:
-    """Rows that figures rest on: their table, when a row of it counts, and the subjects that it is
-    about, as statements over the row. `used` are those that a new row cannot be about yet. An
-    update counts if any of the `columns` changes."""
+    """A table whose changes are counted: the events that count, and the subjects of a row, as
+    statements over it. `used` are subjects that a new row cannot have yet. An update counts if any
+    of the `columns` changes."""
 
     table: str
     events: tuple[str, ...]
@@ -32,12 +32,12 @@ class CountedTable:
     used: tuple[str, ...] = ()
 
     def about(self, event: str, row: str) -> Iterator[str]:
-        """The subjects, as statements over the row of the event, which is called so."""
+        """The subjects, as statements over the row of the event, which has the name `row`."""
         told = self.subjects if event == "INSERT" else self.subjects + self.used
         return (subject.format(row=row) for subject in told)
 
 
-# What triggers call the row of an event.
+# The names of the row of an event in triggers.
 ROW_NAMES = {"INSERT": "NEW", "UPDATE": "NEW", "DELETE": "OLD"}
 ALL_EVENTS = tuple(ROW_NAMES)
 _OF_PROJECT = "SELECT 'project ' || {row}.project_id AS subject"
@@ -66,7 +66,7 @@ COUNTED_TABLES = (
         ),
     ),
     CountedTable("annotation_label", ALL_EVENTS, (_OF_PROJECT,)),
-    # By what items are grouped, and whether they count; not what the queue notes of them.
+    # Columns by which items are grouped and that decide whether they count; not those of the queue.
     CountedTable(
         "annotation_item",
         ALL_EVENTS,
@@ -79,13 +79,13 @@ COUNTED_TABLES = (
 
 
 def load_counts(subjects: Iterable[str]) -> dict[str, int]:
-    """How often each was changed, and everything at once; 0 is left out. One short query, a second
-    one inside a transaction on PostgreSQL."""
+    """The number of changes of each subject, and of everything at once; zeros are left out. One
+    short query, or two inside a transaction on PostgreSQL."""
     named = sorted({ALL_SUBJECTS, *subjects})
     places = ", ".join(["%s"] * len(named))
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql" and connection.in_atomic_block:
-            # What this transaction still changes is counted again.
+            # Later changes in this transaction are to be counted again.
             cursor.execute("SELECT set_config('judging.touched', '', true)")
         cursor.execute(
             f"SELECT subject, SUM(n) FROM judging_touch WHERE subject IN ({places})"
@@ -104,13 +104,13 @@ def project_subject(project_id: int) -> str:
 
 
 def has_all_tables() -> bool:
-    """Whether all tables are there: not half-way through the migrations."""
+    """Whether all tables exist, which is not so in the middle of the migrations."""
     tables = {"judging_touch", *(source.table for source in COUNTED_TABLES)}
     return tables <= set(connection.introspection.table_names())
 
 
 def install_triggers() -> None:
-    """Have the triggers in place as they are written here; what is there already is not touched."""
+    """Install the current triggers; triggers that are already installed are left alone."""
     wanted = dict(_triggers())
     if set(wanted) == set(_load_installed()):
         return
@@ -122,7 +122,7 @@ def install_triggers() -> None:
 
 
 def drop_triggers() -> None:
-    """Drop all triggers, so that tables can be made anew."""
+    """Drop all triggers, so that tables can be recreated."""
     with connection.cursor() as cursor:
         for name, table in _load_installed().items():
             of = f" ON {table}" if connection.vendor == "postgresql" else ""
@@ -130,7 +130,7 @@ def drop_triggers() -> None:
 
 
 def _load_installed() -> dict[str, str]:
-    """The triggers that are there, each with its table."""
+    """The installed triggers, each with its table."""
     found = """
         SELECT t.tgname, c.relname FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
         WHERE starts_with(t.tgname, %s) AND pg_table_is_visible(c.oid)
@@ -146,7 +146,7 @@ def _load_installed() -> dict[str, str]:
 
 
 def _triggers() -> Iterator[tuple[str, str]]:
-    """Each by its name, which tells one version from another."""
+    """The triggers by name; the name contains a digest of the code, so that versions differ."""
     trigger = _on_postgresql if connection.vendor == "postgresql" else _on_sqlite
     called = "".join(_functions())
     for source in COUNTED_TABLES:
@@ -171,7 +171,7 @@ def _on_sqlite(source: CountedTable, event: str) -> str:
 
 
 def _on_postgresql(source: CountedTable, event: str) -> str:
-    # Many rows are often added at once, by imports and workers.
+    # Per statement, since imports and workers often insert many rows at once.
     each = f"FOR EACH ROW {_build_condition(source, event, 'IS DISTINCT FROM')}"
     if event == "INSERT":
         each = "REFERENCING NEW TABLE AS added FOR EACH STATEMENT"
@@ -186,7 +186,7 @@ def _build_condition(source: CountedTable, event: str, apart: str) -> str:
 
 
 def _functions() -> Iterator[str]:
-    """What triggers call; on SQLite they say it all themselves."""
+    """The functions that triggers call; SQLite's triggers contain everything themselves."""
     if connection.vendor != "postgresql":
         return
     yield _COUNT_FUNCTION
@@ -205,15 +205,15 @@ def _functions() -> Iterator[str]:
 
 
 def _build_subject_queries(source: CountedTable, event: str) -> Iterator[str]:
-    """The subjects of the row, or of all rows that a statement added."""
+    """The subjects of the row, or of all rows that a statement inserted."""
     if event != "INSERT":
         return source.about(event, ROW_NAMES[event])
     each = "SELECT DISTINCT about.subject FROM added AS one CROSS JOIN LATERAL"
     return (f"{each} ({told}) AS about" for told in source.about(event, "one"))
 
 
-# Once a transaction is enough, however many rows it writes. A row that another writer holds is
-# left alone: whoever waited for it would wait for the whole transaction of the other.
+# One count per transaction is enough, however many rows it writes. A row locked by another writer
+# is skipped: waiting for it would mean waiting for the other's whole transaction.
 _COUNT_FUNCTION = """
     CREATE OR REPLACE FUNCTION judging_touch(about text) RETURNS void LANGUAGE plpgsql AS $$
     DECLARE done text := COALESCE(current_setting('judging.touched', true), '');

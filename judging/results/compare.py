@@ -1,4 +1,4 @@
-"""Runs against each other over the same items: how far they differ, and whether by chance."""
+"""Pairwise comparison of runs over the same items: differences, intervals and tests."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
@@ -23,7 +23,7 @@ COLUMNS = (
 
 
 class RunPair(NamedTuple):
-    """Two runs over the error items of one ability, "" for all of them."""
+    """Two runs over the error items of one ability, "" for all abilities."""
 
     a: RunArrays
     b: RunArrays
@@ -34,11 +34,11 @@ def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """The table `compare`: all pairs of runs on the error items that both parsed, then the same by
     ability.
 
-    `difference` is the detection rate of a minus that of b over `n` items, of which `only_a` and
-    `only_b` tell how often one alone detected; `missing` of the `total` items of either are not in
-    it. p is of `paired.test_difference`, and `test` says whether it is exact, drawn or by t.
-    `p_holm` is p adjusted for all pairs; runs that share none of their letters differ by it (below
-    0.05). Rows of an ability are exploratory and have q (Benjamini and Hochberg) instead.
+    `difference` is the detection rate of a minus that of b over `n` items; `only_a` and `only_b`
+    count the items that only one of them detected. `missing` of the `total` items of either run are
+    left out. p comes from `paired.test_difference`, and `test` says whether it is exact, drawn or
+    from t. `p_holm` is p adjusted for all pairs; runs that share no letter differ by it (below
+    0.05). Rows by ability are exploratory and have q (Benjamini and Hochberg) instead.
     """
     found = [one.only(~one.invariant) for one in arrays.load_arrays(runs, (ABILITY,))]
     pairs = list(combinations(found, 2))
@@ -94,7 +94,7 @@ def _row(pair: RunPair) -> dict[str, Any]:
 
 
 def _common_items(a: RunArrays, b: RunArrays) -> tuple[Floats, Floats, Ints]:
-    """What both say of the items that both parsed, and the clusters of these."""
+    """Both runs' values on the items that both parsed, and the clusters of these items."""
     first, second, cluster = a.detected, b.detected, a.cluster
     if not np.array_equal(a.item, b.item):
         _, of_a, of_b = np.intersect1d(a.item, b.item, assume_unique=True, return_indices=True)
@@ -104,11 +104,11 @@ def _common_items(a: RunArrays, b: RunArrays) -> tuple[Floats, Floats, Ints]:
 
 
 def _sum_clusters(apart: Floats, cluster: Ints) -> tuple[ClusterSums, Floats]:
-    """The sums that the interval needs, and the difference of each cluster."""
+    """The sums for the interval, and the difference of each cluster."""
     counted = np.bincount(cluster)
     held = counted > 0
     items = counted[held]
-    # Shares such as thirds leave a rest when they are added up.
+    # Sums of shares such as thirds have rounding errors.
     y: Floats = np.round(np.bincount(cluster, weights=apart).astype(float), 9)[held]
     sums = ClusterSums(
         m=len(items),

@@ -1,5 +1,5 @@
-"""How near an evaluator comes to people: correlation, error, and the means of both (studies 002 and
-003); pooled, by group, and over groups."""
+"""Alignment of an evaluator with people: correlations, errors and means (studies 002 and 003);
+pooled, by group, and averaged over groups."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -31,7 +31,7 @@ ERRORS: dict[str, Measure] = {
     "accuracy002": closeness.accuracy_002,
 }
 MEANS = ("mean_people", "mean_evaluator")
-# How far the two means lie apart (study 003, table 1, last row).
+# The distance between the two means (study 003, table 1, last row).
 DISTANCE = "distance"
 WITH_INTERVAL = (*CORRELATIONS, *ERRORS, *MEANS)
 NOT_ASKED_REASON = "people are not asked for such a number"
@@ -51,14 +51,15 @@ GROUP_COLUMNS = (
 def tabulate_alignment(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """The table `alignment`: of each run, metric and group how far the evaluator's numbers are
-    people's; with empty `by` the items pooled.
+    """The table `alignment`: for each run, metric and group, how close the evaluator's numbers are
+    to people's; with empty `by` over all items.
 
-    `total` items have people's number, `missing` of them not the evaluator's, `n` have both and
-    make all figures. Errors are in the unit of the scale and need the same one on both sides;
-    `rmse_lowest` and `rmse_highest` are what the RMSE could be had the missing numbers been there.
-    Means are scaled to 0..1 by each side's own scale. Where a number was recorded off the scale,
-    one row has it `kept` and one `left out`. Raises `UnknownField`.
+    `total` items have people's number, `missing` of them lack the evaluator's, and `n` have both;
+    all figures are over these. Errors are in the unit of the scale and need the same scale on both
+    sides; `rmse_lowest` and `rmse_highest` are the bounds of the RMSE over all possible values of
+    the missing numbers. Means are scaled to 0..1 by each side's own scale. If a recorded number is
+    off the scale, there is one row with it `kept` and one with it `left out`. Raises
+    `UnknownField`.
     """
     for named, part in split_scores(project, runs, by):
         yield {**named, **_figures(part, list(named.values()))}
@@ -67,11 +68,11 @@ def tabulate_alignment(
 def tabulate_groups(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """The table `alignment_groups`: each figure of the items pooled beside its unweighted mean and
-    standard deviation over groups, those counted where it is `undefined`.
+    """The table `alignment_groups`: each figure over all items, and its unweighted mean and
+    standard deviation over groups; `undefined` counts groups without a value.
 
     A correlation may be high over all items and low within every group, or the other way round.
-    `distance` is how far the two scaled means lie apart; its mean over models is the last row of
+    `distance` is the distance between the two scaled means; its mean over models is the last row of
     study 003's table 1. Raises `UnknownField`.
     """
     for one in paired_scores.load_paired_scores(project, runs, by):
@@ -91,7 +92,7 @@ def tabulate_groups(
 
 
 def compute_points(sides: PairedScores) -> dict[str, Estimate]:
-    """Every figure of some items, without intervals."""
+    """All figures over some items, without intervals."""
     found = {name: _point_estimate(sides, name) for name in WITH_INTERVAL}
     people, evaluator = (found[name] for name in MEANS)
     apart, reason = None, people.reason or evaluator.reason
@@ -103,8 +104,8 @@ def compute_points(sides: PairedScores) -> dict[str, Estimate]:
 def split_scores(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[tuple[dict[str, Any], PairedScores]]:
-    """The items of each run, metric, way to take what is off the scale, and group, with the
-    columns that begin their rows."""
+    """The items of each run, metric, treatment of off-scale numbers and group, with the leading
+    columns of their rows."""
     for one in paired_scores.load_paired_scores(project, runs, by):
         for way, sides in one.ways():
             for group, part in sides.by_group():
@@ -123,7 +124,8 @@ def _leading_columns(sides: PairedScores) -> dict[str, Any]:
 
 
 def build_figure(sides: PairedScores, name: str) -> Figure | str:
-    """A figure of some items, for `bootstrap.estimate`, or why their scales allow none."""
+    """A figure over some items, for `bootstrap.estimate`, or the reason why their scales allow
+    none."""
     metric = sides.metric
     if name in CORRELATIONS:
         return CORRELATIONS[name](sides.people, sides.evaluator)
@@ -140,7 +142,7 @@ def build_figure(sides: PairedScores, name: str) -> Figure | str:
 
 
 def _why_incomparable(metric: ScoredMetric) -> str:
-    """Why numbers of both sides cannot be subtracted; "" where they can."""
+    """Why the numbers of the two sides cannot be subtracted; "" if they can."""
     if metric.is_comparable:
         return ""
     if metric.people is None:
@@ -157,7 +159,7 @@ def _figures(sides: PairedScores, which: list[Any]) -> dict[str, Any]:
 
 
 def _point_estimate(sides: PairedScores, name: str) -> Estimate:
-    """A figure of some items, without its interval."""
+    """A figure over some items, without its interval."""
     made = build_figure(sides, name)
     return _without_value(sides, made) if isinstance(made, str) else made.point()
 
@@ -167,7 +169,7 @@ def _without_value(sides: PairedScores, reason: str) -> Estimate:
 
 
 def _interval_estimates(sides: PairedScores, which: list[Any]) -> dict[str, Estimate]:
-    """Every figure with its interval, all from the same draws."""
+    """All figures with their intervals, from the same draws."""
     made = {name: build_figure(sides, name) for name in WITH_INTERVAL}
     figures = {name: one for name, one in made.items() if not isinstance(one, str)}
     rng = arrays.make_generator("alignment", [sides.run], *which)

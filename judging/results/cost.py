@@ -1,4 +1,4 @@
-"""What runs cost, and what a detected error costs."""
+"""Cost of runs, and cost per detected error."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -15,7 +15,7 @@ COLUMNS = (
     "requests", "answered", "tokens_in", "tokens_out", "without_tokens", "without_price", "paid",
     "detected",
 )  # fmt: skip
-# Items with an error that repeat no other one; those of study 001's frame may have no ability.
+# Items with an error that are not duplicates; those of study 001's frame may have no ability.
 ERROR_ITEM = (
     "(o.truth = 'error' OR (o.truth <> 'no_error' AND o.ability <> '' AND NOT o.invariant))"
 )
@@ -25,14 +25,14 @@ NOTHING_DETECTED = "nothing detected"
 
 
 def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """The table `cost`, one row a run; money in the currency of the prices.
+    """The table `cost`, one row per run; money is in the currency of the prices.
 
-    `total`, `missing` and `detected` are of the items with an error alone, calls, tokens and money
-    of all items. A request that several calls share counts once. `cost` is what all its replies
-    cost, whichever run paid for them, `paid` what this run paid, None where no price of any reply
-    is known; both as they are stored, to 15 digits. `per_detected` is cost by detected error items.
-    Unknown tokens and prices make a dash, and `without_tokens` and `without_price` count the
-    replies. A run without calls, such as a vote, has dashes.
+    `total`, `missing` and `detected` count only items with an error; calls, tokens and money are
+    over all items. A request shared by several calls counts once. `cost` is the cost of all replies
+    of the run, whichever run paid for them, `paid` is what this run paid; None if no reply has a
+    known price. Both are as stored, to 15 digits. `per_detected` is cost divided by detected error
+    items. Unknown tokens and prices give a dash, and `without_tokens` and `without_price` count
+    these replies. A run without calls, such as a vote, has dashes.
     """
     runs = list(runs)
     asked, judged = _sum_requests(runs), _count_errors(runs)
@@ -40,7 +40,8 @@ def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
 
 def _count_errors(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
-    """How many items with an error count, are missing, and were detected, of each run with any."""
+    """The number of items with an error that count, are missing, and were detected, for each run
+    that has any."""
     if not runs:
         return {}
     found = [
@@ -58,9 +59,12 @@ def _count_errors(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
 
 
 def _sum_requests(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
-    """Calls, and each request and reply once, of each run that has any. Money is whole, and what is
-    to be added behind the point in units of the last place: SQLite adds up fractions with a rest
-    that depends on their order, and its whole numbers end at nine million in those units."""
+    """Calls, and sums over distinct requests and replies, for each run that has any.
+
+    Money is summed as whole units, plus the fractions in units of the last decimal place: SQLite
+    adds fractions with a rounding error that depends on their order, and its integers end at nine
+    million in those units.
+    """
     if not runs:
         return {}
     listed = ", ".join(str(run.pk) for run in runs)
@@ -110,7 +114,7 @@ def _row(run: Run, asked: Mapping[str, Any] | None, judged: Mapping[str, Any]) -
 
 
 def _to_float(money: Decimal) -> float:
-    """Money as a number, of which SQLite keeps 15 digits: the same wherever it was stored."""
+    """Money as a float with 15 digits, as SQLite keeps it, so that all databases give the same."""
     number = float(f"{money:.15g}")
     return int(number) if number.is_integer() else number
 

@@ -1,6 +1,6 @@
-"""What counted figures share: which outcomes count, how they are summed, and in which order.
+"""Shared parts of counted figures: which outcomes count, how they are summed and ordered.
 
-The database sums, and one query serves all runs of a table.
+The database does the summing, and one query serves all runs of a table.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from stats.rates import ClusterSums
 
 FIELDS = ("ability", "category", "source_ability")
 PARSED_SQL = "o.result IN ('detected', 'undetected')"
-# How much of an item was not noticed: of its repeats a share, without repeats all or nothing.
+# The undetected part of an item: a share with repeats, else 0 or 1.
 UNDETECTED_SQL = """
     CASE o.result
         WHEN 'detected' THEN 1 - COALESCE(o.share, 1)
@@ -26,20 +26,20 @@ UNDETECTED_SQL = """
         ELSE 0
     END
 """
-# A rate's items and how much of each is a hit, as SQL over an outcome `o`.
+# For a rate: which items count, and how much of each is a hit, as SQL over an outcome `o`.
 RateSql = tuple[str, str]
 
 
 class UnknownField(ValueError):
-    """A field that outcomes cannot be grouped by; the message names those that can be."""
+    """A field that outcomes cannot be grouped by; the message names the possible ones."""
 
 
 @dataclass(frozen=True)
 class GroupSums:
     """The outcomes of one run in one group.
 
-    `rates` has for each hit the sums over clusters that its interval needs; `counts` the other
-    sums. `total` counts items, the `missing` ones too.
+    `rates` holds, for each kind of hit, the sums over clusters that its interval needs; `counts`
+    holds the other sums. `total` counts items, including missing ones.
     """
 
     run: Run
@@ -55,12 +55,12 @@ class GroupSums:
         return self.total - self.parsed
 
     def head(self) -> dict[str, Any]:
-        """The columns that every table begins with."""
+        """The columns that every table starts with."""
         return {**run_columns(self.run), **self.group, "total": self.total, "missing": self.missing}
 
 
 def check_fields(by: Sequence[str]) -> None:
-    """Raise `UnknownField` if outcomes cannot be grouped by these."""
+    """Raise `UnknownField` if outcomes cannot be grouped by these fields."""
     unknown = [name for name in by if name not in FIELDS]
     if unknown:
         raise UnknownField(
@@ -76,15 +76,14 @@ def sum_outcomes(
     counts: Mapping[str, str] | None = None,
     joined: str = "",
 ) -> list[GroupSums]:
-    """Sum what counts of these runs by fields of their outcomes, in the order of the taxonomy.
+    """Sum the outcomes of these runs that count, by fields, in the order of the taxonomy.
 
-    `counts` are SQL expressions over an outcome `o`; `joined` is what they need besides. What must
-    not be summed is never mixed: without ability or category in `by` score-invariant items are
-    left out, whose rate reads the other way, and without both the repeats of other items; repeats
-    of both kinds in one category make two rows.
+    `counts` are SQL expressions over an outcome `o`; `joined` are their joins. Outcomes that must
+    not be summed together are kept apart: without ability or category in `by`, score-invariant
+    items are left out, since their rate has the opposite meaning; without both, duplicates are left
+    out. Duplicates of both kinds in one category make two rows.
 
-    One query, one a run where somebody hears how far it is, and none without a run. Raises
-    `UnknownField`.
+    One query; one per run if progress is reported; none without a run. Raises `UnknownField`.
     """
     check_fields(by)
     known = {run.pk: run for run in runs}
@@ -104,8 +103,8 @@ def sum_outcomes(
 
 
 def counted_condition(runs: Iterable[int]) -> str:
-    """What stands behind every headline number: settled outcomes whose item is held for the same
-    thing now as when it was judged, on the axis that is the item's own."""
+    """The condition for all headline numbers: settled outcomes of items whose final label is the
+    same as when they were judged, on the item's own axis."""
     return f"""
         o.run_id IN ({", ".join(str(int(pk)) for pk in runs)}) AND o.main
         AND o.result <> 'pending' AND EXISTS (
@@ -123,7 +122,7 @@ def separate_condition(by: Sequence[str]) -> str:
 
 
 def json_text(*path: str | int, of: str = "o") -> str:
-    """What an outcome's values hold at this path of keys and places, as text; null without."""
+    """SQL for an outcome's value at this path of keys and positions, as text; null if absent."""
     if connection.vendor == "postgresql":
         return f"{of}.\"values\" #>> '{{{','.join(str(step) for step in path)}}}'"
     steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
@@ -131,12 +130,12 @@ def json_text(*path: str | int, of: str = "o") -> str:
 
 
 def json_number(*path: str | int) -> str:
-    """The number at this path."""
+    """SQL for the number at this path."""
     return f"CAST({json_text(*path)} AS DOUBLE PRECISION)"
 
 
 def one_if(condition: str) -> str:
-    """1 where it holds, else 0."""
+    """SQL for 1 if the condition is true, else 0."""
     return f"CASE WHEN {condition} THEN 1 ELSE 0 END"
 
 
@@ -148,7 +147,7 @@ def fetch_dicts(statement: str) -> list[dict[str, Any]]:
 
 
 def round_sum(total: Any) -> float:
-    """A sum of shares as whole as it is: thirds that a database added up leave a rest."""
+    """A sum of shares, rounded to 9 digits, since sums of shares such as thirds are inexact."""
     rounded = round(float(total), 9)
     return int(rounded) if rounded.is_integer() else rounded
 
@@ -158,7 +157,7 @@ def run_columns(run: Run) -> dict[str, Any]:
 
 
 def taxonomy_order(group: Mapping[str, str]) -> list[int]:
-    """Sort key: abilities and categories as the taxonomy has them, unknown ones last."""
+    """Sort key: abilities and categories in the order of the taxonomy, unknown ones last."""
     known = taxonomy.load()
     abilities = [ability.slug for ability in known.abilities]
     slugs = [category.slug for category in known.categories]
@@ -170,8 +169,8 @@ def taxonomy_order(group: Mapping[str, str]) -> list[int]:
 
 
 def load_strategies(runs: Iterable[Run]) -> dict[int, Strategy]:
-    """How the items of each run were asked about, by the run's id: of votes and panels how their
-    members were. One query if there are such."""
+    """The strategy of each run, by run id; for votes and panels that of their members. One query if
+    there are such runs."""
     runs = list(runs)
     found = {run.pk: run.asked() for run in runs}
     folded = [run.pk for run in runs if found[run.pk].frame == "fold"]
@@ -191,7 +190,7 @@ def _build_statement(
 ) -> str:
     names = ["run_id", *by, "invariant"]
     columns, own = ", ".join(names), ", ".join(f"o.{name}" for name in names)
-    # Clusters are a matter of intervals: without a rate there is nothing to sort items by.
+    # Clusters are only needed for intervals; without a rate, grouping by them would waste time.
     within = f"{own}, o.cluster" if rates else own
     of_cluster = [term for name, rate in rates.items() for term in _cluster_terms(name, rate)]
     of_cluster += [f"SUM({count}) AS c_{name}" for name, count in counts.items()]

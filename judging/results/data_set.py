@@ -1,4 +1,4 @@
-"""What a data set is of (study 000, table 1; study 001, tables 2 and 3)."""
+"""Composition of a data set (study 000, table 1; study 001, tables 2 and 3)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,25 +15,25 @@ from stats.rouge import unicode_words
 
 COLUMNS = ("n", "of", "value", "count", "share", "mean")
 LABEL, CATEGORY, WORDS = "label", "category", "words"
-# What begins the names of other answers, and of fields that items have of their own.
+# Prefixes of the names of other answers, and of the items' own fields.
 ANSWERS, FIELDS = "answers.", "fields."
 AT_A_TIME = 500
 LONGEST_VALUE = 80
 
-# Of each group, and each field there, how many items have which value.
+# The number of items with each value, by group and field.
 ValueCounts = dict[GroupKey, dict[str, Counter[str]]]
 
 
 def tabulate(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `dataset`: of each group of the items, by columns or fields of their own, a row a
-    label, a category, a value of any other answer or field, and a text.
+    """The table `dataset`: for each group of items, by columns or own fields, a row for each label,
+    each category, each value of other answers and fields, and each text.
 
-    `count` of the `n` items are held for the label in `value`, None for those that nothing holds
-    true of, or have the category; `share` is theirs. So it is with `answers.error_type` and
-    `fields.topic`, of which an item may have several values, so that shares can have a sum above
-    1; texts, and fields with more than 50 values, have no rows. Of each text `mean` is the number
-    of words, as ROUGE-L takes them apart in any script, over the `count` items that have it. Items
-    that repeat another one, and those that people practise on, are no part. Raises `UnknownField`.
+    `count` of the `n` items have the label in `value` (None: no final label) or the category;
+    `share` is count / n. The same applies to fields such as `answers.error_type` and
+    `fields.topic`; an item may have several of their values, so the shares can add up to more than
+    1. Texts, and fields with more than 50 values, have no such rows. For each text, `mean` is the
+    number of words, as ROUGE-L splits them in any script, over the `count` items that have it.
+    Duplicates and items for qualification and control are left out. Raises `UnknownField`.
     """
     named = detectors.check_groupings(project, by)
     items = Item.objects.in_project(project).originals().of_tests()
@@ -59,7 +59,7 @@ def tabulate(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
 def _count_items(
     items: Any, keys: dict[str, Any], value: dict[str, Any]
 ) -> Iterator[tuple[GroupKey, str | None, int]]:
-    """How many items each group has, and in it each value; without either, how many there are."""
+    """The number of items by group and value; without either, the total number of items."""
     if not keys and not value:
         yield (), None, items.count()
         return
@@ -78,7 +78,7 @@ def _group_counts(
 
 
 def _with_open(n: int, labels: Counter[str | None]) -> Counter[str | None]:
-    """Those that nothing is held true of."""
+    """The items without a final label, as a count under None."""
     left: Counter[str | None] = Counter({None: n - labels.total()})
     return +left
 
@@ -89,7 +89,7 @@ def _share_rows(of: str, counts: Counter[str | None], n: int) -> Iterator[dict[s
 
 
 def _count_answers(project: Project, held: Any, named: Sequence[Grouping]) -> ValueCounts:
-    """What is held true of items besides their label, in the fields that have answers to choose."""
+    """Counts of the items' final answers besides their label, in fields with answers to choose."""
     task = tasktypes.load_task_type(project)
     names = [field.name for field in task.fields if field.level and field is not task.deciding]
     groups = [one.of() for one in named]
@@ -106,7 +106,8 @@ def _count_fields(items: Any, named: Sequence[Grouping]) -> ValueCounts:
 
 
 def _count_values(kind: str, rows: Iterable[tuple[dict[str, Any], Sequence[Any]]]) -> ValueCounts:
-    """How many items have each value, each of several counting; names with too many are left."""
+    """The number of items with each value; an item may count for several values. Fields with too
+    many values are left out."""
     found: ValueCounts = defaultdict(lambda: defaultdict(Counter))
     seen: dict[str, set[str]] = defaultdict(set)
     for fields, group in rows:
@@ -123,7 +124,7 @@ def _count_values(kind: str, rows: Iterable[tuple[dict[str, Any], Sequence[Any]]
 
 
 def _names_groups(values: set[str]) -> bool:
-    """Whether these can name groups of items: few enough, and none of them a text."""
+    """Whether these values can name groups of items: few enough, and none of them a long text."""
     return len(values) <= MAX_GROUPS and all(len(one) <= LONGEST_VALUE for one in values)
 
 
@@ -134,7 +135,7 @@ def _value_texts(value: Any) -> set[str]:
 
 
 def _merge_kinds(*kinds: ValueCounts) -> dict[GroupKey, list[tuple[str, Counter[str | None]]]]:
-    """The fields of each group by name."""
+    """The counts of all fields, by group."""
     found: dict[GroupKey, list[tuple[str, Counter[str | None]]]] = defaultdict(list)
     for values in kinds:
         for group, fields in values.items():
@@ -143,7 +144,7 @@ def _merge_kinds(*kinds: ValueCounts) -> dict[GroupKey, list[tuple[str, Counter[
 
 
 def _count_words(items: Any, named: Sequence[Grouping]) -> dict[GroupKey, dict[str, list[int]]]:
-    """Of each group and text how many items have it, and how many words these are."""
+    """For each group and text, the number of items that have it and their number of words."""
     found: dict[GroupKey, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
     current = Revision.objects.filter(item__in=items, number=F("item__revision_number"))
     groups = [one.of("item__") for one in named]
@@ -157,7 +158,7 @@ def _count_words(items: Any, named: Sequence[Grouping]) -> dict[GroupKey, dict[s
 
 
 def _join_text(text: Any) -> str:
-    """A text, or several such as references, as one."""
+    """A text, or several texts such as references, as one text."""
     return "\n".join(map(str, text)) if isinstance(text, list) else str(text)
 
 

@@ -1,7 +1,7 @@
-"""What a changed question does to how well an evaluator detects errors (study 001).
+"""How a changed prompt affects an evaluator's detection of errors (study 001).
 
-Section 4.3 changes the wording and the order of the options, appendix A adds samples or steps.
-Only items that all compared runs count are compared.
+Section 4.3 changes the wording and the order of the options; appendix A adds samples or steps. Only
+items that count in all compared runs are compared.
 """
 
 from collections import defaultdict
@@ -21,12 +21,12 @@ from stats import bootstrap, detection
 from stats.detection import DetectionScores, Measure
 from stats.estimates import Estimate
 
-# What evaluation steps and self-consistency are compared with (tables 5 and 7).
+# The prompt that evaluation steps and self-consistency are compared with (tables 5 and 7).
 BASE_PROMPT = "detect-1a"
 # The study's stars: one-sided, uncorrected.
 TEST_DRAWS, STAR_LEVEL = 1_000, 0.1
 COMPARING_STEP = "comparing with prompt 1-A"
-# The order of the options in either wording, and the wording: recall of the first minus the second.
+# Bias of the option order in each wording, and of the wording: first minus second.
 BIASES = {
     "order-1": (("detect-1a",), ("detect-1b",)),
     "order-2": (("detect-2a",), ("detect-2b",)),
@@ -44,11 +44,11 @@ BIAS_FIGURES: tuple[Measure, ...] = ("recall", "precision")
 
 @dataclass(frozen=True)
 class DetectorChange:
-    """One row of the `changes` table: a figure of a run beside that of prompt 1-A.
+    """One row of the `changes` table: a figure of a run compared with that of prompt 1-A.
 
-    `total` and `missing` are the run's own; the figures are of the `n` items that both count,
-    `left_out` is counted by one alone. `p` is one-sided and uncorrected: how often in 1,000 draws
-    of clusters the figure is not higher than before.
+    `total` and `missing` are the run's own. The figures are over the `n` items that count in both
+    runs; `left_out` count in only one. `p` is one-sided and uncorrected: the share of 1,000
+    bootstrap draws of the clusters in which the figure is not higher than before.
     """
 
     run: Run
@@ -91,8 +91,8 @@ class DetectorChange:
 def tabulate_changes(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[DetectorChange]:
-    """Every run that judged errors beside its evaluator's last run of prompt 1-A over the group, by
-    fields of the items. Evaluators without one have no rows. Raises `UnknownField`."""
+    """Every error-detection run against its evaluator's last run of prompt 1-A over the group, by
+    fields of the items. Evaluators without such a run have no rows. Raises `UnknownField`."""
     said = detectors.load_verdicts(runs, detectors.check_groupings(project, by))
     every = [
         (run, before)
@@ -143,13 +143,13 @@ def _group_changes(
 def _estimate_difference(
     measure: Measure, run: Run, base: Run, pairs: Sequence[tuple[DetectorVerdict, DetectorVerdict]]
 ) -> tuple[Estimate, float | None]:
-    """After minus before with its interval, and the p that it is above 0."""
+    """After minus before with its interval, and the p for the hypothesis that it is not above 0."""
     truths = [one.is_error for one, _ in pairs]
     figure = detection.make_change_figure(
         measure, truths, [(a.verdict, b.verdict) for a, b in pairs]
     )
     _, clusters = np.unique([one.cluster for one, _ in pairs], return_inverse=True)
-    # It follows from the runs alone, so that every machine draws the same.
+    # The seed depends only on the runs, so that every machine draws the same.
     seed = int(compute_digest(["changes", measure, run.digest, base.digest])[:32], 16)
     rng = np.random.Generator(np.random.PCG64(seed))
     estimate = bootstrap.estimate(figure, clusters, rng)
@@ -158,10 +158,10 @@ def _estimate_difference(
 
 @dataclass(frozen=True)
 class PromptBias:
-    """One row of the `bias` table: a figure of one way to ask minus that of the other.
+    """One row of the `bias` table: a figure with one way to ask minus that with another.
 
-    Without an endpoint it is the mean over evaluators and groups, `cells` of them, with the
-    population's standard deviation (section 4.3).
+    Without an endpoint it is the mean over evaluators and groups, which `cells` counts, with the
+    population standard deviation (section 4.3).
     """
 
     endpoint: str
@@ -202,8 +202,8 @@ class PromptBias:
 
 
 def tabulate_bias(project: Project, runs: Sequence[Run], by: Sequence[str]) -> list[PromptBias]:
-    """What the order of the options and the wording change, for each evaluator with more than one
-    of the four prompts and each group; then the means. Raises `UnknownField`."""
+    """The effects of option order and wording, for each evaluator with more than one of the four
+    prompts and each group, followed by the means. Raises `UnknownField`."""
     said = detectors.load_verdicts(runs, detectors.check_groupings(project, by))
     rows: list[PromptBias] = []
     for endpoint, found in detectors.group_by_endpoint(runs).items():

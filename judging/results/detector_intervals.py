@@ -1,4 +1,4 @@
-"""How far the figures of detectors reach: by chance, and by what has no verdict (study 001)."""
+"""Intervals of detector scores, and their bounds due to missing verdicts (study 001)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -22,15 +22,15 @@ BOOTSTRAPPED: tuple[Measure, ...] = ("f1", "mcc")
 
 
 def tabulate(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The table `detector_ranges`: of every run, and of the mean over an evaluator's four prompts,
-    a row a figure of the table `detector`, whose `value` it has.
+    """The table `detector_ranges`: for every run and for the mean over an evaluator's four prompts,
+    a row for each figure of the table `detector`, with the same `value`.
 
-    `low` and `high` are its 95 % interval: Wilson's for clustered items of accuracy, precision and
-    recall, by drawing clusters 2,000 times of F1 and MCC; None under 10 of them and where all
-    draws agree. Of a mean the prompts are fixed: it tells nothing of other wordings.
-    `lowest` and `highest`: what it would be had every item without a verdict been judged wrongly,
-    or rightly. `valid`: over the items that have a verdict alone. `total` and `missing` are those
-    of `detector`. Chance and people have no rows. Raises `UnknownField`.
+    `low` and `high` are the 95 % interval: Wilson's interval for clustered items for accuracy,
+    precision and recall, 2,000 bootstrap draws of clusters for F1 and MCC (None with under 10
+    clusters or if all draws agree). For a mean, the prompts are fixed: it says nothing about other
+    wordings. `lowest` and `highest` are the values if every item without a verdict had been judged
+    wrongly, or rightly. `valid` is the value over only the items with a verdict. `total` and
+    `missing` are those of `detector`. Chance and people have no rows. Raises `UnknownField`.
     """
     said = detectors.load_verdicts(runs, detectors.check_groupings(project, by))
     for part in progress.iterate(list(detector_verdicts.build_lines(runs, said, by)), DRAWING_STEP):
@@ -67,7 +67,7 @@ def _rows(part: DetectorLine) -> Iterator[dict[str, Any]]:
 
 
 def _estimates(part: DetectorLine, counts: Sequence[ConfusionCounts]) -> list[Estimate]:
-    """Each figure with its interval; of those that are no rates from the same draws."""
+    """All figures with their intervals; those that are not rates use the same draws."""
     scores = detection.mean_scores([detection.compute_scores(one) for one in counts])
     plain = [
         _without_interval(getattr(scores, name), part.n, part.reason or scores.reason)
@@ -97,6 +97,6 @@ def _without_interval(value: float | None, n: int, reason: str) -> Estimate:
 
 
 def _with_interval(plain: Estimate, drawn: Estimate) -> Estimate:
-    """The value of the table with the interval round it, and what is to be said."""
+    """The table's value with the drawn interval and both reasons."""
     said = dict.fromkeys(one for one in (plain.reason, drawn.reason) if one)
     return replace(plain, low=drawn.low, high=drawn.high, reason="; ".join(said))

@@ -1,6 +1,6 @@
-"""What people said of the items that they were given as a baseline for evaluators (study 001).
+"""People's verdicts on items that they labelled as a baseline for evaluators (study 001).
 
-Section 3.3 has experts label items again that are resolved without them, 35 a set.
+In section 3.3, experts label again items that are resolved without them, 35 per set.
 """
 
 from collections import defaultdict
@@ -14,15 +14,15 @@ from annotation.reports.grouping import Grouping
 ERROR, NO_ERROR = "error", "no_error"
 VERDICT_BY_ANSWER = {ERROR: True, NO_ERROR: False}
 
-# (is an error, was said to be one) by item, by member; None for who was not sure.
+# (is an error, was called an error) by item, by member; None if the member was not sure.
 ByMember = dict[int, dict[int, tuple[bool, bool | None]]]
 
 
 def load_people_verdicts(
     project: Project, named: Sequence[Grouping]
 ) -> dict[tuple[str, ...], ByMember]:
-    """By group of the items what each person said, and what the project holds true of the same
-    texts. Labels of texts that were corrected since are left out. One query."""
+    """By group of items, each person's verdicts and the final label of the same texts. Labels of
+    texts that were corrected since are left out. One query."""
     found: dict[tuple[str, ...], ByMember] = defaultdict(lambda: defaultdict(dict))
     labels = Label.objects.in_project(project).at_stage(Stage.BASELINE).counted().of_live_items()
     held = labels.filter(

@@ -1,4 +1,4 @@
-"""What the lines of the `detector` table are made of: verdicts, by one prompt or by four."""
+"""The verdicts behind the lines of the `detector` table, for one prompt or for four."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,9 +16,9 @@ OTHER_ITEMS_REASON = "the prompts judged different items"
 class DetectorLine:
     """One run over a group of items, or the mean over an evaluator's prompts there.
 
-    `runs` and `said` have an entry a prompt. `reason` says why there is no mean: one of the four
-    prompts is not there, or has another number of items. `other_items`: the prompts have as many
-    items, but not the same ones.
+    `runs` and `said` have one entry per prompt. `reason` says why there is no mean: one of the four
+    prompts is missing, or has another number of items. `other_items`: the prompts have the same
+    number of items, but not the same items.
     """
 
     runs: tuple[Run, ...]
@@ -34,11 +34,11 @@ class DetectorLine:
 
     @property
     def common(self) -> list[int]:
-        """The items that all prompts have, in their order."""
+        """The items that all prompts have, sorted."""
         return sorted(set.intersection(*(set(said) for said in self.said)))
 
     def head(self) -> dict[str, Any]:
-        """The columns that its row begins with."""
+        """The columns that its row starts with."""
         is_run = self.strategy != MEAN
         return {
             "run": self.runs[0].number if is_run else None,
@@ -63,8 +63,8 @@ def build_lines(
 def last_by_group(
     runs: Sequence[Run], said: Mapping[int, Mapping[GroupKey, VerdictsByItem]]
 ) -> dict[GroupKey, tuple[Run, VerdictsByItem]]:
-    """Of each group the last run that judged items of it, and what it said of them: parts of a
-    study may be runs of their own."""
+    """For each group, the last run that judged items of it, and its verdicts; parts of a study may
+    be separate runs."""
     groups = ((group, run, judged) for run in runs for group, judged in said[run.pk].items())
     return {group: (run, judged) for group, run, judged in groups}
 
@@ -72,7 +72,7 @@ def last_by_group(
 def group_by_prompt(
     runs: Sequence[Run], said: Mapping[int, Mapping[GroupKey, VerdictsByItem]]
 ) -> dict[GroupKey, dict[str, tuple[Run, VerdictsByItem]]]:
-    """Of each group what one evaluator said by each of the four prompts that it was asked by."""
+    """For each group, one evaluator's verdicts with each of the four prompts that it was given."""
     found: dict[GroupKey, dict[str, tuple[Run, VerdictsByItem]]] = defaultdict(dict)
     for slug in PROMPTS:
         of_prompt = last_by_group([run for run in runs if run.strategy.slug == slug], said)

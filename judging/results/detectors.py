@@ -1,7 +1,7 @@
-"""How well evaluators detect errors, against what experts said of the items (study 001).
+"""Detection scores of evaluators against experts' labels (study 001).
 
-Positive is an error. An outcome counts as the headline figures count it: settled, on the item's
-main axis, the item held for the same thing now as when it was judged. One query serves all runs.
+Positive is an error. Outcomes count as in the headline figures: settled, on the item's main axis,
+and the item's final label is the same as when it was judged. One query serves all runs.
 """
 
 from collections import defaultdict
@@ -28,31 +28,31 @@ READING, AT_A_TIME = "reading outcomes", 5_000
 FIGURES: tuple[Measure, ...] = ("accuracy", "precision", "recall", "f1", "mcc")
 
 VERDICT_BY_RESULT = {"detected": True, "undetected": False}
-# By chance as often as errors occur, and whatever the item is (tables 4 and 8).
+# Baselines: errors at random at their base rate, and always an error (tables 4 and 8).
 BASELINES = {"random": detection.score_at_random, "always-error": detection.score_always_error}
 
 GroupKey = tuple[str, ...]
 
 
 class DetectorVerdict(NamedTuple):
-    """What is true of an item, and what a run said; None without a verdict."""
+    """The truth about an item and a run's verdict; None without a verdict."""
 
     is_error: bool
     verdict: bool | None
     cluster: str
 
 
-# By item.
+# By item id.
 VerdictsByItem = dict[int, DetectorVerdict]
 
 
 @dataclass(frozen=True)
 class DetectorRow:
-    """One row of the `detector` table; `run` None for the mean over the prompts of an endpoint,
+    """One row of the `detector` table. `run` is None for the mean over the prompts of an endpoint,
     and for a baseline, chance or people, which has no endpoint either.
 
     `n` counts items and `invalid` those without a verdict; for a mean, over prompts or over people,
-    the latter is one as well.
+    `invalid` is a mean as well.
     """
 
     run: Run | None
@@ -79,13 +79,12 @@ class DetectorRow:
 
 
 def tabulate(project: Project, runs: Sequence[Run], by: Sequence[str]) -> list[DetectorRow]:
-    """The figures of every run that judged error items, by fields of the items; then those of
-    the baselines on all of these items and of people on the items that they were given for it,
-    then the means.
+    """The scores of every run that judged error items, by fields of the items; then those of the
+    baselines on all these items and of people on their baseline items, then the means.
 
-    `by` names columns that items have (category, origin ...) or fields of their own; it may be
-    empty: one row a run. Of several runs of one prompt at one endpoint that have a group, the
-    last enters its mean. Raises `UnknownField`.
+    `by` names columns of items (category, origin ...) or own fields of items; if it is empty, there
+    is one row per run. If several runs of one prompt at one endpoint have a group, the last one
+    enters the mean. Raises `UnknownField`.
     """
     named = check_groupings(project, by)
     rows = list(_run_rows(runs, named))
@@ -94,7 +93,7 @@ def tabulate(project: Project, runs: Sequence[Run], by: Sequence[str]) -> list[D
 
 
 def check_groupings(project: Project, by: Sequence[str]) -> list[Grouping]:
-    """What the project's items are grouped by. Raises `UnknownField`, naming what there is."""
+    """The groupings of the project's items. Raises `UnknownField`, naming the possible fields."""
     items = Item.objects.in_project(project)
     own = [name for name in by if name not in GROUPING_COLUMNS]
     if unknown := [name for name in own if not items.filter(fields__has_key=name).exists()]:
@@ -107,18 +106,18 @@ def check_groupings(project: Project, by: Sequence[str]) -> list[Grouping]:
 
 
 def counted_outcomes(runs: Sequence[Run]) -> OutcomeQuerySet:
-    """The outcomes of runs that count."""
+    """The outcomes of these runs that count."""
     held = Outcome.objects.counted().main().filter(run__in=runs, truth__in=(ERROR, NO_ERROR))
     return held.order_by()
 
 
 def make_group_key(values: Iterable[Any]) -> GroupKey:
-    """A group as it is named: what an item lacks is "", a number its digits."""
+    """The key of a group as texts; a missing value is ""."""
     return tuple("" if value is None else str(value) for value in values)
 
 
 def group_by_endpoint(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """The runs of each evaluator in their order, by its name."""
+    """The runs of each evaluator, sorted, by the evaluator's name."""
     found: dict[str, list[Run]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.endpoint.name, run.number)):
         found[run.endpoint.name].append(run)
@@ -128,7 +127,7 @@ def group_by_endpoint(runs: Iterable[Run]) -> dict[str, list[Run]]:
 def load_verdicts(
     runs: Sequence[Run], named: Sequence[Grouping]
 ) -> dict[int, dict[GroupKey, VerdictsByItem]]:
-    """What each run said of each item, by group; a run that judged nothing has no group."""
+    """Each run's verdicts by item, by group; a run that judged nothing has no group."""
     said: dict[int, dict[GroupKey, VerdictsByItem]] = {run.pk: defaultdict(dict) for run in runs}
     columns = ("run", "item", "truth", "result", "cluster", *(one.of("item__") for one in named))
     for some in progress.split_if_watched(runs, READING):
@@ -140,12 +139,12 @@ def load_verdicts(
 
 
 def score_items(said: VerdictsByItem, items: Iterable[int]) -> DetectionScores:
-    """The figures on some of the items."""
+    """The scores on some of the items."""
     return detection.compute_scores(detection.count_verdicts(said[item][:2] for item in items))
 
 
 def why_no_mean(prompts: Collection[str], sizes: Iterable[int]) -> str:
-    """Why there is no mean over prompts, which have so many items each; "" if there is one."""
+    """Why there is no mean over prompts with these numbers of items; "" if there is one."""
     if absent := [slug for slug in PROMPTS if slug not in prompts]:
         return f"no run of {', '.join(absent)}"
     return "the prompts have unequal numbers of items" if len(set(sizes)) > 1 else ""
@@ -169,7 +168,7 @@ def _run_rows(runs: Sequence[Run], named: Sequence[Grouping]) -> Iterator[Detect
 
 
 def _baseline_rows(runs: Sequence[Run], named: Sequence[Grouping]) -> Iterator[DetectorRow]:
-    """What nobody needs to be asked for, on every item that any of the runs judged."""
+    """The baselines without any evaluator, on all items that any of the runs judged."""
     counts: dict[GroupKey, ConfusionCounts] = defaultdict(ConfusionCounts)
     n = Count("item", distinct=True)
     for group, is_error, row in _count_outcomes(runs, named, n=n):
@@ -228,7 +227,7 @@ def _mean_rows(rows: Iterable[DetectorRow]) -> Iterator[DetectorRow]:
 
 
 def _mean_row(endpoint: str, rows: Sequence[DetectorRow]) -> DetectorRow:
-    """The mean over the four prompts' values; none unless all are there, over as many items."""
+    """The mean over the four prompts; no value unless all four have equal numbers of items."""
     scores = detection.mean_scores([row.scores for row in rows])
     if reason := why_no_mean({row.strategy for row in rows}, (row.n for row in rows)):
         scores = DetectionScores(scores.n, scores.invalid, None, None, None, None, None, reason)

@@ -1,5 +1,4 @@
-"""Do more errors, and graver ones, cost more? What runs take off by dose, and by what people
-expect."""
+"""Responses of runs to the number of errors (dose), and to the penalty that people expect."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from judging.strategies import Strategy
 from stats import bootstrap, means, rates
 from stats.estimates import Estimate
 
-# By how much the perturbed answer was scored above gold, as `with_moved` has it.
+# The score of the perturbed answer minus that of gold, as from `with_moved`.
 SCORE_CHANGE = "moved"
 NOT_SCORED_APART_REASON = "the gold answer has no score of its own"
 NO_ITEMS_REASON = "no items"
@@ -33,13 +32,13 @@ PENALTY_COLUMNS = ("expected", *_RESPONSE)
 
 
 def tabulate_doses(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `doses`: of each run, and group by fields of outcomes, a row a dose: how many
-    errors are in the answer, of error items that have one (`Item.dose`, else a field `dose`).
+    """The table `doses`: for each run and group by fields of outcomes, a row per dose: the number
+    of errors in the answer, over error items with a dose (`Item.dose`, else a field `dose`).
 
-    `detection` is that of the `parsed` items, with Wilson's interval for clustered items;
-    `penalty` the mean of gold minus perturbed score in points of the scale, over the `scored`
-    items, with the bootstrap's over clusters. Doses may rest on different questions: `clusters`
-    says on how many. What is None has its reason. Raises `UnknownField`.
+    `detection` is the rate over the `parsed` items, with Wilson's interval for clustered items.
+    `penalty` is the mean of gold minus perturbed score in points of the scale, over the `scored`
+    items, with a cluster bootstrap interval. Doses may be based on different questions: `clusters`
+    says how many. Values of None have a reason. Raises `UnknownField`.
     """
     runs = list(runs)
     counted.check_fields(by)
@@ -56,19 +55,19 @@ def tabulate_doses(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any
 def tabulate_penalties(
     project: Project, runs: Iterable[Run], by: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """The table `penalties`: of each run, and group by fields of outcomes, a row for each penalty
-    that people expect, the least first, with the columns of `doses`.
+    """The table `penalties`: for each run and group by fields of outcomes, a row per penalty that
+    people expect, the smallest first, with the columns of `doses`.
 
-    `expected` is what more than half of the people say who were asked, in the values of the task
-    type's field; "people disagree" without that, "nobody said" if none was asked. Nothing is
-    expected of score-invariant items, which are rows of their own: their `detection` is the false
-    alarm. Raises `UnknownField`.
+    `expected` is the answer of more than half of the people asked, in the values of the task type's
+    field; "people disagree" without such a majority, "nobody said" if nobody was asked.
+    Score-invariant items have no expected penalty and their own rows, where `detection` is the
+    false-alarm rate. Raises `UnknownField`.
     """
     runs = list(runs)
     counted.check_fields(by)
     asked, said = counted.load_strategies(runs), expected_effect.load_expected_effects(project)
     gathered = arrays.load_arrays(runs, (*by, SCORE_CHANGE), among=Outcome.objects.with_moved())
-    # What an earlier version of the task type offered comes last.
+    # Options of earlier versions of the task type come last.
     order = list(
         dict.fromkeys(
             [SI_ITEM, *expected_effect.effect_order(project), *sorted(set(said.values()))]
@@ -89,7 +88,7 @@ def _dose_array(found: RunArrays) -> Ints:
 
 
 def _expected_array(found: RunArrays, said: Mapping[int, str], order: Sequence[str]) -> Ints:
-    """The place in the order of what is expected of each item."""
+    """The position in the order of each item's expected penalty."""
     places = {name: place for place, name in enumerate(order)}
     of_errors = [places[said.get(item, expected_effect.UNANSWERED)] for item in found.item.tolist()]
     return np.where(found.invariant, places[SI_ITEM], np.array(of_errors, dtype=int))
@@ -98,7 +97,7 @@ def _expected_array(found: RunArrays, said: Mapping[int, str], order: Sequence[s
 def _split_items(
     found: RunArrays, by: Sequence[str], keys: Ints
 ) -> Iterator[tuple[dict[str, str], int, RunArrays]]:
-    """The items by group and key, in their order; those with a key below 0 are left out."""
+    """The items by group and key, sorted; those with a key below 0 are left out."""
     places: dict[tuple[tuple[str, ...], int], list[int]] = defaultdict(list)
     groups = zip(*(found.fields[name] for name in by), strict=True) if by else repeat(())
     for place, (group, key) in enumerate(zip(groups, keys.tolist(), strict=False)):

@@ -1,4 +1,4 @@
-"""The outcomes behind one figure, where fields of outcomes alone do not tell them."""
+"""Filters for the outcomes behind one figure that plain fields of outcomes cannot select."""
 
 import re
 from typing import Any
@@ -26,21 +26,21 @@ from judging.results import expected_effect, item_features
 from judging.runs.models import NUL, OutcomeQuerySet
 
 OUTCOME_FIELDS = ("ability", "category", "source_ability")
-# One run against another: which of them notices more of an item that both parsed.
+# Comparison with another run: which of the two detected more of an item that both parsed.
 ONLY_HERE, ONLY_THERE, DIFFERS_FROM, IN_BOTH = "only_here", "only_there", "differs_from", "in_both"
-# That figures count an item of both, parsed or missing.
+# Items that count in both runs, parsed or missing.
 SHARED_WITH = "shared_with"
 _NEAR = 1e-9
-# How many errors are in an answer: a column of items, else a field that their import gave.
+# The number of errors in an answer: a column of items, else a field from their import.
 DOSE, OWN_DOSE = "item__dose", Grouping("dose", "Dose")
-# As many as the name of a field may have: each is a query, and an address may hold hundreds.
+# The most equal signs in the name of a field: each costs a query, and a URL may have hundreds.
 MOST_EQUAL_SIGNS = 5
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,4}")
 
 
 def detected_share() -> Any:
-    """How much of an item an outcome detected, in SQL: of its repeats a share, else 1 or 0; null
-    where it is missing."""
+    """The detected part of an item in SQL: the share of its repeats, else 1 or 0; null if it is
+    missing."""
     return Case(
         When(result="detected", then=Coalesce("share", Value(1.0))),
         When(result="undetected", then=Coalesce("share", Value(0.0))),
@@ -49,10 +49,12 @@ def detected_share() -> Any:
 
 
 def filter_by_other_run(found: OutcomeQuerySet, number: int, which: str) -> OutcomeQuerySet:
-    """The outcomes whose item this run of the same project parsed as well (`in_both`), and noticed
-    less of (`only_here`), more (`only_there`) or either (`differs_from`): the cells of Compare. Of
-    an item asked about repeatedly it is the share of the repeats that is more or less.
-    `shared_with`: those whose item counts there as well, parsed or missing."""
+    """The outcomes whose item this run of the same project parsed too (`in_both`), detected less of
+    (`only_here`), more of (`only_there`), or either (`differs_from`): the cells of Compare.
+
+    With repeats, the shares are compared. `shared_with` selects items that count in both runs,
+    parsed or missing.
+    """
     other = (
         Outcome.objects.counted()
         .main()
@@ -75,7 +77,7 @@ def filter_by_other_run(found: OutcomeQuerySet, number: int, which: str) -> Outc
 
 
 def filter_changing(found: OutcomeQuerySet) -> OutcomeQuerySet:
-    """Those of which one sample detected and another did not, be they repeats or votes."""
+    """Outcomes with one sample that detected and one that did not, whether repeats or votes."""
     runs = Run.objects.filter(pk__in=found.order_by().values("run"))
     samples = range(runs.aggregate(most=Max("samples"))["most"] or 0)
     one, other = Q(pk=None), Q(pk=None)
@@ -86,8 +88,8 @@ def filter_changing(found: OutcomeQuerySet) -> OutcomeQuerySet:
 
 
 def filter_by_slice(found: OutcomeQuerySet, text: str) -> OutcomeQuerySet:
-    """Those of a slice as `name=value`: a column of items, what is measured of them, or a field of
-    their own. There are none of what no item can have."""
+    """The outcomes of a slice `name=value`: a column of items, a measured feature, or an own field.
+    None if no item can have that value."""
     if "=" not in text or NUL in text:
         return found.none()
     name, value = _split_slice(found, text)
@@ -99,14 +101,14 @@ def filter_by_slice(found: OutcomeQuerySet, text: str) -> OutcomeQuerySet:
             return found.none()
         if name not in item_features.shadowed_features(project, [name]):
             return _filter_by_feature(found, project, name, value)
-    # Cast, or SQLite takes what it is compared with for JSON.
+    # Cast, since otherwise SQLite would treat the other side of the comparison as JSON.
     held = Cast(Grouping(name, name).of("item__"), TextField())
     return found.annotate(of_slice=held).filter(of_slice=value)
 
 
 def _split_slice(found: OutcomeQuerySet, text: str) -> tuple[str, str]:
-    """Name and value of a slice. Of the first SIGNS the last one divides them before which a field
-    of the items is named, else the first of all."""
+    """Name and value of a slice. Among the first MOST_EQUAL_SIGNS equal signs, the split is at the
+    last one that leaves a field of the items before it, else at the very first."""
     parts = text.split("=", MOST_EQUAL_SIGNS)
     cuts = [("=".join(parts[:n]), "=".join(parts[n:])) for n in range(len(parts) - 1, 0, -1)]
     named = (cut for cut in cuts[:-1] if found.filter(item__fields__has_key=cut[0]).exists())
@@ -114,19 +116,19 @@ def _split_slice(found: OutcomeQuerySet, text: str) -> tuple[str, str]:
 
 
 def filter_dosed(found: OutcomeQuerySet) -> OutcomeQuerySet:
-    """Those whose item may have a dose."""
+    """The outcomes whose item may have a dose."""
     return found.filter(Q(item__dose__isnull=False) | Q(item__fields__has_key=OWN_DOSE.name))
 
 
 def read_dose(held: int | None, own: object) -> int:
-    """The dose of an item by its column and its field; -1 if neither has a whole number."""
+    """An item's dose from its column, else its field; -1 if there is no whole number."""
     if held is None:
         return int(str(own)) if _WHOLE.fullmatch(str(own)) else -1
     return held
 
 
 def filter_by_dose(found: OutcomeQuerySet, dose: int) -> OutcomeQuerySet:
-    """Those whose item has this dose."""
+    """The outcomes whose item has this dose."""
     own = Cast(OWN_DOSE.of("item__"), TextField())
     return found.annotate(own_dose=own).filter(
         Q(item__dose=dose) | Q(item__dose=None, own_dose=str(dose))
@@ -134,7 +136,7 @@ def filter_by_dose(found: OutcomeQuerySet, dose: int) -> OutcomeQuerySet:
 
 
 def filter_by_expected_effect(found: OutcomeQuerySet, expected: str) -> OutcomeQuerySet:
-    """Those of whose item people expect this penalty, as the table `penalties` has it."""
+    """The outcomes whose item people expect this penalty for, as in the table `penalties`."""
     project = _get_project(found)
     said = expected_effect.load_expected_effects(project) if project else {}
     if expected == expected_effect.UNANSWERED:
@@ -143,13 +145,13 @@ def filter_by_expected_effect(found: OutcomeQuerySet, expected: str) -> OutcomeQ
 
 
 def filter_by_gold_score(found: OutcomeQuerySet, **ends: float) -> OutcomeQuerySet:
-    """Those whose gold answer was scored so, `gte` or `lte`."""
+    """The outcomes whose gold answer's score is within the limits `gte` or `lte`."""
     scored = found.annotate(gold_score=Cast(KT("values__gold"), FloatField()))
     return scored.filter(**{f"gold_score__{end}": value for end, value in ends.items()})
 
 
 def _get_project(found: OutcomeQuerySet) -> Project | None:
-    """Whose outcomes these are; None without outcomes."""
+    """The project of these outcomes; None without outcomes."""
     return Project.objects.filter(runs__in=found.values("run")).first()
 
 

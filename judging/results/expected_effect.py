@@ -1,7 +1,7 @@
-"""How much people say that a good evaluator should take off for an error, item by item.
+"""The penalty that people say a good evaluator should give for an error, item by item.
 
-They are asked where the project has switched `expected_effect` on, in the field of its task type
-that this option turns on.
+People are asked if the project has switched on `expected_effect`, in the field of its task type
+that this option enables.
 """
 
 from collections import defaultdict
@@ -14,27 +14,27 @@ from annotation.tasktypes import outcome_rules
 from annotation.tasktypes.fields import Field
 
 EFFECT_OPTION = "expected_effect"
-# Values of fields have no spaces, so that none is taken for one of these.
+# Values of fields have no spaces, so they cannot be confused with these.
 DISAGREE, UNANSWERED = "people disagree", "nobody said"
 AT_A_TIME = 5_000
 
 
 def find_field(project: Project) -> Field | None:
-    """The field that people are asked in; None if the task type has none."""
+    """The field in which people are asked; None if the task type has none."""
     task = tasktypes.load_version(project.task_type)
     return next((one for one in task.fields if one.option == EFFECT_OPTION), None)
 
 
 def effect_order(project: Project) -> list[str]:
-    """What can be expected, the least first; then the words for what is not known."""
+    """The possible answers, the smallest first, followed by the words for unknown ones."""
     asked = find_field(project)
     return [*(str(one.value) for one in (asked.options if asked else ())), DISAGREE, UNANSWERED]
 
 
 def load_expected_effects(project: Project) -> dict[int, str]:
-    """By the item's id: what more than half of those say who answered, `DISAGREE` without that.
+    """By item id: the answer that more than half of the respondents gave, else `DISAGREE`.
 
-    Of counted work labels; items of which nobody said it are left out. One query.
+    From counted labels of the stage label; items without an answer are left out. One query.
     """
     asked = find_field(project)
     if asked is None:

@@ -1,11 +1,11 @@
-"""Explanations of evaluators as items for people to judge (study 001, section 4.2 and figure 6).
+"""Audits: evaluators' explanations as items for people to judge (study 001, section 4.2, figure 6).
 
-Each item of an audit is one evaluator's explanation of one item that it judged, with its verdict
-and whether that was right; of an evaluator that was asked several times it is that of one sample.
-The same items are drawn for every run, so that evaluators differ by what they say and by nothing
-else; and what people see of an item names no evaluator. Whether a verdict was right is told by the
-item's resolution: a detection is if it says the same, a rating or a rubric if its number that
-decides, the total of a score matrix, is people's.
+Each item of an audit is one evaluator's explanation for one item that it judged, with its verdict
+and whether that was right; with several samples, it is the explanation of one sample. The same
+items are drawn for every run, so that evaluators differ only in their explanations, and no item
+shows the name of the evaluator. Whether a verdict was right depends on the item's final label: a
+detection is right if it agrees with it; a rating or rubric is right if its deciding number (the
+total of a score matrix) equals people's.
 """
 
 import hashlib
@@ -38,16 +38,16 @@ from stats.lots import draw_number
 
 TASK = "explanation-audit"
 KEY_LENGTH = 200
-# Longer than a word, in scripts that write no spaces too.
+# Longer than a word, also in scripts that write no spaces.
 LONGEST_WORD = 20
 _FENCES = re.compile(r"\A\s*```[\w-]{0,20}\s|```\s*\Z")
 REFERENCE = "Reference answer that the evaluator saw:"
-# What people hold an explanation for; "open" is one that they hold for nothing yet.
+# People's judgements of an explanation; "open" means that it is not judged yet.
 QUALITIES = ("correct", "insufficient", "wrong", "none")
 UNJUDGED = "open"
 
 PARSED_RESULTS = frozenset({Outcome.Result.DETECTED, Outcome.Result.UNDETECTED})
-# Of a frame the call whose explanation is judged, and which texts of the item it showed as what.
+# For each frame, the call whose explanation is judged, and the titles of the texts it showed.
 _CALLS_BY_FRAME: dict[str, tuple[CallSpec, dict[str, str]]] = {
     "single": (CallSpec("perturbed"), {"": "perturbed"}),
     "reference": (CallSpec("perturbed"), {"": "perturbed"}),
@@ -62,11 +62,11 @@ _NEAR = 1e-9
 
 
 class AuditRefused(ValueError):
-    """An audit that cannot be made; the message says what to do."""
+    """An audit that cannot be created; the message says what to do."""
 
 
 class ExplainedVerdict(NamedTuple):
-    """What an evaluator said in words, and whether that was right, with how."""
+    """An evaluator's verdict in words, whether it was right, and in what way."""
 
     words: str
     is_right: bool
@@ -74,7 +74,7 @@ class ExplainedVerdict(NamedTuple):
 
 
 class ItemTruth(NamedTuple):
-    """What the project holds true of an item, by field, and what people wrote about its errors."""
+    """The final label of an item, its values by field, and people's texts about its errors."""
 
     value: str
     values: Mapping[str, Any]
@@ -83,8 +83,8 @@ class ItemTruth(NamedTuple):
 
 @dataclass(frozen=True)
 class CreatedAudit:
-    """An audit: its project, how many items were drawn of how many that all runs decided, and what
-    the import made of the explanations."""
+    """An audit: its project, the number of items drawn and the number that all runs decided, and
+    the report of the import of the explanations."""
 
     project: Project
     drawn: int
@@ -95,12 +95,12 @@ class CreatedAudit:
 def create_audit(
     runs: Sequence[Run], *, n: int, seed: int, into: str, member: Membership | None = None
 ) -> CreatedAudit:
-    """Draw `n` items that all runs decided, and make an item of each explanation of each.
+    """Draw `n` items that all runs decided, and create an item for each explanation of each.
 
-    The draw depends on seed and keys alone: the same again is nothing new, and a larger n adds to
-    what was drawn. A reply that is only the JSON of a verdict has no explanation and is a bad row.
-    The project is made if it is not there. Raises `Refused` for runs that explain nothing or share
-    no item, and for a project of another task type.
+    The draw depends only on seed and keys: repeating it adds nothing new, and a larger n adds to
+    the earlier draw. A reply that is only the JSON of a verdict has no explanation and becomes a
+    bad row. The project is created if necessary. Raises `AuditRefused` for runs without
+    explanations or without common items, and for a project with another task type.
     """
     for run in runs:
         _check_run(run)
@@ -131,21 +131,21 @@ def _made(number: int, row: dict[str, Any]) -> Row | BadRow:
 
 
 def judged_explanations() -> QuerySet[Any]:
-    """Every explanation in an audit, with whose it is as `of` ("project/run/item", in numbers and
-    keys), whether its verdict was "right" or "wrong", and its `quality`."""
+    """All explanations in audits, with `of` ("project/run/item", by slug, number and key), the
+    verdict "right" or "wrong", and the judged `quality`."""
     held = Resolution.objects.current().filter(item=OuterRef("pk"), value__in=QUALITIES)
     found = Item.objects.live().filter(project__task_type__slug=TASK).order_by()
     return found.alias(is_right=Cast(KT("fields__verdict_is_right"), TextField())).annotate(
         of=_join_key(KT("fields__project"), KT("fields__run"), KT("fields__item")),
-        # How databases write what JSON holds as true.
+        # The forms in which databases return a JSON true.
         verdict=Case(When(is_right__in=["true", "1"], then=Value("right")), default=Value("wrong")),
         quality=Coalesce(Subquery(held.values("value")[:1]), Value(UNJUDGED)),
     )
 
 
 def filter_outcomes(found: OutcomeQuerySet, verdict: str, quality: str = "") -> OutcomeQuerySet:
-    """The outcomes of which an audit has an explanation with such a verdict, "right" or "wrong",
-    and of this quality if one is named."""
+    """The outcomes with an audited explanation with this verdict, "right" or "wrong", and with this
+    quality if one is given."""
     such = judged_explanations().filter(verdict=verdict)
     such = such.filter(quality=quality) if quality else such
     own = _join_key(F("run__project__slug"), F("run__number"), F("item__key"))
@@ -179,20 +179,20 @@ def _check_run(run: Run) -> None:
 
 
 def _deciding_metrics(run: Run) -> list[ScoredMetric]:
-    """Of a run that gives numbers those that stand for the item."""
+    """For a run with numbers, the metrics that decide about the item."""
     strategy, task = run.asked(), tasktypes.load_task_type(run.project)
     found = metric_scales.strategy_metrics(strategy, task)
     return [one for one in found if one.value == strategy.decides] or found
 
 
 def _shared_keys(runs: Sequence[Run]) -> set[str]:
-    """The keys of the items that every run decided, and that are held true as they were then."""
+    """The keys of the items that every run decided and whose final label is unchanged since."""
     found = [_decided_keys(run) for run in runs]
     return set.intersection(*found) if found else set()
 
 
 def _decided_keys(run: Run) -> set[str]:
-    """The keys of the items whose verdict by a run is right or wrong, and explained by a reply."""
+    """The keys of the items where a run's verdict is right or wrong and a reply explains it."""
     counted = run.outcomes.counted().main().filter(pk__in=_answered_calls(run).values("outcome"))
     if run.asked().frame not in _SCORED:
         return set(counted.parsed().values_list("item__key", flat=True))
@@ -206,13 +206,13 @@ def _decided_keys(run: Run) -> set[str]:
 
 
 def _answered_calls(run: Run) -> CallQuerySet:
-    """The calls of a run whose replies are kept."""
+    """The calls of a run with stored replies."""
     return Call.objects.filter(run=run, request__reply__isnull=False)
 
 
 def _load_truths(run: Run, items: Sequence[int]) -> dict[int, ItemTruth]:
-    """What is held true of these items, by their ids; errors in the words of who decided or, where
-    labels did, of those labels that say the same."""
+    """The final labels of these items by id. Errors are described by the comment of the resolution,
+    else by the texts of current labels with the same answer."""
     task = tasktypes.load_task_type(run.project)
     texts = [field.name for field in task.fields if field.kind == "text"]
     said: dict[tuple[int, str], list[str]] = defaultdict(list)
@@ -244,7 +244,7 @@ def _audit_rows(runs: Sequence[Run], keys: list[str]) -> Iterator[dict[str, Any]
         strategy = run.asked()
         spec, _ = _CALLS_BY_FRAME[strategy.frame]
         found = _answered_calls(run).filter(outcome__main=True, outcome__item__key__in=keys)
-        # Of a chain the last step explains.
+        # In a chain, the last step gives the explanation.
         found = found.filter(role=spec.role, order=spec.order, step=strategy.last_step)
         found = found.select_related("outcome__item", "outcome__revision", "request__reply")
         calls = list(found.prefetch_related("request__reply__readings"))
@@ -256,7 +256,7 @@ def _audit_rows(runs: Sequence[Run], keys: list[str]) -> Iterator[dict[str, Any]
 
 
 def _sample_result(call: Call) -> Mapping[str, Any]:
-    """The result and the values of a sample; of several that is one part of the item's."""
+    """The result and values of a sample; with several samples, those of its part of the item."""
     outcome = call.outcome
     if PARTS_KEY not in outcome.values:
         return {"result": outcome.result, "values": outcome.values}
@@ -265,7 +265,7 @@ def _sample_result(call: Call) -> Mapping[str, Any]:
 
 
 def _readings(run: Run, call: Call) -> list[Reading]:
-    """What was read in a reply: what the run goes by first, then what our parser read."""
+    """The readings of a reply: by the run's parser first, then by the strategy's."""
     names = [run.parser, outputs.get_parser_version(run.asked())]
     there = {one.parser: one for one in call.request.reply.readings.all()}
     return [there[name] for name in dict.fromkeys(names) if name in there]
@@ -274,7 +274,7 @@ def _readings(run: Run, call: Call) -> list[Reading]:
 def _audit_row(run: Run, call: Call, verdict: ExplainedVerdict, truth: ItemTruth) -> dict[str, Any]:
     outcome = call.outcome
     texts, slug = outcome.revision.texts, run.project.slug
-    # Of one sample alone the key is as short as ever, so that an audit can be made again.
+    # With a single sample the key stays short, so that an audit can be created again.
     sample = f"/{call.sample + 1}" if run.samples > 1 else ""
     return {
         "key": _key(f"{slug}/{run.number}/{outcome.item.key}{sample}"),
@@ -298,15 +298,15 @@ def _audit_row(run: Run, call: Call, verdict: ExplainedVerdict, truth: ItemTruth
 
 
 def _explanation(run: Run, call: Call) -> str:
-    """What was read as one, else the reply as it came; "" if that is the JSON of a verdict."""
+    """The parsed explanation, else the whole reply; "" if that is only the JSON of a verdict."""
     read = (reading.explanation.strip() for reading in _readings(run, call))
     text = call.request.reply.text
     return next(filter(None, read), "") or ("" if _is_bare(run.asked(), text) else text)
 
 
 def _is_bare(strategy: Strategy, text: str) -> bool:
-    """Whether a reply is one JSON object, in a code block or not, without words beside the answer:
-    models also call their explanation otherwise."""
+    """Whether a reply is one JSON object, in a code block or not, without words besides the answer;
+    models may also give the explanation another name."""
     fields = json_objects.parse_whole(_FENCES.sub("", text))
     output = outputs.OUTPUTS.get(strategy.step(strategy.last_step).output)
     answers_in = output.keys(strategy) if output else frozenset()
@@ -320,7 +320,7 @@ def _is_bare(strategy: Strategy, text: str) -> bool:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """The texts in lists and objects, however deep."""
+    """The texts in nested lists and objects."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
@@ -351,13 +351,13 @@ def _response(strategy: Strategy, texts: Mapping[str, Any]) -> str:
 
 
 def _text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> str:
-    """A text as a prompt shows it; "" where a recorded run needed none."""
+    """A text as a prompt shows it; "" if the item lacks it, as in some recorded runs."""
     there = name in texts or (name == "question" and texts.keys() & {"prompt", "input"})
     return frames.format_text(texts, name, spec) if there else ""
 
 
 def _verdict(run: Run, call: Call, truth: ItemTruth) -> ExplainedVerdict | None:
-    """What a reply says, and whether it is right; None if it says nothing that is either."""
+    """The verdict of a reply, and whether it is right; None if it is neither right nor wrong."""
     if run.asked().frame == "detection":
         said = next((one.value for one in _readings(run, call)), None)
         return _detection_verdict(str(said), truth.value) if said in _DETECTION_TITLES else None
@@ -394,7 +394,7 @@ def _score_verdict(
 def _scores_match(
     metrics: Sequence[ScoredMetric], held: Mapping[str, Any], values: Mapping[str, Any]
 ) -> bool | None:
-    """Whether an evaluator's numbers are people's; None where one of either is missing."""
+    """Whether an evaluator's numbers equal people's; None if one of them is missing."""
     apart = [abs(one.of_people(held) - one.of_evaluator(values)) for one in metrics]
     return None if any(map(isnan, apart)) else all(one < _NEAR for one in apart)
 
@@ -407,7 +407,8 @@ def _format_number(metric: ScoredMetric, number: float, *, with_scale: bool = Fa
 
 
 def _perturbation_verdict(run: Run, call: Call, judged: Mapping[str, Any]) -> ExplainedVerdict:
-    """By what the project holds true of the item an error is to be noticed, or nothing."""
+    """The verdict on a perturbed answer: right if an error is detected, or if a score-invariant
+    change is not."""
     invariant = call.outcome.invariant
     is_right = (judged["result"] == Outcome.Result.DETECTED) is not invariant
     if invariant:
@@ -434,7 +435,7 @@ def _truth_text(run: Run, outcome: Outcome, truth: ItemTruth) -> str:
 
 
 def _resolution_text(run: Run, truth: ItemTruth) -> str:
-    """What holds of every field, a line each."""
+    """The final answers of all fields, one per line."""
     task = tasktypes.load_task_type(run.project)
     held = dict(truth.values)
     if run.asked().frame == "detection":
@@ -445,7 +446,7 @@ def _resolution_text(run: Run, truth: ItemTruth) -> str:
 
 
 def _errors_text(run: Run, outcome: Outcome, truth: ItemTruth) -> str:
-    """What is known of the errors: what was changed, or what people wrote."""
+    """The known errors: the claim of the change, or what people wrote."""
     if run.asked().frame in ("detection", *_SCORED):
         return "" if truth.value == "no_error" else truth.errors
     return "" if outcome.invariant else str(outcome.revision.texts.get("claim", ""))

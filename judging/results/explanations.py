@@ -1,4 +1,4 @@
-"""What explanations add to scores (study 000, section 5.3, figure 2 and tables 21 to 24)."""
+"""Effect of explanations on detection (study 000, section 5.3, figure 2 and tables 21 to 24)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -17,21 +17,20 @@ COLUMNS = (
 )  # fmt: skip
 EXPLANATION_FRAME = "explanation"
 EQUAL_SQL = f"{PARSED_SQL} AND o.detail = 'equal'"
-# Over a run: what its explanations of perturbed answers say, and of gold ones.
+# Checks of a run's explanations of perturbed answers and of gold answers, with their SQL names.
 SIDES = {"perturbed": "f", "gold": "g"}
 
-# The last check of each run, by the run's id.
+# The last check of each run, by run id.
 Checks = Mapping[int, Run]
 
 
 def tabulate(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `explanations` of runs whose explanations were checked, one row a run and group.
+    """The table `explanations`: runs whose explanations were checked, one row per run and group.
 
-    Of the `equal` items `found` are those whose explanation reports an error all the same, an
-    unreadable check counting as none; `rate_after` = (undetected - found) / parsed is the
-    undetected rate after that credit, and `unnoticed` its numerator. It is None where a check was
-    of a part only. `false_credit` is the share of the checked explanations of gold answers in
-    which an error is found.
+    Of the `equal` items, `found` are those whose explanation nevertheless reports an error; an
+    unreadable check counts as none. `rate_after` = (undetected - found) / parsed is the undetected
+    rate with that credit, and `unnoticed` its numerator; both are None if only a part was checked.
+    `false_credit` is the share of the checked explanations of gold answers that report an error.
     """
     runs = list(runs)
     checks, gold = (_find_checks(runs, side) for side in SIDES)
@@ -56,7 +55,7 @@ def tabulate(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _find_checks(runs: Sequence[Run], side: str) -> dict[int, Run]:
-    """The last check over each run of the explanations of this side."""
+    """The last check of this side's explanations for each run."""
     over = Run.sources.through.objects.filter(
         to_run__in=runs, from_run__state=Run.State.FINISHED, from_run__archived_at=None
     )
@@ -69,7 +68,7 @@ def _find_checks(runs: Sequence[Run], side: str) -> dict[int, Run]:
 
 
 def _join_check(checks: Checks, name: str) -> str:
-    """What a run's check says of an outcome, as `name`; null without."""
+    """A join of the outcomes of each run's check, as `name`; null without a check."""
     table = Outcome._meta.db_table
     if not checks:
         return f" LEFT JOIN {table} AS {name} ON 1 = 0"

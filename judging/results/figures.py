@@ -1,8 +1,8 @@
-"""Tables of figures as asked for by name: the same for page, file, API and command.
+"""Tables of figures, requested by name: the same for page, file, API and command.
 
-`ask` answers at once: small tables are made in the request, large ones by a worker, once for each
-state of what they rest on; until then it says how far that is. `make` waits for the figures
-instead. Both give the same rows.
+`request_table` answers at once: small tables are computed in the request, large ones by a worker,
+once for each state of their data; until then it reports the progress. `compute_table` waits for the
+figures instead. Both give the same rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ GROUPING_HELP = (
     f"blindspots: columns and fields of items, and {', '.join(item_features.FEATURES)}"
 )
 
-# What a query says of the whole table, and not of its rows.
+# Query parameters about the whole table, not about its rows.
 TABLE_PARAMETERS = ("run", "by")
 
 
@@ -52,7 +52,7 @@ class UnknownRun(ValueError):
 
 @dataclass(frozen=True)
 class FigureTable:
-    """A table with its columns in their order and its rows; `at`, when a stored one was made."""
+    """A table with its ordered columns and its rows; `at` is the time a stored one was computed."""
 
     table: str
     columns: tuple[str, ...]
@@ -62,11 +62,12 @@ class FigureTable:
 
 @dataclass(frozen=True)
 class PendingTable:
-    """A table that a worker makes: `figure` is what to ring for, `since` when it was asked for.
+    """A table that a worker computes: `figure` is the id to notify about, `since` the time of the
+    request.
 
-    `done` of `total` of a `step` in words are done, all empty before it is begun. `failure` says
-    why it could not be made; it is tried again later. `last` is the table as it was before
-    something changed, if it ever was made.
+    `done` of `total` of a `step` are done; all are empty before the start. `failure` says why it
+    could not be computed; it is tried again later. `last` is the table from before the latest
+    change, if there is one.
     """
 
     figure: int
@@ -82,7 +83,7 @@ class PendingTable:
 
 @dataclass(frozen=True)
 class TableRequest:
-    """What a query asks for, found and checked."""
+    """A checked request for a table."""
 
     project: Project
     table: str
@@ -94,7 +95,7 @@ class TableRequest:
         return tables.list_columns(self.table, self.by)
 
     def wish(self) -> CacheKey:
-        """What the rows follow from, and nothing else."""
+        """The cache key: what the rows depend on, and nothing else."""
         runs = tuple(run.pk for run in self._resting)
         by = tuple(self.by) if self._kind.grouped or self._kind.groups else ()
         return CacheKey(self.project, self.table, runs, by)
@@ -112,7 +113,7 @@ class TableRequest:
         return self._kind.at_once is not None
 
     def is_small(self) -> bool:
-        """Whether it is made while one waits: it rests on few outcomes, or items."""
+        """Whether it can be computed while the user waits, since it has few outcomes or items."""
         most = self._kind.at_once
         if most is None:
             return True
@@ -122,7 +123,7 @@ class TableRequest:
 
     @property
     def _resting(self) -> list[Run]:
-        """The runs that the rows rest on."""
+        """The runs that the rows depend on."""
         return [] if self._kind.of_items else self.runs
 
     @property
@@ -132,9 +133,9 @@ class TableRequest:
 
 def compute_table(project: Project, table: str, query: MultiValueDict[str, str]) -> FigureTable:
     """A table of `tables.RESULT_TABLES` for `?run=N&run=M&by=field,field`, however long it takes;
-    with `&column=value` the rows alone that have it.
+    `&column=value` selects the rows with that value.
 
-    Raises `UnknownRun` for a run, `reports.UnknownField` for a field that is not there.
+    Raises `UnknownRun` for an unknown run, `UnknownField` for an unknown field.
     """
     found = build_request(
         project,
@@ -148,10 +149,10 @@ def compute_table(project: Project, table: str, query: MultiValueDict[str, str])
 def request_table(
     project: Project, table: str, query: MultiValueDict[str, str]
 ) -> FigureTable | PendingTable:
-    """The same, if it is there or made in no time; else how far a worker is with it.
+    """The same table if it is cached or quick to compute; else the progress of the worker.
 
-    Ring for a worker then (`tasks.notify_of_figure`); without that it begins some seconds later.
-    Raises as `make` does.
+    Call `tasks.notify_of_figure` afterwards; otherwise a worker starts some seconds later. Raises
+    as `compute_table` does.
     """
     found = fetch_or_enqueue(
         build_request(
@@ -169,7 +170,7 @@ def request_table(
 def build_request(
     project: Project, table: str, runs: Sequence[Run], by: Sequence[str]
 ) -> TableRequest:
-    """What is asked for, checked. Raises `reports.UnknownField`."""
+    """Check a request. Raises `UnknownField`."""
     groups = tables.RESULT_TABLES[table].groups
     if groups == "items":
         detectors.check_groupings(project, by)
@@ -184,7 +185,7 @@ def build_request(
 
 
 def _check_names(table: str, by: Sequence[str]) -> None:
-    """Raise `UnknownField` for a field that a row could not hold beside a column of its name."""
+    """Raise `UnknownField` for a field with the same name as a column of the table."""
     columns = tables.list_columns(table, by)
     if taken := [name for name in by if columns.count(name) > 1]:
         raise UnknownField(
@@ -196,9 +197,9 @@ def _check_names(table: str, by: Sequence[str]) -> None:
 def fetch_or_enqueue(
     asked: TableRequest, now: datetime | None = None
 ) -> FigureTable | PendingTable:
-    """What is asked for, as `ask` gives it."""
+    """The requested table, as from `request_table`."""
     wish = asked.wish()
-    # What is stored was large once: then nothing needs to be counted.
+    # A table that is stored was large before, so nothing needs to be counted.
     found = cache.find(wish) if asked.may_be_large else None
     if found is None and asked.is_small():
         return FigureTable(asked.table, asked.columns, asked.rows())
@@ -222,7 +223,7 @@ def fetch_or_enqueue(
 
 
 def compute_or_fetch(asked: TableRequest) -> FigureTable:
-    """What is asked for, as `make` gives it; a large table is stored for the next time."""
+    """The requested table, as from `compute_table`; a large one is stored for the next time."""
     if asked.is_small():
         return FigureTable(asked.table, asked.columns, asked.rows())
     wish, state = asked.wish(), asked.state()
@@ -238,23 +239,23 @@ def list_due(now: datetime) -> list[int]:
 
 
 def run_job(figure: int) -> bool:
-    """Make figures that are waited for; whether they were made."""
+    """Compute requested figures; returns whether they were computed."""
     return cache.run_job(figure, _compute_key)
 
 
 def parse_fields(text: str) -> list[str]:
-    """The fields that `field,field` names, each once: a database may refuse a column twice."""
+    """The fields in `field,field`, without repetitions, which some databases refuse."""
     names = (name.strip() for name in text.split(","))
     return list(dict.fromkeys(name for name in names if name))
 
 
 def select_project_runs(project: Project, query: MultiValueDict[str, str]) -> list[Run]:
-    """The runs that `?run=N&run=M` names, the usual ones (`run_marks`) where it names none."""
+    """The runs in `?run=N&run=M`, or the default ones (`run_marks`) if none is named."""
     return select_runs(run_marks.load_marked_runs(project), query)
 
 
 def select_runs(runs: Iterable[Run], query: MultiValueDict[str, str]) -> list[Run]:
-    """The same, of all runs of a project that judge."""
+    """The same, selected from all judging runs of a project."""
     named = set(query.getlist("run"))
     if not named:
         return run_marks.select_default(runs)
@@ -268,20 +269,20 @@ def select_runs(runs: Iterable[Run], query: MultiValueDict[str, str]) -> list[Ru
 
 
 def matches_query(row: Mapping[str, Any], names: Iterable[str], query: Mapping[str, str]) -> bool:
-    """Whether a row has what a query says of these columns; "" and no word of one are anything."""
+    """Whether a row matches the query in these columns; "" or no value in the query matches all."""
     return all(
         query.get(name, "") in ("", format_value(row[name])) for name in names if name in row
     )
 
 
 def filter_rows(made: FigureTable, query: Mapping[str, str]) -> FigureTable:
-    """The rows alone that have what the query says of their columns."""
+    """The table with only the rows that match the query."""
     names = [name for name in made.columns if name not in TABLE_PARAMETERS]
     return replace(made, rows=[row for row in made.rows if matches_query(row, names, query)])
 
 
 def format_value(value: Any) -> str:
-    """A value of a row as an address says it."""
+    """A row's value as written in a URL."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

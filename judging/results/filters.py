@@ -1,4 +1,4 @@
-"""What narrows the outcomes of a run down to those behind one figure; for page and API alike."""
+"""Filters that narrow a run's outcomes down to those behind one figure; for page and API."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -36,7 +36,7 @@ RESULT_TITLES = {
     "missing": "Missing",
     "pending": "Pending",
 }
-# Few ask for these; they come with links from figures.
+# Rarely used filters, which come with links from figures.
 FIGURE_FILTERS = (
     "moved_from", "moved_below", "gold_from", "gold_to", "slice", "second_slice", "origin",
     "order_effect", *COMPARISON_TITLES, "repeats", "audited", "dose", "expected",
@@ -57,7 +57,7 @@ COUNTED_TITLES = {"yes": "Counted", "no": "Left out"}
 
 
 class RunFilter(django_filters.FilterSet):
-    """Runs by what they are, leaving out those that were put away."""
+    """Filters of runs; archived runs are left out."""
 
     state = django_filters.ChoiceFilter(choices=Run.State.choices, empty_label="All")
     kind = django_filters.ChoiceFilter(choices=Run.Kind.choices, empty_label="All")
@@ -79,12 +79,13 @@ class RunFilter(django_filters.FilterSet):
         return found
 
     def filter_queryset(self, queryset: RunQuerySet) -> RunQuerySet:
-        """Narrowed down; a box that is not ticked sends nothing, and then archived ones are out."""
+        """The filtered runs, without archived ones unless the box is ticked; an unticked box sends
+        nothing."""
         found: RunQuerySet = super().filter_queryset(queryset)
         return found.shown(archived=bool(self.form.cleaned_data.get("archived")))
 
     def offer(self, kinds: Iterable[tuple[str, str]]) -> forms.Form:
-        """The form of the filter, which offers the strategies and endpoints of these runs."""
+        """The filter's form, with the strategies and endpoints of these runs as choices."""
         pairs = list(kinds)
         for place, name in enumerate(("strategy", "endpoint")):
             held = dict.fromkeys(sorted({pair[place] for pair in pairs}))
@@ -95,7 +96,7 @@ class RunFilter(django_filters.FilterSet):
 
 
 class OutcomeFilter(django_filters.FilterSet):
-    """Fields of outcomes, and whether figures count them."""
+    """Filters by fields of outcomes, and by whether figures count them."""
 
     ability = django_filters.CharFilter(max_length=80)
     category = django_filters.CharFilter(max_length=80)
@@ -175,15 +176,16 @@ class OutcomeFilter(django_filters.FilterSet):
         fields: list[str] = []
 
     def of_kind(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
-        """`field:value` of what is held true of the item now; of no value those that have none."""
+        """Filter by `field:value` of the item's current final label; an empty value selects items
+        without one."""
         field, _, kind = value.partition(":")
-        # As text, since SQLite would read what a text out of JSON is compared with as JSON.
+        # As text, since SQLite would otherwise compare with JSON.
         said = Cast(KT(f"values__{field}"), TextField())
         held = Resolution.objects.current().alias(said=said)
         if not kind:
             named = held.exclude(said=None).exclude(said__in=["", "[]"])
             return found.exclude(item__resolutions__in=named)
-        # A list of choices is text here, in which each stands in quotes.
+        # A list of choices is text here, with each choice in quotes.
         has = Q(said=kind) | Q(said__contains=f'"{kind}"')
         return found.filter(item__resolutions__in=held.filter(has))
 
@@ -199,12 +201,12 @@ class OutcomeFilter(django_filters.FilterSet):
         return words[value]()
 
     def as_moved(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
-        """At least so far, or less far than that."""
+        """Filter by score change: at least the value, or less than it."""
         end = "gte" if name == "moved_from" else "lt"
         return found.with_moved().filter(**{f"moved__{end}": float(value)})
 
     def as_gold(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
-        """At least, or at most."""
+        """Filter by gold score: at least the value, or at most."""
         end = "gte" if name == "gold_from" else "lte"
         return drilldown.filter_by_gold_score(found, **{end: float(value)})
 
@@ -218,7 +220,7 @@ class OutcomeFilter(django_filters.FilterSet):
         return drilldown.filter_by_expected_effect(found, value)
 
     def beside(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
-        """Beside the run of this number; no other number is one."""
+        """Compare with the run of this number; other values match no run."""
         number = int(value) if value == int(value) and 0 < value < 10**9 else 0
         return drilldown.filter_by_other_run(found, number, name)
 
@@ -231,17 +233,18 @@ class OutcomeFilter(django_filters.FilterSet):
     def as_rated(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
         try:
             row = json.loads(value)
-        except (ValueError, RecursionError):  # brackets can stand in one another too deep
+        except (ValueError, RecursionError):  # brackets may be nested too deep
             return found.none()
         return raters.filter_outcomes(found, row) if isinstance(row, dict) else found.none()
 
     def as_counted(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
-        """Of several axes the item's own alone: no figure is about the others."""
+        """Filter by whether figures count the outcome; with several axes, only the item's main axis
+        is shown, since no figure is about the others."""
         own = found.main()
         return own.counted() if value == "yes" else own.not_counted()
 
     def offer(self, kinds: Iterable[Mapping[str, Any]]) -> forms.Form:
-        """The form of the filter, which offers what the run holds and nothing else."""
+        """The filter's form, with only the values that occur in the run as choices."""
         kinds = list(kinds)
         for name in ("ability", "category", "source_ability", "detail", "cause"):
             held = dict.fromkeys(kind[name] for kind in kinds if kind[name])
@@ -251,14 +254,14 @@ class OutcomeFilter(django_filters.FilterSet):
             ]
             self.form.fields[name].widget = forms.Select(choices=[("", "All"), *choices])
         for name in (*FIGURE_FILTERS, "truth", "kind"):
-            # Few ask for it, and not every run has it.
+            # Rarely used, and not every run has them.
             if not self.data.get(name):
                 del self.form.fields[name]
         return self.form
 
 
 def _missing_choice(chosen: str | None, held: Mapping[str, None]) -> list[str]:
-    """What was asked for and is not there: shown as chosen, or the form would say "All"."""
+    """The requested value if it is not offered, so that the form shows it instead of "All"."""
     return [chosen] if chosen and chosen not in held else []
 
 

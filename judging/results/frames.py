@@ -1,7 +1,7 @@
-"""Which runs say of perturbed answers whether the error was noticed.
+"""Which runs have undetected rates for perturbed answers.
 
-Detectors judge answers with and without an error, ratings give numbers: of neither is what was not
-noticed a share of anything. Their figures are the tables `detector` and `alignment`.
+Detectors judge answers with and without errors, and ratings give numbers: for neither, the share of
+undetected errors is defined. Their figures are in the tables `detector` and `alignment`.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ NEEDS_WITHOUT_RATE = ("detection", "values")
 
 
 def split_by_rate(runs: Iterable[Run]) -> tuple[list[Run], list[Run]]:
-    """The runs that have undetected rates, and the others; votes are as their members."""
+    """The runs that have undetected rates, and the others; votes count like their members."""
     runs = list(runs)
     asked = counted.load_strategies(runs)
     others = [run for run in runs if frames.get_item_needs(asked[run.pk]) in NEEDS_WITHOUT_RATE]

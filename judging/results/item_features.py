@@ -1,12 +1,12 @@
-"""What of items is measured, in bins: how much of an answer was changed and where, how long it is,
-and what people made of it.
+"""Measured features of items, in bins: size, number and place of edits, length, human labels.
 
-Of the revision that was judged: `edit_size` is the share of both texts' characters that changed,
-`place` how far into the gold answer the first change is, `changes` in how many places they differ,
-`length` the characters of the perturbed answer. Of people's labels: `detectability` is the share
-of those who saw the item blind first and said that there is an error, `surgicality` the share of
-changed pieces that claim checks name which the claim explains, a mean over labels. The bins are
-fixed, so that projects can be compared; those of `length` are the quarters of the items at hand.
+About the judged revision: `edit_size` is the share of both texts' characters that changed,
+`place` the position of the first change in the gold answer (as a share), `changes` the number of
+places that differ, `length` the characters of the perturbed answer. From human labels:
+`detectability` is the share of annotators who saw the item blind first and reported an error,
+`surgicality` the share of the changed pieces named in claim checks that the claim explains, a mean
+over labels. The bins are fixed, so that projects can be compared; those of `length` are the
+quartiles of the items at hand.
 """
 
 import json
@@ -30,16 +30,16 @@ from judging.runs.models import OutcomeQuerySet
 
 AT_A_TIME = 5_000
 QUARTERS = (0.25, 0.5, 0.75)
-# The text under judgement in all frames that hold it against a gold answer.
+# The judged text in all frames that compare it with a gold answer.
 JUDGED_TEXT = "perturbed"
-# A bin of lengths, of which addresses may hold any.
+# A bin of lengths; URLs may contain any.
 _LENGTHS = re.compile("([0-9]{1,9})-to-([0-9]{1,9})")
 
 FeatureValues = Mapping[int, float | None]
 
 
 class FeatureBin(NamedTuple):
-    """What is under `below`, and in no bin before it."""
+    """A bin of values under `below` that are in no earlier bin."""
 
     slug: str
     title: str
@@ -48,7 +48,7 @@ class FeatureBin(NamedTuple):
 
 @dataclass(frozen=True)
 class ItemFeature:
-    """What is measured of a `revision` or an `item`; without bins by quarters."""
+    """A measured feature of a `revision` or an `item`; without bins, quartiles are used."""
 
     title: str
     of: str
@@ -107,10 +107,10 @@ DIFF_FEATURES = ("edit_size", "place", "changes")
 
 
 def load_features(project: Project, names: Sequence[str], judged: Any) -> dict[str, FeatureValues]:
-    """The numbers of each measure by the id of the revision or item that it is of.
+    """The values of each feature, by the id of the revision or item.
 
-    `judged` are the revisions; diffs that were not made yet are. A query for all measures of
-    diffs, and one for each of the others.
+    `judged` are the revisions; missing diffs are computed. One query for all features of diffs, and
+    one for each of the others.
     """
     found: dict[str, FeatureValues] = {}
     asked = [name for name in names if name in DIFF_FEATURES]
@@ -129,7 +129,7 @@ def load_features(project: Project, names: Sequence[str], judged: Any) -> dict[s
 
 
 def assign_bins(name: str, numbers: Sequence[float | None]) -> Any:
-    """The bin of each number by its slug, "" for None."""
+    """The slug of each number's bin, "" for None."""
     values = np.array(numbers, dtype=float)
     there = ~np.isnan(values)
     slugs = np.full(values.shape, "", dtype=object)
@@ -141,7 +141,7 @@ def assign_bins(name: str, numbers: Sequence[float | None]) -> Any:
 
 
 def bin_title(name: str, slug: str) -> str:
-    """A bin in words; of a field that items have by this name its title and value."""
+    """The title of a bin; for an own field of items with that name, its title and value."""
     if name == "length" and (ends := _LENGTHS.fullmatch(slug)):
         least, most = map(int, ends.groups())
         return f"{least:,} to {most:,} characters"
@@ -153,7 +153,7 @@ def bin_title(name: str, slug: str) -> str:
 def filter_by_bin(
     found: OutcomeQuerySet, project: Project, name: str, slug: str
 ) -> OutcomeQuerySet:
-    """The outcomes in a bin. Raises ValueError for a bin that there is none of."""
+    """The outcomes in a bin. Raises ValueError for an unknown bin."""
     least, below = _bin_range(name, slug)
     if name in DIFF_FEATURES:
         inside = {f"{name}__gte": least, f"{name}__lt": below}
@@ -183,7 +183,7 @@ def _bin_range(name: str, slug: str) -> tuple[float, float]:
 
 
 def _quartile_bins(values: Any) -> list[FeatureBin]:
-    """Bins with a quarter of the values each, ends included, in whole numbers."""
+    """Bins with a quarter of the values each, in whole numbers, ends included."""
     if not len(values):
         return []
     cuts = np.unique([*np.floor(np.quantile(values, QUARTERS)), values.max()]).astype(int)
@@ -207,7 +207,7 @@ def _load_lengths(project: Project) -> FeatureValues:
 
 
 def _load_detectability(project: Project) -> FeatureValues:
-    """Of blind labels, as the category board has it."""
+    """Detectability from blind labels, as on the category board."""
     blind = tasktypes.load_version(project.task_type).blind
     options = blind.fields[0].options if blind else ()
     if not options:
@@ -219,7 +219,7 @@ def _load_detectability(project: Project) -> FeatureValues:
 
 
 def _load_surgicality(project: Project) -> FeatureValues:
-    """Of counted labels with a claim check, as the category board has it."""
+    """Surgicality from counted labels with a claim check, as on the category board."""
     shares: dict[int, list[float]] = defaultdict(list)
     fields = tasktypes.load_version(project.task_type).fields
     for name in (one.name for one in fields if one.kind == "claim_check"):
@@ -233,7 +233,7 @@ def _load_surgicality(project: Project) -> FeatureValues:
 
 
 def shadowed_features(project: Project, names: Sequence[str]) -> set[str]:
-    """Of names of measures those that items have as fields of their own, which take their place."""
+    """Those feature names that items have as own fields, which then replace the features."""
     known = [name for name in names if name in FEATURES]
     items = Item.objects.in_project(project)
     return {name for name in known if items.filter(fields__has_key=name).exists()}

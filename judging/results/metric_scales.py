@@ -1,4 +1,4 @@
-"""What an evaluator's numbers are held against: metrics, and the scales of both sides."""
+"""Metrics on which evaluators and people give numbers, and the scales of both sides."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,19 +11,19 @@ from annotation.tasktypes.fields import Field
 from judging.strategies import TOTAL, Scale, Strategy
 from judging.strategies.replies import json_objects
 
-# Frames whose outcomes are numbers of one response.
+# Frames whose outcomes are numbers about a single response.
 SCORING_FRAMES = ("rating", "rubric", "matching")
 _NUMBERS, _POINTS = ("scale", "points"), "points"
-# Where an outcome holds a number that is of no metric.
+# The key of a number in an outcome's values that belongs to no metric.
 _SCORE = "score"
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredMetric:
-    """What is scored, and on which scale by either side; None where that side has none.
+    """A metric, and the scale of either side for it; None if a side has none.
 
-    `parts` are people's fields, several for a total, and `titles` theirs in the strategy. `value`
-    is the evaluator's name for it in outcomes.
+    `parts` are people's fields (several for a total), and `titles` their titles in the strategy.
+    `value` is the name of the evaluator's number in outcomes.
     """
 
     name: str
@@ -35,13 +35,13 @@ class ScoredMetric:
 
     @property
     def is_comparable(self) -> bool:
-        """Whether the numbers of both sides mean the same, so that their difference is an error."""
+        """Whether both sides have the same scale, so that their difference is an error."""
         if self.people is None or self.evaluator is None:
             return False
         return (self.people.low, self.people.high) == (self.evaluator.low, self.evaluator.high)
 
     def of_people(self, held: Mapping[str, Any]) -> float:
-        """The number in what is said of an item, by field; nan if a part of it is missing."""
+        """The number in people's answers by field; nan if a part of it is missing."""
         return _sum_or_nan([held.get(part) for part in self.parts])
 
     def of_evaluator(self, values: Mapping[str, Any]) -> float:
@@ -49,8 +49,8 @@ class ScoredMetric:
         return _number_or_nan(values.get(self.value))
 
     def of_given(self, said: Any) -> float:
-        """The number in what was recorded: one, or some by slug or title of metrics, of which a
-        total is the sum."""
+        """The number in a recorded value: a plain number, or the sum of the parts given by slug or
+        title of metrics."""
         if not isinstance(said, Mapping):
             return _number_or_nan(said)
         named = {json_objects.normalize_key(name): number for name, number in said.items()}
@@ -64,8 +64,8 @@ class ScoredMetric:
 
 
 def strategy_metrics(strategy: Strategy, task: TaskType) -> list[ScoredMetric]:
-    """Each metric of a strategy, and their total where it has one, against people's field of the
-    same name; what gives one number, such as ROUGE-L, against each of people's."""
+    """Each metric of a strategy, and their total if it has one, with people's field of the same
+    name; a strategy with a single number, such as ROUGE-L, is paired with each field of people."""
     asked = people_metrics(task)
     if strategy.frame == "matching":
         return [replace(one, value=_SCORE, evaluator=strategy.scale) for one in asked]
@@ -79,7 +79,7 @@ def strategy_metrics(strategy: Strategy, task: TaskType) -> list[ScoredMetric]:
 
 
 def people_metrics(task: TaskType) -> list[ScoredMetric]:
-    """What people give numbers to: each field with a scale, and the total of those with points."""
+    """People's metrics: each field with a scale, and the total of the fields with points."""
     found = [
         ScoredMetric(
             field.name, (field.name,), (field.title,), field.name, _option_scale(field), None
@@ -118,7 +118,7 @@ def _add_scales(scales: Sequence[Scale | None]) -> Scale | None:
 
 
 def _option_scale(field: Field) -> Scale | None:
-    """The scale that a field's options make; without a step where they are unlike far apart."""
+    """The scale formed by a field's options; without a step if their distances differ."""
     values = sorted(float(one.value) for one in field.options)
     if len(values) < 2:
         return None
@@ -128,16 +128,16 @@ def _option_scale(field: Field) -> Scale | None:
 
 
 def _common_step(steps: Iterable[float | None]) -> float | None:
-    """The step that all have."""
+    """The common step; None if the steps differ."""
     found = set(steps)
     return found.pop() if len(found) == 1 else None
 
 
 def _sum_or_nan(values: Sequence[Any]) -> float:
-    """nan unless all are numbers."""
+    """The sum; nan unless all values are numbers."""
     return sum(map(_number_or_nan, values)) if values else nan
 
 
 def _number_or_nan(value: Any) -> float:
-    """nan if it is none; JSON has no numbers but these."""
+    """The number; nan if the value is not a JSON number."""
     return float(value) if type(value) in (int, float) else nan

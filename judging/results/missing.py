@@ -1,4 +1,4 @@
-"""What could not be read: by cause and group, whether it depends on the category, and bounds."""
+"""Missing outcomes: by cause and group, dependence on the category, and bounds of the rate."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -20,15 +20,15 @@ Key = tuple[Any, ...]
 
 
 def tabulate(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `missing`: of each run and group a row a cause, the most frequent first; a group
-    that lacks nothing has one row without a cause.
+    """The table `missing`: for each run and group a row per cause, the most frequent first; a group
+    without missing outcomes has one row without a cause.
 
-    `lowest` and `highest` are what the group's undetected rate could be had every missing outcome
-    gone one way or the other: undetected / total and (undetected + missing) / total. A pair of
-    which one order was read and did not choose gold is undetected in both. `p` is that of the
-    run's error items: that what is missing does not depend on the category. Detectors and ratings
-    have no undetected rate and no bounds here, and items of any kind in one row; `parsed` are all
-    of which something was read. Raises `UnknownField`.
+    `lowest` and `highest` are the bounds of the group's undetected rate over all values of the
+    missing outcomes: undetected / total and (undetected + missing) / total. A pair with one parsed
+    order that did not choose gold is undetected in both. `p` is about the run's error items: small
+    values suggest that missingness depends on the category. Detectors and ratings have no
+    undetected rate and thus no bounds, and one row for items of all classes; `parsed` are all items
+    with any parsed value. Raises `UnknownField`.
     """
     runs = list(runs)
     counted.check_fields(by)
@@ -85,8 +85,8 @@ def _sort_key(by: Sequence[str], key: Key) -> list[int]:
 
 
 def _lost_sql() -> str:
-    """One where the order that was read did not choose gold."""
-    # SQLite says 0 for what is false in JSON.
+    """SQL for 1 if only one order was parsed and it did not choose gold, else 0."""
+    # SQLite returns 0 for a JSON false.
     chose_gold = f"CAST({json_text('chose_gold')} AS TEXT)"
     return one_if(f"o.cause = 'one_order' AND {chose_gold} IN ('false', '0')")
 

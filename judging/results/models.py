@@ -1,4 +1,4 @@
-"""Sets of views that people saved, and of figures that are kept."""
+"""Models of saved views of result pages and of cached figures."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 
 class SavedViewQuerySet(models.QuerySet[Any]):
     def of(self, member: Membership) -> SavedViewQuerySet:
-        """Those that a member saved."""
+        """The views that a member saved."""
         return self.filter(member=member.pk)
 
     def seen_by(self, member: Membership) -> SavedViewQuerySet:
-        """A member's own, and those that others of the project share."""
+        """The member's own views, and those that others in the project share."""
         shared = Q(member__project=member.project, shared=True)
         return self.filter(Q(member=member.pk) | shared).select_related("member")
 
 
 class StoredFigureQuerySet(models.QuerySet[Any]):
     def due(self, now: datetime) -> StoredFigureQuerySet:
-        """Waited for, and in no living worker's hands; what was waited for longest comes first."""
+        """Requested and not leased to a living worker; the longest waiting first."""
         free = Q(held_until=None) | lease_expired("held_until", now)
         return self.filter(free, wanted_at__isnull=False).order_by("wanted_at")
 
     def spare(self, project: Project, keep: int) -> list[int]:
-        """The ids of those that nobody waits for, but for the `keep` that were made last."""
+        """The ids of figures nobody waits for, except the `keep` most recently computed."""
         idle = self.filter(project=project, wanted_at=None).order_by("-made_at", "-pk")
         return list(idle.values_list("pk", flat=True)[keep:])
 
 
 class Touch(models.Model):
-    """How often something that figures rest on was changed, in parts; written by triggers alone."""
+    """A counter of changes to the data behind figures, in parts; written only by triggers."""
 
     subject = models.CharField(max_length=40)
     n = models.BigIntegerField()
@@ -53,10 +53,10 @@ class Touch(models.Model):
 
 
 class StoredFigure(models.Model):
-    """A table of figures that takes long, as it was made last, and how far it is being made anew.
+    """A cached table of figures that takes long, and the progress of computing it again.
 
-    `key` is a digest of what was asked for, `state` of what the rows rest on: they are true as
-    long as that is the same. `wanted_at` is set while somebody waits for a worker to make it.
+    `key` is a digest of the request, `state` of the data behind the rows: they are valid as long as
+    it is the same. `wanted_at` is set while a request waits for a worker.
     """
 
     project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="figures")
@@ -96,7 +96,7 @@ class StoredFigure(models.Model):
         return f"{self.table} of {self.project}"
 
     def want(self, now: datetime) -> None:
-        """Have it made anew by the next worker, if nobody waits for that already."""
+        """Request a new computation by the next worker, unless one is already requested."""
         if self.wanted_at is None:
             self.wanted_at, self.failure, self.step = now, "", ""
             self.done, self.total, self.held_until = 0, 0, None
@@ -105,22 +105,22 @@ class StoredFigure(models.Model):
             ])  # fmt: skip
 
     def rests(self, now: datetime) -> bool:
-        """Whether making it failed, so lately that the next try would hardly do better."""
+        """Whether computing it failed so recently that a retry should wait."""
         return bool(self.failure) and self.held_until is not None and self.held_until > now
 
     def hold(self, step: str, done: int, total: int, *, until: datetime) -> None:
-        """Say how far it is, and keep other workers off until then."""
+        """Store the progress, and extend the lease until then."""
         self.step, self.done, self.total, self.held_until = step, done, total, until
         self.save(update_fields=["step", "done", "total", "held_until"])
 
     def fail(self, why: str, *, until: datetime) -> None:
-        """Whoever waits is told, and nobody tries again before then."""
+        """Store the failure, and block new attempts until then."""
         self.failure, self.wanted_at, self.held_until = why, None, until
         self.save(update_fields=["failure", "wanted_at", "held_until"])
 
 
 class SavedView(models.Model):
-    """A result page as somebody looked at it, under a name: the address says all there is to it."""
+    """A saved view of a result page, under a name; its URL says everything about it."""
 
     member = models.ForeignKey("annotation.Membership", models.PROTECT, related_name="saved_views")
     name = models.CharField(max_length=80)
@@ -143,6 +143,6 @@ class SavedView(models.Model):
         return self.name
 
     def keep(self, *, name: str, shared: bool) -> None:
-        """Under another name, or for other eyes."""
+        """Change the name, or whether the view is shared."""
         self.name, self.shared = name, shared
         self.save(update_fields=["name", "shared"])

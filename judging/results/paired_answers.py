@@ -1,4 +1,4 @@
-"""Every item as a point between people and evaluator, and how often the two say the same."""
+"""Items as points of people's and the evaluator's numbers, and how often the two agree."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,12 +22,12 @@ SCORE_COLUMNS = ("off_scale", "score", "n", "same", "agreement", "low", "high", 
 def tabulate_points(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """The table `points`: a row an item and metric that people gave a number.
+    """The table `points`: a row per item and metric with a number from people.
 
-    `people` is what the project holds true, `mean` that of the labels of `raters` people, and
-    `decided` whether more than half of them gave the same number. A number that was recorded off
-    the scale stands in `evaluator` all the same, and `off_scale` says so; one that is missing has
-    its `cause`. Raises `UnknownField`.
+    `people` is the final value, `mean` the mean over the labels of `raters` annotators, and
+    `decided` whether more than half of them gave the same number. A recorded number off the scale
+    is in `evaluator` nevertheless, marked by `off_scale`; a missing number has a `cause`. Raises
+    `UnknownField`.
     """
     people = raters.load_raters(project)
     for one in paired_scores.load_paired_scores(project, runs, by):
@@ -49,8 +49,8 @@ def tabulate_points(
 def tabulate_pairs(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """The table `pairs`: how many items have each pair of numbers, which makes ties visible where
-    points would hide each other; `share` is that of the items of people's number. Raises
+    """The table `pairs`: the number of items with each pair of numbers, which shows ties that would
+    hide each other as points; `share` is among items with the same number from people. Raises
     `UnknownField`."""
     for named, sides in correlations.split_scores(project, runs, by):
         both = sides.both
@@ -66,10 +66,10 @@ def tabulate_pairs(
 def tabulate_by_score(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """The table `by_score`: how often the evaluator gives people's very number, by that number: on
-    what people gave 1, on what they gave 3 (study 003, section 4.3).
+    """The table `by_score`: how often the evaluator gives exactly people's number, by that number:
+    on items with 1, on items with 3 (study 003, section 4.3).
 
-    `n` items have both numbers. Only where both sides have one scale. Raises `UnknownField`.
+    `n` items have both numbers. Only if both sides have the same scale. Raises `UnknownField`.
     """
     for named, sides in correlations.split_scores(project, runs, by):
         if not sides.metric.is_comparable:

@@ -1,8 +1,8 @@
-"""What people and an evaluator give the same items, number by number (studies 002 and 003).
+"""Scores of people and of an evaluator on the same items (studies 002 and 003).
 
-People's number is what the project holds true of the item by its rule for that field: of three
-people the majority (003), or the median. Which runs see the gold answer is a matter of their
-strategies, so that with and without gold are different runs.
+People's score is the final value of the item by the project's rule for that field: with three
+people the majority (003) or the median. Strategies decide whether an evaluator sees the gold
+answer, so with and without gold are different runs.
 """
 
 import json
@@ -29,27 +29,27 @@ from judging.results.metric_scales import SCORING_FRAMES, ScoredMetric
 from judging.strategies.replies import item_decisions
 from stats.rouge import unicode_words
 
-# A group that every item has: whether the answer that is expected is a short one.
+# A grouping that always exists: whether the expected answer is short or long.
 ANSWER_LENGTH = "answer_length"
 SHORT, LONG = "short", "long"
-# Whether what was recorded off the scale is taken as it was given, or as missing.
+# Whether recorded numbers off the scale are used as given, or count as missing.
 KEPT, LEFT_OUT = "kept", "left out"
-# What recorded runs keep in an outcome's values.
+# A key in the values of recorded runs' outcomes.
 _OFF_SCALE = "off_scale"
 _ARRAYS = ("key", "position", "cluster", "group", "people", "evaluator", "given", "cause")
 
 Objects = NDArray[np.object_]
-# As JSON, of which equal ones are read once.
+# As JSON text, so that equal values are parsed only once.
 _AS_TEXT = Cast("values", TextField())
 
 
 @dataclass(frozen=True, eq=False)
 class PairedScores:
-    """Both sides of one run and metric, an entry an item in the order of items, nan where missing.
+    """Both sides of one run and metric; one entry per item, sorted by item, nan where missing.
 
-    `evaluator` has what counts, `cause` why it is missing; `given` what was recorded off the
-    scale. Clusters have numbers that all runs share; `group` is the place of an item's group in
-    `groups`.
+    `evaluator` has the numbers that count, `cause` the reason for a missing one, `given` recorded
+    numbers off the scale. Cluster numbers are shared by all runs; `group` is the index of an item's
+    group in `groups`.
     """
 
     run: Run
@@ -66,16 +66,16 @@ class PairedScores:
 
     @property
     def both(self) -> Bools:
-        """Items that both sides gave a number."""
+        """Items with a number from both sides."""
         there: Bools = ~np.isnan(self.people) & ~np.isnan(self.evaluator)
         return there
 
     def only(self, these: Bools) -> "PairedScores":
-        """Some of the items."""
+        """The items selected by a mask."""
         return replace(self, **{name: getattr(self, name)[these] for name in _ARRAYS})
 
     def ways(self) -> Iterator[tuple[str | None, "PairedScores"]]:
-        """The items; where something was recorded off the scale, both ways to take it."""
+        """The items; if there are recorded numbers off the scale, with both treatments of these."""
         there = ~np.isnan(self.given)
         if not there.any():
             yield None, self
@@ -84,7 +84,7 @@ class PairedScores:
         yield LEFT_OUT, self
 
     def by_group(self) -> Iterator[tuple[GroupKey, "PairedScores"]]:
-        """The items of each group, in the order of the groups' names."""
+        """The items of each group, sorted by the names of the groups."""
         for place in sorted(range(len(self.groups)), key=self.groups.__getitem__):
             part = self.only(self.group == place)
             if len(part.key):
@@ -93,11 +93,11 @@ class PairedScores:
 
 @dataclass(frozen=True, eq=False)
 class _RunOutcomes:
-    """What counts of a run, an entry an item, in the order of items.
+    """The counted outcomes of a run; one entry per item, sorted by item.
 
-    `said` has each values that an outcome has once, and `which` the place of an item's in it: a
-    scale has few numbers, and a million outcomes say them again and again. `grouped` is what
-    groups the items, a sequence a grouping, without the length of their answers.
+    `said` holds each distinct value dict once, and `which` the index of an item's in it: a scale
+    has few numbers, and a million outcomes repeat them. `grouped` has one sequence per grouping of
+    items, except for the length of their answers.
     """
 
     item: Ints
@@ -112,13 +112,13 @@ class _RunOutcomes:
 
 @dataclass(frozen=True, eq=False)
 class _PeopleScores:
-    """People's numbers of each metric, told by its parts, of these items in their order."""
+    """People's numbers on these items, in order, by the parts of each metric."""
 
     item: Ints
     numbers: Mapping[tuple[str, ...], Floats]
 
     def of(self, metric: ScoredMetric, items: Ints) -> Floats:
-        """People's number of each of the items, nan without one."""
+        """People's number for each of the items, nan without one."""
         if not len(self.item):
             return np.full(len(items), nan)
         place = np.searchsorted(self.item, items).clip(max=len(self.item) - 1)
@@ -128,7 +128,7 @@ class _PeopleScores:
 
 
 class _Numbering(dict[Any, int]):
-    """A number for each thing, as it comes up."""
+    """Numbers things in the order in which they are first looked up."""
 
     def __missing__(self, one: Any) -> int:
         self[one] = len(self)
@@ -138,12 +138,12 @@ class _Numbering(dict[Any, int]):
 def load_paired_scores(
     project: Project, runs: Iterable[Run], by: Sequence[str] = ()
 ) -> list[PairedScores]:
-    """Every metric of every run that gives numbers, over the items that count and repeat no other.
+    """Every metric of every run that gives numbers, over the items that count, without duplicates.
 
-    `by` names columns of items, fields of their own, or `answer_length`: short where the expected
-    answer (the gold one, of several their mean; else the response) has at most the median number
-    of words over all items of these runs, else long. A field of that name that items have of their
-    own takes its place. A fixed number of queries. Raises `UnknownField`.
+    `by` names columns of items, own fields, or `answer_length`: short if the expected answer (the
+    mean over several gold answers; without gold the response) has at most the median number of
+    words over all items of these runs, else long. An own field of that name replaces it. A fixed
+    number of queries. Raises `UnknownField`.
     """
     runs = list(runs)
     groupings = check_groupings(project, by)
@@ -176,7 +176,7 @@ def load_paired_scores(
 
 
 def check_groupings(project: Project, by: Sequence[str]) -> list[Grouping | None]:
-    """What items are grouped by, None for the length of the answer. Raises `UnknownField`."""
+    """The groupings of items, None for the length of the answer. Raises `UnknownField`."""
     items = Item.objects.in_project(project)
     own = ANSWER_LENGTH in by and items.filter(fields__has_key=ANSWER_LENGTH).exists()
     names = [name for name in by if own or name != ANSWER_LENGTH]
@@ -187,11 +187,11 @@ def check_groupings(project: Project, by: Sequence[str]) -> list[Grouping | None
 def _load_outcomes(
     runs: Sequence[Run], named: Sequence[Grouping | None]
 ) -> dict[int, _RunOutcomes]:
-    """What counts of each run, by its id."""
+    """The counted outcomes of each run, by run id."""
     counted = Outcome.objects.counted().main().filter(item__duplicate_of=None)
     said = ("run", "item__position", "item", "item__key", "cluster", "cause", _AS_TEXT)
     columns = (*said, *(one.of("item__") for one in named if one))
-    # Sorted here: the database would carry whole rows through its sorting.
+    # Sorted in Python, since the database would sort whole rows.
     rows = counted.order_by().values_list(*columns)
     found: dict[int, _RunOutcomes] = {}
     for some in progress.split_if_watched(runs, READING_STEP):
@@ -243,7 +243,7 @@ def _group_numbers(
 
 
 def _classify_lengths(runs: Sequence[Run]) -> dict[int, str]:
-    """Whether the answer that is expected of each item is short or long, by the item's id."""
+    """Whether the expected answer of each item is short or long, by item id."""
     judged = Outcome.objects.filter(run__in=runs).values("revision")
     texts = Revision.objects.filter(pk__in=judged).order_by().values_list("item", "texts")
     words = {item: _mean_words(one) for item, one in texts.iterator(AT_A_TIME)}
@@ -258,7 +258,7 @@ def _mean_words(texts: Mapping[str, Any]) -> float:
 
 
 def _load_people(project: Project, metrics: Iterable[ScoredMetric]) -> _PeopleScores:
-    """The number that people hold of each item."""
+    """People's final numbers for each item."""
     current = Resolution.objects.current().of_project(project).order_by()
     rows = sorted(current.values_list("item", _AS_TEXT).iterator(AT_A_TIME))
     said = _Numbering()
@@ -275,7 +275,7 @@ def _load_people(project: Project, metrics: Iterable[ScoredMetric]) -> _PeopleSc
 
 
 def _evaluator_arrays(metric: ScoredMetric, read: _RunOutcomes) -> dict[str, NDArray[Any]]:
-    """What the evaluator said of each item, what it said off the scale, and why it said nothing."""
+    """The evaluator's number for each item, off-scale numbers, and causes of missing ones."""
     given = np.array([_off_scale_number(metric, values) for values in read.said])[read.which]
     evaluator = np.array([metric.of_evaluator(values) for values in read.said])[read.which]
     causes = np.array([_cause(metric, values) for values in read.said], dtype=object)[read.which]
@@ -287,7 +287,8 @@ def _evaluator_arrays(metric: ScoredMetric, read: _RunOutcomes) -> dict[str, NDA
 
 
 def _off_scale_number(metric: ScoredMetric, values: Mapping[str, Any]) -> float:
-    """What was recorded off the scale, if by one reply: of repeats those on it make the mean."""
+    """A recorded number off the scale, if from a single reply; with several, the mean of the
+    on-scale ones counts."""
     off_scale = values.get(_OFF_SCALE, [])
     if len(off_scale) != 1:
         return nan
@@ -295,7 +296,7 @@ def _off_scale_number(metric: ScoredMetric, values: Mapping[str, Any]) -> float:
 
 
 def _cause(metric: ScoredMetric, values: Mapping[str, Any]) -> str:
-    """Why there is no number, where not all parts have the same cause; a total says so of the
-    first of its parts."""
+    """The cause of a missing number if parts differ in their causes; for a total that of its first
+    missing part."""
     causes = values.get(item_decisions.MISSING_KEY, {})
     return next((causes[part] for part in metric.parts if part in causes), "")

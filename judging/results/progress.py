@@ -1,4 +1,4 @@
-"""How far the making of figures is: told by whoever makes them, heard by whoever has them made."""
+"""Progress of computing figures: reported by the code that computes, received by its caller."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-# What is being done in words, how many are done, and of how many.
+# Called with the step in words, the number of parts done, and their total.
 ProgressCallback = Callable[[str, int, int], None]
 
 _callback: ContextVar[ProgressCallback | None] = ContextVar("hears", default=None)
@@ -15,7 +15,7 @@ _callback: ContextVar[ProgressCallback | None] = ContextVar("hears", default=Non
 
 @contextmanager
 def with_progress_callback(by: ProgressCallback) -> Iterator[None]:
-    """Within it `by` hears of every step; it may be called often."""
+    """Within the context, `by` receives the progress of every step; it may be called often."""
     token = _callback.set(by)
     try:
         yield
@@ -24,15 +24,15 @@ def with_progress_callback(by: ProgressCallback) -> Iterator[None]:
 
 
 def report(step: str, done: int, total: int) -> None:
-    """So many of so many are done of this step, such as "comparing runs"."""
+    """Report that `done` of `total` are done of a step such as "comparing runs"."""
     hears = _callback.get()
     if hears:
         hears(step, done, total)
 
 
 def split_if_watched(parts: Sequence[T], step: str) -> Iterator[Sequence[T]]:
-    """All parts at once, which is one query; but one after the other where somebody hears of it,
-    since that is long."""
+    """All parts at once, for a single query; one by one if progress is reported, since it takes
+    long."""
     if _callback.get() is None:
         yield parts
     else:
@@ -40,7 +40,7 @@ def split_if_watched(parts: Sequence[T], step: str) -> Iterator[Sequence[T]]:
 
 
 def iterate(parts: Sequence[T], step: str) -> Iterator[T]:
-    """The parts one after the other, telling how many are done."""
+    """The parts one by one, reporting how many are done."""
     for done, part in enumerate(parts):
         report(step, done, len(parts))
         yield part

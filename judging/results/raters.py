@@ -1,5 +1,5 @@
-"""People beside each other and beside an evaluator: majorities, the human ceiling, and whether an
-evaluator may stand in for a person (study 003; alternative annotator test)."""
+"""People compared with each other and with an evaluator: majorities, the human ceiling, and the
+alternative annotator test (study 003)."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,9 +25,9 @@ from stats.ceiling import AltTest, RaterCeiling
 from stats.paired import ONE_CLUSTER
 from stats.rates import estimate_rate
 
-# What the ceiling is measured by: order, straight line, distance.
+# The measures of the ceiling: rank order, linear relation, distance.
 MEASURES = ("rho", "pearson", RMSE)
-# What an evaluator may be worse for being cheaper than a crowd, trained people, experts.
+# How much worse the evaluator may be, since it costs less than crowds, trained people, experts.
 EPSILONS = (0.1, 0.15, 0.2)
 
 CEILING_COLUMNS = (
@@ -44,13 +44,13 @@ MAJORITY_COLUMNS = ("metric", "n", "decided", "share", "low", "high", "reason")
 
 @dataclass(frozen=True)
 class RaterTable:
-    """What each person said of each item, by the place of the item in the project."""
+    """Each person's answers to each item, by the position of the item in the project."""
 
     people: tuple[str, ...]
     said: Mapping[int, Mapping[str, Mapping[str, Any]]]
 
     def table(self, metric: ScoredMetric, positions: Ints) -> Floats:
-        """Their numbers, items x people, nan where one has none."""
+        """Their numbers, items x people, nan where a person has none."""
         found = np.full((len(positions), len(self.people)), np.nan)
         for row, position in enumerate(positions.tolist()):
             for column, person in enumerate(self.people):
@@ -61,7 +61,7 @@ class RaterTable:
 
 
 def load_raters(project: Project) -> RaterTable:
-    """Each person's last counted label that was given before they could see what others say."""
+    """Each person's last counted label from before they could see the others' answers."""
     said: dict[int, dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for one in agreement_answers.load_label_answers(project):
         said[one.position][one.person] = one.answers
@@ -72,10 +72,11 @@ def tabulate_ceiling(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """The table `ceiling`: each person against the mean of the others, and the evaluator against
-    the same means of the same items; the means over people in rows without a rater.
+    the same means on the same items; rows without a rater are the means over people.
 
-    `difference` is the evaluator's figure minus the person's: above 0 the evaluator is nearer in
-    correlations and farther in errors, which need one scale on both sides. Raises `UnknownField`.
+    `difference` is the evaluator's figure minus the person's: above 0 the evaluator is closer in
+    correlations and farther in errors, which need the same scale on both sides. Raises
+    `UnknownField`.
     """
     people = load_raters(project)
     for named, sides in correlations.split_scores(project, runs, by):
@@ -97,12 +98,11 @@ def tabulate_ceiling(
 def tabulate_alt_test(
     project: Project, runs: Sequence[Run], by: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """The table `alt_test`: may the evaluator stand in for a person? (`stats.ceiling.alt_test`)
+    """The table `alt_test`: may the evaluator replace a person? (`stats.ceiling.alt_test`)
 
-    Of each `epsilon` a row a person, and one without a rater for all: the mean advantage as
+    For each `epsilon` a row per person, and one without a rater for all: the mean advantage as
     `evaluator`, the share of people that it beats as `wins`, and whether that is half or more.
-    What is near is told by the distance of numbers, so both sides need the same scale. Raises
-    `UnknownField`.
+    Closeness is the distance of numbers, so both sides need the same scale. Raises `UnknownField`.
     """
     people = load_raters(project)
     for named, sides in correlations.split_scores(project, runs, by):
@@ -116,9 +116,11 @@ def tabulate_alt_test(
 
 
 def filter_outcomes(found: OutcomeQuerySet, row: Mapping[str, Any]) -> OutcomeQuerySet:
-    """The outcomes, of one run, that a row of `ceiling` or `alt_test` rests on: told by its
-    `metric`, `off_scale`, `rater` and, in `group`, what it is grouped by. Without a rater those of
-    any. None of what is no such row."""
+    """The outcomes of one run behind a row of `ceiling` or `alt_test`.
+
+    The row is identified by its `metric`, `off_scale`, `rater` and, in `group`, its grouping
+    fields. Without a rater, outcomes for any rater. None if there is no such row.
+    """
     run = Run.objects.for_results().filter(pk__in=found.order_by().values("run")).first()
     group = row.get("group")
     if run is None or not isinstance(group, Mapping):
@@ -139,8 +141,8 @@ def filter_outcomes(found: OutcomeQuerySet, row: Mapping[str, Any]) -> OutcomeQu
 
 
 def tabulate_ratings(project: Project, by: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The table `ratings`: a row an item and metric that two people or more gave a number, how
-    many did, their mean, and whether more than half gave the same. Raises `UnknownField`."""
+    """The table `ratings`: a row per item and metric with numbers from two people or more: their
+    number, their mean, and whether more than half gave the same. Raises `UnknownField`."""
     named, people = detectors.check_groupings(project, by), load_raters(project)
     items = Item.objects.in_project(project).filter(position__among=list(people.said))
     columns = ("position", "key", *(one.of() for one in named))
@@ -162,7 +164,7 @@ def tabulate_ratings(project: Project, by: Sequence[str]) -> Iterator[dict[str, 
 
 
 def tabulate_majority(project: Project, by: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The table `majority`: of the `n` items with two labels or more the share on which more than
+    """The table `majority`: among the `n` items with two labels or more, the share where more than
     half gave the same number, by metric and group (study 003, section 3.4). Raises `UnknownField`.
     """
     named, people = detectors.check_groupings(project, by), load_raters(project)

@@ -1,4 +1,4 @@
-"""Which kinds of error detectors find: recall by what people said the error is (study 001)."""
+"""Recall of detectors by the category of error that people named (study 001)."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,18 +16,19 @@ from stats.rates import clustered_wilson, sum_clusters
 
 COLUMNS = ("field", "value", "n", "detected", "recall", "low", "high", "reason")
 
-# A field of the task and one of its values; "" where an error has none.
+# A field of the task and one of its values; "" if an error has none.
 ErrorKind = tuple[str, str]
 
 
 def tabulate(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The table `error_kinds`: of every run, and of the mean over an evaluator's four prompts, the
-    recall among the items that are held for an error of a kind.
+    """The table `error_kinds`: for every run and for the mean over an evaluator's four prompts, the
+    recall among the items with an error of each category.
 
-    The kinds are the values of each resolved field with choices beside the deciding one, such as
-    `error_type`; an item may have several, and has the `value` "" if people named none. `detected`
-    of `n` items were called an error; `missing` have no verdict and count as not detected, as in
-    recall. `low` and `high` are Wilson's interval for clustered items. Raises `UnknownField`.
+    The categories are the values of each resolved field with choices, except the deciding one, such
+    as `error_type`; an item may have several, and has the `value` "" if people named none.
+    `detected` of `n` items were called an error; `missing` have no verdict and count as not
+    detected, as in recall. `low` and `high` are Wilson's interval for clustered items. Raises
+    `UnknownField`.
     """
     said = detectors.load_verdicts(runs, detectors.check_groupings(project, by))
     held = _load_kinds(project)
@@ -36,13 +37,13 @@ def tabulate(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Iterat
 
 
 def error_kind_fields(project: Project) -> list[Field]:
-    """The fields of the task that tell kinds of error apart."""
+    """The fields of the task that distinguish categories of error."""
     task = tasktypes.load_task_type(project)
     return [one for one in task.resolved if one is not task.deciding and one.options]
 
 
 def _load_kinds(project: Project) -> dict[int, list[ErrorKind]]:
-    """The kinds of each item that is held for an error."""
+    """The categories of each item whose final label is an error."""
     names = [one.name for one in error_kind_fields(project)]
     errors = Resolution.objects.current().of_project(project).filter(value=ERROR)
     return {
@@ -84,7 +85,7 @@ def _rows(part: DetectorLine, held: Mapping[int, Sequence[ErrorKind]]) -> Iterat
 
 
 def _recall(part: DetectorLine, items: Sequence[int]) -> Estimate:
-    """Of the mean an item's hit is the share of the prompts that detect it."""
+    """The recall; for a mean, an item's hit is the share of the prompts that detect it."""
     clusters: dict[str, list[float]] = defaultdict(list)
     for item in items:
         hits = sum(said[item].verdict is True for said in part.said) / len(part.said)

@@ -1,8 +1,8 @@
-"""Which runs stand side by side where nobody names any, and what sets the others apart.
+"""Which runs are compared by default, and why the others are not.
 
-Those are finished, over all items that they could be over when they began, and nobody asked the
-same of the same evaluator later. Canaries, runs over a part of the items, runs that were stopped
-and runs that a later one supersedes are shown where somebody names them, and are marked.
+The default runs are finished, cover all items that existed when they began, and are not superseded
+by a later run with the same strategy and evaluator. Canaries, runs over part of the items, stopped
+runs and superseded runs are shown if they are named, and are marked.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,12 +13,12 @@ from judging.models import Run
 from judging.runs.pinning import TRANSIENT_KEYS
 from judging.strategies import compute_digest
 
-# What commands say of their --run.
+# Help text of the option --run.
 RUN_HELP = (
     "only these runs; default: finished runs over all items, without canaries and superseded "
     "runs, or all runs that are not archived if there are none of these"
 )
-# The kinds of marks with what so many runs of one are.
+# The kinds of marks, with words for one such run and for several.
 KIND_NAMES = {
     "canary": ("canary", "canaries"),
     "part": ("over part of the items", "over part of the items"),
@@ -27,23 +27,23 @@ KIND_NAMES = {
     "superseded": ("superseded", "superseded"),
     "source": ("combined from one of these", "combined from some of these"),
 }
-# What a run pins and a later one that supersedes it need not: how the endpoint is called and
-# reached, which examples were drawn, by whom the replies are read, and which file they came in.
+# Pinned values in which a superseding run may differ: name and address of the endpoint, which
+# examples were drawn, the parser of the replies, and the file that they came in.
 IGNORED_CONFIG = (*TRANSIENT_KEYS, "name", "address", "answers", "parser", "recorded")
 
 
 class RunMark(NamedTuple):
-    """Why a run stands beside no other unless it is named, and that in words."""
+    """The reason why a run is not compared by default, as a kind and in words."""
 
     kind: str
     words: str
 
 
 def load_marked_runs(project: Project) -> list[Run]:
-    """All runs that judge, archived ones too, in their order and with their `marks`. Two queries.
+    """All judging runs, including archived ones, in order and with their `marks`. Two queries.
 
-    A run is superseded by the last one without a mark of the same strategy version, evaluator and
-    choices. What is made of marked runs is marked with them, but for archived ones.
+    A run is superseded by the last unmarked run with the same strategy version, evaluator and
+    options. Runs made from marked runs are marked too, unless the mark is "archived".
     """
     runs = list(Run.objects.in_project(project).judging().for_results())
     sources = _load_sources(project, runs)
@@ -62,13 +62,13 @@ def load_marked_runs(project: Project) -> list[Run]:
 
 
 def select_default(runs: Iterable[Run]) -> list[Run]:
-    """Those without a mark; where each has one, all that are not archived."""
+    """The runs without a mark; if all have one, all that are not archived."""
     there = [run for run in runs if run.archived_at is None]
     return [run for run in there if not run.marks] or there
 
 
 def describe_set_aside(runs: Sequence[Run]) -> str:
-    """How many of these runs are not archived and yet none of the usual, by their first mark."""
+    """The runs that are neither archived nor compared by default, counted by their first mark."""
     there = [run for run in runs if run.archived_at is None]
     shown = select_default(there)
     kinds = [run.marks[0].kind for run in there if run not in shown]
@@ -77,8 +77,8 @@ def describe_set_aside(runs: Sequence[Run]) -> str:
 
 
 def _load_sources(project: Project, runs: Sequence[Run]) -> Mapping[int, list[Run]]:
-    """What each run is made of or about, by its id; these come before it. An asking of a canary
-    follows from the first one and is no less for that."""
+    """The earlier runs that each run is made from or about, by run id. Canary runs have none, since
+    following the first canary run is no defect."""
     known = {run.pk: run for run in runs}
     found: dict[int, list[Run]] = {run.pk: [] for run in runs}
     pairs = Run.sources.through.objects.filter(from_run__project=project)
@@ -108,7 +108,7 @@ def _inherited_marks(run: Run, sources: Iterable[Run]) -> list[RunMark]:
 
 
 def _config_digest(run: Run, sources: Iterable[Run]) -> str:
-    """A digest that is the same for runs that ask the same of the same evaluator."""
+    """A digest that is equal for runs with the same strategy, options and evaluator."""
     pinned = {name: value for name, value in run.pinned.items() if name not in IGNORED_CONFIG}
     verdicts = run.pinned.get("recorded", {}).get("verdicts")
     made_of = [source.pk for source in sources]

@@ -24,12 +24,13 @@ _NEAR = 1e-9
 
 
 def tabulate_scores(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `scores`, one row a run and group, by fields as `counted.sum_outcomes` has them.
+    """The table `scores`, one row per run and group, with the fields of `counted.sum_outcomes`.
 
-    Scores apart have lower / equal / higher, both means over parsed items, and the number of golds
-    at either end of the scale, where nothing more can be seen; scores against gold have the bins
-    below the top and no gold. What does not apply is None. An item that was asked repeatedly
-    stands where most of its repeats do, with their mean score.
+    If gold and perturbed answers are scored apart, there are counts of lower / equal / higher, both
+    means over parsed items, and the number of gold scores at either end of the scale, where no
+    further change is visible. Scores against gold have the bins below the top and no gold scores.
+    Columns that do not apply are None. An item with repeats counts where most of its repeats are,
+    with their mean score.
     """
     frames = _scoring_strategies(runs)
     chosen = [run for run in runs if run.pk in frames]
@@ -38,10 +39,10 @@ def tabulate_scores(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, An
 
 
 def tabulate_changes(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `score_changes`: of parsed items scored apart, how many moved by how much.
+    """The table `score_changes`: how many parsed items scored apart moved by how much.
 
     `change` is perturbed minus gold, to the nearest step of the scale (to the nearest whole number
-    where there is no step); `share` is of the `parsed`.
+    without a step); `share` is among the `parsed` items.
     """
     frames = {
         pk: strategy
@@ -76,7 +77,7 @@ def _count_sql(frames: Mapping[int, Strategy]) -> dict[str, str]:
 
 
 def _scale_end_sql(frames: Mapping[int, Strategy], name: str) -> str:
-    """The end of each run's scale; null where it has none."""
+    """SQL for the end of each run's scale; null without a scale."""
     ends = {pk: getattr(one.scale, name) for pk, one in frames.items() if one.scale}
     cases = " ".join(f"WHEN {pk} THEN {float(end)!r}" for pk, end in ends.items())
     return f"CASE o.run_id {cases} END" if cases else "NULL"
@@ -108,7 +109,7 @@ Key = tuple[Any, ...]
 def _count_by_step(
     runs: Sequence[Run], by: Sequence[str], frames: Mapping[int, Strategy]
 ) -> dict[Key, dict[int, int]]:
-    """How many items of a run and group moved by how many steps."""
+    """The number of items of a run and group by how many steps they moved."""
     if not runs:
         return {}
     names = ", ".join(f"o.{name}" for name in ("run_id", *by, "invariant"))

@@ -1,4 +1,4 @@
-"""Detection against false alarm: does a run tell errors from changes that are none?"""
+"""Detection and false alarms: does a run tell errors from score-invariant changes?"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -25,12 +25,12 @@ COLUMNS = (
 
 
 def tabulate(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """The table `sensitivity`: of each run a row over all, one an ability, one an origin.
+    """The table `sensitivity`: for each run a row over all items, one per ability, one per origin.
 
-    Score-invariant items go to the ability of the answer they were made from; the rows of origins
-    hold all error items against the score-invariant items of that origin alone. J = detection -
-    false alarm, with Newcombe's interval; d' stands there but for pairs, with one that is drawn.
-    What is None has its reason.
+    Score-invariant items belong to the ability of the answer they were made from; the rows of
+    origins compare all error items with the score-invariant items of that origin. J = detection -
+    false alarm, with Newcombe's interval; d' has a bootstrap interval and is not given for pairs.
+    Values of None have a reason.
     """
     runs = list(runs)
     asked = counted.load_strategies(runs)

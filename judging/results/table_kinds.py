@@ -1,4 +1,4 @@
-"""What a `results` table is: its columns, and how it is made."""
+"""Kinds of `results` tables: their columns, and how they are computed."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import Any, Literal
 from annotation.models import Project
 from judging.models import Run
 
-# Outcomes that the database sums within a tenth of a second, and ones that are drawn, dealt or
-# searched through.
+# The number of outcomes that the database sums within a tenth of a second, and that can be
+# bootstrapped, permuted or searched in that time.
 SUM_LIMIT, DRAW_LIMIT = 50_000, 5_000
-# Ones of which every group is drawn several times over.
+# The same if every group is bootstrapped several times.
 GROUP_DRAW_LIMIT = 500
 RUN_COLUMNS = ("run", "endpoint", "strategy")
 
@@ -20,13 +20,13 @@ RowsFunction = Callable[[Project, Sequence[Run], Sequence[str]], Rows]
 
 @dataclass(frozen=True)
 class TableKind:
-    """A `results` table: its columns beside the fields it is grouped by, and how it is made.
+    """A `results` table: its columns besides the fields it is grouped by, and how it is computed.
 
-    `before` are columns that stand between the run and the fields; a table that is `of_items` has
-    no run. `at_once`: of so many outcomes (or items) it is made while one waits, of more by a
-    worker; None for one that is always made at once. `of_people`: it rests on labels as well, or
-    on items beside those of the runs. `groups`: whose fields it is grouped by, if that can be
-    checked before it is made. `with_duplicates`: by ability and category it has rows of duplicates.
+    `before` are columns between the run and the fields; a table that is `of_items` has no run.
+    `at_once`: with up to this many outcomes (or items) it is computed while the user waits, with
+    more by a worker; None means always at once. `of_people`: it also depends on labels, or on items
+    besides those of the runs. `groups`: the kind of fields it is grouped by, if that can be checked
+    in advance. `with_duplicates`: by ability and category it has rows for duplicates.
     """
 
     columns: tuple[str, ...]
@@ -41,7 +41,7 @@ class TableKind:
 
 
 def from_runs(rows: Callable[[Sequence[Run], Sequence[str]], Rows]) -> RowsFunction:
-    """A table that needs the runs alone."""
+    """For a table that needs only the runs and the fields."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
         return rows(runs, by)
@@ -50,7 +50,7 @@ def from_runs(rows: Callable[[Sequence[Run], Sequence[str]], Rows]) -> RowsFunct
 
 
 def from_runs_ungrouped(rows: Callable[[Sequence[Run]], Rows]) -> RowsFunction:
-    """A table that needs the runs alone, and has groups of its own."""
+    """For a table that needs only the runs and has its own groups."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
         return rows(runs)
@@ -59,7 +59,7 @@ def from_runs_ungrouped(rows: Callable[[Sequence[Run]], Rows]) -> RowsFunction:
 
 
 def from_project(rows: Callable[[Project], Rows]) -> RowsFunction:
-    """A table that needs no run, and has groups of its own."""
+    """For a table that needs no run and has its own groups."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
         return rows(project)
@@ -68,7 +68,7 @@ def from_project(rows: Callable[[Project], Rows]) -> RowsFunction:
 
 
 def from_items(rows: Callable[[Project, Sequence[str]], Rows]) -> RowsFunction:
-    """A table of the items of a project, which needs no run."""
+    """For a table of a project's items, which needs no run."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
         return rows(project, by)
@@ -79,7 +79,7 @@ def from_items(rows: Callable[[Project, Sequence[str]], Rows]) -> RowsFunction:
 def summed_table(
     columns: Sequence[str], rows: Callable[[Sequence[Run], Sequence[str]], Rows]
 ) -> TableKind:
-    """A table that the database sums up out of outcomes, by the fields that those have."""
+    """A table that the database sums from outcomes, by fields of the outcomes."""
     return TableKind(
         ("total", "missing", *columns),
         True,

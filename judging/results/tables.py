@@ -1,10 +1,9 @@
-"""What can be asked for by name: `results` tables of figures, and tables of rows to export.
+"""Registry of tables by name: `results` tables of figures, and tables of rows to export.
 
-N tables and M formats, never N x M: a table gives columns and rows, `formats.writers` the rest.
+N tables and M formats, never N x M: a table provides columns and rows, `formats.writers` the rest.
 
-Tables of the work of people: how far they agree, how fast they are, what is left to do.
-
-Tables of what people and evaluators say of the same items, each in numbers.
+LEAD_TABLES are about annotation work: agreement, pace, remaining work. PEOPLE_TABLES compare the
+numbers of people and evaluators on the same items.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -57,7 +56,7 @@ from judging.results.table_kinds import (
 
 
 def from_report(rows: Callable[[Project, Grouping], Rows]) -> RowsFunction:
-    """A report of leads as a table; runs are nothing to it, and `by` names a group of items."""
+    """For a leads' report as a table; it ignores runs, and `by` names the grouping of items."""
 
     def made(project: Project, runs: Sequence[Run], by: Sequence[str]) -> Rows:
         return rows(project, tables.find_grouping(project, list(by)))
@@ -268,7 +267,7 @@ RESULT_TABLES: dict[str, TableKind] = {
         of_people=False,
         groups="items",
     ),
-    # The task of the project says which fields are kinds.
+    # The project's task type defines the fields with error categories.
     "error_kinds": TableKind(
         recall_by_kind.COLUMNS,
         True,
@@ -296,14 +295,14 @@ RESULT_TABLES: dict[str, TableKind] = {
     "dataset": TableKind(
         data_set.COLUMNS, True, from_items(data_set.tabulate), of_items=True, groups="items"
     ),
-    # It rests on other projects, of whose changes this one does not hear.
+    # Always computed, since it depends on other projects, whose changes are not counted here.
     "audits": TableKind((*RUN_COLUMNS, *audit_results.COLUMNS), False, _audited, at_once=None),
     **LEAD_TABLES,
 }
 
 
 def list_columns(table: str, by: Sequence[str]) -> tuple[str, ...]:
-    """All columns of a `results` table in their order."""
+    """All columns of a `results` table in order."""
     figures = RESULT_TABLES[table]
     if figures.of_items:
         return (*by, *figures.columns)
@@ -315,7 +314,7 @@ def list_columns(table: str, by: Sequence[str]) -> tuple[str, ...]:
 
 
 def read_calls(project: Project) -> Iterator[dict[str, Any]]:
-    """Every call of the project's runs with the reply it got and what was read in it."""
+    """Every call of the project's runs with its reply and the reading of it."""
     named = ("outcome__item", "outcome__revision", "request__reply")
     bulky = ("outcome__item__fields", "outcome__revision__texts", "outcome__values")
     found = Call.objects.order_by("outcome__item__position", "pk")
@@ -327,8 +326,8 @@ def read_calls(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def read_outcomes(project: Project) -> Iterator[dict[str, Any]]:
-    """Every outcome of the project's runs that judge, one a run, item and axis; the figures are
-    made of those that are `counted`."""
+    """Every outcome of the project's judging runs, one per run, item and axis; figures use those
+    that are `counted`."""
     counted = Outcome.objects.counted().main().filter(pk=OuterRef("pk"))
     found = Outcome.objects.order_by("item__position", "axis")
     whole = found.select_related("item", "revision").annotate(is_counted=Exists(counted))

@@ -1,4 +1,4 @@
-"""Figures of runs: what figures.md defines, counted by the database."""
+"""Undetected rates of runs, as figures.md defines them, counted by the database."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ LEFT_OUT_COLUMNS = (
 class UndetectedRow:
     """One row of the `undetected` table: counts and the undetected rate of a group of items.
 
-    rate = undetected / parsed, for score-invariant items too, where it is the share left unmoved;
-    None with a reason where nothing was parsed. `total` = parsed + missing. An item that was
-    asked about repeatedly is `undetected` by the share of its repeats. `invariant` says whether
-    the items are score-invariant, so that a detection is a false alarm.
+    rate = undetected / parsed; for score-invariant items this is the share left unchanged. None
+    with a reason if nothing was parsed. `total` = parsed + missing. An item with repeats counts in
+    `undetected` by the share of its repeats. `invariant` says whether the items are
+    score-invariant, so that a detection is a false alarm.
     """
 
     run: Run
@@ -68,14 +68,14 @@ def tabulate_undetected(
 ) -> list[UndetectedRow]:
     """Undetected rates of runs by fields of their outcomes, in the order of the taxonomy.
 
-    An outcome counts only against a current resolution of the revision that it judged, and of
-    several axes that of the item's ability. The interval knows that items of one cluster are
-    alike. `by` may be empty: one row a run.
+    An outcome counts only if the revision that it judged has a current resolution, and of several
+    axes only that of the item's ability counts. The intervals take clusters into account. If `by`
+    is empty, there is one row per run.
 
-    What must not be summed is never mixed: without ability or category in `by` score-invariant
-    items are left out, whose rate reads the other way, and without both the repeats of other
-    items; repeats of both kinds in one category make two rows. Detectors and ratings have no such
-    rate and no row. Raises `UnknownField`.
+    Outcomes that must not be summed together are kept apart: without ability or category in `by`,
+    score-invariant items are left out, since their rate has the opposite meaning; without both,
+    duplicates are left out. Duplicates of both kinds in one category make two rows. Detectors and
+    ratings have no such rate and no row. Raises `UnknownField`.
     """
     rated, _ = frames.split_by_rate(runs)
     rates = {"undetected": (counted.PARSED_SQL, counted.UNDETECTED_SQL)}
@@ -84,13 +84,13 @@ def tabulate_undetected(
 
 
 def tabulate_left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """The table `left_out`: how many outcomes of each run no figure counts, by reason.
+    """The table `left_out`: how many outcomes of each run are in no figure, by reason.
 
-    `pending` are not asked about yet; of `other_revision` the item is held for something else than
-    when it was judged (corrected texts, another resolution). `items` count, and `shared` of them
-    count of every one of the runs; of checks of explanations, which judge no item, it is None.
-    Both are without duplicates where figures leave these out, and `..._with_duplicates` as tables
-    by ability and category count them. Four queries, and none without a run.
+    `pending` outcomes have no result yet; `other_revision` are outcomes whose item has changed
+    since it was judged (corrected texts, another final label). `items` count, and `shared` of them
+    count in every one of the runs; None for checks of explanations, which judge no items. Both are
+    without duplicates where figures leave these out; `..._with_duplicates` are as counted in tables
+    by ability and category. Four queries, and none without a run.
     """
     known = {run.pk: run for run in runs}
     if not known:
@@ -120,15 +120,15 @@ def tabulate_left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
 
 class _Counts(NamedTuple):
-    """How many there are, and how many of these are in totals."""
+    """A number of outcomes, and how many of them are in totals."""
 
     every: int
     in_totals: int
 
 
 def _total_condition(runs: Iterable[Run]) -> str:
-    """Which outcomes totals are over, besides that they count: of runs with rates those of an
-    ability, which duplicates lack; of ratings those of no duplicate; of detectors all."""
+    """The condition for outcomes in totals, in addition to counting: for runs with rates, an
+    ability, which duplicates lack; for ratings, no duplicate; for detectors, none."""
     needs = {pk: get_item_needs(one) for pk, one in counted.load_strategies(runs).items()}
     rated = [pk for pk, need in needs.items() if need not in frames.NEEDS_WITHOUT_RATE]
     values = [pk for pk, need in needs.items() if need == "values"]
@@ -143,7 +143,7 @@ def _join(ids: Iterable[int]) -> str:
 
 
 def _count_by_run(such: str, total: str = "1 = 1") -> dict[int, _Counts]:
-    """How many outcomes of each run are such, and how many of them meet `total`."""
+    """The number of each run's outcomes with condition `such`, and how many meet `total` too."""
     statement = f"""
         SELECT o.run_id, COUNT(*) AS every, SUM({counted.one_if(total)}) AS in_totals
         FROM {Outcome._meta.db_table} AS o WHERE {such} GROUP BY o.run_id
@@ -155,7 +155,7 @@ def _count_by_run(such: str, total: str = "1 = 1") -> dict[int, _Counts]:
 
 
 def _count_shared(runs: Sequence[int], total: str) -> _Counts:
-    """How many items count of every one of these runs, and how many of these meet `total`."""
+    """The number of items that count in all these runs, and how many of them meet `total`."""
     if not runs:
         return _Counts(0, 0)
     in_totals = f"COUNT(DISTINCT CASE WHEN {total} THEN o.run_id END)"

@@ -1,4 +1,4 @@
-"""Verdicts of pairs (study 000, tables 11 to 15 and 19), and what asking repeatedly changes."""
+"""Verdicts on pairs (study 000, tables 11 to 15 and 19), and changes between repeats."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -22,22 +22,22 @@ REPEAT_COLUMNS = (
     "repeated", "changing", "changing_rate", "changing_low", "changing_high", "changing_reason",
     "score_invariant",
 )  # fmt: skip
-# Frames whose items are error items and score-invariant ones.
+# Frames whose items are error items and score-invariant items.
 JUDGING_FRAMES = ("single", "pair", "reference")
 
 
 def tabulate_verdicts(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `verdicts` of pairs in both orders, one row a run and group.
+    """The table `verdicts` of pairs in both orders, one row per run and group.
 
-    `both_good_rate` is both_good / parsed with its interval, which says of score-invariant items
-    how many were rightly called as good (section 5.4). Where a pair was asked repeatedly its most
-    frequent verdict counts, and what the place decided is None, as it is of votes over runs.
-    `one_order` counts missing items of which one order was read.
+    `both_good_rate` is both_good / parsed with its interval; for score-invariant items it says how
+    many were rightly called equally good (section 5.4). With repeats of a pair, its most frequent
+    verdict counts, and the effects of the order are None, as they are for votes over runs.
+    `one_order` counts missing items with one parsed order.
     """
     chosen = _pair_runs(runs)
     both = {"both_good": (PARSED_SQL, one_if("o.detail = 'both_good'"))}
     counts = {
-        # A database may fold the names of columns to lower case.
+        # Lower case, since a database may fold column names.
         **{name.lower(): one_if(f"{PARSED_SQL} AND o.detail = '{name}'") for name in DETAILS},
         **{name: one_if(_effect_sql(name)) for name in EFFECTS},
         "one_order": one_if("o.cause = 'one_order'"),
@@ -46,7 +46,7 @@ def tabulate_verdicts(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, 
 
 
 def tabulate_order_effect(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `order_effect`: of the parsed pairs, how often the place of the answers decided."""
+    """The table `order_effect`: in how many parsed pairs the order of the answers decided."""
     chosen = [run for run in _pair_runs(runs) if _asked_once(run)]
     rates = {name: (PARSED_SQL, one_if(_effect_sql(name))) for name in EFFECTS}
     return [
@@ -64,11 +64,11 @@ def tabulate_order_effect(runs: Iterable[Run], by: Sequence[str]) -> list[dict[s
 
 
 def tabulate_repeats(runs: Iterable[Run], by: Sequence[str]) -> list[dict[str, Any]]:
-    """The table `repeats` of runs that asked several times, as repeats or as votes.
+    """The table `repeats` of runs with several samples, as repeats or as votes.
 
-    The undetected rate of the first sample alone, over the items of which it was read, beside that
-    of all `samples`; and of the `repeated` items, of which two samples or more were read, how many
-    changed their result.
+    It compares the undetected rate of the first sample alone, over the items where it was parsed,
+    with that of all `samples`. Among the `repeated` items, where two samples or more were parsed,
+    `changing` counts those whose result changed.
     """
     runs = list(runs)
     asked = counted.load_strategies(runs)

@@ -1,7 +1,4 @@
-"""Agreement and effort: how far do people agree, who says what, and how long does it take them?
-
-Who says what where another says something: the answers of two people as a table.
-"""
+"""Agreement and effort: agreement between annotators, confusion matrix, and labelling times."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -32,10 +29,11 @@ from stats.estimates import Estimate
 
 @dataclass(frozen=True)
 class AnswerTable:
-    """How many items two people met at with which answers; `answers` in their order, with titles.
+    """The number of items for each pair of two annotators' answers; `answers` maps names to titles,
+    in order.
 
-    `people` are the two, or nobody where several pairs are counted, each both ways; `of` then says
-    what the pairs have in common.
+    `people` are the two annotators, or None if several pairs are counted, each both ways; `of` then
+    holds what the pairs have in common.
     """
 
     counts: Mapping[tuple[str, str], int]
@@ -45,7 +43,7 @@ class AnswerTable:
 
     @property
     def sides(self) -> tuple[str, str]:
-        """Who stands in rows and who in columns, in words."""
+        """The titles of rows and columns."""
         return self.people or ("One annotator", "the other annotator")
 
     def n(self, one: str, other: str) -> int:
@@ -56,9 +54,9 @@ class AnswerTable:
 
 
 def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """What one says where another says something, of one question; everybody if no two are named.
+    """The confusion matrix of one question, for two annotators or for all pairs.
 
-    Over several pairs each counts both ways, so that the field is the same either way round.
+    With several pairs, each counts both ways, so that the matrix is symmetric.
     """
     titles = question_titles(asked)
     field = next((name for name in titles if any(row["field"] == name for row in tables[0])), "")
@@ -77,12 +75,12 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def question_titles(asked: PageQuery) -> dict[str, str]:
-    """What people can agree on, by name, with its title."""
+    """The titles of the questions on which agreement is measured, by name."""
     return {one.name: one.title for one in agreement_answers.list_questions(asked.project)}
 
 
 def items_url(asked: PageQuery, row: Mapping[str, str]) -> str:
-    """Where the items behind a row of the table `agreement` or `confusion` are listed."""
+    """The URL of the list of items behind a row of the table `agreement` or `confusion`."""
     query = urlencode({"agreement": json.dumps(row, ensure_ascii=False)})
     return f"{reverse('items', args=[asked.project.slug])}?{query}"
 
@@ -110,7 +108,7 @@ def _count_pairs(rows: Rows, *, both_ways: bool) -> dict[tuple[str, str], int]:
 def _answer_titles(
     asked: PageQuery, field: str, counts: Mapping[tuple[str, str], int]
 ) -> dict[str, str]:
-    """The answers that were given, in the order in which they are offered, with their titles."""
+    """The titles of the answers that were given, by name, in the order of the options."""
     given = {one for said in counts for one in said}
     question = next(
         (one for one in agreement_answers.list_questions(asked.project) if one.name == field), None
@@ -140,7 +138,7 @@ def _confusion_line(asked: PageQuery, met: AnswerTable, name: str) -> GridLine:
 
 
 def _count_cell(asked: PageQuery, met: AnswerTable, one: str, other: str) -> Cell:
-    """How bad it is, is how large a share of the row it is on which they differ."""
+    """A cell with a count; its heat is the share of the row if the two answers differ."""
     n, whole = met.n(one, other), met.whole(one)
     if not n:
         return Cell(written.number(n), n)
@@ -150,7 +148,7 @@ def _count_cell(asked: PageQuery, met: AnswerTable, one: str, other: str) -> Cel
 
 
 def _draw_heatmap(met: AnswerTable) -> ChartSpec | None:
-    # Altair takes a second to import; nothing else should wait for it.
+    # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import confusion as drawn
 
     found = [
@@ -176,7 +174,7 @@ WHO_SWITCH = Switch(
     "Show",
     {ALL_PEOPLE: "All annotators", PAIRS: "Pairs", PERSONS: "Each against the others"},
 )
-# Past so many marks nobody reads a chart; the table has them all.
+# A chart with more marks is unreadable; the table has all of them.
 MOST_MARKS = 60
 TITLES = {name: one.title for name, one in MEASURES.items()} | {
     agreement.AGAINST_REST: "Share that agrees with the majority of the others"
@@ -193,7 +191,7 @@ FIGURES = (
 
 
 def show_coefficients(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line a question and measure, with its interval; of everybody, two people or one."""
+    """One line per question and measure, with its interval; for all annotators, pairs, or each."""
     who, titles = asked.said(WHO_SWITCH.name), question_titles(asked)
     rows = [row for row in tables[0] if _people_text(row) == who and row["n_items"]]
     columns = (*FIGURES[:2], *([] if who == ALL_PEOPLE else [_PEOPLE_COLUMN]), *FIGURES[2:])
@@ -212,7 +210,7 @@ def show_coefficients(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_effort(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line a person: labels, how many a day, and how long an item takes them."""
+    """One line per person: labels, labels per day, and labelling times."""
     columns = (
         Column("Person", "annotator", is_number=False),
         Column("Labels", "labels"),
@@ -266,13 +264,13 @@ def _value(row: Row) -> Cell:
 
 
 def _title_value(asked: PageQuery, column: str, value: str) -> str:
-    """A question or a measure in words."""
+    """The title of a question or a measure."""
     known = {"field": question_titles(asked), "measure": TITLES}
     return known.get(column, {}).get(value, "")
 
 
 def _draw_measures(rows: Rows, titles: Mapping[str, str], who: str) -> ChartSpec | None:
-    """Every measure is on one scale, from what chance gives to agreement in all."""
+    """A chart of all measures on one scale, from chance level to full agreement."""
     found = [
         (
             titles.get(row["field"], row["field"]),
@@ -309,7 +307,7 @@ def _person_line(asked: PageQuery, row: Row) -> GridLine:
 
 
 def _labels_url(asked: PageQuery, **which: Any) -> str:
-    """Where the items are listed that have such a label."""
+    """The URL of the list of items with such a label."""
     return f"{reverse('items', args=[asked.project.slug])}?{urlencode(which)}"
 
 
@@ -319,7 +317,7 @@ def _seconds(row: Row, name: str, n: int | None = None) -> Cell:
 
 
 def _draw_times(rows: Rows) -> ChartSpec | None:
-    # Altair takes a second to import; nothing else should wait for it.
+    # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import pace
 
     found = [

@@ -1,4 +1,4 @@
-"""Blind spots: which slices of the items does a run miss more than the rest?"""
+"""Blind spots: slices of the items that a run misses more often than the rest."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -22,7 +22,7 @@ from judging.results.views.page_parts import (
 from stats.slices import ALL_ALIKE
 
 SLICE_RATE = RateColumns(missing="", bad="high", n="n")
-# What was not tested is not made to look bad.
+# Untested slices are not coloured as bad.
 UNTESTED_RATE = RateColumns(missing="", n="n")
 REST_RATE = RateColumns("rest", "rest_low", "rest_high", "rest_n", missing="")
 DEFAULT_FIELDS = "ability,category,source_ability,origin"
@@ -41,7 +41,7 @@ FAMILY_TITLES = {
     blindspots.VALUES: "values of other fields",
     blindspots.PAIRS: "pairs of values",
 }
-# Of a run without a blind spot so many slices tell how near it came.
+# The number of closest slices shown for a run without a blind spot, and the most shown otherwise.
 NEAREST_SLICES, MOST_SLICES = 5, 40
 LEADING_COLUMNS = (
     Column("Slice", "slice", is_number=False),
@@ -57,7 +57,7 @@ LEADING_COLUMNS = (
 
 
 def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line a slice, those of each run together, the largest difference first."""
+    """One line per slice, grouped by run, the largest difference first."""
     runs = {run.number: run for run in page_parts.select_judging_runs(asked)}
     rows = [row for row in tables[0] if row["run"] in runs]
     told = [
@@ -73,7 +73,7 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def _headline(rows: Rows) -> str:
-    """What the search comes to."""
+    """The result of the search in one sentence."""
     runs = {row["run"] for row in rows}
     tested = [row["run"] for row in rows if row["p"] is not None]
     if not tested:
@@ -83,13 +83,13 @@ def _headline(rows: Rows) -> str:
     blind = sum(bool(row["blind"]) for row in rows)
     said = f"{_count_noun(blind, 'blind spot') if blind else 'No blind spot'} in "
     said += _count_noun(len(tested), "slice") + (of_runs if len(runs) > 1 else "")
-    # Where nothing could be tested nothing is cleared.
+    # A run where nothing could be tested is not cleared.
     left = len(runs) - len(searched)
     return f"{said}; no slice of {_count_noun(left, 'other run')} can be tested" if left else said
 
 
 def _lines_note(rows: Rows, told: Rows, which: str) -> str:
-    """What the lines below are where they are no blind spots."""
+    """A note about the lines below if they are not blind spots."""
     if which != SPOTS or all(row["blind"] for row in told):
         return ""
     if all(row["p"] is None for row in rows):
@@ -113,7 +113,7 @@ def _run_number(row: Row) -> int:
 
 
 def _select_slices(rows: Rows, which: str) -> Rows:
-    """Those of one run that are asked for."""
+    """The slices of one run that are to be shown."""
     if which == SPOTS:
         blind = [row for row in rows if row["blind"]]
         worse = [row for row in rows if (row["difference"] or 0) > 0]
@@ -144,7 +144,7 @@ def _line(run: Run, row: Row) -> GridLine:
 
 
 def _rate(row: Row, such: RateColumns, href: str = "") -> Cell:
-    # Why there is no p says nothing of a rate that is there.
+    # The reason for a missing p does not apply to a rate that exists.
     reason = row["reason"] if row[such.value] is None else ""
     return cells.rate_cell({**row, "reason": reason}, such, href=href)
 
@@ -156,7 +156,7 @@ def _verdict(row: Row) -> Cell:
 
 
 def _slice_query(row: Row) -> dict[str, str]:
-    """What narrows the outcomes of the run down to the slice."""
+    """The query that narrows the run's outcomes down to the slice."""
     parts = {"slice": f"{row['field']}={row['value']}"}
     if row["second_field"]:
         parts["second_slice"] = f"{row['second_field']}={row['second_value']}"
@@ -164,12 +164,12 @@ def _slice_query(row: Row) -> dict[str, str]:
 
 
 def slice_title(row: Row) -> str:
-    """A slice in words."""
+    """The title of a slice."""
     return " · ".join(_values(row))
 
 
 def _name(row: Row, *, several: bool) -> str:
-    """The same on lines of its own in the chart, with its run where there are several."""
+    """The title over several lines of the chart, with the run if there are several."""
     lines = [one.replace(": ", " ") for one in _values(row)]
     run = (f"{row['run']} · {row['strategy']}", row["endpoint"])
     return ": ".join([*lines, *run] if several else lines)
@@ -221,7 +221,7 @@ def _family_texts(rows: Rows) -> Iterator[str]:
 
 
 def _drawing(rows: Rows, *, several: bool) -> ChartSpec | None:
-    # Altair takes a second to import; nothing else should wait for it.
+    # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import slices
 
     there = [row for row in rows if row["rate"] is not None and row["rest"] is not None]

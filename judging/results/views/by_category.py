@@ -1,6 +1,6 @@
-"""By category: which errors pass? (study 000, tables 6 to 10 and 18).
+"""By category: which errors remain undetected? (study 000, tables 6 to 10 and 18)
 
-Rates side by side: abilities with their categories below, runs across.
+Rates side by side: abilities with their categories in rows, runs in columns.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ from judging.results.views.page_parts import (
 )
 from judging.strategies.schema import Scale
 
-# An ability's own line, its categories, and where score-invariant items are from.
+# Lines of abilities, of their categories, and of the origins of score-invariant items.
 TABLE_QUERIES = (
     TableQuery("undetected", "ability"),
     TableQuery("undetected", "ability,category"),
@@ -44,9 +44,9 @@ REPEATS = "Duplicates (no ability)"
 
 
 class MatrixKey(NamedTuple):
-    """What a line is over: "" where it is over all of them.
+    """The group of a line; "" stands for all.
 
-    `invariant`: score-invariant items, which have no ability of their own where they repeat others.
+    `invariant`: score-invariant items, which have no ability of their own if they are duplicates.
     """
 
     ability: str
@@ -64,7 +64,7 @@ class MatrixKey(NamedTuple):
 
     @property
     def place(self) -> tuple[list[int], bool]:
-        """In the order of the taxonomy."""
+        """Sort key in the order of the taxonomy."""
         return undetected.taxonomy_order(self.group), self.invariant
 
 
@@ -72,7 +72,7 @@ RowsByKey = dict[MatrixKey, dict[int, Row]]
 
 
 def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line a group, a column a run; groups no run has are left out."""
+    """One line per group and one column per run; groups without any run are left out."""
     measure, runs = page_parts.get_measure(asked), page_parts.select_judging_runs(asked)
     heads, parts, made_from = (_group_by_key(rows) for rows in tables)
     known = sorted({*heads, *parts}, key=lambda key: key.place)
@@ -95,7 +95,7 @@ def _column(run: Run) -> Column:
 def _block(
     ability: str, heads: RowsByKey, parts: RowsByKey, runs: Sequence[Run], measure: RateMeasure
 ) -> LineBlock:
-    """An ability and what is below it: of score-invariant items what they were made from."""
+    """An ability and the lines below it; for score-invariant items what they were made from."""
     invariant = ability == SI_ITEM
     lines = [
         _line(key, parts[key], runs, measure)
@@ -137,7 +137,7 @@ def _cell(key: MatrixKey, run: Run, row: Row | None, measure: RateMeasure) -> Ce
 
 
 def _note(key: MatrixKey, measure: RateMeasure) -> str:
-    """Where a line is read the other way than the rest."""
+    """A note if the line's rate has the opposite meaning."""
     if key.ability == SI_ITEM and not key.invariant:
         return "labelled as errors: no false alarms"
     if not key.invariant or key.source_ability:
@@ -180,7 +180,7 @@ NO_SCORES = (
 )
 _NO_SCALE = NO_SCORES.replace("answer apart", "answer apart, on a scale")
 _DIRECTIONS = {"lower": "Lower", "equal": "Equal", "higher": "Higher"}
-# A scale of many steps shows those alone that scores made.
+# Scales with more steps show only the steps that occur.
 MOST_STEPS = 40
 _ENDS = {
     "gold_at_bottom": "At the lowest score",
@@ -190,7 +190,7 @@ _ENDS = {
 
 
 def show_counts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """The study's table: of how many items how many were noticed."""
+    """The table as in the study: counts of items, and how many were detected."""
     judging = {run.number for run in page_parts.select_judging_runs(asked)}
     rows = [row for row in tables[0] if row["run"] in judging]
     figures = (
@@ -210,7 +210,7 @@ def show_counts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_directions(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """Where the perturbed answer was scored against the gold one."""
+    """Whether the perturbed answer scored lower than, equal to or higher than the gold answer."""
     rows = _scored_rows(tables[0])
     shares = [
         (Column(title, name), stacked_charts.make_share_cell(name))
@@ -235,8 +235,8 @@ def show_directions(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """How far the perturbed answer was scored from the gold one, by runs with a scale: a length has
-    as many steps as there are answers."""
+    """Score differences between perturbed and gold answer, for runs with a scale: a text length,
+    for example, has too many steps."""
     scales = {run.number: run.asked().scale for run in asked.runs}
     rows = [row for row in tables[0] if scales[row["run"]]]
     steps = sorted({row["change"] for row in rows})
@@ -255,7 +255,7 @@ def show_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_ends(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """How many golds stand where nothing more can be seen."""
+    """Gold scores at the ends of the scale, where no further change is visible."""
     rows = [
         {**row, "between": row["parsed"] - row["gold_at_bottom"] - row["gold_at_top"]}
         for row in tables[0]
@@ -286,7 +286,7 @@ def _total(run: Run, row: Row) -> Cell:
 
 
 def _count_in(name: str) -> stacked_charts.CellFunction:
-    """The count in a column that is a result as well."""
+    """A cell with the count in a column that is also a result, with a link."""
 
     def cell(run: Run, row: Row) -> Cell:
         return cells.count_cell(row[name], cells.items_url(run, row, result=name))
@@ -306,8 +306,8 @@ def _undetected(run: Run, row: Row) -> Cell:
 
 
 def fill_steps(steps: Sequence[float]) -> Sequence[float]:
-    """Steps from the lowest to the highest; between whole ones those that no score made, too, as
-    long as they are few."""
+    """All steps from the lowest to the highest; whole steps that do not occur are added if
+    there are not too many."""
     if not steps or any(step != int(step) for step in steps):
         return steps
     every = range(int(steps[0]), int(steps[-1]) + 1)
@@ -315,7 +315,7 @@ def fill_steps(steps: Sequence[float]) -> Sequence[float]:
 
 
 def _merge_steps(rows: Rows) -> Rows:
-    """One row a run and group, with the number of items by how far they moved."""
+    """One row per run and group, with the number of items by score difference."""
     found: dict[object, dict[str, Any]] = {}
     for row in rows:
         one = found.setdefault(undetected_beside.row_key(row), {**row, "moved": {}})
@@ -324,7 +324,7 @@ def _merge_steps(rows: Rows) -> Rows:
 
 
 def _moved_cell(step: float, scales: Mapping[int, Scale | None]) -> stacked_charts.CellFunction:
-    """Leads to the items that moved so far, to the nearest step of the run's scale."""
+    """A cell with a link to the items that moved this far, to the nearest step of the scale."""
 
     def cell(run: Run, row: Row) -> Cell:
         scale = scales[run.number]
@@ -343,7 +343,7 @@ def _format_signed(step: float) -> str:
 
 
 def _gold_cell(name: str) -> stacked_charts.CellFunction:
-    """Leads to the items whose gold answer was scored there."""
+    """A cell with a link to the items whose gold answer has such a score."""
 
     def cell(run: Run, row: Row) -> Cell:
         low, high, inside = row["bottom"], row["at_top"], (row["at_top"] - row["bottom"]) / 10**4
@@ -368,7 +368,7 @@ def _scored_rows(rows: Rows) -> Rows:
 
 
 def _draw_strips(asked: PageQuery, rows: Rows, steps: Sequence[float]) -> ChartSpec | None:
-    # Altair takes a second to import; nothing else should wait for it.
+    # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import strips
 
     named = [(run_group_tables.chart_label(asked, row), row) for row in rows]

@@ -1,6 +1,6 @@
-"""Cells of result tables: a run, a count, a rate, and the items behind each.
+"""Parts of result tables: columns, blocks of lines, sorting, and cells for runs, counts and rates.
 
-A table as a page shows it: columns, blocks of lines, cells, and how it is sorted.
+A cell links to the items behind it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ SortKey = float | str
 
 @dataclass(frozen=True)
 class Column:
-    """A column; `name` is what it is sorted by, without one it is not."""
+    """A column; `name` is the key to sort by it, "" if it cannot be sorted."""
 
     title: str
     name: str = ""
@@ -32,12 +32,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in one place of a table.
+    """One cell of a table.
 
-    `text` is the figure as people read it, a dash where there is none, for which `reason` then
-    says why; with an interval missing it says why that is. `n` are the items that the figure rests
-    on, None where it is a count itself; `missing` are those that it leaves out. `place` is what
-    the line is sorted by. `heat` 0 to 4 is how bad it is. `note` is for what else must be said.
+    `text` is the value as shown, a dash if there is none; `reason` then says why, or why there is
+    no interval. `n` is the number of items behind the value, None if it is a count itself;
+    `missing` is the number of items left out. `place` is the sort key. `heat` from 0 to 4 says how
+    bad the value is. `note` is for other remarks.
     """
 
     text: str = DASH
@@ -59,8 +59,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class GridLine:
-    """A row: its first cell is its head. `kind`: "group" for the whole of a block, which stays on
-    top of it, "published" for figures that are not ours, or ""."""
+    """A row; its first cell is its header. `kind` is "group" for the total of a block, which stays
+    at its top, "published" for figures from elsewhere, or ""."""
 
     cells: tuple[Cell, ...]
     kind: str = ""
@@ -68,7 +68,7 @@ class GridLine:
 
 @dataclass(frozen=True)
 class LineBlock:
-    """Lines that are sorted among themselves; `kind` as in "invariant"."""
+    """Lines that are sorted together; `kind` can be "invariant"."""
 
     lines: tuple[GridLine, ...]
     kind: str = ""
@@ -76,7 +76,7 @@ class LineBlock:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table with its title, for those who do not see it; blocks without lines are not shown."""
+    """A table with its title for screen readers; blocks without lines are not shown."""
 
     title: str
     columns: tuple[Column, ...]
@@ -93,7 +93,7 @@ class Grid:
         )
 
     def sorted(self, sort: str) -> "Grid":
-        """By a column's name, downwards with a "-" before it; as it is by any other."""
+        """Sorted by a column's name, descending with a leading "-"; unchanged for other names."""
         names = [column.name for column in self.columns]
         name = sort.removeprefix("-")
         if not name or name not in names:
@@ -104,7 +104,7 @@ class Grid:
 
 
 def build_grid(title: str, columns: Sequence[Column], lines: Sequence[GridLine]) -> Grid:
-    """A table of one block."""
+    """A table with one block."""
     return Grid(title, tuple(columns), (LineBlock(tuple(lines)),))
 
 
@@ -122,15 +122,15 @@ def _sorted(block: LineBlock, at: int, *, downwards: bool) -> LineBlock:
 
 Row = Mapping[str, Any]
 
-# What differences of rates are in, beside the title of their column.
+# The unit of differences of rates, shown next to the title of their column.
 POINTS_UNIT = "points"
 
 
 class RateColumns(NamedTuple):
-    """Which columns of a row are a rate: its value, its interval, its items, and which is bad.
+    """The columns of a row that form a rate: value, interval, number of items, and what is bad.
 
-    `missing`: those that it leaves out, "" for a rate of a part, of which none are. `rest`: 1 minus
-    it is shown. `bad` is "high", "low" or "" for neither.
+    `missing` is the column of items left out, "" if a rate has none. With `rest`, 1 minus the value
+    is shown. `bad` is "high", "low" or "" for neither.
     """
 
     value: str = "rate"
@@ -144,13 +144,13 @@ class RateColumns(NamedTuple):
 
 
 def run_name(run: Run, between: str = " · ") -> str:
-    """A run in charts: its number and strategy, its endpoint and what sets it apart. With ": "
-    `between` these are two lines."""
+    """The name of a run in charts: number and strategy, endpoint and marks. With ": " as `between`
+    it has two lines."""
     return between.join((f"{run.number} · {run.strategy.slug}", _endpoint_text(run)))
 
 
 def run_cell(one: Run) -> Cell:
-    """A run, which leads to its page, with its endpoint and what sets it apart."""
+    """A run with a link to its page, its endpoint and its marks."""
     return Cell(
         f"{one.number} · {one.strategy.slug}",
         one.number,
@@ -165,7 +165,7 @@ def _endpoint_text(run: Run) -> str:
 
 
 def text_cell(text: str, place: float | str | None = None, *, note: str = "") -> Cell:
-    """A text; sorted by itself if nothing else is said."""
+    """A text; sorted by itself unless `place` is given."""
     return Cell(text or written.DASH, text if place is None else place, note=note, is_number=False)
 
 
@@ -175,14 +175,14 @@ def count_cell(value: float | None, href: str = "", *, note: str = "") -> Cell:
 
 
 def number_cell(value: float | None, *, note: str = "") -> Cell:
-    """A mean or the like, two digits."""
+    """A number with two decimals, such as a mean."""
     return Cell(
         written.DASH if value is None else _with_minus_sign(f"{value:.2f}"), value, note=note
     )
 
 
 def percent_cell(value: float | None) -> Cell:
-    """A fraction of 1 as percent, without an n of its own."""
+    """A fraction of 1 in percent, without an n of its own."""
     return Cell(written.share(value), value)
 
 
@@ -192,7 +192,7 @@ def points_cell(
     high: float | None = None,
     reason: str | None = "",
 ) -> Cell:
-    """A difference of rates in points of a hundred, with its sign and its interval."""
+    """A difference of rates in percentage points, with sign and interval."""
     interval = (
         "" if low is None or high is None else f"{_format_signed(low)} to {_format_signed(high)}"
     )
@@ -205,19 +205,19 @@ def points_cell(
 
 
 def distance_cell(value: float | None) -> Cell:
-    """How far two rates are or would have to be apart, in points of a hundred: without a sign."""
+    """A distance between two rates in percentage points, without sign."""
     return Cell(written.DASH if value is None else f"{100 * value:.1f}", value)
 
 
 def p_value_cell(value: float | None, reason: str | None = "") -> Cell:
-    """A p with three digits; None has a reason."""
+    """A p with three decimals; None has a reason."""
     if value is None:
         return Cell(reason=reason or "")
     return Cell("< 0.001" if value < 0.0005 else f"{value:.3f}", value)
 
 
 def figure_cell(row: Row, name: str) -> Cell:
-    """A figure with two digits, its interval and its reason, in columns that begin with `name`."""
+    """A figure with two decimals, its interval and reason, from columns that start with `name`."""
     value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
     interval = "" if low is None else f"{number_cell(low).text} to {number_cell(high).text}"
     return Cell(
@@ -228,7 +228,7 @@ def figure_cell(row: Row, name: str) -> Cell:
 def rate_cell(
     row: Row | None, such: RateColumns, *, href: str = "", missing_href: str = "", note: str = ""
 ) -> Cell:
-    """A rate with its n, its interval and what it leaves out; None: there are no such items."""
+    """A rate with its n, interval and missing items; a row of None means no such items."""
     if row is None:
         return Cell(reason="no items")
     found = read_estimate(row, such)
@@ -248,7 +248,7 @@ def rate_cell(
 
 
 def read_estimate(row: Row, such: RateColumns) -> Estimate:
-    """A rate as it is shown, with its interval or why it has none."""
+    """A rate as shown, with its interval or the reason why it has none."""
     value, low, high = row[such.value], row[such.low], row[such.high]
     if such.rest:
         value, low, high = _complement(value), _complement(high), _complement(low)
@@ -259,7 +259,7 @@ def read_estimate(row: Row, such: RateColumns) -> Estimate:
 
 
 def share_cell(part: float | None, n: float, href: str = "") -> Cell:
-    """A part of n items as a count with its share; a dash where the part does not apply."""
+    """A part of n items as a count with its share; a dash if the part does not apply."""
     if part is None:
         return Cell()
     of_all = f"{written.share(part / n)} of {written.number(n)}" if n else ""
@@ -268,17 +268,17 @@ def share_cell(part: float | None, n: float, href: str = "") -> Cell:
 
 
 def items_url(one: Run, group: Row, number: int | None = None, /, **which: str) -> str:
-    """Where the items behind a figure are listed: the run's outcomes of this group that count, or
-    those of the run with this number."""
+    """The URL of the items behind a figure: this run's counted outcomes of the group, or those of
+    the run with this number."""
     narrowed = {field: group[field] for field in undetected.FIELDS if group.get(field)}
     if not group.get("ability"):
-        # Of no ability are items that repeat others; of all abilities, those with an error.
+        # Items without ability are duplicates; over all abilities, the items with an error count.
         narrowed["items"] = "repeats" if "ability" in group else "errors"
     return outcomes_url(one, number, **{**narrowed, **which, "counted": "yes"})
 
 
 def outcomes_url(one: Run, number: int | None = None, /, **which: str) -> str:
-    """Where outcomes of the run, or of the run with this number, are listed, those left out too."""
+    """The URL of outcomes of the run, or of the run with this number, including those left out."""
     page = reverse("run", args=[one.project.slug, number or one.number])
     return f"{page}?{urlencode(which)}#outcomes"
 
@@ -288,7 +288,7 @@ def _format_signed(value: float) -> str:
 
 
 def _with_minus_sign(number: str) -> str:
-    """With the sign that is as wide as a plus, and none at nought."""
+    """The number with a minus sign as wide as a plus, and without a sign if it is zero."""
     return number.replace("-", "−") if float(number) else number.lstrip("+-")
 
 

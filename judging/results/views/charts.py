@@ -1,4 +1,4 @@
-"""The charts of the result pages as files, and the pages' charts of some runs."""
+"""Downloads of the charts of result pages, and charts of given runs."""
 
 from collections.abc import Iterator, Sequence
 from threading import BoundedSemaphore
@@ -24,7 +24,7 @@ from judging.results.views.page_parts import (
 )
 from judging.results.views.registry import PAGES
 
-# Each takes some 200 MB while it is made; who comes too many waits for this many seconds.
+# Each conversion takes about 200 MB; further ones wait for at most this many seconds.
 _CONVERSIONS = BoundedSemaphore(2)
 WAIT_SECONDS = 10.0
 NOTHING_TO_DRAW, TRY_LATER = 409, 503
@@ -33,10 +33,10 @@ NOTHING_TO_DRAW, TRY_LATER = 409, 503
 @require_GET
 @login_required
 def download_chart(request: HttpRequest, slug: str, page: str, picture: str) -> HttpResponse:
-    """The chart of a page as its address shows it, as a file.
+    """The chart of a page, as its URL shows it, as a file.
 
-    It is made while one waits, by a process of its own: a second or two, and never more than the
-    seconds that `files.render` gives it.
+    It is made while the user waits, in a separate process: in a second or two, and at most in the
+    seconds that `files.render` allows.
     """
     member = access.member_for(request, slug, right="results")
     if picture not in files.TYPES:
@@ -55,14 +55,14 @@ def download_chart(request: HttpRequest, slug: str, page: str, picture: str) -> 
 
 
 def draw_view(wish: PageQuery, answers: Sequence[Rows]) -> ChartSpec | None:
-    """The chart of a view; `answers` are the rows of its tables and of what they leave out."""
+    """The chart of a view; `answers` are the rows of its tables and then those of `left_out`."""
     tables = views_query.filter_tables(wish, answers[:-1])
     return wish.view.show(wish, tables).drawing
 
 
 def draw_all(project: Project, runs: Sequence[Run]) -> Iterator[tuple[str, ChartSpec]]:
-    """The chart of every view of every page for these runs, as far as there is something to draw;
-    with the name of page and view."""
+    """The charts of all views of all pages for these runs, if there is something to draw, with the
+    names of page and view."""
     for slug, page in PAGES.items():
         for view in page.views:
             numbers = "&".join(f"{RUN_PARAMETER}={run.number}" for run in runs)
@@ -72,10 +72,10 @@ def draw_all(project: Project, runs: Sequence[Run]) -> Iterator[tuple[str, Chart
 
 
 def draw_query(project: Project, page: str, query: QueryDict) -> ChartSpec | None:
-    """The chart that the address of a page shows, however long its figures take.
+    """The chart for the URL of a page, however long its figures take.
 
-    Raises Http404 for a page, view, run or field that is not there, and for a name that the view
-    does not heed: a page may show what it knows of an old address, a figure on paper may not.
+    Raises Http404 for an unknown page, view, run or field, and for a parameter that the view does
+    not use: a page may ignore parts of an old URL, but a printed figure must not.
     """
     reader = Membership(project=project, role=Role.RESEARCHER)
     wish = views_query.parse_query(reader, page, query)
@@ -101,7 +101,7 @@ def _file(drawing: ChartSpec, name: str, form: str) -> HttpResponse:
 
 
 def _respond_later(request: HttpRequest, words: str) -> HttpResponse:
-    """What nobody did wrong: Django would put each 503 into the log as an error."""
+    """A response 503, logged as info, since Django would log it as an error."""
     response = _respond_text(words, TRY_LATER)
     log_response(words, response=response, request=request, level="info")
     return response

@@ -1,4 +1,4 @@
-"""Compare: which of the runs notice more, on the items that both of two have parsed?"""
+"""Compare: which run detects more, on the items that both runs of a pair parsed?"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ ADJUSTMENT_WORDS = {
     ALL: "adjusted for all pairs (Holm). Runs with a letter in common do not differ.",
     ABILITY: "adjusted for all rows (Benjamini-Hochberg): exploratory.",
 }
-# What stands below a p that is not exact.
+# Notes below a p that is not exact.
 TEST_WORDS = {
     paired.DRAWN: "from a million random sign patterns",
     paired.TAIL_OF_T: "from Student’s t",
@@ -48,7 +48,7 @@ COLUMNS = (
 
 
 def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line a pair of runs, over all error items or over those of each ability."""
+    """One line per pair of runs, over all error items or over those of each ability."""
     runs = {run.number: run for run in page_parts.select_judging_runs(asked)}
     over = asked.said(SCOPE_SWITCH.name)
     rows = [
@@ -94,7 +94,7 @@ def _line(row: Row, a: Run, b: Run) -> GridLine:
 
 
 def _shared_items_url(a: Run, b: Run, row: Row, which: str) -> str:
-    """The items of run a that run b parsed as well, or that it noticed more, or less, of."""
+    """The URL of run a's items that run b parsed too, or that a detected more, or less, of."""
     group = {"ability": row["ability"]} if row["ability"] else {}
     return cells.items_url(a, group, items="errors", **{which: str(b.number)})
 
@@ -104,7 +104,7 @@ def _group(row: Row) -> str:
 
 
 def _left_out_note(row: Row) -> str:
-    """How many items of either run are not compared."""
+    """A note with the number of items of either run that are not compared."""
     return f"{written.number(row['missing'])}\u00a0missing" if row["missing"] else ""
 
 
@@ -113,13 +113,13 @@ def _difference(row: Row) -> Cell:
 
 
 def _name(row: Row, runs: Mapping[int, Run]) -> str:
-    """The group, if it is not all items, and the two runs, on lines of their own."""
+    """The group, unless it is all items, and the two runs, on separate lines."""
     a, b = (cells.run_name(runs[row[name]], ": ") for name in ("run_a", "run_b"))
     return ": ".join((*([_group(row)] if row["ability"] else []), a, f"minus {b}"))
 
 
 def _drawing(rows: Rows, runs: Mapping[int, Run]) -> ChartSpec | None:
-    # Altair takes a second to import; nothing else should wait for it.
+    # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import differences
 
     there = [row for row in rows if row["difference"] is not None]

@@ -1,4 +1,4 @@
-"""Cost: what did the runs cost, and what did an error cost that they detected?"""
+"""Cost: cost of runs, and cost per detected error."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,12 +30,12 @@ COLUMNS = (
     Column("Cost per detected error", "per_detected"),
 )
 FREE_CELL = Cell("free", 0)
-# What a chart can show.
+# What the chart can show.
 DRAWN_TITLES = {"per_detected": "Cost per detected error", "tokens": "Tokens, input and output"}
 
 
 def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line a run."""
+    """One line per run."""
     runs = {run.number: run for run in asked.runs}
     rows = [row for row in tables[0] if row["run"] in runs]
     strategies = counted.load_strategies(runs.values())
@@ -54,14 +54,14 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def money_cell(value: float | None, reason: str = "") -> Cell:
-    """A sum of money, four digits of what is small; None has a reason."""
+    """An amount of money, with four digits if small; None has a reason."""
     return Cell(reason=reason) if value is None else Cell(format_estimate(value), value)
 
 
 def _line(run: Run, row: Row, asked: Mapping[int, Strategy]) -> GridLine:
     reason = row["reason"] or ""
     detects = asked[run.pk].frame == "detection"
-    # Every reply has a price, and that is 0.
+    # All replies have a price, and the total is 0.
     is_free = row["cost"] == 0
     return GridLine(
         (
@@ -84,7 +84,7 @@ def _line(run: Run, row: Row, asked: Mapping[int, Strategy]) -> GridLine:
 
 
 def _error_items_url(run: Run, *, detects: bool, **which: str) -> str:
-    """Where the error items of a run are listed; of one that detects errors those held for one."""
+    """The URL of a run's error items; for error detection those labelled as errors."""
     if detects:
         return cells.outcomes_url(run, truth="error", counted="yes", **which)
     return cells.items_url(run, {}, **which)
@@ -106,8 +106,8 @@ def _token_cell(row: Row, name: str) -> Cell:
 
 
 def _drawing(runs: dict[int, Run], rows: Rows) -> ChartSpec | None:
-    """What a detected error costs; where nothing was paid, how many tokens the runs took."""
-    # Altair takes a second to import; nothing else should wait for it.
+    """A chart of the cost per detected error; if nothing was paid, of the runs' tokens."""
+    # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import bars
 
     for name, title in DRAWN_TITLES.items():
@@ -129,7 +129,7 @@ def _drawing(runs: dict[int, Run], rows: Rows) -> ChartSpec | None:
 
 
 def _why_no_cost(rows: Rows) -> str:
-    """Why no detected error has a cost."""
+    """Why there is no cost per detected error."""
     if any(row["cost"] for row in rows):
         return "The paid runs detected nothing."
     return "No cost is known."

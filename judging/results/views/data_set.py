@@ -1,7 +1,7 @@
-"""Data set: what are the items? Labels, categories, words, and shares of any field (study 000,
-table 1; study 001, tables 2 and 3, figures 4 and 8).
+"""Data set: labels, categories, words, and shares of any field (study 000, table 1; study 001,
+tables 2 and 3, figures 4 and 8).
 
-Rows of the table `dataset`: by group, what they are of in words, and where their items are.
+Shows the rows of the table `dataset` by group, with titles and links to their items.
 """
 
 import json
@@ -32,13 +32,13 @@ from judging.results.views.page_parts import (
 
 OPEN = "open"
 
-# The rows of the items of one group, by what they are of and its value.
+# The rows of a group's items, by kind and value.
 GroupValues = tuple[str, ...]
 RowsOfGroup = dict[tuple[str, str | None], Row]
 
 
 def title_kind(asked: PageQuery, column: str, value: str) -> str:
-    """What shares are of, as one chooses it."""
+    """The title of a kind of shares."""
     return kind_title(value) if column == "of" else ""
 
 
@@ -65,14 +65,14 @@ def get_size(rows: RowsOfGroup) -> int:
 
 
 def list_kinds(rows: Rows) -> list[str]:
-    """What rows are of: fields of the items, then other answers, labels and categories."""
+    """The kinds of rows: fields of the items, then other answers, labels and categories."""
     order = (FIELDS, ANSWERS, LABEL, CATEGORY)
     kinds = {row["of"] for row in rows if row["of"] != WORDS}
     return sorted(kinds, key=lambda of: ([of.startswith(one) for one in order].index(True), of))
 
 
 def list_values(rows: Iterable[Row], of: str) -> list[str | None]:
-    """The values of a kind, the most frequent first; what is open comes last."""
+    """The values of a kind, the most frequent first; "open" is last."""
     counts: dict[str | None, int] = {}
     for row in rows:
         if row["of"] == of:
@@ -82,18 +82,18 @@ def list_values(rows: Iterable[Row], of: str) -> list[str | None]:
 
 @dataclass(frozen=True)
 class GroupedItems:
-    """The items of one view by some fields: its lines, and where their items are listed."""
+    """The items of one view, grouped by fields: columns, cells and links."""
 
     asked: PageQuery
     by: Sequence[str]
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """The answers to the deciding question, in words."""
+        """The titles of the answers to the deciding question."""
         return dict(main_field.load_main_field(self.asked.project).options)
 
     def columns(self) -> list[Column]:
-        """What stands before the figures; of no field nothing."""
+        """The columns of the grouping fields; [] without fields."""
         titles = self.asked.groups
         return [Column(titles.get(name, name), name, is_number=False) for name in self.by]
 
@@ -104,28 +104,28 @@ class GroupedItems:
         ]
 
     def column(self, of: str, value: str | None) -> Column:
-        """Of one value, below which a field is named."""
+        """The column of one value, with its field as a note."""
         note = "" if of == LABEL else kind_title(of)
         return Column(value_title(of, value, self.labels), f"{of}-{value}", note)
 
     def count(self, group: GroupValues, rows: RowsOfGroup) -> Cell:
-        """All items of a group."""
+        """The number of all items of a group."""
         return cells.count_cell(get_size(rows), self.items(group))
 
     def count_of(self, group: GroupValues, row: Row) -> Cell:
-        """Those of a group that have the value of a row."""
+        """The number of a group's items with the value of a row."""
         return cells.count_cell(row["count"], self.items(group, row["of"], row["value"]))
 
     def share_of(self, group: GroupValues, rows: RowsOfGroup, of: str, value: str | None) -> Cell:
-        """The same with their share; nought where none has the value."""
+        """The number of a group's items with a value, with their share; 0 if none has it."""
         row = rows.get((of, value))
         return cells.share_cell(
             row["count"] if row else 0, get_size(rows), self.items(group, of, value)
         )
 
     def items(self, group: GroupValues, of: str = "", value: str | None = "") -> str:
-        """Where these items are listed; "" where no list holds just them, such as those that lack
-        what others have."""
+        """The URL of these items; "" if no list shows exactly these, such as items that lack a
+        value."""
         said = {name: one for name, one in zip(self.by, group, strict=True) if one}
         if of == CATEGORY:
             said[CATEGORY] = value or ""
@@ -161,7 +161,7 @@ def value_title(of: str, value: str | None, labels: Mapping[str, str]) -> str:
 
 
 def category_order(row: Row) -> Any:
-    """Where a category stands: as the taxonomy has it."""
+    """Sort key of a category in the order of the taxonomy."""
     return undetected.taxonomy_order({"category": row["value"]}), row["value"]
 
 
@@ -177,15 +177,15 @@ SHARES_WORDS = (
     "shares can add up to more than 100 %. Fields with more than 50 values or with long "
     "texts are not listed."
 )
-# More kinds than this have no shades that can be told apart; the rarest go together.
+# With more labels the shades are indistinguishable; the rarest are merged.
 MOST_LABELS = 5
 OTHER_LABELS = "all others"
-# Past so many bars nobody reads a chart; the table has them all.
+# A chart with more bars is unreadable; the table has all of them.
 MOST_BARS = 40
 
 
 def show_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line a group: its items, what they are held for, and how long their texts are."""
+    """One line per group: number of items, final labels, and length of texts."""
     page = GroupedItems(asked, asked.fields(TableQuery("")))
     groups = group_rows(tables[0], page.by)
     every = sum(get_size(rows) for rows in groups.values())
@@ -246,7 +246,7 @@ def show_categories(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_shares(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A block a field of the items: how many have each of its values."""
+    """One block per field of the items, with the number of items for each value."""
     page = GroupedItems(asked, asked.fields(TableQuery("")))
     rows = [row for row in tables[0] if row["of"] != WORDS]
     kinds = list_kinds(rows)
@@ -266,7 +266,7 @@ def show_shares(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def _counted_values(rows: Rows) -> list[tuple[str, str | None]]:
-    """What items are counted by: what they are held for, then other answers."""
+    """The values counted in columns: final labels, then other answers."""
     of = [LABEL, *(one for one in list_kinds(rows) if one.startswith(ANSWERS))]
     return [(one, value) for one in of for value in list_values(rows, one)]
 
@@ -319,7 +319,7 @@ def _mean(row: Row | None) -> Cell:
 
 
 def _draw_labels(page: GroupedItems, groups: Mapping[GroupValues, RowsOfGroup]) -> ChartSpec | None:
-    """What the items of each group are held for; the rarest answers together."""
+    """The final labels of the items of each group; the rarest are merged."""
     rows = [row for of_group in groups.values() for row in of_group.values()]
     held = list_values(rows, LABEL)
     own = held if len(held) <= MOST_LABELS else held[: MOST_LABELS - 1]
@@ -349,7 +349,7 @@ def _draw_first(page: GroupedItems, rows: Rows, kinds: Sequence[str]) -> ChartSp
 
 
 def _label(page: GroupedItems, row: Row) -> str:
-    """A value, and on a second line of which group."""
+    """A value, and on a second line its group."""
     value = value_title(row["of"], row["value"], page.labels)
     heads = page.heads(tuple(row[name] for name in page.by))
     return ": ".join((value, *(cell.text for cell in heads[:1])))
@@ -358,7 +358,7 @@ def _label(page: GroupedItems, row: Row) -> str:
 def _draw_bars(
     found: Iterable[tuple[str, float, int]], title: str, caption: str
 ) -> ChartSpec | None:
-    # Altair takes a second to import; nothing else should wait for it.
+    # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import bars
 
     every = [bars.Bar(name, share, written.share(share), n) for name, share, n in found]

@@ -1,4 +1,4 @@
-"""Detector: how well are errors found, and which kinds of them? (study 001, tables 4, 6 and 8)"""
+"""Detector: scores of error detection, and recall by category (study 001, tables 4, 6 and 8)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -36,20 +36,20 @@ DRAWN = ("precision", "recall", "f1")
 CHART_SWITCH = Switch(
     "chart", "In the chart", {"by-detector": "By detector", "plane": "Precision and recall"}
 )
-# What a figure's link leads to: those that it is a share of.
+# The items that a figure's link shows: those that it is a share of.
 ITEM_FILTERS = {"precision": {"result": "detected"}, "recall": {"truth": "error"}}
-# A figure below that of chance in the same group.
+# The heat of a figure below that of chance in the same group.
 SHADES = 3
 NOT_NAMED = "none named"
 
-# The rows of intervals and bounds by what tells the rows of figures apart, and by figure.
+# The rows of intervals and bounds, by the key of a line and by figure.
 RangeRows = Mapping[tuple[tuple[object, ...], str], Row]
-# Of kinds of error, by field and value.
+# Titles of error categories by field and value.
 KindTitles = Mapping[tuple[str, str], str]
 
 
 def show_figures(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line a detector and group, chance and people among them."""
+    """One line per detector and group, including chance and people."""
     page = DetectorPage(asked)
     rows = page.kept(tables[0], "f1")
     beside = {(_key(page, row), row["figure"]): row for row in tables[1]}
@@ -70,7 +70,7 @@ def show_figures(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_kinds(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line a detector, group and kind of error."""
+    """One line per detector, group and error category."""
     page = DetectorPage(asked)
     rows = page.kept(tables[0], "recall")
     titles = _titles(asked)
@@ -181,7 +181,7 @@ def _estimate(row: Row, name: str, beside: Row | None) -> Estimate:
 
 
 def _draw_plane(page: DetectorPage, rows: Rows, beside: RangeRows) -> ChartSpec | None:
-    # Altair takes a second to import; nothing else should wait for it.
+    # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import tradeoff
 
     points = [_point(page, row, beside) for row in rows if row["f1"] is not None]
@@ -215,7 +215,7 @@ def _point(page: DetectorPage, row: Row, beside: RangeRows) -> "PrecisionRecall"
 
 
 def _titles(asked: PageQuery) -> KindTitles:
-    """Kinds in the words that people saw."""
+    """The titles of error categories as annotators saw them."""
     return {
         (field.name, str(option.value)): option.title
         for field in recall_by_kind.error_kind_fields(asked.project)
@@ -224,7 +224,7 @@ def _titles(asked: PageQuery) -> KindTitles:
 
 
 def _kind(row: Row, titles: KindTitles) -> str:
-    """A value that the task does not offer any more is its own title."""
+    """The title of an error category; a value that is no longer an option is its own title."""
     field, value = row["field"], row["value"]
     return titles.get((field, value), value or NOT_NAMED)
 

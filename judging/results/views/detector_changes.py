@@ -1,5 +1,5 @@
-"""What another way to ask changes: wording and order of the options (study 001, section 4.3), and
-samples or steps beside prompt 1-A (tables 5 and 7)."""
+"""Effects of other ways to ask: wording and order of the options (study 001, section 4.3), and
+samples or steps compared with prompt 1-A (tables 5 and 7)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -51,7 +51,7 @@ EMPTY_CHANGES = (
 
 
 def show_biases(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line an evaluator and group: recall and precision of either way to ask."""
+    """One line per evaluator and group: recall and precision with either way to ask."""
     page, bias = DetectorPage(asked), asked.said(BIAS_SWITCH.name)
     found: dict[tuple[Any, ...], dict[str, Row]] = {}
     for row in page.ordered(row for row in tables[0] if row["bias"] == bias):
@@ -78,7 +78,7 @@ def show_biases(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line a run and group: its figures minus those of its evaluator's prompt 1-A."""
+    """One line per run and group: its figures minus those of its evaluator's prompt 1-A."""
     page = DetectorPage(asked)
     found: dict[tuple[Any, ...], dict[str, Row]] = {}
     for row in page.ordered(tables[0]):
@@ -108,7 +108,7 @@ def show_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def _labels(page: DetectorPage, rows: Sequence[Row]) -> list[str]:
-    """Of an evaluator by several prompts; no run is named."""
+    """Labels of an evaluator with several prompts, without run numbers."""
     return page.labels([{**row, "run": None} for row in rows])
 
 
@@ -169,7 +169,7 @@ def _change_cell(row: Row) -> Cell:
 
 
 def _drawing(shifts: Sequence[tuple[str, str, Row, int]], caption: str) -> ChartSpec | None:
-    # Altair takes a second to import; nothing else should wait for it.
+    # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import shifts as charted
 
     labels = [label for label, _, row, _ in shifts if row["difference"] is not None]

@@ -1,4 +1,4 @@
-"""Lines of the detector page: what stands before the figures, and where these lead."""
+"""Lines of the detector page: leading cells, order, and links."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from judging.results.views import cells
 from judging.results.views.cells import Cell, Column, GridLine, Row
 from judging.results.views.page_parts import RUN_PARAMETER, PageQuery, Rows, Switch, TableQuery
 
-# Past so many lines nobody reads a chart; the table has them all.
+# A chart with more lines is unreadable; the table has all of them.
 MOST_LINES = 40
 EMPTY = (
     "None of the chosen runs did error detection. Choose a run with such a strategy, for "
     "example detect-1a, over items labelled error or no error."
 )
-# What the list of outcomes can be narrowed down by: two fields of the items.
+# Outcomes can be filtered by two fields of the items.
 SLICES = ("slice", "second_slice")
 BASELINES = {
     "random": ("Random", "alarms as often as errors occur"),
@@ -33,13 +33,13 @@ ROWS_SWITCH = Switch("rows", "Lines", {"detectors": "Detectors", "runs": "Each r
 
 @dataclass(frozen=True)
 class DetectorPage:
-    """The detectors and groups of one page as it is asked for."""
+    """The detectors and groups of one requested page."""
 
     asked: PageQuery
 
     @cached_property
     def fields(self) -> list[str]:
-        """What the rows are grouped by."""
+        """The fields that the rows are grouped by."""
         return self.asked.fields(TableQuery(""))
 
     @cached_property
@@ -47,8 +47,8 @@ class DetectorPage:
         return {run.number: run for run in self.asked.runs}
 
     def kept(self, rows: Rows, figure: str) -> Rows:
-        """The rows of detectors, one each where the mean over its prompts has this figure, or those
-        of each run; by group, detectors in their order, baselines last."""
+        """The rows to show: either each run, or one row per detector if the mean over its prompts
+        has this figure. Sorted by group and detector, baselines last."""
         if self.asked.said(ROWS_SWITCH.name) == "runs":
             found = [row for row in rows if row["strategy"] != MEAN]
         else:
@@ -63,7 +63,7 @@ class DetectorPage:
         return self.ordered(found)
 
     def ordered(self, rows: Iterable[Row]) -> Rows:
-        """By group, then detector; those without one come last."""
+        """Rows sorted by group and detector; baselines are last."""
         places = [Grouping(name, name) for name in self.fields]
 
         def place(row: Row) -> tuple[Any, ...]:
@@ -81,8 +81,8 @@ class DetectorPage:
         return GridLine((*groups, self._name(row), *figures), kind)
 
     def labels(self, rows: Sequence[Row]) -> list[str]:
-        """Each row on one axis of a chart, on lines of their own: its evaluator, its run, its group
-        where there are several."""
+        """The label of each row on a chart's axis, over several lines: evaluator, run, and group if
+        there are several."""
         groups = [self.group(row) for row in rows]
         several = len(set(groups)) > 1
         return [
@@ -91,16 +91,16 @@ class DetectorPage:
         ]
 
     def series(self, row: Row) -> str:
-        """A detector in charts."""
+        """The name of a detector in charts."""
         return " · ".join(part for part in _names(row) if part)
 
     def group(self, row: Row) -> str:
-        """The groups of a row in words."""
+        """The titles of a row's groups."""
         return ", ".join(self._group(one, row) for one in self.fields)
 
     def items(self, row: Row, **which: str) -> str:
-        """Where the items behind a figure are listed; of a mean, the lines of the prompts that it
-        is over, each of which leads on to its items."""
+        """The URL of the items behind a figure; for a mean, the page with the lines of its prompts,
+        each with links to its items."""
         if row["strategy"] == MEAN:
             return self._prompts(row)
         run, group = self.runs.get(row["run"]), self._slices(row)
@@ -119,7 +119,7 @@ class DetectorPage:
         return f"?{query.urlencode(safe=',')}"
 
     def _slices(self, row: Row) -> dict[str, str] | None:
-        """What narrows the outcomes of a run down to a group; None where no address can."""
+        """The query that filters a run's outcomes to a group; None if no URL can."""
         found = [f"{one}={row[one]}" for one in self.fields]
         is_told = len(found) <= len(SLICES) and all(row[one] for one in self.fields)
         return dict(zip(SLICES, found, strict=False)) if is_told else None
@@ -144,7 +144,7 @@ class DetectorPage:
 
 
 def _names(row: Row) -> tuple[str, str]:
-    """An evaluator and its run, "" for a mean; or a baseline."""
+    """An evaluator and its run ("" for a mean), or a baseline."""
     if row["strategy"] in BASELINES:
         return BASELINES[row["strategy"]][0], ""
     run = "" if row["run"] is None else f"{row['run']} · {row['strategy']}"
@@ -152,19 +152,19 @@ def _names(row: Row) -> tuple[str, str]:
 
 
 def items_cell(value: float, href: str = "") -> Cell:
-    """Items; of a mean over prompts with a digit behind the point."""
+    """A number of items; a mean over prompts has one decimal."""
     if float(value).is_integer():
         return cells.count_cell(int(value), href)
     return Cell(f"{value:,.1f}", value, href)
 
 
 def select_first(labels: Sequence[str]) -> set[str]:
-    """The labels that a chart has room for."""
+    """The labels that fit into a chart."""
     return set(list(dict.fromkeys(labels))[:MOST_LINES])
 
 
 def caption_cut(labels: Sequence[str]) -> str:
-    """What a caption says where a chart has room for some of the lines alone."""
+    """A note for the caption if only some of the lines fit into a chart."""
     n = len(set(labels))
     return (
         f" The first {MOST_LINES} of {n} lines; the table has them all." if n > MOST_LINES else ""

@@ -1,5 +1,4 @@
-"""Sensitivity: do more errors cost more, and graver ones? Answers by dose, and by what people
-expect."""
+"""Sensitivity: responses of runs to the number of errors (dose) and to the expected penalty."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -31,19 +30,19 @@ TITLES = {"detection": "Detection rate", "penalty": "Penalty, share of the scale
 DRAWN = {"detection": "Detection rates", "penalty": "Mean penalties as shares of the scale"}
 CHART_TITLES = {"detection": "Detection", "penalty": "Penalty"}
 RESPONSE, TITLE = "response", "In the chart"
-# Past so many lines nobody reads a chart; the table has them all.
+# A chart with more lines is unreadable; the table has all of them.
 MOST_LINES = 8
 HOW_TO_GET_DOSES = (
     "No error item of the chosen runs has a dose (its number of errors). Perturb gold "
     "answers with 1, 2, 4 and 8 errors, or import such items of the same prompt with the "
     "number of errors in a column “dose”. Then have them labelled and start a run."
 )
-# What narrows outcomes down to those of a row, beside its run and group.
+# The query that filters outcomes to those of a row, in addition to its run and group.
 RowFilter = Callable[[Row], dict[str, str]]
 
 
 def show_doses(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line a run, group and dose."""
+    """One line per run, group and dose."""
     rows = _judging_rows(asked, tables[0])
 
     def narrow(row: Row) -> dict[str, str]:
@@ -67,7 +66,7 @@ def show_doses(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_penalties(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line a run, group and expected penalty."""
+    """One line per run, group and expected penalty."""
     rows, field = _judging_rows(asked, tables[0]), expected_effect.find_field(asked.project)
     titles = {row["expected"]: _title(row["expected"], field) for row in rows}
 
@@ -95,7 +94,7 @@ def show_penalties(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def _judging_rows(asked: PageQuery, rows: Rows) -> Rows:
-    """Rows of runs that judge items, with what `flat` wants to know."""
+    """Rows of runs that judge items, with the column `score_invariant` that the table needs."""
     judging = {run.number for run in page_parts.select_judging_runs(asked)}
     return [{**row, "score_invariant": False} for row in rows if row["run"] in judging]
 
@@ -106,7 +105,7 @@ def _expected_filter(row: Row) -> dict[str, str]:
 
 
 def _figures(narrow: RowFilter) -> tuple[FigureColumn, ...]:
-    """What both tables show of a row."""
+    """The columns that both tables have in common."""
 
     def items(result: str) -> Callable[[Run, Row], str]:
         return lambda run, row: cells.items_url(run, row, **narrow(row), result=result)
@@ -135,7 +134,7 @@ def _figures(narrow: RowFilter) -> tuple[FigureColumn, ...]:
 
 
 def _points(row: Row, href: str) -> Cell:
-    """The mean penalty; it leads to its items where those are all that were parsed."""
+    """The mean penalty, with a link to its items if it covers all parsed items."""
     found = cells.figure_cell(row, "penalty")
     if row["penalty"] is None:
         return found
@@ -146,14 +145,14 @@ def _points(row: Row, href: str) -> Cell:
 
 
 def _share(row: Row, name: str) -> float | None:
-    """A penalty as a share of what the scale could take off; None without a scale."""
+    """A penalty as a share of the range of the scale; None without a scale."""
     if row[name] is None or row["at_top"] is None:
         return None
     return float(row[name] / (row["at_top"] - row["bottom"]))
 
 
 def _response(row: Row, which: str) -> Estimate:
-    """What is drawn of a row, so that runs with different scales can stand side by side."""
+    """The value to draw, comparable between runs with different scales."""
     if which == "detection":
         return cells.read_estimate(row, DETECTION)
     value, low, high = (_share(row, f"penalty{end}") for end in ("", "_low", "_high"))
@@ -161,7 +160,7 @@ def _response(row: Row, which: str) -> Estimate:
 
 
 def _axis(which: str, found: Sequence[Estimate]) -> Axis:
-    """All of it for rates; else to the next tenth of the scale, below 0 where errors pay."""
+    """The full axis for rates; otherwise to the next tenth of the scale, below 0 if necessary."""
     if which == "detection":
         return RATES
     ends = dot_charts.list_ends(found)
@@ -169,7 +168,7 @@ def _axis(which: str, found: Sequence[Estimate]) -> Axis:
 
 
 def _draw_lines(asked: PageQuery, rows: Rows) -> ChartSpec | None:
-    # Altair takes a second to import; nothing else should wait for it.
+    # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import doses as charted
 
     which = asked.said(RESPONSE)
@@ -196,19 +195,19 @@ def _is_grouped(row: Row) -> bool:
 
 
 def _series_kind(rows: Rows) -> str:
-    """What the lines of a chart are."""
+    """The title of the lines of a chart."""
     return "Items" if any(map(_is_grouped, rows)) else "Run"
 
 
 def _series_name(asked: PageQuery, row: Row) -> str:
-    """A line's name: its run, or its group and, of several, the number of the run."""
+    """A line's name: its run, or its group with the run's number if there are several runs."""
     if not _is_grouped(row):
         return next(cells.run_name(run) for run in asked.runs if run.number == row["run"])
     return run_group_tables.chart_label(asked, row).replace(": ", " · ")
 
 
 def _title(expected: str, field: Field | None) -> str:
-    """What is expected in words: those of the task where it offers them."""
+    """The title of an expected penalty: from the task's options if it has one there."""
     titles = {str(one.value): one.title for one in (field.options if field else ())}
     own = {
         SI_ITEM: "None: score-invariant",

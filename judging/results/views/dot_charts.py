@@ -1,4 +1,4 @@
-"""Rates with their intervals as a chart: what all pages with such dots share."""
+"""Dot charts of rates with intervals, shared by several pages."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from charts.axes import RATES, Axis
 from judging.results.views.page_parts import ChartSpec
 from stats.estimates import Estimate
 
-# A series, a group on the axis, and the rate of that series there.
+# A series, a group on the axis, and the value of that series for the group.
 Dot = tuple[str, str, Estimate]
 
 
@@ -19,11 +19,12 @@ def draw_dots(
     faint: Iterable[Dot] = (),
     axis: Axis = RATES,
 ) -> ChartSpec | None:
-    """`title` says what the rate is, `faint` dots are not ours; None where none has a value.
+    """A dot chart; `title` says what the rate is, `faint` dots are figures from elsewhere. None if
+    no dot has a value.
 
-    What is no rate needs an `axis` of its own.
+    Values that are not rates need their own `axis`.
     """
-    # Altair takes a second to import; nothing else should wait for it.
+    # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import detection
 
     points = [
@@ -40,6 +41,6 @@ def draw_dots(
 
 
 def list_ends(found: Iterable[Estimate]) -> list[float]:
-    """Everything that an axis of these has to have room for; what is None has no place."""
+    """All values and interval ends that an axis must cover; None is left out."""
     every = (end for one in found for end in (one.value, one.low, one.high))
     return [end for end in every if end is not None]

@@ -1,4 +1,4 @@
-"""Tables of figures as files."""
+"""Downloads of tables of figures."""
 
 import io
 

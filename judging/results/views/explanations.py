@@ -1,5 +1,4 @@
-"""Explanations: what is noticed in words alone? (study 000, section 5.3, figure 2, tables 21 to
-24)."""
+"""Explanations: errors found only in words (study 000, section 5.3, figure 2, tables 21 to 24)."""
 
 from collections.abc import Sequence
 
@@ -50,7 +49,7 @@ TABLES = (
 
 
 def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """What the score notices, what the explanation does, and what nothing does."""
+    """Errors detected by the score, only by the explanation, and not at all."""
     rows = tables[0]
     figures = (
         *stacked_charts.COUNT_COLUMNS,
@@ -80,7 +79,7 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_false_credit(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """How often an error is read out of the explanation of an answer without one."""
+    """How often the check finds an error in the explanation of an answer without one."""
     rows = [row for row in tables[0] if row["gold_check"] is not None]
     figures = (
         (Column("Found in perturbed answers", "found_rate"), _make_rate_cell(_FOUND, "equal")),
@@ -99,7 +98,7 @@ def show_false_credit(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_audits(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """What people found the explanations worth, where the verdict was right and where not."""
+    """People's judgements of explanations, by whether the verdict was right."""
     rows = [{**row, "parsed": row["total"] - row["missing"]} for row in tables[0]]
     runs = {run.number: run for run in asked.runs}
     columns = (
@@ -150,7 +149,7 @@ def _result_cell(name: str) -> stacked_charts.CellFunction:
 
 
 def _found_cell(run: Run, row: Row) -> Cell:
-    """Leads to the items in the check that found them."""
+    """A cell with a link to the items in the check that found them."""
     href = cells.items_url(run, row, row["check"], result="detected")
     return cells.share_cell(row["found"], row["parsed"], href)
 

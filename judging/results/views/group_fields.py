@@ -1,4 +1,4 @@
-"""What the tables of a page can be grouped by: columns of items, and fields of their own."""
+"""The fields that a page's tables can be grouped by: columns of items and own fields."""
 
 from annotation.models import Project
 from annotation.reports import grouping
@@ -9,10 +9,10 @@ ANSWER_LENGTH_TITLE = {paired_scores.ANSWER_LENGTH: "Answer length"}
 
 
 def list_fields(project: Project) -> dict[str, str]:
-    """What items can be grouped by, with titles."""
+    """The possible grouping fields of items, with titles."""
     return {one.name: one.title for one in grouping.list_groupings(project)[:MOST_FIELDS]}
 
 
 def list_fields_with_length(project: Project) -> dict[str, str]:
-    """The same and the length of the expected answer."""
+    """The same, plus the length of the expected answer."""
     return {**list_fields(project), **ANSWER_LENGTH_TITLE}

@@ -1,4 +1,4 @@
-"""Tables with a line a run, metric and group: what stands before the figures, where these lead."""
+"""Tables with a line per run, metric and group: leading cells, order, and links."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from judging.strategies import TOTAL, schema
 CellFunction = Callable[[Run, Row], Cell]
 # The view that lists items with both numbers.
 ITEMS_PARAMETER = "items"
-# Past so many groups nobody reads a chart; the table has them all.
+# A chart with more groups is unreadable; the table has all of them.
 MOST_GROUPS = 40
 EMPTY = (
     "None of the chosen runs gave numbers for items rated by people. Choose a rating or "
@@ -37,7 +37,7 @@ EMPTY = (
 
 
 def title_value(asked: PageQuery, column: str, value: str) -> str:
-    """A metric, a number or whether people agree, in words."""
+    """The title of a metric, a number, or whether people agree."""
     if column in ("people", "evaluator"):
         return value.removesuffix(".0")
     known = {"metric": MetricPage(asked).titles, "decided": {"true": "yes", "false": "no"}}
@@ -56,7 +56,7 @@ metric_view = partial(
 
 @dataclass(frozen=True)
 class MetricPage:
-    """The metrics and groups of one page as it is asked for."""
+    """The metrics and groups of one requested page."""
 
     asked: PageQuery
 
@@ -67,7 +67,7 @@ class MetricPage:
 
     @cached_property
     def fields(self) -> list[str]:
-        """What the rows are grouped by."""
+        """The fields that the rows are grouped by."""
         return self.asked.fields(TableQuery(""))
 
     @cached_property
@@ -75,7 +75,7 @@ class MetricPage:
         return {run.number: run for run in self.asked.runs}
 
     def ordered(self, rows: Rows) -> Rows:
-        """Runs next to each other within a metric and group."""
+        """Rows sorted by metric and group, so that runs are next to each other."""
         metrics = list(dict.fromkeys(row["metric"] for row in rows))
         kept = [field for field in self.fields if rows and field in rows[0]]
         places = {field: grouping.Grouping(field, field) for field in kept}
@@ -86,7 +86,7 @@ class MetricPage:
         return sorted(rows, key=place)
 
     def table(self, title: str, rows: Rows, figures: Sequence[FigureColumn]) -> Grid:
-        """A line a row: its groups, its metric and its run, then the figures."""
+        """One line per row: groups, metric and run, followed by the figures."""
         kept = [field for field in self.fields if rows and field in rows[0]]
         columns = (*self.heads(kept), *(column for column, _ in figures))
         lines = [self._line(row, kept, figures) for row in rows]
@@ -108,11 +108,11 @@ class MetricPage:
         return [*named, cells.text_cell(self.title_of(row), note=off_scale_text(row))]
 
     def group(self, row: Row) -> str:
-        """The groups of a row in words."""
+        """The titles of a row's groups."""
         return ", ".join(_title(field, row) for field in self.fields if field in row)
 
     def run(self, one: Run) -> Cell:
-        """A run, with whether it sees the gold answer."""
+        """A run, with a note whether it sees the gold answer."""
         cell = cells.run_cell(one)
         return replace(cell, note=f"{cell.note} · {'with' if sees_gold(one) else 'without'} gold")
 
@@ -121,18 +121,18 @@ class MetricPage:
         return self.titles.get(metric, metric)
 
     def labelled(self, rows: Rows) -> list[tuple[str, Row]]:
-        """Rows with what they are over as one label of a chart, on two lines; the first groups."""
+        """Rows with chart labels for group and metric, on two lines; only the first groups."""
         several = len({row["metric"] for row in rows}) > 1
         found = [(self._label(row, several=several), row) for row in rows]
         kept = set(list(dict.fromkeys(label for label, _ in found))[:MOST_GROUPS])
         return [(label, row) for label, row in found if label in kept]
 
     def items(self, row: Row, **which: Any) -> str:
-        """Where the items of a row are listed with both numbers."""
+        """The URL of the list of a row's items with both numbers."""
         return self.shown(ITEMS_PARAMETER, row, **which)
 
     def shown(self, view: str, row: Row, **which: Any) -> str:
-        """Another view of the same run, metric and group."""
+        """The URL of another view of the same run, metric and group."""
         group = {field: row[field] for field in self.fields if row.get(field)}
         of_run = {RUN_PARAMETER: row["run"]} if row["run"] else {}
         named = {
@@ -144,7 +144,7 @@ class MetricPage:
         return f"?{urlencode({**named, **group, **which}, safe=',')}"
 
     def of_people(self, view: str, row: Row, **which: Any) -> str:
-        """Another view of the same metric and group that no run is part of."""
+        """The URL of another view of the same metric and group that does not depend on a run."""
         return self.shown(view, {**row, "run": ""}, **which)
 
     def _line(self, row: Row, fields: Sequence[str], figures: Sequence[FigureColumn]) -> GridLine:
@@ -158,7 +158,7 @@ class MetricPage:
         return ": ".join(part for part in (group, rest) if part)
 
     def counted(self) -> tuple[FigureColumn, FigureColumn]:
-        """How many items have both numbers, and how many lack the evaluator's."""
+        """The columns for the number of items with both numbers, and without the evaluator's."""
 
         def both(run: Run, row: Row) -> Cell:
             which = {} if row["off_scale"] != LEFT_OUT else {"cause": "None"}
@@ -176,7 +176,7 @@ _OFF_SCALE_FILTER = {"cause": "off_scale"}
 
 
 def sees_gold(run: Run) -> bool:
-    """Whether the evaluator is shown the gold answer; ROUGE-L and its like measure against it."""
+    """Whether the evaluator sees the gold answer; matching such as ROUGE-L compares with it."""
     strategy = run.strategy.strategy()
     prompts = [strategy.prompt, *(step.prompt for step in strategy.steps)]
     in_prompt = any("reference" in schema.find_names(prompt) for prompt in prompts)
@@ -184,22 +184,22 @@ def sees_gold(run: Run) -> bool:
 
 
 def run_name(run: Run) -> str:
-    """A run in charts."""
+    """The name of a run in charts."""
     return cells.run_name(run) + ("" if sees_gold(run) else " · without gold")
 
 
 def off_scale_text(row: Row) -> str:
-    """What a row makes of numbers off the scale; "" where there are none."""
+    """How a row treats numbers off the scale; "" if there are none."""
     return f"off the scale {row['off_scale']}" if row.get("off_scale") in _OFF_SCALE_OPTIONS else ""
 
 
 def with_link(cell: Cell, href: str) -> Cell:
-    """A figure that leads somewhere, if there is one."""
+    """A cell with a link, if it has a value."""
     return replace(cell, href=href) if cell.is_there else cell
 
 
 def percent_cell(row: Row, name: str) -> Cell:
-    """A mean on a scale of 0 to 1 as percent, with its interval."""
+    """A mean on a scale of 0 to 1 in percent, with its interval."""
     value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
     interval = "" if low is None else f"{written.share(low)} to {written.share(high)}"
     reason = row[f"{name}_reason"] or ""

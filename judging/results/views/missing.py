@@ -1,4 +1,4 @@
-"""Missing: which replies could not be used, why, and what they could have changed."""
+"""Missing: unusable replies, their causes, and the bounds that they leave for the rates."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +28,7 @@ NOTHING_MISSING = "nothing is missing"
 
 
 def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line a cause, beside the rate and what it could be had every missing reply gone one way."""
+    """One line per cause, with the rate and its bounds over all values of the missing replies."""
     rows = undetected_beside.add_rates(tables[0], tables[1])
     grid = run_group_tables.build_table(
         asked,
@@ -58,7 +58,8 @@ def _cause_cell(run: Run, row: Row) -> Cell:
 
 
 def _parsed_cell(run: Run, row: Row) -> Cell:
-    """Ratings are neither detected nor undetected, so no list of outcomes is of those alone."""
+    """The number of parsed items; without a link for ratings, which are neither detected nor
+    undetected."""
     if _has_rate(row):
         return stacked_charts.COUNT_COLUMNS[0][1](run, row)
     judges = frames.get_item_needs(run.strategy.strategy()) == "detection"
@@ -72,7 +73,7 @@ def _items_cell(run: Run, row: Row) -> Cell:
 
 
 def _items_url(run: Run, row: Row, **which: str) -> str:
-    """Where the items are listed; no ability says nothing of those that detectors judge."""
+    """The URL of the list of items; detectors' items have no ability to filter by."""
     if _has_rate(row):
         return cells.items_url(run, row, **which)
     group = {field: row[field] for field in undetected.FIELDS if row.get(field)}
@@ -80,7 +81,7 @@ def _items_url(run: Run, row: Row, **which: str) -> str:
 
 
 def _has_rate(row: Row) -> bool:
-    """Whether there is an undetected rate, which detectors and ratings have not."""
+    """Whether there is an undetected rate; detectors and ratings have none."""
     return row["lowest"] is not None
 
 
@@ -90,7 +91,7 @@ def _rate_cell(run: Run, row: Row) -> Cell:
 
 
 def _bound_cell(name: str) -> stacked_charts.CellFunction:
-    """Of all items, those whose replies could be used and the missing ones."""
+    """A bound over all items, with usable and missing replies."""
 
     def cell(run: Run, row: Row) -> Cell:
         return replace(cells.percent_cell(row[name]), n=row["total"]) if _has_rate(row) else Cell()
@@ -103,7 +104,7 @@ def _dependence_cell(run: Run, row: Row) -> Cell:
 
 
 def _drawing(asked: PageQuery, rows: Rows) -> ChartSpec | None:
-    """One mark a run and group, however many causes it has."""
+    """A chart with one mark per run and group, however many causes it has."""
     groups = {undetected_beside.row_key(row): row for row in rows if row["of_rate"]}
     found = [
         (

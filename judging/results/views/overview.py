@@ -1,6 +1,7 @@
-"""Overview: how much do the runs notice? Runs by abilities (study 000, tables 3 to 5).
+"""Overview: detection rates of runs by ability (study 000, tables 3 to 5).
 
-Published figures beside one's own: chosen by boxes, on lines and as marks of their own.
+Published figures can be added for comparison: chosen by checkboxes, with lines and marks of their
+own.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +31,7 @@ from stats.estimates import Estimate
 PUBLISHED_PARAMETER = "published"
 SAME_STRATEGIES = "same"
 SeriesKey = tuple[str, str, str]
-# Our rows by ability and the number of the run.
+# Our rows by ability and run number.
 OwnRows = dict[tuple[str, ...], dict[int, Row]]
 
 
@@ -49,7 +50,7 @@ def series_title(series: SeriesKey) -> str:
 
 
 def select_series(asked: PageQuery) -> dict[SeriesKey, dict[str, PublishedRate]]:
-    """What is shown, by series and ability."""
+    """The chosen published rates, by series and ability."""
     said = set(asked.query.getlist(PUBLISHED_PARAMETER))
     ours = {run.strategy.slug for run in asked.runs} if SAME_STRATEGIES in said else set()
     found: dict[SeriesKey, dict[str, PublishedRate]] = {}
@@ -62,7 +63,8 @@ def select_series(asked: PageQuery) -> dict[SeriesKey, dict[str, PublishedRate]]
 def build_lines(
     asked: PageQuery, abilities: Sequence[str], ours: OwnRows, measure: RateMeasure
 ) -> list[GridLine]:
-    """A line a series; where a chosen run has its strategy, on which side of our interval it is."""
+    """One line per series, with a note for each chosen run with the same strategy on whether the
+    rate is inside our interval."""
     return [
         GridLine(
             (
@@ -82,7 +84,7 @@ def build_lines(
 
 
 def build_dots(asked: PageQuery, title: dict[str, str], measure: RateMeasure) -> Iterable[Dot]:
-    """The same as marks, on the groups with these titles by ability."""
+    """The same as marks in a chart; `title` maps abilities to the groups."""
     for series, found in select_series(asked).items():
         for ability, one in found.items():
             if ability in title:
@@ -115,7 +117,8 @@ def _denominators(found: dict[str, PublishedRate]) -> str:
 
 
 def _compare_intervals(runs: Iterable[Run], one: PublishedRate, ours: OwnRows) -> Iterable[str]:
-    """Never "agrees": a figure inside an interval may differ all the same."""
+    """Notes that compare a rate with our intervals. They never say "agrees": a rate inside an
+    interval may still differ."""
     for run in runs:
         row = ours.get((one.ability,), {}).get(run.number)
         if run.strategy.slug == one.strategy and row and row["low"] is not None:
@@ -124,7 +127,7 @@ def _compare_intervals(runs: Iterable[Run], one: PublishedRate, ours: OwnRows) -
 
 
 ABILITY = Grouping("ability", "Ability")
-# By run, its row without an ability.
+# By run, its row over all abilities.
 RowsByRun = dict[int, Row]
 RowsByAbility = dict[tuple[str, ...], dict[int, Row]]
 
@@ -132,7 +135,7 @@ _SCORE_STRATEGIES = ("vanilla-score", "vanilla", "rubric", "axis", "axis-rubric"
 _PAIR_STRATEGIES = (
     "pairwise-verdict", "pairwise", "pairwise-rules", "pairwise-axis", "pairwise-axis-rules"
 )  # fmt: skip
-# As the study prints them.
+# The measure that the study prints.
 _UNDETECTED_QUERY = {"measure": "undetected"}
 TABLES = (
     StudyFigure(
@@ -150,7 +153,7 @@ TABLES = (
 
 
 def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """One line a run: its rate over all error items and by ability, false alarms beside."""
+    """One line per run: its rate over all error items and by ability, including false alarms."""
     measure = page_parts.get_measure(asked)
     runs = {run.number: run for run in page_parts.select_judging_runs(asked)}
     alone, by_ability = ([row for row in rows if row["run"] in runs] for rows in tables)

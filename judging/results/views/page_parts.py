@@ -1,6 +1,6 @@
-"""What a result page is made of, and what the address asks of it.
+"""Building blocks of result pages: views, switches, filters, and the parsed query of a page.
 
-What a rate says of items with an error, and of score-invariant ones; its switch.
+Also the two measures of rates (detection, undetected), and their switch.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ BY_PARAMETER, INTERVALS_PARAMETER, RUN_PARAMETER, SORT_PARAMETER, VIEW_PARAMETER
 
 @dataclass(frozen=True)
 class TableQuery:
-    """A table of `tables.RESULT_TABLES` and its fields; None: those of the address, else of the
+    """A table of `tables.RESULT_TABLES` and its fields; None means those of the URL, else of the
     view."""
 
     table: str
@@ -38,7 +38,7 @@ class TableQuery:
 
 @dataclass(frozen=True)
 class Switch:
-    """Ways to look at the same figures, by the value in the address; without one the first."""
+    """Options for looking at the same figures, by their value in the URL; the first is default."""
 
     name: str
     title: str
@@ -47,7 +47,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of the boxes to tick."""
+    """A checkbox."""
 
     value: str
     title: str
@@ -56,7 +56,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class ChoiceGroup:
-    """What else can be shown beside the figures, as boxes to tick; `name` stands in the address."""
+    """Further things to show, as checkboxes; `name` is the URL parameter."""
 
     name: str
     title: str
@@ -65,7 +65,7 @@ class ChoiceGroup:
 
 @dataclass(frozen=True)
 class ChartSpec:
-    """A chart as a Vega-Lite specification, and what it shows."""
+    """A chart as a Vega-Lite specification, with a caption."""
 
     spec: dict[str, Any]
     caption: str
@@ -73,8 +73,8 @@ class ChartSpec:
 
 @dataclass(frozen=True)
 class ViewContent:
-    """A view with its figures; `words` say how they are to be read. `headline` is what they come
-    to, `under` what must be known with it: both stand before all else."""
+    """The content of a view; `words` explain how to read the figures. `headline` is the result in
+    one sentence, and `under` a remark on it; both come first on the page."""
 
     grid: Grid
     drawing: ChartSpec | None = None
@@ -85,8 +85,11 @@ class ViewContent:
 
 @dataclass(frozen=True)
 class StudyFigure:
-    """A table or figure of a study, by its name there: the strategies that it is of, none for any,
-    and how a view makes it. It is grouped `by` these fields, if the items have them all."""
+    """A table or figure of a study, by its name there.
+
+    `strategies` are those that it is about (none: any), and `query` is the URL query with which a
+    view shows it. It is grouped `by` these fields if the items have all of them.
+    """
 
     name: str
     strategies: tuple[str, ...] = ()
@@ -95,20 +98,20 @@ class StudyFigure:
 
 
 def study_figures(*names: str, by: tuple[str, ...] = ()) -> tuple[StudyFigure, ...]:
-    """Those that are of any strategy."""
+    """Study figures about any strategy."""
     return tuple(StudyFigure(name, by=by) for name in names)
 
 
 @dataclass(frozen=True)
 class ResultView:
-    """One way to answer the question of a page: tables of figures, and how they are shown.
+    """A view of a page: the tables it needs, and how they are shown.
 
-    `show` gets the rows of each of `asks`, narrowed down as the address says. `studies` names the
-    tables and figures of each study that it makes. `empty` says what to do where nothing is shown.
-    `groups` offers fields that its tables can be grouped by, several at once, with their titles;
-    where the address names none, `grouped` by the first of them. `columns` can narrow it down, too:
-    `titles` has the words for those whose name is none, `named` those for a value, "" for the
-    value itself. What is not `of_runs` is there before the first run.
+    `show` gets the rows of each of `asks`, filtered according to the URL. `studies` names the
+    tables and figures of each study that the view reproduces. `empty` says what to do if nothing is
+    shown. `groups` offers fields to group the tables by, several at once, with their titles; if the
+    URL names none, the first is used if `grouped`. `columns` can be filtered by too: `titles` has
+    titles for them, `named` gives the title of a value, "" for the value itself. A view that is not
+    `of_runs` exists before the first run.
     """
 
     slug: str
@@ -138,8 +141,8 @@ class ResultPage:
 
     @cached_property
     def taken(self) -> frozenset[str]:
-        """What no field of items is called that tables of the page are grouped by: a row holds one
-        thing by a name, and so does an address."""
+        """Names that item fields must not have to be used for grouping, since rows and URLs need
+        unique names."""
         views = [view for view in self.views if view.groups]
         asks = [ask for view in views for ask in view.asks]
         columns = (name for ask in asks for name in tables.list_columns(ask.table, ()))
@@ -159,10 +162,9 @@ class ResultPage:
 
 @dataclass(frozen=True)
 class PageQuery:
-    """What an address asks for: a view of a page, of these runs, with the rest in `query`.
+    """The parsed query of a page: a view, for these runs, with the rest in `query`.
 
-    `every` run of the project that judges is there to choose from, but for archived ones that are
-    not chosen already.
+    `every` has all judging runs of the project, from which `offered` selects.
     """
 
     member: Membership
@@ -175,7 +177,7 @@ class PageQuery:
 
     @property
     def offered(self) -> list[Run]:
-        """The runs to choose from: archived ones and pilots only if they are chosen already."""
+        """The runs to choose from; archived runs and pilots only if they are already chosen."""
         return [run for run in self.every if run.archived_at is None or run in self.runs]
 
     @property
@@ -184,11 +186,11 @@ class PageQuery:
 
     @property
     def intervals(self) -> bool:
-        """Whether the table shows them; charts always do."""
+        """Whether the table shows intervals; charts always do."""
         return INTERVALS_PARAMETER in self.query
 
     def said(self, name: str) -> str:
-        """What a switch of the view stands at; `by` may name fields that are no option of it."""
+        """The current option of a switch; `by` may contain fields that are no option of it."""
         options = next(one.options for one in self.view.switches if one.name == name)
         said = self.query.get(name)
         first = next(iter(options))
@@ -196,17 +198,17 @@ class PageQuery:
 
     @cached_property
     def groups(self) -> Mapping[str, str]:
-        """What the tables of the view can be grouped by, several at once."""
+        """The fields that the view's tables can be grouped by, several at once."""
         return {name: title for name, title in self._named.items() if self._can_name(name)}
 
     @property
     def withheld(self) -> list[str]:
-        """Fields of items that cannot be offered, since no address can name them."""
+        """Fields of items that cannot be offered, since no URL can name them."""
         return [name for name in self._named if not self._can_name(name)]
 
     def _can_name(self, field: str) -> bool:
-        """Whether a name is free, and one that a list with commas gives back."""
-        # SQLite finds no name with a quotation mark in what it keeps as JSON.
+        """Whether a name is free and survives in a comma-separated list."""
+        # SQLite cannot find a name with a quotation mark in JSON.
         is_found = figures.parse_fields(field) == [field] and '"' not in field
         return is_found and field not in self.page.taken
 
@@ -215,7 +217,7 @@ class PageQuery:
         return self.view.groups(self.project) if self.view.groups else {}
 
     def fields(self, ask: TableQuery) -> list[str]:
-        """What a table is grouped by."""
+        """The fields that a table is grouped by."""
         if ask.by is not None:
             return figures.parse_fields(ask.by)
         if self.view.groups:
@@ -226,12 +228,12 @@ class PageQuery:
         return figures.parse_fields(self.query.get(BY_PARAMETER, figures.DEFAULT_BY))
 
     def narrowing(self, ask: TableQuery) -> list[str]:
-        """The columns of a table whose values the address may ask for."""
+        """The columns of a table that the URL may filter by."""
         return [*self.fields(ask), *self.view.columns]
 
     @property
     def heeded(self) -> list[str]:
-        """What the address may say beside runs and view."""
+        """The URL parameters that the view uses besides runs and view."""
         switches = [one.name for one in self.view.switches]
         boxes = [one.name for one in self.view.choices(self)] if self.view.choices else []
         columns = [name for ask in self.view.asks for name in self.narrowing(ask)]
@@ -247,12 +249,12 @@ class PageQuery:
 
     @property
     def runs_query(self) -> str:
-        """What leads to other pages for the same runs; nothing if the address names none."""
+        """The query for other pages with the same runs; "" if the URL names none."""
         named = "&".join(f"{RUN_PARAMETER}={run.number}" for run in self.runs)
         return f"?{named}" if RUN_PARAMETER in self.query else ""
 
     def link(self, **changes: str | None) -> str:
-        """The address with these changes; None takes a name out of it."""
+        """The URL with these changes; None removes a parameter."""
         query = self.query.copy()
         for name, value in changes.items():
             query.pop(name, None)
@@ -261,7 +263,7 @@ class PageQuery:
         return f"?{query.urlencode(safe=',')}"
 
     def link_of(self, runs: Iterable[Run]) -> str:
-        """The address with these runs instead."""
+        """The URL with these runs instead."""
         query = self.query.copy()
         query.setlist(RUN_PARAMETER, [str(run.number) for run in runs])
         return f"?{query.urlencode(safe=',')}"
@@ -269,7 +271,8 @@ class PageQuery:
 
 @dataclass(frozen=True)
 class RateMeasure:
-    """`title` of the rate of error items, `on_invariant` what it is on score-invariant ones."""
+    """A measure; `title` is the rate's name for error items, `on_invariant` for score-invariant
+    ones."""
 
     slug: str
     title: str
@@ -277,7 +280,7 @@ class RateMeasure:
     words: str
 
     def rate(self, *, invariant: bool) -> RateColumns:
-        """How it is read off a row of `undetected`, and whether high or low is bad."""
+        """The columns of the rate in a row of `undetected`, and whether high or low is bad."""
         detects = self.slug == "detection"
         return RateColumns(bad="low" if detects != invariant else "high", rest=detects)
 
@@ -311,7 +314,7 @@ MEASURE_SWITCH = Switch("measure", "Rate", {"detection": "Detection", "undetecte
 
 
 def get_measure(asked: PageQuery) -> RateMeasure:
-    """The measure that the address asks for."""
+    """The measure that the URL selects."""
     return MEASURES[asked.said(MEASURE_SWITCH.name)]
 
 
@@ -320,7 +323,7 @@ def is_invariant(row: Row) -> bool:
 
 
 def group_by_run(rows: Sequence[Row], *fields: str) -> dict[tuple[str, ...], dict[int, Row]]:
-    """Rows by the values of these fields, and then by the number of their run."""
+    """Rows by the values of these fields, and then by run number."""
     found: dict[tuple[str, ...], dict[int, Row]] = {}
     for row in rows:
         found.setdefault(tuple(row.get(field, "") for field in fields), {})[row["run"]] = row
@@ -328,7 +331,7 @@ def group_by_run(rows: Sequence[Row], *fields: str) -> dict[tuple[str, ...], dic
 
 
 def select_judging_runs(asked: PageQuery) -> list[Run]:
-    """The chosen runs that judge items; one that checks explanations says nothing of its own."""
+    """The chosen runs that judge items, without runs that check explanations."""
     return [
         run for run in asked.runs if run.strategy.strategy().frame != explanations.EXPLANATION_FRAME
     ]

@@ -1,7 +1,4 @@
-"""The index of the result pages, and every page of them.
-
-From an address to what it asks for, and to the figures that answer it.
-"""
+"""Views for the index of the result pages and for each page: from the URL to the shown figures."""
 
 import shlex
 from collections.abc import Sequence
@@ -41,14 +38,13 @@ from judging.results.views.page_parts import (
 )
 from judging.results.views.registry import PAGES
 
-# What no figure of the chosen runs counts, below every table.
+# The counts of outcomes that no figure includes, shown below every table.
 LEFT_OUT_TABLE = TableQuery("left_out", "")
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table of a view: the query that gives its rows as a file, and the command that prints
-    them."""
+    """A table of a view: the query to download its rows, and the command that prints them."""
 
     table: str
     by: str
@@ -57,7 +53,7 @@ class TableFile:
 
 
 def parse_query(member: Membership, slug: str, query: QueryDict) -> PageQuery:
-    """What an address asks for. Raises Http404 for a page, view or run that is not there."""
+    """Parse the query of a page. Raises Http404 for an unknown page, view or run."""
     page = PAGES.get(slug)
     if page is None:
         raise Http404
@@ -70,7 +66,7 @@ def parse_query(member: Membership, slug: str, query: QueryDict) -> PageQuery:
 
 
 def select_runs_or_404(every: Sequence[Run], query: QueryDict) -> list[Run]:
-    """Those of a project's runs that the address asks for. Raises Http404."""
+    """The project's runs that the URL selects. Raises Http404."""
     try:
         return figures.select_runs(every, query)
     except figures.UnknownRun as error:
@@ -78,12 +74,12 @@ def select_runs_or_404(every: Sequence[Run], query: QueryDict) -> list[Run]:
 
 
 def request_tables(wish: PageQuery) -> list[figures.FigureTable | figures.PendingTable]:
-    """Each table of a view and what they leave out, or how far a worker is. Raises Http404."""
+    """The tables of a view and of what they leave out, or a worker's progress. Raises Http404."""
     return [*(_request_table(wish, ask) for ask in wish.view.asks), _request_left_out(wish)]
 
 
 def compute_tables(wish: PageQuery) -> list[Rows]:
-    """The rows of the same, however long they take; nothing is stored. Raises Http404."""
+    """The rows of these tables, however long they take; nothing is stored. Raises Http404."""
     found = []
     for ask in (*wish.view.asks, LEFT_OUT_TABLE):
         try:
@@ -95,20 +91,20 @@ def compute_tables(wish: PageQuery) -> list[Rows]:
 
 
 def list_files(wish: PageQuery) -> list[TableFile]:
-    """Each table of a view, with what gives the same rows as a file."""
+    """Each table of a view, with its download and command."""
     return [_build_file(wish, ask.table, wish.fields(ask)) for ask in wish.view.asks]
 
 
 def list_filters(wish: PageQuery, tables: Sequence[Rows]) -> list[ChoiceGroup]:
-    """What the tables can be narrowed down by: each field with the values that it has there, if it
-    has several or the address asks for one."""
+    """The filters for the tables: each field with the values that occur, if there are several or if
+    the URL asks for one."""
     fields = dict.fromkeys(field for ask in wish.view.asks for field in wish.narrowing(ask))
     found = [_build_filter(wish, field, tables) for field in fields]
     return [one for one in found if len(one.options) > 1 or any(o.chosen for o in one.options)]
 
 
 def filter_tables(wish: PageQuery, tables: Sequence[Rows]) -> list[Rows]:
-    """The rows that have what the address says of the fields of their table."""
+    """The rows that match the URL in the fields of their table."""
     return [
         [row for row in rows if figures.matches_query(row, wish.narrowing(ask), wish.query)]
         for ask, rows in zip(wish.view.asks, tables, strict=True)
@@ -163,7 +159,7 @@ def _no_title(wish: PageQuery, field: str, value: str) -> str:
 
 @dataclass(frozen=True)
 class SwitchLink:
-    """One place to go to; `current` where one is."""
+    """A link to an option; `current` if it is active."""
 
     title: str
     href: str
@@ -172,7 +168,7 @@ class SwitchLink:
 
 @dataclass(frozen=True)
 class ColumnHeading:
-    """A column's head: what a click on it sorts by, and how it is sorted now."""
+    """The header of a column: the link to sort by it, and the current sort order."""
 
     column: Column
     href: str
@@ -182,7 +178,7 @@ class ColumnHeading:
 @require_GET
 @login_required
 def index(request: HttpRequest, slug: str) -> HttpResponse:
-    """Every page with its question, and where each table and figure of the studies is."""
+    """All pages with their questions, and the places of the studies' tables and figures."""
     member = access.member_for(request, slug, right="results")
     every = run_marks.load_marked_runs(member.project)
     runs = select_runs_or_404(every, request.GET)
@@ -201,7 +197,7 @@ def index(request: HttpRequest, slug: str) -> HttpResponse:
 @require_GET
 @login_required
 def page(request: HtmxRequest, slug: str, page: str) -> HttpResponse:
-    """One question, answered for the chosen runs; for a script what changes with a switch alone."""
+    """One page for the chosen runs; for htmx only the part that a switch changes."""
     member = access.member_for(request, slug, right="results")
     wish = parse_query(member, page, request.GET)
     context = {
@@ -219,7 +215,7 @@ def page(request: HtmxRequest, slug: str, page: str) -> HttpResponse:
 
 
 def _figures_context(wish: PageQuery) -> dict[str, Any]:
-    """What is shown of a view; while a worker makes some of its tables, how far that is."""
+    """The context for a view's figures; while a worker computes some of them, its progress."""
     answers = request_tables(wish)
     making = [one for one in answers if isinstance(one, figures.PendingTable)]
     for one in making:
@@ -251,7 +247,7 @@ def _content_context(wish: PageQuery, found: list[Rows]) -> dict[str, Any]:
 
 
 def _compare_items(wish: PageQuery, left_out: Rows) -> str:
-    """Whether the chosen runs judged the same items; of one run how many, of none nothing."""
+    """Whether the chosen runs judged the same items; for one run their number; "" if none."""
     runs = {run.number: run for run in wish.runs}
     of_runs = [row for row in left_out if row["shared"] is not None]
     if not of_runs:
@@ -276,7 +272,7 @@ def _compare_items(wish: PageQuery, left_out: Rows) -> str:
 
 
 def _has_duplicates(wish: PageQuery) -> bool:
-    """Whether a table of the view counts items that repeat another one."""
+    """Whether a table of the view counts duplicates."""
     return any(
         RESULT_TABLES[ask.table].with_duplicates and {"ability", "category"} <= {*wish.fields(ask)}
         for ask in wish.view.asks
@@ -288,7 +284,7 @@ def _count_items(n: int) -> str:
 
 
 def _set_aside_context(wish: PageQuery) -> dict[str, Any]:
-    """Which runs are not shown since nobody named any, and what leads to all, or to the usual."""
+    """The context for runs that are not shown by default, with links to all and to the default."""
     is_other = set(run_marks.select_default(wish.every)) != set(wish.runs)
     return {
         "hidden": "" if RUN_PARAMETER in wish.query else run_marks.describe_set_aside(wish.every),
@@ -301,7 +297,7 @@ def _set_aside_context(wish: PageQuery) -> dict[str, Any]:
 def _build_switches(
     wish: PageQuery, *, with_intervals: bool = True
 ) -> list[tuple[str, list[SwitchLink]]]:
-    """The views of the page, what the view itself can be switched to, and the intervals."""
+    """The switches: views of the page, options of the view, grouping fields, and intervals."""
     found = [(one.title, _option_links(wish, one)) for one in wish.view.switches]
     if wish.groups:
         found.append(("Grouped by", _field_links(wish)))
@@ -317,7 +313,7 @@ def _build_switches(
 
 
 def _view_url(wish: PageQuery, view: ResultView) -> str:
-    """Another view of the page, grouped as this one where it can be."""
+    """The URL of another view of the page, with the same grouping if possible."""
     first = view is wish.page.views[0]
     by = wish.query.get(BY_PARAMETER) if view.groups and view.groups == wish.view.groups else None
     return wish.link(
@@ -326,7 +322,7 @@ def _view_url(wish: PageQuery, view: ResultView) -> str:
 
 
 def _field_links(wish: PageQuery) -> list[SwitchLink]:
-    """Each field that the view can be grouped by; a link takes it in or out."""
+    """A link for each grouping field that adds or removes it."""
     chosen = wish.fields(TableQuery(""))
     offered = {**wish.groups, **{name: name for name in chosen if name not in wish.groups}}
     return [
@@ -336,7 +332,7 @@ def _field_links(wish: PageQuery) -> list[SwitchLink]:
 
 
 def _toggled_url(wish: PageQuery, chosen: list[str], name: str) -> str:
-    """What rows were narrowed to of a field goes with it."""
+    """The URL with a field added or removed; a filter by that field is removed too."""
     kept = [one for one in chosen if one != name]
     by = ",".join(kept if name in chosen else [*chosen, name])
     return wish.link(
@@ -362,7 +358,8 @@ def _build_headings(wish: PageQuery, grid: Grid) -> list[ColumnHeading]:
 
 
 def _build_heading(wish: PageQuery, column: Column) -> ColumnHeading:
-    """Numbers are sorted downwards first, words upwards; a second click turns it round."""
+    """The header of a column: numbers sort descending first, words ascending; a second click
+    reverses the order."""
     up, down, now = column.name, f"-{column.name}", wish.query.get(SORT_PARAMETER, "")
     if not column.name:
         return ColumnHeading(column, "", "")
@@ -372,7 +369,7 @@ def _build_heading(wish: PageQuery, column: Column) -> ColumnHeading:
 
 
 def _hidden_fields(wish: PageQuery) -> list[tuple[str, str]]:
-    """What the form sends along unseen, since it is switched elsewhere."""
+    """Hidden fields of the form for parameters that are switched elsewhere."""
     switched = [
         VIEW_PARAMETER,
         SORT_PARAMETER,

@@ -1,4 +1,4 @@
-"""Against people: how near do evaluators come to what people say? Correlations, errors and means
+"""Against people: how close evaluators are to human ratings: correlations, errors and means
 (studies 002 and 003)."""
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ MEASURE_PARAMETER = "measure"
 MEANS = {"mean_people": "People's mean", "mean_evaluator": "Evaluator's mean"}
 
 _MODEL, _TASK = ("model",), ("task", "language")
-# What was correlated in each of three figures and tables of study 003.
+# The strategies behind three figures and tables of study 003.
 _OVERLAP = ("rouge-l-unicode-response", "rouge-l-response")
 _ASKED = (_OVERLAP, ("likert",), ("likert-no-gold",))
 CORRELATION_FIGURES = (
@@ -54,12 +54,12 @@ RATING_FIGURES = (
 
 
 def measure_switch(measures: Mapping[str, str]) -> Switch:
-    """The switch between the figures that a chart can draw."""
+    """The switch between the measures that the chart can show."""
     return Switch(MEASURE_PARAMETER, "In the chart", measures)
 
 
 def show_correlations(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """How far the evaluator orders items as people do."""
+    """How similarly the evaluator and people rank items."""
     words = (
         "Coefficients use the items that have both numbers; the human number is the final "
         "label (of three annotators, the majority). Spearman compares ranks, Pearson linear "
@@ -74,7 +74,7 @@ def show_correlations(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_closeness(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """How far the evaluator's numbers are from people's."""
+    """How close the evaluator's numbers are to people's."""
     words = (
         "Errors are in scale points and need the same scale on both sides. Bias: mean of "
         "evaluator minus people; above 0 the evaluator rates higher. Accuracy as in study "
@@ -90,7 +90,7 @@ def show_closeness(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_means(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """What people and evaluators give on average, scaled to 0 to 100 %."""
+    """Mean ratings of people and evaluators, scaled to 0 to 100 %."""
     page = MetricPage(asked)
     rows = page.ordered(tables[0])
     figures = (
@@ -111,7 +111,7 @@ def show_means(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def measure_axis(measure: str, found: Iterable[Estimate]) -> Axis:
-    """What a measure is drawn on: all of it where it has ends, else as far as values go."""
+    """The axis for a measure: its full range if it has one, else as far as the values go."""
     ends = dot_charts.list_ends(found)
     if measure in CORRELATIONS:
         return axes.coefficient_axis(ends)
@@ -130,7 +130,7 @@ def read_estimate(row: Row, name: str) -> Estimate:
 def _table_and_chart(
     asked: PageQuery, rows: Rows, title: str, measures: Iterable[str], caption: str
 ) -> tuple[Grid, ChartSpec | None]:
-    """The table of some measures, and the chart of the one that is asked for."""
+    """A table of some measures, and a chart of the selected one."""
     page = MetricPage(asked)
     ordered = page.ordered(rows)
     figures = (*page.counted(), *(_measure_column(page, name) for name in measures))
@@ -170,7 +170,7 @@ def _difference_cell(run: Run, row: Row) -> Cell:
 
 
 def _with_distances(page: MetricPage, grid: Grid, over: Rows) -> Grid:
-    """With a line a run and metric on top: the mean distance over groups."""
+    """The grid with a line per run and metric on top: the mean distance over groups."""
     lines = [_distance(page, row) for row in over if row["figure"] == DISTANCE]
     return Grid(grid.title, grid.columns, (LineBlock(tuple(lines)), *grid.blocks))
 
@@ -201,7 +201,7 @@ def _drawing(page: MetricPage, rows: Rows, caption: str) -> ChartSpec | None:
 
 
 def _draw_pairs(page: MetricPage, rows: Rows) -> ChartSpec | None:
-    # Altair takes a second to import; nothing else should wait for it.
+    # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import paired
 
     labelled = page.labelled(rows)

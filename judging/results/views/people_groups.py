@@ -1,4 +1,4 @@
-"""Against people, pooled beside by group: is a figure the same within groups as over all items?"""
+"""Against people, pooled and by group: is a figure the same within groups as over all items?"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ COLUMNS = (
     Column("Undefined", "undefined"),
     Column("Reversed within groups", "turned", is_number=False),
 )
-# What a row is of, beside its groups.
+# The key of a row: run, metric, and treatment of off-scale numbers.
 Key = tuple[Any, ...]
 
 STUDY_FIGURES = (
@@ -36,7 +36,7 @@ STUDY_FIGURES = (
 
 
 def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line a run and metric: the figure of all items, and the mean of those of groups."""
+    """One line per run and metric: the figure over all items, and the mean over groups."""
     page, measure = MetricPage(asked), asked.said(people.MEASURE_PARAMETER)
     over = page.ordered([row for row in tables[0] if row["figure"] == measure])
     pooled = {_key(row): row for row in tables[2]}
@@ -88,7 +88,7 @@ def _mean(row: Row) -> Cell:
 
 
 def _find_reversals(over: Rows) -> dict[Key, list[str]]:
-    """What is the other way round within groups, by row: the sign, or the order of two runs."""
+    """What is reversed within groups, by row: the sign, or the order of two runs."""
     found: dict[Key, list[str]] = {}
     for row in over:
         said = ["the sign"] if _opposite_signs(row["pooled"], row["mean"]) else []
@@ -109,14 +109,14 @@ def _difference(one: Row, other: Row, name: str) -> float | None:
 
 
 def _opposite_signs(one: float | None, other: float | None) -> bool:
-    """Whether one is above 0 and the other below; what only sums in another order make is 0."""
+    """Whether one is above 0 and the other below; rounding errors count as 0."""
     return one is not None and other is not None and round(one, 9) * round(other, 9) < 0
 
 
 def _drawing(
     page: MetricPage, over: Rows, grouped: Rows, pooled: Mapping[Key, Row]
 ) -> ChartSpec | None:
-    # Altair takes a second to import; nothing else should wait for it.
+    # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import spread
 
     measure = page.asked.said(people.MEASURE_PARAMETER)
@@ -145,7 +145,7 @@ def _drawing(
 def _marks(
     page: MetricPage, row: Row, grouped: Rows, pooled: Mapping[Key, Row]
 ) -> Iterator[tuple[str, str, Estimate]]:
-    """What is drawn in a row: its kind, what it is over, and the figure."""
+    """The marks of a chart row: kind, what it is over, and the figure."""
     from charts import spread
 
     measure = row["figure"]
@@ -158,7 +158,7 @@ def _marks(
 
 
 def _row(page: MetricPage, row: Row, *, several: bool) -> str:
-    """The run, and on further lines whose it is and what of it."""
+    """The label of a chart row: the run, and on further lines the metric and other details."""
     run = page.runs[row["run"]]
     gold = "" if metrics.sees_gold(run) else "without gold"
     parts = (page.title_of(row) if several else "", gold, metrics.off_scale_text(row))

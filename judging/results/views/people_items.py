@@ -1,4 +1,4 @@
-"""Against people, item by item: what both gave, how often it is the same, and where it is not."""
+"""Against people, item by item: both numbers, how often they agree, and where they differ."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from judging.results.views.page_parts import (
 )
 from judging.results.views.run_group_tables import FigureColumn
 
-# So many lines and panels are shown; the files have all.
+# The most lines and panels shown; downloads have all.
 MOST_LINES, MOST_PANELS = 200, 12
 AGREEMENT = RateColumns("agreement", n="n", missing="")
 
 
 def show_scatter(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """How many items have each pair of numbers."""
+    """The number of items with each pair of numbers."""
     page = MetricPage(asked)
     rows = page.ordered(tables[0])
     figures: tuple[FigureColumn, ...] = (
@@ -45,7 +45,7 @@ def show_scatter(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_by_score(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """How often the evaluator gives people's very number, by that number."""
+    """How often the evaluator gives exactly people's number, by that number."""
     page = MetricPage(asked)
     rows = page.ordered(tables[0])
     figures: tuple[FigureColumn, ...] = (
@@ -66,7 +66,7 @@ def show_by_score(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """Every item with both numbers, those that lie furthest apart first."""
+    """All items with both numbers, the largest differences first."""
     page = MetricPage(asked)
     rows = sorted(page.ordered(tables[0]), key=lambda row: -_distance(page, row))
     figures: tuple[FigureColumn, ...] = (
@@ -90,7 +90,7 @@ def show_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def _number(value: float | None) -> Cell:
-    """As few digits as it needs."""
+    """A number with at most three significant digits."""
     text = Cell().text if value is None else f"{value:.3g}".replace("-", "−")
     return Cell(text, value)
 
@@ -148,7 +148,7 @@ def _evaluator(run: Run, row: Row) -> Cell:
 
 
 def _distance(page: MetricPage, row: Row) -> float:
-    """Below nought for what cannot be told."""
+    """The absolute difference; below 0 if it is undefined."""
     apart = _difference(page.runs[row["run"]], row)
     return -1 if apart is None else abs(apart)
 
@@ -162,14 +162,14 @@ def _distance_cell(page: MetricPage) -> metrics.CellFunction:
 
 
 def _difference(run: Run, row: Row) -> float | None:
-    """None without the evaluator's number, and for a measure that has a scale of its own."""
+    """None without the evaluator's number, and for a strategy with a scale of its own."""
     if row["evaluator"] is None or run.strategy.strategy().frame == "matching":
         return None
     return float(row["evaluator"] - row["people"])
 
 
 def _draw_circles(page: MetricPage, rows: Rows) -> ChartSpec | None:
-    # Altair takes a second to import; nothing else should wait for it.
+    # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import counted
 
     panels = dict.fromkeys(_panel(page, row) for row in rows)
@@ -198,7 +198,7 @@ def _panel(page: MetricPage, row: Row) -> str:
 
 
 def _axes(page: MetricPage, row: Row) -> tuple[str, str]:
-    """Whose numbers share an axis: those of a metric, and of a measure with a scale of its own."""
+    """The names of the axes of both sides: the metric, or the run if it has a scale of its own."""
     is_measure = page.runs[row["run"]].strategy.strategy().frame == "matching"
     return row["metric"], f"{row['run']}" if is_measure else row["metric"]
 

@@ -32,13 +32,13 @@ EPSILON_SWITCH = Switch(
 )
 MEAN = "Mean over people"
 SIDES = {"people": "The person", "evaluator": "The evaluator"}
-# The view that lists items with people's numbers, and how many lines of it are shown.
+# The view that lists items with people's numbers, and the most lines that it shows.
 RATINGS, MOST_LINES = "ratings", 200
 SHARE = RateColumns("share", n="n", missing="")
 
 
 def show_ceiling(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """Each person against the mean of the others, the evaluator against the same means."""
+    """Each person against the mean of the others, and the evaluator against the same means."""
     page, measure = MetricPage(asked), asked.said(people.MEASURE_PARAMETER)
     rows = page.ordered([row for row in tables[0] if row["measure"] == measure])
     figures: tuple[FigureColumn, ...] = (
@@ -58,7 +58,7 @@ def show_ceiling(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_alt_test(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """May the evaluator stand in for a person?"""
+    """May the evaluator replace a person? The alternative annotator test."""
     page, epsilon = MetricPage(asked), float(asked.said(EPSILON_SWITCH.name))
     rows = page.ordered([row for row in tables[0] if row["epsilon"] == epsilon])
     figures: tuple[FigureColumn, ...] = (
@@ -87,7 +87,7 @@ def show_alt_test(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_majority(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """On how many items more than half of the people gave the same number."""
+    """The share of items where more than half of the people gave the same number."""
     page = MetricPage(asked)
     kept = [field for field in page.fields if tables[0] and field in tables[0][0]]
     columns = (
@@ -117,7 +117,8 @@ def _rater(run: Run, row: Row) -> Cell:
 
 
 def _items(page: MetricPage) -> metrics.CellFunction:
-    """Those that the person, another one and the evaluator gave a number."""
+    """A cell with a link to the items with numbers from the person, another one and the
+    evaluator."""
 
     def cell(run: Run, row: Row) -> Cell:
         group = {name: row[name] for name in page.fields}
@@ -184,7 +185,7 @@ def _majority_line(page: MetricPage, row: Row, fields: Sequence[str]) -> GridLin
 
 
 def show_ratings(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line an item and metric: how many people gave a number, and whether most the same."""
+    """One line per item and metric: the number of people, and whether most gave the same."""
     page = MetricPage(asked)
     rows = page.ordered(tables[0])
     columns = (
@@ -204,7 +205,7 @@ def show_ratings(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def _draw_majorities(page: MetricPage, rows: Rows) -> ChartSpec | None:
-    """How many items have a majority and how many have none, by metric and group."""
+    """The numbers of items with and without a majority, by metric and group."""
     counts: dict[str, Counter[str]] = {}
     for row in rows:
         name = ": ".join(part for part in (page.title_of(row), page.group(row)) if part)
@@ -261,7 +262,7 @@ def _draw_alt_test(page: MetricPage, rows: Rows) -> ChartSpec | None:
 
 
 def _person(page: MetricPage, row: Row) -> str:
-    """A person and a group, of which metric, and on further lines which run."""
+    """The label of a person in charts: person, group and metric, with the run on further lines."""
     run = cells.run_name(page.runs[row["run"]], ": ")
     who = ", ".join(part for part in (row["rater"] or MEAN, page.group(row)) if part)
     is_told = page.asked.query.get("metric")

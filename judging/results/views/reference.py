@@ -1,4 +1,4 @@
-"""Reference: how far below the top do errors bring an answer? (study 000, tables 16, 17, 20)."""
+"""Reference: how far below the top score errors bring an answer (study 000, tables 16, 17, 20)."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ TABLES = (
 
 
 def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """Bins of the scale; only the top is undetected."""
+    """Bins of the scale; only the top counts as undetected."""
     rows = add_rates([row for row in tables[0] if row["top"] is not None], tables[1])
     shares = [
         (Column(BIN_TITLES[name], name), stacked_charts.make_share_cell(name, BINS[name]))

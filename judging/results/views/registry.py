@@ -1,4 +1,4 @@
-"""The result pages, in their order. A new page is a module with its `VIEWS`, and an entry here."""
+"""The result pages, in order. A new page needs a module with its `VIEWS` and an entry here."""
 
 from judging.results.views import (
     agreement,

@@ -1,4 +1,4 @@
-"""Tables with a line a run and group: what stands before the figures, and what groups there are."""
+"""Tables with a line per run and group: leading cells, and the groups to choose from."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -9,7 +9,7 @@ from judging.results.views import cells
 from judging.results.views.cells import Cell, Column, Grid, GridLine, Row
 from judging.results.views.page_parts import BY_PARAMETER, PageQuery, Rows, Switch
 
-# What outcomes can be grouped by; the first is meant where the address names none.
+# What outcomes can be grouped by; the first is the default.
 BY_ABILITY, BY_CATEGORY, BY_SOURCE, BY_RUN = (
     "ability",
     "ability,category",
@@ -22,17 +22,17 @@ TITLES = {
     BY_SOURCE: "Source ability",
     BY_RUN: "Run only",
 }
-# One column of figures, and its cell for a run and a row.
+# A column of figures, and the function for its cell in the row of a run.
 FigureColumn = tuple[Column, Callable[[Run, Row], Cell]]
 
 
 def group_switch(first: str = BY_ABILITY) -> Switch:
-    """The switch between fields to group by."""
+    """The switch between the fields to group by."""
     return Switch(BY_PARAMETER, "Grouped by", {first: TITLES[first], **TITLES})
 
 
 def build_table(asked: PageQuery, title: str, rows: Rows, figures: Sequence[FigureColumn]) -> Grid:
-    """A line a row: its group and its run, then the figures. The narrowest group comes first."""
+    """One line per row: group and run, then the figures. The narrowest group comes first."""
     runs = {run.number: run for run in asked.runs}
     fields = _fields(rows)
     columns = (*_leading_columns(fields, runs), *(column for column, _ in figures))
@@ -49,8 +49,8 @@ def build_table(asked: PageQuery, title: str, rows: Rows, figures: Sequence[Figu
 
 
 def chart_label(asked: PageQuery, row: Row) -> str:
-    """A group and its run on one axis of a chart, on lines of their own, with one for the endpoint.
-    A single run is not named."""
+    """The label of a group and its run on a chart's axis, over several lines, one of them for the
+    endpoint. A single run is not named."""
     names = {run.number: cells.run_name(run, ": ") for run in asked.runs}
     parts = [*(_title(field, row) for field in _fields([row]))][:1]
     if len(asked.runs) > 1 or not parts:
@@ -59,7 +59,7 @@ def chart_label(asked: PageQuery, row: Row) -> str:
 
 
 def _fields(rows: Iterable[Row]) -> list[str]:
-    """The fields that rows are grouped by, the narrowest first."""
+    """The fields that the rows are grouped by, the narrowest first."""
     first: Row = next(iter(rows), {})
     return [name for name in ("category", "source_ability", "ability") if name in first]
 
@@ -83,5 +83,5 @@ def _name(field: str) -> str:
 def _title(field: str, row: Row) -> str:
     title = Grouping(field, field).title_of(row[field])
     invariant = field == "category" and row["score_invariant"] and row[field] != SI_ITEM
-    # An address may group by categories alone; then no ability beside it says so.
+    # If the URL groups by category only, no ability column says that it is score-invariant.
     return f"{title}, score-invariant" if invariant and not row.get("ability") else title

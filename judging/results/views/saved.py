@@ -1,4 +1,4 @@
-"""Saved views: a result page as one looked at it, kept under a name and shared if one wants."""
+"""Saved views: a result page with its settings, stored under a name and optionally shared."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ NAME_TAKEN = "You already have a view with this name. Choose another name."
 
 
 class SaveViewForm(forms.Form):
-    """A view to save: its name, whether others see it, and where it is."""
+    """Form to save a view: its name, whether it is shared, its page and query."""
 
     name = forms.CharField(label="Name", max_length=80)
     shared = forms.BooleanField(label="Share with the project", required=False)
@@ -29,7 +29,7 @@ class SaveViewForm(forms.Form):
 
 
 class ChangeSavedForm(forms.Form):
-    """What becomes of a saved view: another name, shared or not, or deleted."""
+    """Form to change a saved view: rename, share or unshare, delete."""
 
     view = forms.IntegerField(min_value=1, max_value=2**63 - 1)
     name = forms.CharField(max_length=80)
@@ -40,7 +40,7 @@ class ChangeSavedForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def saved_views(request: HttpRequest, slug: str) -> HttpResponse:
-    """A member's own saved views and the shared ones; a POST saves one, or changes one's own."""
+    """The member's own saved views and shared ones; POST saves one or changes an own one."""
     member = access.member_for(request, slug, right="results")
     if "view" in request.POST:
         return _change_view(request, member)
@@ -65,7 +65,7 @@ def _render_list(request: HttpRequest, member: Membership, form: forms.Form) -> 
 
 
 def _save_view(member: Membership, form: SaveViewForm) -> bool:
-    """Whether it was saved; a page or runs that are not there are not found."""
+    """Save a view; False if the name is taken. Raises Http404 for an unknown page or run."""
     said: dict[str, Any] = form.cleaned_data
     pages.parse_query(member, said["page"], QueryDict(said["query"]))
     owner = access.ensure_membership(member)

@@ -1,4 +1,4 @@
-"""Sensitivity: do runs tell errors from changes that are none?"""
+"""Sensitivity: do runs tell errors from score-invariant changes?"""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from judging.results.views.page_parts import (
 
 DETECTION = RateColumns("detection", "detection_low", "detection_high", "errors", "", missing="")
 FALSE_ALARM = RateColumns("false_alarm", "false_alarm_low", "false_alarm_high", "invariant", "", "")
-# Of more runs than this groups would hide each other in the chart.
+# With more runs than this, groups would hide each other in the chart.
 MOST_RUNS = 8
 FIGURES: tuple[tuple[Column, stacked_charts.CellFunction], ...] = (
     (Column("Detection", "detection"), lambda run, row: _linked_rate_cell(run, row, DETECTION)),
@@ -32,7 +32,7 @@ FIGURES: tuple[tuple[Column, stacked_charts.CellFunction], ...] = (
 
 
 def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """A line a run over all, by ability and by origin of the score-invariant items."""
+    """One line per run over all items, by ability, and by origin of the score-invariant items."""
     runs = {run.number: run for run in page_parts.select_judging_runs(asked)}
     rows = [row for row in tables[0] if row["run"] in runs and row["errors"] + row["invariant"]]
     lines = [_line(runs[row["run"]], row) for row in rows]
@@ -52,7 +52,7 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def _linked_rate_cell(run: Run, row: Row, such: RateColumns) -> Cell:
-    """Leads to the items; score-invariant ones by what they were made from, or by origin."""
+    """A rate with a link to its items; score-invariant ones by source ability or by origin."""
     which, group = {"items": "errors", "result": "parsed"}, {"ability": row["ability"] or ""}
     if such is FALSE_ALARM:
         which["items"], group = "invariant", {"source_ability": row["ability"] or ""}
@@ -76,7 +76,7 @@ def _group(row: Row) -> str:
 
 
 def _drawing(runs: dict[int, Run], rows: Rows) -> ChartSpec | None:
-    # Altair takes a second to import; nothing else should wait for it.
+    # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import plane
 
     with_groups = len(runs) <= MOST_RUNS

@@ -1,4 +1,4 @@
-"""What all pages with stacked bars share: items of a group that divide into kinds."""
+"""Stacked bar charts, shared by several pages: the items of each group, divided into kinds."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -8,14 +8,14 @@ from judging.results.views.cells import Cell, Column, Row
 from judging.results.views.page_parts import ChartSpec, PageQuery, Rows
 
 CellFunction = Callable[[Run, Row], Cell]
-# Past so many bars nobody reads a chart; the table has them all.
+# A chart with more bars is unreadable; the table has all of them.
 MOST_BARS = 60
 
 
 def draw_groups(
     asked: PageQuery, rows: Rows, kinds: Mapping[str, str], title: str, caption: str
 ) -> ChartSpec | None:
-    """Bars of these kinds, by the names of their columns; None without a row."""
+    """Bars of these kinds, given by column names; None without rows."""
     words = f"{caption}, as shares of the items with a usable reply; the numbers are items."
     return draw_bars(
         [(run_group_tables.chart_label(asked, row), row) for row in rows], kinds, title, words
@@ -25,8 +25,8 @@ def draw_groups(
 def draw_bars(
     rows: Sequence[tuple[str, Row]], kinds: Mapping[str, str], title: str, caption: str
 ) -> ChartSpec | None:
-    """The same, each row with the name of its bar."""
-    # Altair takes a second to import; nothing else should wait for it.
+    """The same, where each row comes with the name of its bar."""
+    # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import stacked
 
     parts = [
@@ -41,14 +41,14 @@ def draw_bars(
 
 
 def cut_note(number: int) -> str:
-    """What a caption adds where a chart shows the first of so many lines alone."""
+    """A note for the caption if the chart shows only the first rows."""
     if number <= MOST_BARS:
         return ""
     return f" The first {MOST_BARS} of {number} rows; choose another grouping to see the rest."
 
 
 def make_share_cell(name: str, detail: str = "") -> CellFunction:
-    """A count with its share of the parsed items, which leads to those that have the detail."""
+    """A count with its share of the parsed items, and a link to the items with that detail."""
 
     def cell(run: Run, row: Row) -> Cell:
         href = cells.items_url(run, row, result="parsed", detail=detail or name)
@@ -65,7 +65,7 @@ def _missing_cell(run: Run, row: Row) -> Cell:
     return cells.count_cell(row["missing"], cells.items_url(run, row, result="missing"))
 
 
-# What stands before the kinds: of how many items they are, and how many are missing.
+# The columns before the kinds: parsed and missing items.
 COUNT_COLUMNS = (
     (Column("Parsed", "parsed"), _parsed_cell),
     (Column("Missing", "missing"), _missing_cell),

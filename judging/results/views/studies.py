@@ -1,4 +1,4 @@
-"""Where the tables and figures that the studies print are made of one's own data."""
+"""Links to the views that reproduce the studies' tables and figures from the project's data."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ STUDIES = {
 
 @dataclass(frozen=True)
 class StudyLink:
-    """A table or figure, where it is made, and whether there is a run of its strategies."""
+    """A table or figure, the view that reproduces it, and whether its strategies have a run."""
 
     place: StudyFigure
     href: str
@@ -34,27 +34,27 @@ class StudyLink:
 
     @property
     def strategy(self) -> str:
-        """Its strategy if it has one alone."""
+        """Its strategy, if there is exactly one."""
         return self.place.strategies[0] if len(self.place.strategies) == 1 else ""
 
 
-# What asks a project for fields, with what it answered.
+# The functions that list grouping fields, with the fields they returned.
 FieldsBySource = Mapping[Callable[[Project], Mapping[str, str]], set[str]]
-# By the title of a page.
+# By page title.
 LinksByPage = list[tuple[str, list[StudyLink]]]
 
 
 def list_studies(
     project: Project, runs: Sequence[Run], *, named: bool
 ) -> list[tuple[str, LinksByPage]]:
-    """What each study prints. `named` runs are shown whatever their strategy; of all others the
-    usual ones among those that have the strategies of a table, if there are any."""
+    """The tables and figures of each study. `named` runs are used whatever their strategy;
+    otherwise the default ones among the runs with a table's strategies, if there are any."""
     offered = _load_fields(project)
     return [(title, _study_links(study, offered, runs, named)) for study, title in STUDIES.items()]
 
 
 def _load_fields(project: Project) -> FieldsBySource:
-    """Views that offer the same fields ask for them once."""
+    """The grouping fields, loaded once for views that offer the same fields."""
     asks = {view.groups for page in PAGES.values() for view in page.views if view.groups}
     return {ask: set(ask(project)) for ask in asks}
 

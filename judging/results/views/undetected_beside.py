@@ -1,4 +1,4 @@
-"""The undetected rate beside what another table says of the same run and group."""
+"""The undetected rate next to the values of another table for the same run and group."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ KEY_FIELDS = ("run", "ability", "category", "source_ability", "score_invariant")
 
 
 def row_key(row: Row) -> tuple[Any, ...]:
-    """What a row is of: its run and its group."""
+    """The key of a row: its run and its group."""
     return tuple(row.get(name) for name in KEY_FIELDS)
 
 
 def add_rates(rows: Rows, undetected: Rows) -> Rows:
-    """Rows with that of the table `undetected` for the same run and group as `of_rate`."""
+    """Rows with the `undetected` row for the same run and group as `of_rate`."""
     found = {row_key(row): row for row in undetected}
     return [{**row, "of_rate": found.get(row_key(row))} for row in rows]
 

@@ -1,5 +1,5 @@
-"""Verdicts: what do pairs say, and does the place of an answer decide? (study 000, tables 11 to 15
-and 19); and what asking repeatedly changes."""
+"""Verdicts: results of pairwise comparisons, effects of the order (study 000, tables 11 to 15 and
+19), and changes between repeats."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -63,7 +63,7 @@ _CHANGING = RateColumns(
 
 
 def show_verdicts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """What both orders say together; only gold twice is a detection."""
+    """The combined verdicts of both orders; only gold in both counts as detected."""
     rows = undetected_beside.add_rates(tables[0], tables[1])
     shares = [
         (Column(title, name), stacked_charts.make_share_cell(name))
@@ -90,7 +90,7 @@ def show_verdicts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_order_effect(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """How often the place of the answers decided."""
+    """How often the position of the answers decided."""
     rows = _merge_effects(tables[0])
     rates = [(Column(EFFECT_TITLES[name], name), _effect(name)) for name in EFFECTS]
     grid = run_group_tables.build_table(
@@ -109,7 +109,7 @@ def show_order_effect(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
 
 
 def show_repeats(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """The first sample beside all samples, and how many items changed their result."""
+    """The first sample compared with all samples, and how many items changed their result."""
     rows = tables[0]
     figures = (
         (Column("Samples", "samples"), _samples),
@@ -132,7 +132,7 @@ def _one_order(run: Run, row: Row) -> Cell:
 
 
 def _merge_effects(rows: Rows) -> Rows:
-    """One row a run and group, each effect with its row of the table."""
+    """One row per run and group, with the table's row for each effect."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
         one = found.setdefault(

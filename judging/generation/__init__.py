@@ -1,1 +1,1 @@
-"""What generator runs made comes in as items, or as texts that items lacked."""
+"""Turns the replies of generator runs into items, or into texts that items lacked."""

@@ -1,4 +1,4 @@
-"""The abilities that a run suggests for prompts, handed to those who sort them."""
+"""The abilities that a run suggests for prompts, stored for the people who sort them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ FRAME = "sorting"
 
 @dataclass(frozen=True)
 class SuggestionCounts:
-    """How many prompts a run suggests an ability for, and for how many that is new."""
+    """The number of prompts that a run suggests an ability for, and how many of these are new."""
 
     suggested: int
     new: int
 
 
 def suggests_abilities(run: Run) -> bool:
-    """Whether it is a run that suggests abilities."""
+    """Whether the run suggests abilities."""
     return run.asked().frame == FRAME
 
 
 def explain_unavailable(run: Run) -> str:
-    """Why nothing of a run can be taken now, in words; "" if something can."""
+    """Why the suggestions of a run cannot be stored now; "" if they can."""
     if not suggests_abilities(run):
         return f"Run {run.number} suggests no abilities. Start a run with suggest-ability."
     if problem := rows.explain_unfinished(run):
@@ -43,9 +43,10 @@ def explain_unavailable(run: Run) -> str:
 
 
 def store_suggestions(run: Run, member: Membership | None = None) -> SuggestionCounts:
-    """Keep what a run suggests with its items, for people to take or not; again is nothing new.
+    """Store a run's suggestions with its items, for people to accept or not; repeating it adds
+    nothing.
 
-    Raises `Refused` with what `why_not` says.
+    Raises `Refused` with the reason from `explain_unavailable`.
     """
     if problem := explain_unavailable(run):
         raise Refused(problem)
@@ -57,7 +58,7 @@ def store_suggestions(run: Run, member: Membership | None = None) -> SuggestionC
 
 
 def _suggestions(run: Run) -> Iterator[AbilitySuggestion]:
-    """One for each item: what most of its samples say, of several the one that was said first."""
+    """One suggestion per item: what most of its samples say; with a tie, what was said first."""
     said: dict[int, list[str]] = {}
     for one in rows.iterate_replies(run):
         said.setdefault(one.item, []).append(str(one.value[ABILITY]))

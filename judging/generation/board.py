@@ -1,4 +1,4 @@
-"""What a lead can do about each category of what was made: the board with its next steps."""
+"""The generation board with the next steps that a lead can take for each category."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from judging.generation import regenerate
 from judging.runs import choices, selection
 from judging.strategies import catalogue
 
-# The parts of a bar: what of the counts of made items each is, and in which words.
+# The segments of a bar: names of the counts of generated items, with their titles.
 PART_TITLES = {
     "held": "as intended",
     "turned_down": "rejected",
@@ -22,7 +22,7 @@ PART_TITLES = {
 
 @dataclass(frozen=True)
 class BarSegment:
-    """A part of a bar: so many items, from `begin` on, in hundredths of all."""
+    """A segment of a bar with `n` items; `begin` and `width` are percentages of all items."""
 
     kind: str
     title: str
@@ -33,8 +33,8 @@ class BarSegment:
 
 @dataclass(frozen=True)
 class BoardRow:
-    """A category of the board: `strategy` is the slug of the one whose instruction made it, "" if
-    no model did; so many were `rejected` and not made again yet."""
+    """A category of the board. `strategy` is the slug of the strategy that generated it, "" if no
+    model did; `rejected` counts rejected items that were not regenerated yet."""
 
     row: GenerationRow
     bar: tuple[BarSegment, ...]
@@ -43,7 +43,7 @@ class BoardRow:
 
 
 def load_board(project: Project) -> list[BoardRow]:
-    """The board; nothing if nothing was made here."""
+    """The rows of the board; [] if nothing was generated here."""
     rows = board.measure_generation(project)
     if not rows:
         return []
@@ -68,7 +68,7 @@ def load_board(project: Project) -> list[BoardRow]:
 
 
 def list_generator_endpoints() -> list[str]:
-    """The names of the endpoints that a generator can be put to: baselines write nothing."""
+    """The names of the endpoints that can run a generator; baselines cannot generate texts."""
     models = choices.list_endpoints().exclude(provider=selection.BASELINE)
     return list(models.values_list("name", flat=True))
 

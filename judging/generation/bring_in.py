@@ -1,4 +1,4 @@
-"""Items of generator runs: asked for in the browser, the API or by command, made by a worker."""
+"""Import of a generator run's replies as items, run by a worker for page, API and command."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ KIND = "bring-in"
 
 @dataclass(frozen=True)
 class BringInRequest:
-    """Which run's replies are to become items, of which project, and who gets these."""
+    """A run whose replies are to become items, their project, and who gets them."""
 
     run: Run
     target: Project
@@ -30,8 +30,8 @@ class BringInRequest:
 
 
 def check(wish: BringInRequest) -> None:
-    """Raise `Refused` for a run whose replies cannot come in there, or not yet, and `FieldError`
-    for who cannot get them so."""
+    """Raise `Refused` for a run whose replies cannot be imported there, or not yet, and
+    `FieldError` for an invalid release policy."""
     rows.check(wish.run, wish.target)
     if problem := rows.explain_unfinished(wish.run):
         raise Refused(problem)
@@ -41,7 +41,7 @@ def check(wish: BringInRequest) -> None:
 
 
 def enqueue(wish: BringInRequest, member: Membership | None) -> Job:
-    """Have the replies of a run brought in by the next worker. Raises like `check`."""
+    """Have the next worker import a run's replies. Raises like `check`."""
     check(wish)
     return job_queue.enqueue(
         wish.run.project,
@@ -54,23 +54,23 @@ def enqueue(wish: BringInRequest, member: Membership | None) -> Job:
 
 
 def list_jobs(run: Run) -> QuerySet[Job]:
-    """The times that the replies of a run were brought in, the last first."""
+    """The imports of a run's replies, the latest first."""
     return job_queue.list_jobs(run.project, KIND).filter(result__run=run.number)
 
 
 def find_due(now: datetime) -> list[int]:
-    """The ids of jobs that wait for a worker, or whose worker is gone."""
+    """The ids of jobs that wait for a worker or have lost theirs."""
     return job_queue.due_job_ids(KIND, now)
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Bring in what a job asks for, unless another worker is at it; whether that was done. One
-    that is `stopped` waits for the next worker: what was stored is then found unchanged."""
+    """Run a job unless another worker has it; returns whether that was done. A `stopped` job waits
+    for the next worker, which finds the stored items unchanged."""
     return job_queue.run_job_command(job_id, KIND, "bring_in", "brought", stopped)
 
 
 def load_request(job: Job) -> BringInRequest:
-    """What a job asks for."""
+    """The request that a job stores."""
     said = job.result
     run = Run.objects.in_project(job.project).for_page().get(number=said["run"])
     target = Project.objects.select_related("task_type").get(slug=said["into"])
@@ -78,9 +78,11 @@ def load_request(job: Job) -> BringInRequest:
 
 
 def bring_in_replies(wish: BringInRequest, by: Membership | None) -> GenerationResult:
-    """Bring in the replies of a run, while one waits. Raises like `check`, and where somebody who
-    asked for it may not do so any more: a job may wait for long. The texts of a sealed project stay
-    sealed where they come in."""
+    """Import a run's replies while the caller waits.
+
+    Raises like `check`, and if the person who requested it no longer has the right: a job may wait
+    for long. If the run's project is sealed, the target project is sealed too.
+    """
     check(wish)
     if by and not can_bring_in(by, wish.run.project, wish.target):
         raise Refused(
@@ -100,7 +102,7 @@ def bring_in_replies(wish: BringInRequest, by: Membership | None) -> GenerationR
 
 
 def can_bring_in(by: Membership, *projects: Project) -> bool:
-    """Whether somebody's account is lead of all of these projects, none of them archived."""
+    """Whether the member's account leads all of these projects, none of them archived."""
     if by.account is None:
         return False
     led = Project.objects.led_by(by.account)
@@ -108,13 +110,13 @@ def can_bring_in(by: Membership, *projects: Project) -> bool:
 
 
 def can_rerun(job: Job, by: Membership) -> bool:
-    """Whether somebody may have a job done again that another one asked for."""
+    """Whether the member may run a job again that somebody else requested."""
     target = Project.objects.filter(slug=job.result["into"]).first()
     return target is not None and can_bring_in(by, target)
 
 
 def _find_membership(target: Project, by: Membership) -> Membership | None:
-    """The place that somebody has in the project which the items come into."""
+    """The membership of the same person in the target project; None without one."""
     if by.project_id == target.pk:
         return by
     return Membership.objects.in_project(target).filter(account=by.account_id or 0).first()

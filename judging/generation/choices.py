@@ -1,5 +1,5 @@
-"""What a lead can choose when the replies of a run come in: where to, for whom, and a look at the
-first of them."""
+"""A lead's options for importing a run's replies: target, release policy, and a preview of the
+first items."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,20 +19,20 @@ from judging.generation import bring_in, rows
 from judging.generation.bring_in import BringInRequest
 from judging.models import Outcome, Run
 
-# So many people see at once, in percent: of gold answers a sample, as study 000 had verified.
+# The default share released at once, in percent; of gold answers a sample, as in study 000.
 GOLD_SHARE, DEFAULT_SHARE = 25, 100
 FLAGS = flags.FLAG_TITLES
-# The first three leave nothing to vet; of the others a lead should see some before people do.
+# The first three leave nothing to vet; a lead should look at the others before annotators do.
 DEFAULT_FLAGS = ("identical", "white-space-only", "empty", "claim", "bound")
 PREVIEW_ROWS = 3
-# Characters of a text that are shown; a longer one is cut.
+# Longer texts are cut after this many characters.
 MAX_TEXT_LENGTH = 6_000
 
 
 @dataclass(frozen=True)
 class PreviewRow:
-    """A row to come: the key, the difference to the text it was made from if the task shows one,
-    and other texts by their titles."""
+    """A row to import: the key, the difference to the original text if the task type shows one, and
+    the other texts by title."""
 
     key: str
     difference: Difference | None
@@ -40,7 +40,7 @@ class PreviewRow:
 
 
 def explain_unavailable(run: Run) -> str:
-    """Why nothing of a run can come in now, in words; "" if something can."""
+    """Why nothing of a run can be imported now; "" if something can."""
     if not run.generates or run.asked().frame not in rows.REPLY_TEXTS:
         return f"Run {run.number} does not generate items."
     if problem := rows.explain_unfinished(run):
@@ -50,9 +50,9 @@ def explain_unavailable(run: Run) -> str:
 
 
 def list_targets(run: Run, account: Account | None) -> list[Project]:
-    """The projects that what a run made can come into, of those where the account is lead; its own
-    first. An answer that a prompt waits for may be a response elsewhere, which people look through
-    for errors."""
+    """The projects that can take a run's items, among those the account leads; the run's own first.
+    An answer that a prompt waits for may be a response in another project, where people look for
+    errors in it."""
     if account is None:
         return []
     led = Project.objects.led_by(account).select_related("task_type")
@@ -61,8 +61,8 @@ def list_targets(run: Run, account: Account | None) -> list[Project]:
 
 
 def default_target(run: Run, offered: list[Project]) -> str:
-    """The slug of the project that is chosen unless a person says otherwise: the one that the last
-    replies of the run's project came into, else its own or the only one; "" if none is."""
+    """The slug of the default target: the one of the latest import from the run's project, else the
+    run's own project or the only one offered; "" if there is none."""
     slugs = [one.slug for one in offered]
     before = Job.objects.filter(project=run.project_id, kind=bring_in.KIND).order_by("-pk").first()
     if before and before.result["into"] in slugs:
@@ -77,8 +77,7 @@ def default_share(run: Run) -> int:
 def build_request(
     run: Run, account: Account | None, into: str, vetting: ReleasePolicy
 ) -> BringInRequest:
-    """What a lead wants. Raises `Refused`, or `FieldError` by what was chosen, for what cannot be
-    had."""
+    """Build the request of a lead. Raises `Refused`, or `FieldError` for an invalid choice."""
     if problem := explain_unavailable(run):
         raise Refused(problem)
     offered = {one.slug: one for one in list_targets(run, account)}
@@ -89,7 +88,7 @@ def build_request(
 
 
 def build_preview(run: Run, target: Project) -> list[PreviewRow]:
-    """The first rows as they would come in."""
+    """The first rows in the form in which they would be imported."""
     if rows.fills_own_items(run, target):
         return list(_preview_answers(target, list(islice(rows.build_answers(run), PREVIEW_ROWS))))
     return [
@@ -99,7 +98,7 @@ def build_preview(run: Run, target: Project) -> list[PreviewRow]:
 
 
 def _preview_answers(target: Project, answers: list[GeneratedText]) -> Iterator[PreviewRow]:
-    """Answers beneath the texts that they are to."""
+    """Answers together with the texts that they answer."""
     task = tasktypes.load_task_type(target)
     items = Item.objects.filter(pk__in=[one.item for one in answers]).with_current_texts()
     asked = {item.pk: item.current_revisions[0].texts for item in items}

@@ -1,4 +1,4 @@
-"""Who gets what was made, checked before a service sees it."""
+"""Forms to release generated items and to regenerate rejected ones."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ REMAINDER_CHOICES = {
 
 
 class BringForm(forms.Form):
-    """Where the replies of a run come in, and who sees them."""
+    """Form for the target of a run's replies and for their release."""
 
     into = forms.ChoiceField(label="Import into project")
     share = forms.IntegerField(
@@ -51,7 +51,7 @@ class BringForm(forms.Form):
             del self.fields["rest"]
 
     def vetting(self) -> ReleasePolicy:
-        """What was chosen, after the form was checked."""
+        """The release policy of a valid form."""
         said = self.cleaned_data
         accept = said.get("rest") == ACCEPT
         return ReleasePolicy(share=said["share"], accept=accept, aside=frozenset(said["aside"]))
@@ -63,7 +63,7 @@ class BringForm(forms.Form):
 
 
 class RegenerateForm(forms.Form):
-    """Who makes again what was turned down, and what of it."""
+    """Form to regenerate rejected items: instruction, evaluator, cap and items."""
 
     strategy = forms.ChoiceField(label="Instruction")
     endpoint = forms.ChoiceField(label="Evaluator")
@@ -114,5 +114,5 @@ class RegenerateForm(forms.Form):
         return cap
 
     def ticked(self) -> set[str]:
-        """The keys of the items that are chosen as the form stands."""
+        """The keys of the items that are currently ticked."""
         return {str(one) for one in self["items"].value() or ()}

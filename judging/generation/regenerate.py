@@ -1,5 +1,5 @@
-"""What people turned down is made again, with what they said as guidance (study 000, section 3.4:
-instructions were refined by looking at what they made)."""
+"""Regenerate rejected items, with people's comments as guidance (study 000, section 3.4:
+instructions were refined by looking at their results)."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from judging.strategies.replies.causes import MISSING
 
 @dataclass(frozen=True)
 class RejectedItem:
-    """An item that was turned down, and what was said of it; "" if nothing but that."""
+    """A rejected item and the comments about it, "" without any."""
 
     item: Item
     said: str
@@ -32,30 +32,30 @@ def load_rejected(
     items: Collection[int] | None = None,
     most: int | None = None,
 ) -> list[RejectedItem]:
-    """What was turned down of a category and not made again since, in the order of the items; of
-    those of these ids, and so many at most."""
+    """A category's rejected items that were not regenerated yet, in order; `items` restricts them
+    to these ids, `most` limits their number."""
     every = rejection_feedback.rejected_items(project).filter(category=category)
     found = every if items is None else every.filter(pk__among=list(items))
     return _with_feedback(project, list(found[:most]))
 
 
 def count_rejected(project: Project) -> dict[str, int]:
-    """How many of each category that is."""
+    """The number of such items in each category."""
     return counting.count_by(rejection_feedback.rejected_items(project), "category")
 
 
 def list_strategies(project: Project, category: str) -> list[StrategyVersion]:
-    """The newest versions of the strategies that make a category, the project's own ones first."""
+    """The newest versions of the strategies that generate a category, the project's own first."""
     offered = [one for one in catalogue.list_offered(project) if one.strategy.generates]
     fit = [one for one in offered if one.strategy.category == category]
     return [one.version for one in sorted(fit, key=lambda one: not one.is_own)]
 
 
 def retry_missing(run: Run, member: Membership | None) -> Run:
-    """A run that asks once more about the items of which an ended generator run made nothing.
+    """Start a run that asks again about the items for which a finished generator run made nothing.
 
-    Its requests are of an occasion of their own, so that the replies which were of no use are not
-    found again; they stay, with their causes. Raises `Refused` like `runs.start_run`.
+    Its requests have their own occasion, so that the unusable replies are not reused; they stay,
+    with their causes. Raises `Refused` as `lifecycle.start_run` does.
     """
     if not run.generates or run.finished_at is None:
         raise Refused(f"Run {run.number} generates nothing, or is still running.")
@@ -90,8 +90,9 @@ def start(
     member: Membership | None,
     cap: Decimal | None = None,
 ) -> Run:
-    """A run that makes items of these ids again. Raises `Refused` like `runs.start_run`, for a
-    strategy of another category, and where one of them was made again or taken out meanwhile."""
+    """Start a run that regenerates the items with these ids. Raises `Refused` as
+    `lifecycle.start_run` does, for a strategy of another category, and if one of the items has
+    meanwhile been regenerated or removed."""
     if strategy.strategy().category != category:
         raise Refused(
             f"Strategy {strategy.slug} does not generate {category}. Choose another strategy."
@@ -102,7 +103,7 @@ def start(
             "Some of these items have been regenerated or have a new final label. Reload the page."
         )
     if unsaid := [one.item.key for one in found if not one.said]:
-        # What they would be answered is what was turned down.
+        # Without guidance, the reply would be the same rejected text again.
         raise Refused(
             f"{unsaid[0]} has no comment that says why it was rejected. Leave such items out."
         )

@@ -1,4 +1,4 @@
-"""The replies of a generator run as rows of items to be, each with where it comes from."""
+"""Convert the replies of a generator run to rows of items, with their provenance."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -15,20 +15,20 @@ from judging.models import Outcome, Reading, Run
 from judging.strategies.replies import unusable_texts
 
 ORIGIN = "generated"
-# What one task calls its prompt another calls its input.
+# Task types use different names for the same text.
 TEXT_SYNONYMS = {"input": "prompt", "prompt": "input"}
-# The texts that replies of a frame hold; an answer is called as the task calls it.
+# The texts in the replies of each frame; an answer has the name that the task type gives it.
 REPLY_TEXTS = {
     "perturbation": ("perturbed", "claim", "rationale"),
     "input": ("input", "context", "rationale"),
     "answer": ("response",),
 }
-# Facts of this kind are of the gold answer, and go on to what is made of it.
+# Fields with this prefix are about the gold answer and are copied to derived items.
 GOLD_PREFIX = "gold_"
 
 
 class GeneratedReply(NamedTuple):
-    """A reply that makes something, the item that it was asked about, and where it comes from."""
+    """A reply with generated texts, the item it is about, and its provenance."""
 
     item: int
     key: str
@@ -47,7 +47,7 @@ class GeneratedReply(NamedTuple):
 
 
 def check(run: Run, target: Project) -> None:
-    """Raise `Refused` if what a run makes cannot become items of a project."""
+    """Raise `Refused` if a run's texts cannot become items of a project."""
     if not run.generates or run.asked().frame not in REPLY_TEXTS:
         raise Refused(f"Run {run.number} evaluates items and generates none.")
     task = tasktypes.load_task_type(target)
@@ -66,26 +66,26 @@ def check(run: Run, target: Project) -> None:
 
 
 def explain_unfinished(run: Run) -> str:
-    """Why nothing of a run can be used yet, in words; "" once it ended or is paused."""
+    """Why a run cannot be used yet; "" once it has ended or is paused."""
     if run.state in {Run.State.PLANNING, Run.State.RUNNING}:
         return f"Run {run.number} is still running. Wait until it has finished, or pause it."
     return ""
 
 
 def can_skip_review(run: Run) -> bool:
-    """Whether what people do not see may be taken for what it was made for: only where the change
-    should cost nothing, so that a wrong one makes no evaluator look blind."""
+    """Whether held items may be accepted without review: only if the change is score-invariant, so
+    that a wrong one makes no evaluator look blind."""
     return run.asked().category in {one.slug for one in taxonomy.load().score_invariant()}
 
 
 def fills_own_items(run: Run, target: Project) -> bool:
-    """Whether the replies are the text that the very items of the run wait for."""
+    """Whether the replies are the texts that the run's own items wait for."""
     waits = bool(tasktypes.load_task_type(target).awaits)
     return waits and target.pk == run.project_id and run.asked().frame == "answer"
 
 
 def build_answers(run: Run) -> Iterator[GeneratedText]:
-    """What the items of a run are answered, the first sample of each that made something."""
+    """The answers for the items of a run: of each, the first sample with a usable reply."""
     name = tasktypes.load_task_type(run.project).awaits
     seen = set[int]()
     for said in iterate_replies(run):
@@ -99,7 +99,7 @@ def build_answers(run: Run) -> Iterator[GeneratedText]:
 
 
 def build_rows(run: Run, target: Project) -> Iterator[DerivedRow]:
-    """Each reply as a row of the target, in the order of the items."""
+    """Each reply as a row of the target project, in the order of the items."""
     task, strategy = tasktypes.load_task_type(target), run.asked()
     here = target.pk == run.project_id
     for line, said in enumerate(iterate_replies(run), start=1):
@@ -124,14 +124,14 @@ def build_rows(run: Run, target: Project) -> Iterator[DerivedRow]:
 
 
 def build_key_infix(run: Run) -> str:
-    """What the keys of all rows of a run have between the source's key and the sample's number."""
+    """The part between the source's key and the sample's number in all keys of a run's rows."""
     strategy = run.asked()
     return f"+{strategy.category or strategy.slug.removeprefix('generate-')}.{run.number}."
 
 
 def iterate_replies(run: Run) -> Iterator[GeneratedReply]:
-    """The replies that make something, in the order of the items and samples."""
-    # In one filter: of a request that runs share, what another one held of it says nothing here.
+    """The usable replies, in the order of the items and samples."""
+    # One filter call, so that all conditions apply to a call of this run: runs may share a request.
     found = Reading.objects.filter(
         reply__request__calls__run=run,
         reply__request__calls__outcome__result__in=(Outcome.Result.MADE, Outcome.Result.PENDING),
@@ -153,19 +153,19 @@ def iterate_replies(run: Run) -> Iterator[GeneratedReply]:
     ordered = found.order_by(f"{item}__position", f"{call}__sample")
     strategy = run.asked()
     for said in map(GeneratedReply._make, ordered.values_list(*columns).iterator(chunk_size=200)):
-        # Of several samples some may be of use where others are not.
+        # Some samples may be usable while others are not.
         if not unusable_texts.find_cause(strategy, said.value, said.texts):
             yield said
 
 
 def _makes_prompts(run: Run) -> bool:
-    """Whether what a run makes is to be answered itself: then no answer to what it was made from,
-    nor who wrote that, goes on with it."""
+    """Whether a run generates prompts: then answers to the source item and their authors are not
+    copied."""
     return run.asked().frame == "input"
 
 
 def _list_made_texts(run: Run, task: TaskType) -> set[str]:
-    """The texts of a task that replies of the run are, or hold."""
+    """The texts of a task type that the run's replies contain."""
     parts = {*REPLY_TEXTS[run.asked().frame]}
     parts |= {TEXT_SYNONYMS[name] for name in parts & TEXT_SYNONYMS.keys()}
     return {text.name for text in task.texts} & (parts - {"claim", "rationale", "context"})
@@ -177,7 +177,7 @@ def _parts(run: Run, said: GeneratedReply) -> dict[str, str]:
 
 
 def _texts(task: TaskType, said: GeneratedReply, parts: Mapping[str, str]) -> dict[str, Any]:
-    """The texts that the task's items have, and what else was made as fields of their own."""
+    """The texts of the task's items; other generated parts become own fields."""
     names = {text.name for text in task.texts}
     rest = {
         name: part for name, part in parts.items() if not {name, TEXT_SYNONYMS.get(name)} & names
@@ -185,7 +185,7 @@ def _texts(task: TaskType, said: GeneratedReply, parts: Mapping[str, str]) -> di
     texts: dict[str, Any] = {}
     for text in task.texts:
         value = _find_text(text.name, parts) or _find_text(text.name, said.texts)
-        # Of several references each is right by itself.
+        # Each of several references is correct by itself.
         texts[text.name] = value[0] if isinstance(value, list) and not text.many else value
     return rest | texts
 
@@ -195,7 +195,7 @@ def _find_text(name: str, there: Mapping[str, Any]) -> Any:
 
 
 def _build_origin_fields(run: Run, said: GeneratedReply) -> dict[str, str]:
-    """Where a text comes from, for the fields of its item."""
+    """The provenance of a text, for the fields of its item."""
     return {
         "generator": _generator(run),
         "model": said.model or str(run.pinned["model"]),

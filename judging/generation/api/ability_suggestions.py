@@ -1,4 +1,4 @@
-"""The API where the abilities that a run suggests are handed to those who sort prompts."""
+"""The API to store the abilities that a run suggests for prompts."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from judging.runs.api.responses import RUN_PATH, call_or_422, get_run_or_404
 
 
 class TakenSerializer(serializers.Serializer[SuggestionCounts]):
-    """How many prompts the run suggests an ability for, and for how many that is new."""
+    """The number of prompts that the run suggests an ability for, and how many are new."""
 
     suggested = serializers.IntegerField()
     new = serializers.IntegerField()
@@ -26,7 +26,7 @@ class TakenSerializer(serializers.Serializer[SuggestionCounts]):
 @extend_schema(request=None, responses={200: TakenSerializer, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def take_suggestions(request: Request, slug: str, number: int) -> Response:
-    """Keep what a run suggests with its items. Nothing is sorted by it; again is nothing new."""
+    """Store a run's suggestions with its items. Nothing is sorted; repeating adds nothing."""
     lead = access.member_for(request, slug, right="manage")
     run = get_run_or_404(lead, number)
     taken: Any = call_or_422(

@@ -1,4 +1,4 @@
-"""The API where what a generator run made becomes items, and how far that is."""
+"""The API to import a generator run's replies as items, and to follow the progress."""
 
 from typing import Any
 
@@ -28,10 +28,10 @@ from judging.runs.api.responses import IDEMPOTENT_RESPONSES, RUN_PATH, call_or_4
 
 
 class BringAskedSerializer(serializers.Serializer[Any]):
-    """Into which project the replies come, empty for the one that the page would choose. `share`
-    percent of each category people see at once; null: 25 of gold answers, all of others. The rest
-    waits, or with `accept` is taken for what it was made for, where that should cost nothing. What
-    is flagged as in `aside` waits."""
+    """The target project of the replies, "" for the default one. `share` is the percentage of each
+    category released to annotators at once; null: 25 for gold answers, 100 for others. The rest is
+    held, or with `accept` accepted without review if it is score-invariant. Items with a flag in
+    `aside` are held."""
 
     into = serializers.SlugField(default="", allow_blank=True, max_length=80)
     share = serializers.IntegerField(default=None, allow_null=True, min_value=0, max_value=100)
@@ -44,8 +44,8 @@ class BringAskedSerializer(serializers.Serializer[Any]):
 
 
 class BringSerializer(SharedOutFields):
-    """A time that the replies of a run were brought in; `brought` is null until it ended. A job
-    like others, it is cancelled or done again among them."""
+    """An import of a run's replies; `brought` is null until it has ended. It is a job like others
+    and can be cancelled or run again there."""
 
     run = serializers.IntegerField(source="result.run")
     into = serializers.CharField(source="result.into")
@@ -53,7 +53,7 @@ class BringSerializer(SharedOutFields):
 
 
 class BringList(ListAPIView[Job]):
-    """The times that what a run made was brought in, the last first."""
+    """The imports of a run's replies, the latest first."""
 
     serializer_class = BringSerializer
     pagination_class = CursorPages
@@ -73,7 +73,7 @@ class BringList(ListAPIView[Job]):
     )
     @make_idempotent("manage")
     def post(self, request: Request, slug: str, number: int) -> Response:
-        """Have a worker make items of what a generator run made."""
+        """Have a worker import the replies of a generator run as items."""
         lead = access.member_for(request, slug, right="manage")
         run = get_run_or_404(lead, number)
         said = validate_body(BringAskedSerializer(data=request.data))

@@ -1,4 +1,4 @@
-"""The board of making: what came of made items, given to people, or made again."""
+"""The generation board: review results of generated items, release of more, and regeneration."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from judging.generation.regenerate import RejectedItem
 from judging.models import Run, StrategyVersion
 from judging.runs import choices
 
-# So many of what was turned down are offered at once.
+# The most rejected items offered at once.
 MOST_AT_ONCE = 200
 
 
@@ -30,7 +30,7 @@ MOST_AT_ONCE = 200
 @never_cache
 @login_required
 def board(request: HttpRequest, slug: str) -> HttpResponse:
-    """Of each category how much was made, how it turned out, and what can be done about it."""
+    """The generated items of each category, their review results, and the next steps."""
     member = access.member_for(request, slug, right="manage")
     context = {
         "project": member.project,
@@ -45,7 +45,7 @@ def board(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def release_items(request: HttpRequest, slug: str) -> HttpResponse:
-    """Give people what waits of a category, with what a machine flagged or without."""
+    """Release a category's held items to annotators, with or without flagged ones."""
     member = access.member_for(request, slug, right="manage")
     category = request.POST.get("category", "")
     if category and taxonomy.load().find(category) is None:
@@ -67,7 +67,7 @@ def release_items(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def regenerate_items(request: HttpRequest, slug: str, category: str) -> HttpResponse:
-    """What people turned down of a category, with what they said; a post has it made again."""
+    """A category's rejected items with people's comments; POST regenerates them."""
     member = access.member_for(request, slug, right="manage")
     named = taxonomy.load().find(category)
     if named is None:
@@ -115,7 +115,7 @@ def _start_run(
     versions: dict[str, StrategyVersion],
     found: list[RejectedItem],
 ) -> Run | None:
-    """The run that was started; None if it could not be, which the form says."""
+    """Start the run; None if it was refused, with the reason in the form."""
     said = form.cleaned_data
     chosen = set(said["items"])
     try:

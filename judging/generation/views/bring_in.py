@@ -1,4 +1,4 @@
-"""What generator runs made: brought in as items, or as texts that items wait for."""
+"""Import of generator runs' replies as items, or as texts that items wait for."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ from judging.runs.views.runs import get_run_or_404
 @never_cache
 @login_required
 def bring_in(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """Where the replies of a run can come in, and the times that they did; a post asks for it."""
+    """The possible targets of a run's replies, and the imports so far; POST requests one."""
     member = access.member_for(request, slug, right="manage")
     run = get_run_or_404(member, number)
     problem = choices.explain_unavailable(run)
@@ -52,7 +52,7 @@ def bring_in(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 @require_POST
 @login_required
 def retry_generation(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """Ask once more about the items of which a generator run made nothing."""
+    """Start a run that asks again about the items for which a generator run made nothing."""
     member = access.member_for(request, slug, right="run")
     asked = get_run_or_404(member, number)
     try:
@@ -82,7 +82,7 @@ def _build_form(run: Run, offered: list[Project], data: Any) -> BringForm:
 
 
 def _enqueue(member: Membership, run: Run, form: BringForm) -> bool:
-    """Whether a job is asked for; else the form says why not."""
+    """Request a job; False if it was refused, with the reason in the form."""
     try:
         wish = choices.build_request(run, member.account, form.cleaned_data["into"], form.vetting())
         generation_bring_in.enqueue(wish, access.ensure_membership(member))
@@ -103,7 +103,7 @@ def _bring_in_context(run: Run, offered: list[Project]) -> dict[str, Any]:
 
 
 def _preview_context(run: Run, offered: list[Project], into: str) -> dict[str, Any]:
-    """A look at the first rows, as they come into the chosen project."""
+    """A preview of the first rows for the chosen project."""
     wanted = [one for one in offered if one.slug == into]
     chosen = next(iter(wanted or offered), None)
     return {"chosen": chosen, "preview": choices.build_preview(run, chosen) if chosen else []}

@@ -1,1 +1,1 @@
-"""What leaves for a paper: methods in words, and archives that give the same figures elsewhere."""
+"""For publication: the methods paragraph, and archives that reproduce the figures elsewhere."""

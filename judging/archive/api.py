@@ -1,4 +1,4 @@
-"""The API of what leaves for a paper: the methods in words, and archives of results."""
+"""The API for publication: the methods paragraph, and archives of results."""
 
 from dataclasses import replace
 from typing import Any
@@ -35,7 +35,7 @@ CONFLICT_RESPONSES = {409: OpenApiResponse(ProblemSerializer, "Not (any more) wh
 
 
 class MethodsSerializer(serializers.Serializer[methods.MethodsText]):
-    """How figures came to be: paragraphs of data, people, each run and figures; and for LaTeX."""
+    """The methods as paragraphs (data, annotation, each run, figures), as text and for LaTeX."""
 
     paragraphs = serializers.ListField(child=serializers.CharField())
     text = serializers.CharField()
@@ -45,7 +45,7 @@ class MethodsSerializer(serializers.Serializer[methods.MethodsText]):
 @extend_schema(parameters=[RUN_PARAMETER], responses={200: MethodsSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def methods_paragraph(request: Request, slug: str) -> Response:
-    """How the figures of the chosen runs came to be, in words; every number is counted anew."""
+    """The methods paragraph for the chosen runs; every number is counted anew."""
     member = access.member_for(request, slug, right="results")
     try:
         runs = figures.select_project_runs(member.project, request.query_params)
@@ -55,8 +55,8 @@ def methods_paragraph(request: Request, slug: str) -> Response:
 
 
 class ArchiveAskedSerializer(serializers.Serializer[Any]):
-    """Which runs, by their numbers; without any, those that the results show. With `texts` the
-    archive holds the texts of items, with `replies` what evaluators said."""
+    """The numbers of the runs; without any, the default runs of the results. With `texts` the
+    archive includes the texts of items, with `replies` the evaluators' replies."""
 
     runs = serializers.ListField(
         child=serializers.IntegerField(min_value=1, max_value=2_147_483_647),
@@ -68,8 +68,8 @@ class ArchiveAskedSerializer(serializers.Serializer[Any]):
 
 
 class ArchiveSerializer(JobFields):
-    """An archive of results: data, figures and digests, of which anybody makes the same figures.
-    `file`: whether there is one to take; a failed one says why in `message`."""
+    """An archive of results: data, figures and digests, from which anybody can reproduce the
+    figures. `file` says whether there is a file to download; `message` says why one failed."""
 
     runs = serializers.ListField(source="result.runs", child=serializers.IntegerField())
     texts = serializers.BooleanField(source="result.texts")
@@ -82,7 +82,7 @@ class ArchiveSerializer(JobFields):
 
 
 class ArchiveList(ListAPIView[Job]):
-    """The archives of results that were asked for, the last first."""
+    """The project's archives of results, the latest first."""
 
     serializer_class = ArchiveSerializer
     pagination_class = CursorPages
@@ -101,7 +101,7 @@ class ArchiveList(ListAPIView[Job]):
     )
     @make_idempotent("manage")
     def post(self, request: Request, slug: str) -> Response:
-        """Have a worker make an archive. A job like others, it is cancelled among them."""
+        """Have a worker create an archive. It is a job like others and can be cancelled there."""
         lead = access.member_for(request, slug, right="manage")
         wish = jobs.ArchiveRequest(**validate_body(ArchiveAskedSerializer(data=request.data)))
         runs = [run for run in run_marks.load_marked_runs(lead.project) if not run.archived_at]
@@ -116,7 +116,7 @@ class ArchiveList(ListAPIView[Job]):
 @extend_schema(responses={200: ArchiveSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def archive(request: Request, slug: str, number: int) -> Response:
-    """One archive and how far it is."""
+    """One archive and its progress."""
     lead = access.member_for(request, slug, right="manage")
     return Response(ArchiveSerializer(_get_archive_or_404(lead, number)).data)
 
@@ -126,7 +126,7 @@ def archive(request: Request, slug: str, number: int) -> Response:
 )
 @api_view(["GET"])
 def archive_file(request: Request, slug: str, number: int) -> FileResponse:
-    """The file of an archive, once it is made."""
+    """The file of a finished archive."""
     lead = access.member_for(request, slug, right="manage")
     job = _get_archive_or_404(lead, number)
     if not _has_file(job):

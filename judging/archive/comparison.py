@@ -1,4 +1,4 @@
-"""Whether the figures of a thawed archive come out as they were frozen."""
+"""Check whether the figures of a loaded archive are the same as in the archive."""
 
 import io
 import json
@@ -16,15 +16,15 @@ from judging.archive.load import LoadedProject
 from judging.models import Run
 from judging.results import figures, tables
 
-# A table as it is written: its columns, and its rows as objects.
+# A table as it is stored: its columns, and its rows as objects.
 Table = Mapping[str, Any]
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class TableComparison:
-    """A table, and whether it is now what the archive has, but for what a method makes that has
-    changed since."""
+    """A table, and whether it equals the one in the archive, apart from columns of methods that
+    have changed since."""
 
     table: str
     same: bool
@@ -32,7 +32,7 @@ class TableComparison:
 
 
 def compare_archive(archive: Path, thawed: LoadedProject) -> Iterator[TableComparison]:
-    """Make each table of the archive anew, and compare it with what is in it."""
+    """Compute each table of the archive again, and compare it with the stored one."""
     runs = list(Run.objects.in_project(thawed.project).for_results().numbered(thawed.facts["runs"]))
     with sealed.open_sealed(archive, load.LIMITS) as (facts, members):
         for name in facts["tables"]:
@@ -46,11 +46,11 @@ def compare_archive(archive: Path, thawed: LoadedProject) -> Iterator[TableCompa
 def compare_table(
     table: str, now: Table, then: Table, made_by: Mapping[str, int]
 ) -> TableComparison:
-    """A table that was made now beside an archive's, whose methods had the versions `made_by`.
+    """Compare a newly computed table with an archived one; `made_by` are its method versions.
 
-    Columns that the archive does not have are not compared. Of those that a method makes which had
-    another version it is told which differ; all others must be the same, row by row, or by what
-    names a row where the method decides which rows there are.
+    Columns that the archive lacks are not compared. For columns of a method with another version,
+    the result says which differ. All other columns must be equal, row by row; if the method decides
+    which rows exist, rows are matched by their key columns.
     """
     changed = list(versions.changed_methods(table, made_by))
     makes = {column for name in changed for column in versions.METHODS[name].columns[table]}
@@ -82,7 +82,7 @@ def _describe_method_changes(
     alone: int,
     both: int,
 ) -> str:
-    """What a changed method makes otherwise, in words."""
+    """A description of the differences due to changed methods."""
     methods = ", ".join(
         f"{name}, version {made_by.get(name, versions.FIRST_VERSION)} then and"
         f" {versions.METHODS[name].version} now"
@@ -96,15 +96,15 @@ def _describe_method_changes(
 
 
 def _row_key_columns(table: str, changed: Sequence[str]) -> tuple[str, ...]:
-    """The columns that name a row of a table whose rows a changed method decides, else ()."""
+    """The key columns of a table whose rows depend on a changed method, else ()."""
     return next((versions.METHODS[name].rows.get(table, ()) for name in changed), ())
 
 
 def _pair_rows(
     named: Sequence[str], now: Sequence[Row], then: Sequence[Row]
 ) -> list[tuple[Row | None, Row | None]]:
-    """Each row of now with its like of then, None where there is none: by the columns that name
-    rows if there are such, else by their order."""
+    """Each new row with the matching archived row, None if there is none: matched by the key
+    columns if there are any, else by order."""
     ours, theirs = (
         {
             json.dumps([row.get(name) for name in named] or place): row

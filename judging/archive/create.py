@@ -1,6 +1,6 @@
-"""Freezing results: the data that figures need, the figures, and how all of it came to be.
+"""Create an archive of results: the data that figures need, the figures, and the methods.
 
-Everything is read at one moment and written as it is read, so that size does not matter.
+Everything is read from one consistent state and written as it is read, so that size is no problem.
 """
 
 import json
@@ -32,12 +32,12 @@ from judging.results import explanations, figures, progress, tables
 FORMAT = "blindspot-results"
 VERSION = 1
 AT_A_TIME = 2_000
-# What they say depends on the day on which one asks.
+# These tables depend on the current date, so they are left out.
 DATE_DEPENDENT_TABLES = frozenset({"pace", "forecast"})
 TABLE_FORMATS = ("csv", "json")
 
 ProgressCallback = Callable[[str, int], None]
-# The charts of runs, by name: Vega-Lite specifications.
+# Gives the charts of runs, by name, as Vega-Lite specifications.
 ChartSource = Callable[[Project, Sequence[Run]], Iterable[tuple[str, dict[str, Any]]]]
 
 
@@ -47,7 +47,7 @@ def _no_charts(project: Project, runs: Sequence[Run]) -> Iterable[tuple[str, dic
 
 @dataclass(frozen=True)
 class ArchiveOptions:
-    """What an archive holds beside data without texts: texts, replies, the licence of the data,
+    """What an archive includes besides data without texts: texts, replies, the licence of the data,
     and charts."""
 
     texts: bool = False
@@ -63,15 +63,15 @@ def write_archive(
     stream: BinaryIO,
     tell: ProgressCallback,
 ) -> None:
-    """Write the archive of these runs, and of those that their figures rest on.
+    """Write an archive of these runs, and of the runs that their figures depend on.
 
-    The same state of the database is the same bytes. `tell` hears of each file how many rows it
-    has. Without texts a text is as many words "x" of as many characters as it has, and what people
-    wrote is left out.
-    Raises `files.ConversionFailed` for a chart that cannot be drawn.
+    The same state of the database gives the same bytes. `tell` is called for each file with its
+    number of rows. Without texts, each text is replaced by words "x" with the same numbers of words
+    and characters, and people's own texts are left out. Raises `files.ConversionFailed` for a chart
+    that cannot be drawn.
     """
     check_sealed(project, texts=wanted.texts, replies=wanted.replies)
-    # Within the moment nothing can be stored.
+    # Diffs are stored beforehand, since the consistent read below cannot write.
     for done in stored.store_missing(judged_revisions(_build_scope(project, runs, wanted).runs)):
         tell("diffs made", done)
         subprocesses.send_heartbeat()
@@ -96,19 +96,19 @@ def write_archive(
 
 
 def check_sealed(project: Project, *, texts: bool, replies: bool) -> None:
-    """Raises FieldError for an archive in which words of a sealed project would lie open."""
+    """Raise FieldError if the archive would contain texts of a sealed project unencrypted."""
     if texts or replies:
         encrypted_archives.check_not_sealed(project, "Leave out texts and replies.", "texts")
 
 
 def compute_rows(table: str, project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """A table as an archive has it: by ability and category where it has groups."""
+    """A table as in an archive: by ability and category if it can be grouped."""
     by = figures.parse_fields(figures.DEFAULT_BY)
     return list(tables.RESULT_TABLES[table].rows(project, runs, by))
 
 
 def _build_scope(project: Project, runs: Sequence[Run], wanted: ArchiveOptions) -> ArchiveScope:
-    """With the runs that these vote over or check, and those that check them."""
+    """The scope of these runs, with the runs that they vote over or check, and their checks."""
     over = Run.sources.through.objects
     found = {run.pk for run in runs}
     checks = over.filter(to_run__in=found).select_related("from_run__strategy")
@@ -123,7 +123,7 @@ def _build_scope(project: Project, runs: Sequence[Run], wanted: ArchiveOptions) 
 
 
 def _write_part(part: ArchivePart, scope: ArchiveScope, sealing: ArchiveWriter) -> int:
-    """One JSON object a line, in the order in which the rows were made; no file without rows."""
+    """Write one JSON object per line, in the order of creation; no file without rows."""
     lines = _part_lines(part, scope)
     first = next(lines, None)
     if first is None:
@@ -151,7 +151,7 @@ def _part_lines(part: ArchivePart, scope: ArchiveScope) -> Iterator[str]:
 
 
 def _compact_key(key: Sequence[Any]) -> list[Any] | None:
-    """The key of another row; None where there is none."""
+    """The key of a referenced row; None if there is no reference."""
     return None if key[-1] is None else list(key)
 
 
@@ -166,7 +166,7 @@ def _json_default(value: Any) -> str:
 def _write_figures(
     name: str, scope: ArchiveScope, sealing: ArchiveWriter, tell: ProgressCallback
 ) -> bool:
-    """A table as CSV and JSON; whether it has rows."""
+    """Write a table as CSV and JSON; returns whether it has rows."""
     if name in DATE_DEPENDENT_TABLES:
         return False
     subprocesses.send_heartbeat()

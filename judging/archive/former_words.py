@@ -1,4 +1,4 @@
-"""Words that archives made before have for what is called otherwise today."""
+"""Translate words in older archives that have been renamed since."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from judging.strategies.replies.causes import FORMER_CAUSES
 
 
 def update_row(part: str, row: dict[str, Any]) -> dict[str, Any]:
-    """A row of a table of an archive, in today's words."""
+    """A row of an archived data table with the current words."""
     changed = update_figures(row)
     if part in {"slots", "labels"}:
         changed |= _update_stages(row)
@@ -18,12 +18,12 @@ def update_row(part: str, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def update_figures(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of figures, in today's words."""
+    """A row of figures with the current words."""
     return {**row, "cause": _update_causes(row["cause"])} if "cause" in row else dict(row)
 
 
 def _update_stages(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The stage of a slot or a label, also in the key of the slot that a label fills."""
+    """The stage of a slot or label, including the one in the key of a label's slot."""
     changed: dict[str, Any] = {}
     if isinstance(row.get("stage"), str):
         changed["stage"] = FORMER_STAGES.get(row["stage"], row["stage"])
@@ -34,7 +34,7 @@ def _update_stages(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _update_causes(value: Any) -> Any:
-    """The same JSON with today's causes, wherever it names one, as a value or as a key."""
+    """The JSON value with the current names of causes, whether they are values or keys."""
     if isinstance(value, dict):
         return {FORMER_CAUSES.get(key, key): _update_causes(one) for key, one in value.items()}
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""Archives that are asked for in the browser: a job each, done by a worker in a program of its own.
+"""Archives requested in the browser: one job each, run by a worker in a separate process.
 
-A worker that froze results itself would hold up all else that runs in its process; and what a
-program that is ended leaves behind is a file that nobody offers.
+Otherwise creating an archive would block everything else in the worker's process. If the process is
+killed, it leaves a file that is never offered for download.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ KIND = "freeze-results"
 
 @dataclass(frozen=True)
 class ArchiveRequest:
-    """What is to be frozen: runs by their numbers, with texts and replies or without."""
+    """A requested archive: the numbers of the runs, with or without texts and replies."""
 
     runs: Sequence[int]
     texts: bool = False
@@ -28,30 +28,30 @@ class ArchiveRequest:
 
 
 def enqueue(project: Project, member: Membership, wish: ArchiveRequest) -> Job:
-    """Have an archive made by the next worker; its number is one of the project's archives."""
+    """Have the next worker create an archive; it gets a number within the project."""
     asked = {"runs": [*wish.runs], "texts": wish.texts, "replies": wish.replies}
     return job_queue.enqueue(project, member, KIND, **asked)
 
 
 def list_archives(project: Project) -> QuerySet[Job]:
-    """The archives that were asked for, the last first."""
+    """The project's requested archives, the latest first."""
     return job_queue.list_jobs(project, KIND)
 
 
 def get_path(job: Job) -> Path:
-    """Where the file of a job is, once it is finished; nothing that a person wrote names it."""
+    """The path of a job's file once it is finished; no part of it comes from a user."""
     return settings.VAR_DIR / "archives" / f"results-{job.pk}.zip"
 
 
 def list_due(now: datetime) -> list[int]:
-    """The ids of archives that wait for a worker, or whose worker is gone."""
+    """The ids of archives that wait for a worker or have lost theirs."""
     return job_queue.due_job_ids(KIND, now)
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Make an archive, unless another worker is at it; whether it was made.
+    """Create an archive unless another worker has the job; returns whether it was created.
 
-    One that is `stopped` waits for the next worker, which begins anew.
+    A `stopped` job waits for the next worker, which starts again.
     """
     with job_queue.hold_lease(job_id, KIND, stopped) as job:
         if job is None:

@@ -1,7 +1,7 @@
-"""Thawing results: an archive's data in an empty database, where the same code makes the figures.
+"""Load an archive of results into an empty database, where the same code reproduces the figures.
 
-An archive comes from anywhere. Nothing of it is unpacked to files or run, every value goes through
-the column that takes it, and what does not fit ends the loading with the name of the file.
+Archives can come from anywhere. Nothing is unpacked to files or executed, every value is validated
+by its model field, and invalid data stops the loading with the name of the file.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -28,7 +28,7 @@ LIMITS = Limits(
 )
 _FAULTS = (DatabaseError, ValidationError, OverflowError, TypeError, ValueError, KeyError)
 
-# What a statement takes for a value, one or several.
+# Converts a value to the parameters of a statement, one or several.
 Converter = Callable[[Any], tuple[Any, ...]]
 
 
@@ -42,8 +42,8 @@ class LoadedProject:
 
 @dataclass(frozen=True)
 class _ColumnLoader:
-    """A column that is loaded: what stands for its value in SQL, what that takes, and which value
-    a row has that does not name it."""
+    """A loaded column: its placeholder in SQL, the function for its parameters, and the value for
+    rows that lack it."""
 
     name: str
     sql: str
@@ -52,10 +52,10 @@ class _ColumnLoader:
 
 
 def load_archive(path: Path) -> LoadedProject:
-    """Load an archive into a SQLite database that holds no project.
+    """Load an archive into a SQLite database without projects.
 
-    Raises `Refused` for another database, FormatError for an archive that was changed since it
-    was made, that is not one, or that a newer program made.
+    Raises `Refused` for another database, and FormatError for a file that is no archive, was
+    changed since it was created, or was created by a newer program.
     """
     if connection.vendor != "sqlite":
         raise Refused("Archives are loaded into SQLite. Set DATABASE_URL to a new file.")
@@ -74,7 +74,7 @@ def load_archive(path: Path) -> LoadedProject:
 
 
 def check_manifest(path: Path, facts: Mapping[str, Any]) -> None:
-    """Raise FormatError unless the manifest is that of an archive that this program knows."""
+    """Raise FormatError unless the manifest belongs to an archive that this program can read."""
     numbers = facts.get("runs")
     if facts.get("format") != FORMAT or not isinstance(numbers, list):
         raise FormatError(f"{path}: is not an archive of results. Use one made by freeze_results.")
@@ -127,7 +127,7 @@ def _insert(part: ArchivePart, rows: Callable[[], Iterator[dict[str, Any]]]) -> 
 def _set_self_references(
     part: ArchivePart, column: str, rows: Callable[[], Iterator[dict[str, Any]]]
 ) -> None:
-    """Let rows point at rows of their own table, now that all are there."""
+    """Set the references of rows to rows of the same table, once all are inserted."""
     field: Any = part.model._meta.get_field(column)
     own, other = _lookup(part.model), _reference_loader(field)
     statement = (
@@ -160,7 +160,7 @@ def _sql_parameters(into: list[_ColumnLoader], row: Mapping[str, Any]) -> tuple[
 def _count_references(
     rows: Iterator[dict[str, Any]], told: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
-    """The rows, while it is counted how many point at another one by these columns."""
+    """The rows; counts how many of them have a reference in these columns."""
     for row in rows:
         for name in told:
             told[name] += row.get(name) is not None
@@ -168,7 +168,7 @@ def _count_references(
 
 
 def _check_references(part: ArchivePart, told: Mapping[str, int]) -> None:
-    """Whether all that rows point at is there: what is not found is null."""
+    """Raise ValueError if a referenced row is missing; such references were stored as null."""
     for name, number in told.items():
         held = part.model._default_manager.exclude(**{name: None}).count()
         if number != held:
@@ -206,12 +206,12 @@ def _reference_loader(field: Any) -> _ColumnLoader:
 
 
 def _lookup(model: type[models.Model]) -> _ColumnLoader:
-    """The id of the row that a key names, as it is written in the archive."""
+    """A loader that finds the id of a row by its key in the archive."""
     key, own = KEY_COLUMNS[model], "project" in {one.name for one in model._meta.fields}
     parts = [_key_component_loader(model, name) for name in key]
     conditions = [f'"{one.name}" IS {one.sql}' for one in parts]
     if own and "project" not in key:
-        # The unique index begins with the project.
+        # The unique index starts with the project.
         conditions.append(f'project_id = (SELECT MIN(id) FROM "{Project._meta.db_table}")')
     sql = f'(SELECT id FROM "{model._meta.db_table}" WHERE {" AND ".join(conditions)})'
 
@@ -233,7 +233,7 @@ def _key_component_loader(model: type[models.Model], name: str) -> _ColumnLoader
 
 
 def _flatten_key(named: Any, widths: list[int]) -> list[Any]:
-    """A key as it is written, flat, by its components."""
+    """The components of a key as written in the archive."""
     total = sum(widths)
     flat = [None] * total if named is None else named if isinstance(named, list) else [named]
     if len(flat) != total:

@@ -1,6 +1,7 @@
-"""The methods paragraph: how the figures of some runs came to be, from what was really done.
+"""The methods paragraph: how the figures of some runs were obtained, generated from the data.
 
-Every number is counted anew; what is not defined says so. The sentences are in `methods.toml`.
+Every number is counted anew; undefined values are reported as such. The sentences are in
+`methods.toml`.
 """
 
 import json
@@ -44,7 +45,7 @@ Sentences = Iterator[str]
 
 @dataclass(frozen=True)
 class MethodsText:
-    """The paragraphs: the data, the people, each run, the figures."""
+    """The paragraphs: data, annotation, each run, figures."""
 
     paragraphs: tuple[str, ...]
 
@@ -54,12 +55,12 @@ class MethodsText:
 
     @property
     def latex(self) -> str:
-        """The same for LaTeX; the preamble needs textcomp and the font encoding T1."""
+        """The text for LaTeX; the preamble needs textcomp and the font encoding T1."""
         return "\n\n".join(map(escape_latex, self.paragraphs)) + "\n"
 
 
 def write_methods(project: Project, runs: Sequence[Run]) -> MethodsText:
-    """How the figures of these runs came to be."""
+    """The methods for the figures of these runs."""
     parts = [
         _data_sentences(project),
         _people_sentences(project),
@@ -70,7 +71,7 @@ def write_methods(project: Project, runs: Sequence[Run]) -> MethodsText:
 
 
 def format_sentence(kind: str, name: str, **values: Any) -> str:
-    """A sentence of `methods.toml`, filled in; whole numbers have commas at thousands."""
+    """A sentence of `methods.toml`, filled in; integers have thousands separators."""
     return _load_sentences()[kind][name].format(
         **{key: f"{one:,}" if type(one) is int else one for key, one in values.items()}
     )
@@ -137,7 +138,7 @@ def _people_sentences(project: Project) -> Sentences:
 
 
 def _agreement_sentence(project: Project) -> str:
-    """Krippendorff's alpha of the deciding question, at its level."""
+    """The sentence about Krippendorff's alpha of the deciding question, at its level."""
     question = agreement_answers.list_questions(project)[0]
     level = {"ordinal": "alpha-ordinal", "interval": "alpha-interval"}.get(
         question.level, "alpha-nominal"
@@ -211,7 +212,7 @@ def _reply_sentences(run: Run) -> Sentences:
 
 
 def _parameter_sentences(run: Run) -> Sentences:
-    """What was sent beside the prompts, by us or by whoever recorded the replies."""
+    """Sentences about the parameters sent with the prompts, by us or by whoever recorded them."""
     sent = run.sends()
     said = json.dumps(sent, sort_keys=True, ensure_ascii=False)
     if run.kind != Run.Kind.ASKED:
@@ -283,7 +284,7 @@ def _figure_sentences(runs: Sequence[Run]) -> Sentences:
 
 
 def _counted(run: Run) -> OutcomeQuerySet:
-    """What headline figures count of a run."""
+    """The outcomes of a run that count in headline figures."""
     return Outcome.objects.counted().main().filter(run=run)
 
 
@@ -308,13 +309,13 @@ def _sources(run: Run) -> str:
 
 
 def _tally(rows: Any, column: str) -> dict[str, int]:
-    """How many rows have each value, the most frequent first."""
+    """The number of rows with each value, the most frequent first."""
     counted = rows.values(column).annotate(n=Count("pk")).order_by("-n", column)
     return {row[column]: row["n"] for row in counted}
 
 
 def _format_counts(counts: Mapping[str, int]) -> str:
-    """Names with their counts behind, which reads alike for one and for many."""
+    """Names followed by their counts, a form that needs no plural."""
     return _join_with_and(f"{name} {number:,}" for name, number in counts.items() if number)
 
 

@@ -1,4 +1,4 @@
-"""What an archive is of, and what of it cannot be read there: texts, words, and ways in."""
+"""The scope of an archive, and the redaction of its texts, free-text answers and addresses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ FREE_TEXT = frozenset({"text", "edit"})
 
 @dataclass(frozen=True)
 class ArchiveScope:
-    """What is frozen: the runs that figures are of, all that these rest on, and whether the texts
-    of items and people, and the replies of evaluators, are kept."""
+    """The scope of an archive: the chosen runs, all runs that their figures depend on, and whether
+    texts of items and people, and replies of evaluators, are included."""
 
     project: Project
     chosen: tuple[Run, ...]
@@ -27,7 +27,7 @@ class ArchiveScope:
 
     @cached_property
     def written(self) -> frozenset[str]:
-        """The fields of the project's task type that people answer in their own words."""
+        """The fields of the project's task types with free-text answers."""
         tasks = history_tables.label_task_types(self.project)
         named = [field for task in tasks for field in task.fields]
         blind = [field for task in tasks if task.blind for field in task.blind.fields]
@@ -42,7 +42,7 @@ def drop(scope: ArchiveScope, value: Any) -> str:
 
 
 def mask_text(scope: ArchiveScope, texts: Any) -> Any:
-    """As many words and characters as there were, none of which can be read: lengths stay."""
+    """A text with the same numbers of words and characters, made unreadable."""
     if isinstance(texts, dict):
         return {name: mask_text(scope, text) for name, text in texts.items()}
     if isinstance(texts, list):
@@ -53,7 +53,7 @@ def mask_text(scope: ArchiveScope, texts: Any) -> Any:
 
 
 def mask_diff(scope: ArchiveScope, difference: Any) -> Any:
-    """A stored diff that cannot be read: as many characters changed in the same places."""
+    """A stored diff made unreadable, with the same number of changed characters in each place."""
 
     def hidden(packed: Any) -> Any:
         if isinstance(packed, list):
@@ -64,12 +64,12 @@ def mask_diff(scope: ArchiveScope, difference: Any) -> Any:
 
 
 def drop_free_text(scope: ArchiveScope, answers: Any) -> Any:
-    """Answers without those in people's own words."""
+    """The answers without those in free text."""
     return {name: said for name, said in answers.items() if name not in scope.written}
 
 
 def public_address(scope: ArchiveScope, address: Any) -> str:
-    """An address without what may let one in: a user's name, a password, what is behind a "?"."""
+    """An address without credentials: no user name, password, or query."""
     parts = urlsplit(str(address))
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, "", ""))

@@ -1,7 +1,7 @@
-"""Figures of an archive, made in a database of their own that is gone when they are there.
+"""Reproduce the figures of an archive, in a temporary database of its own.
 
-Programs that read an archive are processes of their own, so that neither the project's database nor
-what is kept in its cache can have a part in what they say.
+Commands that read the archive run in separate processes, so that neither the project's database nor
+its cache can influence the results.
 """
 
 import os
@@ -19,32 +19,32 @@ from django.conf import settings
 from formats import sealed
 from judging.archive import load
 
-# What says where this installation keeps what it knows.
+# Environment variables with the location of this installation's data.
 _OWN_SETTINGS = frozenset({"DATABASE_URL", "REDIS_URL", "SITE_URL", "SECRET_KEY", "VAR_DIR"})
 
 
 class ReproductionFailed(Exception):
-    """An archive of which no figures can be made; the message says why."""
+    """The figures of an archive cannot be reproduced; the message says why."""
 
 
 @dataclass(frozen=True)
 class LoadedArchive:
-    """An archive that was loaded, what was said of it, and how commands are run over it."""
+    """A loaded archive: its facts, the output of loading it, and the environment for commands."""
 
     facts: dict[str, Any]
     said: str
     environment: dict[str, str]
 
     def run(self, *command: str) -> str:
-        """What a command prints there. Raises `NotThawed` with what it says if it fails."""
+        """The output of a command. Raises `ReproductionFailed` with its error message."""
         return _run_command(command, self.environment)
 
 
 @contextmanager
 def load_archive(archive: Path, *, compare: bool = False) -> Iterator[LoadedArchive]:
-    """An archive in a database of its own; `compare` has all its figures made anew.
+    """Load an archive into a temporary database; `compare` computes all its figures again.
 
-    Raises FormatError for one that was changed since it was made.
+    Raises FormatError for an archive that was changed since it was created.
     """
     with sealed.open_sealed(archive, load.LIMITS) as (facts, _):
         load.check_manifest(archive, facts)
@@ -59,7 +59,7 @@ def load_archive(archive: Path, *, compare: bool = False) -> Iterator[LoadedArch
 def _run_command(command: Sequence[str], environment: dict[str, str]) -> str:
     whole = [sys.executable, str(settings.BASE_DIR / "manage.py"), *command]
     made = subprocess.run(whole, env=environment, capture_output=True)
-    # As it was printed: CSV has line ends of its own.
+    # Unchanged output, since CSV has its own line ends.
     printed = made.stdout.decode()
     if made.returncode:
         said = made.stderr.decode(errors="replace").strip().splitlines() or ["it was stopped"]

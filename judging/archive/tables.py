@@ -1,7 +1,7 @@
-"""The tables of an archive: which rows and columns of the database are frozen, and by which names.
+"""The data tables of an archive: which rows and columns of the database it contains.
 
-A row names others by what is theirs in the project (an item's key, a run's number, a request's
-digest), never by ids of the database; and no account, name or address of a person is among them.
+Rows refer to others by keys within the project (an item's key, a run's number, a request's digest),
+never by database ids; and no account, name or address of a person is included.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -39,12 +39,12 @@ from judging.models import (
 
 @dataclass(frozen=True)
 class ArchivePart:
-    """One table of an archive.
+    """One data table of an archive.
 
-    `key` names a row among the project's; columns may be foreign keys, which are written as the
-    key of what they point at. Masks say what takes the place of a column's value: where texts
-    (`texts`) or replies (`replies`) are not kept, and whatever is kept (`always`). `later` are
-    columns that point at rows of the same table which may come after.
+    `key` identifies a row within the project; foreign keys in `columns` are written as the key of
+    the row they refer to. Masks replace the values of a column: if texts (`texts`) or replies
+    (`replies`) are not included, or in any case (`always`). `later` are columns that refer to rows
+    of the same table that may come later.
     """
 
     name: str
@@ -63,25 +63,25 @@ class ArchivePart:
 
     @property
     def of_project(self) -> bool:
-        """Whether every row belongs to the project and need not say so."""
+        """Whether every row belongs to the project, so that this need not be stored."""
         names = {one.name for one in self.model._meta.fields}
         return "project" in names and "project" not in self.columns
 
     def masked(self, scope: ArchiveScope) -> dict[str, Mask]:
-        """What hides something, by column."""
+        """The masks that apply, by column."""
         texts = {} if scope.texts else self.texts
         replies = {} if scope.replies else self.replies
         return {**texts, **replies, **self.always}
 
 
 def related_model(model: type[Model], column: str) -> type[Model] | None:
-    """The model that a column points at, if it does."""
+    """The model that a column refers to; None if it is no foreign key."""
     found = model._meta.get_field(column)
     return found.related_model if isinstance(found, ForeignKey) else None
 
 
 def lookup_paths(model: type[Model], column: str) -> Iterator[str]:
-    """How a query names a column's value, or the key of the row that it points at."""
+    """The query paths of a column's value, or of the key of the row that it refers to."""
     pointed = related_model(model, column)
     if pointed is None:
         yield column
@@ -113,7 +113,7 @@ def _select_used_by_runs(scope: ArchiveScope, column: str) -> QuerySet[Any]:
 
 
 def _endpoints(scope: ArchiveScope) -> QuerySet[Any]:
-    """Those of the runs, and those that were first to ask what the runs shared."""
+    """The endpoints of the runs, and those that first sent requests which the runs share."""
     asked = (
         Request.objects.filter(_exists_call(scope, "pk")).order_by().values("endpoint").distinct()
     )
@@ -123,7 +123,7 @@ def _endpoints(scope: ArchiveScope) -> QuerySet[Any]:
 
 
 def judged_revisions(runs: Collection[int]) -> QuerySet[Revision]:
-    """The revisions that these runs are of."""
+    """The revisions that these runs judged."""
     return Revision.objects.filter(
         Exists(Outcome.objects.filter(revision=OuterRef("pk"), run__in=runs))
     )

@@ -1,4 +1,4 @@
-"""Which program, libraries, tables and methods make the figures."""
+"""Versions of the program, libraries, database schema and methods that compute the figures."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -16,12 +16,12 @@ FIRST_VERSION = 1
 
 @dataclass(frozen=True)
 class Method:
-    """How some columns of tables are made of what is counted.
+    """A method by which some columns of tables are computed from counts.
 
-    Whoever changes a method so that the same data give other figures gives it the next `version`,
-    and a line in the changelog. `columns` are those that it makes, by table; `rows` the columns
-    that name a row, of tables in which it also decides which rows there are, and in which order.
-    What is counted, and a rate of it, is no method's: an archive's must always come out the same.
+    Whoever changes a method so that the same data give other figures must increase its `version`
+    and add a line to the changelog. `columns` are the columns that it computes, by table. `rows`
+    are the key columns of tables where it also decides which rows exist, and their order. Counts
+    and rates belong to no method: those of an archive must always be reproduced.
     """
 
     version: int
@@ -86,8 +86,8 @@ def method_versions() -> dict[str, int]:
 
 
 def changed_methods(table: str, then: Mapping[str, int]) -> Iterator[str]:
-    """The methods of a table that had another version then; an archive that names none of a method
-    was made by its first."""
+    """The methods of a table that had another version then; if an archive does not name a method,
+    it used the first version."""
     for name, method in METHODS.items():
         if table in method.columns and then.get(name, FIRST_VERSION) != method.version:
             yield name
@@ -100,11 +100,11 @@ def program_version() -> str:
 
 
 def library_versions() -> dict[str, str]:
-    """The versions of what figures and charts rest on."""
+    """The versions of the libraries that figures and charts depend on."""
     return {name: metadata.version(name) for name in LIBRARIES}
 
 
 def last_migrations() -> dict[str, str]:
-    """The last migration of each half."""
+    """The last migration of each app."""
     found = MigrationLoader(None).graph.leaf_nodes()
     return {app: name for app, name in found if app in APPS}

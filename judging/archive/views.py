@@ -1,4 +1,4 @@
-"""What leaves for a paper: the methods in words, and archives of results."""
+"""Pages for publication: the methods paragraph, and archives of results."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -19,7 +19,7 @@ CONTENT_TYPES = {"txt": "text/plain; charset=utf-8", "tex": "text/x-tex; charset
 @require_GET
 @login_required
 def methods_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """How the figures of the chosen runs came to be, to read and to copy."""
+    """The methods paragraph for the chosen runs, to read and to copy."""
     member = access.member_for(request, slug, right="results")
     context = {
         "project": member.project,
@@ -33,7 +33,7 @@ def methods_page(request: HttpRequest, slug: str) -> HttpResponse:
 @require_GET
 @login_required
 def methods_file(request: HttpRequest, slug: str, text: str) -> HttpResponse:
-    """The same as text or LaTeX."""
+    """The methods paragraph as text or LaTeX."""
     member = access.member_for(request, slug, right="results")
     if text not in CONTENT_TYPES:
         raise Http404
@@ -47,7 +47,7 @@ def methods_file(request: HttpRequest, slug: str, text: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def archives(request: HttpRequest, slug: str) -> HttpResponse:
-    """The archives of results that were asked for; a post asks for one."""
+    """The requested archives of results; POST requests one."""
     member = access.member_for(request, slug, right="manage")
     if request.method == "POST":
         wish = _build_request(request, member)
@@ -75,7 +75,7 @@ def archives(request: HttpRequest, slug: str) -> HttpResponse:
 @require_GET
 @login_required
 def archive(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
-    """The file of an archive."""
+    """Download the file of an archive."""
     member = access.member_for(request, slug, right="manage")
     found = jobs.list_archives(member.project).filter(state=Job.State.FINISHED)
     job = found.filter(result__number=number).first()
@@ -95,7 +95,7 @@ def _write_methods(request: HttpRequest, member: Membership) -> methods.MethodsT
 
 
 def _build_request(request: HttpRequest, member: Membership) -> jobs.ArchiveRequest:
-    """The runs that the result pages show where none is ticked."""
+    """The requested archive; if no run is ticked, the default runs of the result pages."""
     runs = [run for run in run_marks.load_marked_runs(member.project) if not run.archived_at]
     ticked = [run for run in runs if str(run.number) in request.POST.getlist("run")]
     numbers = [run.number for run in ticked or run_marks.select_default(runs)]

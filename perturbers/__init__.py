@@ -1,5 +1,5 @@
 """Perturbers without a model: from a gold answer to one with an exactly known error.
 
-The input is a text, the output are changes, each with a claim that says what it does (study 000,
+A perturber takes a text and yields changes, each with a claim that says what it does (study 000,
 sections 3.2 and 3.3). All random choices depend on a seed and are the same on every machine.
 """

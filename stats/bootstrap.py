@@ -70,8 +70,8 @@ def estimate(
     there are, with replacement, each with all its items (Davison and Hinkley 1997, section 3.8).
     The interval runs from the (1 - level) / 2 quantile of the values to the same quantile from
     the top. There is no interval, and `reason` says why, with under 10 clusters, if more than one
-    draw in twenty has no value, or if all draws agree. If fewer draws have no value, these are
-    left out.
+    draw in twenty has no value, or if all or nearly all draws agree. If fewer draws have no value,
+    these are left out.
     """
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, not at {level}")

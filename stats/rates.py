@@ -197,7 +197,7 @@ def _wilson(rate: float, n: float, z: float) -> tuple[float, float]:
 
 
 def items_to_overturn(sums: ClusterSums, bar: float, level: float = 0.95) -> int | None:
-    """How many more items the interval of `clustered_wilson` is sure to stay on its side of `bar`.
+    """How many opposite items leave the interval of `clustered_wilson` on its side of `bar`.
 
     The largest k such that k further items, each a cluster of its own and all against the rate
     (misses if the interval is above the threshold, hits if below), leave the whole interval on the

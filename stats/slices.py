@@ -94,7 +94,7 @@ def permute_items(table: SliceTable, rng: np.random.Generator, draws: int) -> It
 def _permute_membership(
     inside: Bools, stratum: Ints, rng: np.random.Generator, draws: int
 ) -> Floats:
-    """Membership permuted within each stratum: draws x units, contiguous in memory by unit."""
+    """Membership permuted within each stratum: draws x units, each unit contiguous in memory."""
     found = np.empty((len(inside), draws))
     for one in range(int(stratum.max()) + 1):
         places = np.flatnonzero(stratum == one)

@@ -83,7 +83,7 @@ class MissingSerializer(serializers.Serializer[Any]):
 
 
 class ReportSerializer(serializers.Serializer[Any]):
-    """Counts of rows by result; `rejected_problems` are the first rows that are not imported.
+    """Counts of rows by result; `problems` are the first rows that are not imported.
 
     `alone` counts the new rows that form a source question of their own, since people rate them and
     no column `cluster` says which rows belong together. Of rows imported as decided, `off_scale`

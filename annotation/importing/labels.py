@@ -6,8 +6,9 @@ were given here. Labels without a free slot are kept as extra, and count once a 
 the file is imported again. Nothing is overwritten: a later label of a rater supersedes the earlier
 one, and an earlier label that is imported later joins the history.
 
-Items with a "not sure" answer go where `routing` sends them only after the whole file is stored: an
-excluded item asks for no more labels, and those further down the file were already given.
+Items with a "not sure" answer are routed (`effects.update_route`) only after the whole file is
+stored: an excluded item asks for no more labels, and those further down the file were already
+given.
 """
 
 from collections.abc import Iterable

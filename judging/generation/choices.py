@@ -22,7 +22,7 @@ from judging.models import Outcome, Run
 # The default share released at once, in percent; of gold answers a sample, as in study 000.
 GOLD_SHARE, DEFAULT_SHARE = 25, 100
 FLAGS = flags.FLAG_TITLES
-# The first three leave nothing to vet; a lead should look at the others before annotators do.
+# The first three leave nothing to vet; a lead should see some of the others before annotators do.
 DEFAULT_FLAGS = ("identical", "white-space-only", "empty", "claim", "bound")
 PREVIEW_ROWS = 3
 # Longer texts are cut after this many characters.

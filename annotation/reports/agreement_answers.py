@@ -62,7 +62,7 @@ class AnswerMatrix:
 
     `nominal` treats every answer as a class of its own. `ordered` has the answers as numbers,
     without answers that are no number; it is None if answers have no order. `known` is the class
-    of each item's known answer, nan without one, and -1 if no annotator gave that answer.
+    of each item's known answer, nan without one, and -1 if that answer is not among `names`.
     `has_numbers` says whether the distances between answers are meaningful, not only their order.
     """
 
@@ -123,9 +123,10 @@ def load_label_answers(
 ) -> list[PersonAnswers]:
     """Each annotator's last label for an item, given before they could see the others' answers.
 
-    The label must be counted and not withdrawn, and the annotator must have a current label of the
-    item: if the item's texts were corrected since, they have to label it again. Items with known
-    answers are left out. `people` are the wanted annotators, by alias; empty means all.
+    The label must be of the stage label, counted and not withdrawn, and the annotator must have a
+    current label of the item: if the item's texts were corrected since, they have to label it
+    again. Items with known answers are left out. `people` are the wanted annotators, by alias;
+    empty means all.
     """
     last: dict[tuple[int, str], tuple[PersonAnswers, bool]] = {}
     in_force = set()

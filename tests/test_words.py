@@ -74,7 +74,10 @@ TERMS = [
     ("interquartile range", r"\bmiddle half\b"),
     ("detection rate, false-alarm rate", r"\bhow much is noticed\b|\bnoticed for nothing\b"),
     ("missing, or left out", r"\bno figure counts\b"),
-    ("gold vs perturbed answer", r"\bgold answers? against\b|\bgood answer against\b|\} against \{"),
+    (
+        "gold vs perturbed answer",
+        r"\bgold answers? against\b|\bgood answer against\b|\} against \{",
+    ),
     ("display problem", r"\bpage is in the way\b"),
     ("why are you not sure?", r"\bin the way\b"),
     ("save", r"\bstore (it so|a form|this form)\b"),

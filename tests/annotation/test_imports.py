@@ -397,7 +397,7 @@ def told_where_nothing_is(people: Cast) -> dict[str, str]:
         assert member.account
         client.force_login(member.account)
         of_leads = ("items/", "board/", "pace/", "results/data-set/") if member.is_lead else ()
-        for path in ("/", *(f"/projects/fbi/{way}" for way in ("", "vet/", *of_leads))):
+        for path in ("/", *(f"/projects/fbi/{way}" for way in ("", "label/", *of_leads))):
             shown = client.get(path).content.decode()
             words = r"An import is under way|It is waiting for a worker|\d of \d rows|[Nn]o items"
             said = re.findall(words, shown)

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -68,6 +69,13 @@ def test_home_costs_the_same_for_many_projects(
         make_item(make_project())
     with django_assert_num_queries(len(few)):
         sees(people.admin, "home")
+
+
+def test_the_navigation_marks_the_page_that_is_open(people: Cast) -> None:
+    slug = people.project.slug
+    for name in ("label", "items", "runs", "results"):
+        marked = re.findall(r'href="([^"]+)" aria-current', sees(people.lead, name, slug))
+        assert marked[0] == reverse(name, args=[slug])
 
 
 # ------------------------------------------------------------------------------------- project

@@ -39,8 +39,8 @@ KINDS = {
 STRATEGIES = {"verdicts": "pairwise", "order_effect": "pairwise"}
 LISTS = (
     "", "items/", "runs/", "runs/?archived=on", "runs/1/", "strategies/", "results/", "budget/",
-    "results/views/", "archives/", "board/", "pace/", "agreement/", "known/", "mentions/",
-    "adjudicate/", "practice/people/", "baseline/", "assign/", "making/", "perturb/",
+    "results/views/", "archives/", "board/", "pace/", "agreement/", "answer-key/", "mentions/",
+    "adjudicate/", "qualification/people/", "baseline/", "assign/", "generation/", "perturb/",
 )  # fmt: skip
 
 

@@ -103,6 +103,8 @@ def test_every_view_has_a_table_and_a_chart(
     found = shown(browser, f"{page}/?view={view}")
     assert lines(found)
     assert '<script id="figures-chart" type="application/json">' in found
+    # A sentence that names a variable in place of its value.
+    assert not re.search(r"\{_?[A-Za-z]\w*\}", re.sub(r"(?s)<script.*?</script>", "", found))
 
 
 @pytest.mark.parametrize(("page", "view"), OF_JUDGED)

@@ -178,7 +178,7 @@ NO_SCORES = (
     "None of the chosen runs scored gold and perturbed answers separately. Choose a run with "
     "such a strategy, for example vanilla, rubric or axis."
 )
-_NO_SCALE = NO_SCORES.replace("answer apart", "answer apart, on a scale")
+_NO_SCALE = NO_SCORES.replace("separately.", "separately on a scale.")
 _DIRECTIONS = {"lower": "Lower", "equal": "Equal", "higher": "Higher"}
 # Scales with more steps show only the steps that occur.
 MOST_STEPS = 40

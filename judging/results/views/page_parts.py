@@ -295,7 +295,7 @@ MEASURES = {
         "Detection rate",
         "false alarms",
         "Share of error items in which the run detected the error: high is good. On "
-        "score-invariant items a detection is a false alarm: low is good.{_READING_NOTE}",
+        f"score-invariant items a detection is a false alarm: low is good.{_READING_NOTE}",
     ),
     "undetected": RateMeasure(
         "undetected",

@@ -1,4 +1,4 @@
-"""Items by their ability: what is sorted already, and what a model would say of the rest."""
+"""Queries for items by ability: sorted or not, and with a suggested ability or without."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from annotation.items.models import ItemQuerySet
     from annotation.models import Item
 
-# Among the fields of an item: the ability that somebody else than a person suggests, and who.
+# Keys in the fields of an item: the ability that a model suggests, and which model.
 SUGGESTED, SUGGESTED_BY = "suggested_ability", "suggested_by"
 SUGGESTION = (SUGGESTED, SUGGESTED_BY)
 
 
 def filter_unsorted(items: ItemQuerySet) -> ItemQuerySet:
-    """Those of no ability that prompts are sorted into; a file may have called it otherwise."""
+    """Items without an ability that prompts are sorted into; an import may have set another."""
     return items.exclude(ability__in=_slugs())
 
 
 def filter_suggested(items: ItemQuerySet) -> ItemQuerySet:
-    """Those that are not sorted yet and for which there is a suggestion."""
+    """Unsorted items that have a suggestion."""
     return filter_unsorted(items).filter(fields__has_key=SUGGESTED)
 
 
@@ -37,7 +37,7 @@ def order_unsorted_first(items: ItemQuerySet) -> ItemQuerySet:
 
 
 def text_beginnings(items: Iterable[Item], text: str, length: int) -> dict[int, str]:
-    """The first so many characters of a text of each as it is now, by the item's id."""
+    """The first `length` characters of a text in the current revision, by item id."""
     from annotation.models import Revision
 
     start = Left(Cast(KeyTextTransform(text, "texts"), models.TextField()), length)

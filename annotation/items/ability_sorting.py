@@ -1,7 +1,7 @@
-"""Prompts sorted into abilities, by people: one by one, several at once, or as a model suggests.
+"""People sort prompts into abilities: one by one, several at once, or as a model suggests.
 
-An ability is never set over one that the page did not show. Each change is on record with what it
-was before, so that it can be undone; a suggestion changes nothing until somebody takes it.
+A change never overwrites an ability that the page did not show. Each change is recorded with the
+ability before, so that it can be undone. A suggestion changes nothing until somebody accepts it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,15 +23,15 @@ EVENT_KIND = "ability"
 SUGGESTION_EVENT = "suggestions"
 SELECTIONS = ("all", "unsorted", "suggested")
 MAX_AT_ONCE = 500
-# So many of a member's changes are looked through for one to undo.
+# How many of a member's latest changes are searched for one to undo.
 MAX_UNDO_EVENTS = 2_000
 BATCH = 100
 
 
 @dataclass(frozen=True)
 class AbilityChange:
-    """The ability that the item of this key shall have; `shown` is the one that it was shown with,
-    None if nobody was shown one."""
+    """A request to set the ability of the item with this key. `shown` is the ability that the page
+    showed; None if no page showed one."""
 
     key: str
     ability: str
@@ -40,7 +40,7 @@ class AbilityChange:
 
 @dataclass
 class SortResult:
-    """What became of it: items that changed, and those that somebody else had changed meanwhile,
+    """The items that were changed, and the items that somebody else had changed in the meantime,
     which stay as they are."""
 
     changed: list[Item] = field(default_factory=list)
@@ -49,8 +49,8 @@ class SortResult:
 
 @dataclass(frozen=True)
 class PromptCounts:
-    """How many prompts there are, by ability; `suggested` are those of the unsorted ones for which
-    there is a suggestion."""
+    """Numbers of prompts: in total, unsorted, and by ability. `suggested` counts the unsorted
+    prompts that have a suggestion."""
 
     total: int
     unsorted: int
@@ -60,14 +60,14 @@ class PromptCounts:
 
 @dataclass(frozen=True)
 class AbilitySuggestion:
-    """The ability that somebody else than a person would give the item of this id."""
+    """The ability that a model suggests for the item with this id."""
 
     item: int
     ability: str
 
 
 def check_sortable(project: Project) -> None:
-    """Raises `Refused` where the ability of an item follows from its category."""
+    """Raise `Refused` if the category of an item determines its ability."""
     if tasktypes.load_version(project.task_type).categories:
         raise Refused(
             "In this task, the category determines the ability. Change the category instead."
@@ -75,7 +75,7 @@ def check_sortable(project: Project) -> None:
 
 
 def list_prompts(project: Project, which: str = "all") -> ItemQuerySet:
-    """What is to be sorted, what is not sorted yet first."""
+    """The prompts to sort, unsorted ones first; `which` is one of `SELECTIONS`."""
     found = Item.objects.in_project(project).of_tests()
     narrow = {"unsorted": abilities.filter_unsorted, "suggested": abilities.filter_suggested}.get(
         which
@@ -95,10 +95,10 @@ def count_prompts(project: Project) -> PromptCounts:
 
 
 def set_abilities(member: Membership, wishes: Sequence[AbilityChange]) -> SortResult:
-    """Give items the abilities that are wished for; those that have theirs already stay untouched.
+    """Set the requested abilities; items that already have theirs are not touched.
 
-    Raises `Refused` for an item that is not there and for a project whose items have categories,
-    and `FieldError` for an ability that is none.
+    Raises `Refused` for an item that does not exist, for more than `MAX_AT_ONCE` changes and for a
+    project whose items have categories, and `FieldError` for an unknown ability.
     """
     check_sortable(member.project)
     known = [ability.slug for ability in taxonomy.load().sorts()]
@@ -110,8 +110,8 @@ def set_abilities(member: Membership, wishes: Sequence[AbilityChange]) -> SortRe
 
 
 def undo_last(member: Membership) -> SortResult:
-    """Take the member's last change back that is not taken back yet, or all that they changed at
-    once; items that were changed since by others stay as they are."""
+    """Undo the member's last change that is not undone yet, with all items that it changed at
+    once. Items that others have changed since stay as they are."""
     check_sortable(member.project)
     missed: list[Item] = []
     for step, events in _undoable_steps(member):
@@ -136,10 +136,11 @@ def store_suggestions(
     by: str,
     member: Membership | None = None,
 ) -> int:
-    """Keep suggestions with their items, in place of earlier ones; how many are new.
+    """Store suggestions with their items, in place of earlier ones; returns how many are new.
 
-    Nothing is sorted by it: people take what they agree with. Raises `Refused` as `set_abilities`
-    does. `member` is who had them kept, None for a command.
+    Nothing is sorted: people accept the suggestions that they agree with. Suggestions of an
+    unknown ability are ignored. Raises `Refused` for a project whose items have categories.
+    `member` is who asked for it, None for a command.
     """
     check_sortable(project)
     known = {ability.slug for ability in taxonomy.load().sorts()}
@@ -184,7 +185,7 @@ def _record(member: Membership, item: Item, was: str, said: dict[str, str]) -> N
 
 
 def _undoable_steps(member: Membership) -> Iterator[tuple[str, list[Event]]]:
-    """What the member changed at once and has not taken back, the last first."""
+    """The member's changes that are not undone, grouped by step, the latest step first."""
     found = Event.objects.in_project(member.project).filter(kind=EVENT_KIND, member=member)
     events = list(islice(found, MAX_UNDO_EVENTS))
     undone = {event.data.get("undoes") for event in events}

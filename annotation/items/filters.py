@@ -1,4 +1,4 @@
-"""What a list of items or labels can be narrowed to, on the page and in the API alike."""
+"""The filters of the lists of items, labels and resolutions, for pages and the API."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from annotation.tasktypes import TaskType
 
 UNRESOLVED = "none"
 PURPOSE_CHOICES = [("tests", "Without duplicates, qualification and control items")]
-# What is asked of one label.
+# These filters together must match one label.
 LABEL_FILTERS = ("annotator", "choice", "longer_than")
 
 
@@ -35,14 +35,15 @@ def _parse_object(text: str) -> dict[str, Any] | None:
     try:
         found = json.loads(text)
         plain = json.dumps(found, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):  # brackets can stand in one another too deep
+    except (ValueError, RecursionError):  # brackets can be nested too deeply
         return None
-    # A NUL is in nothing that is stored, and PostgreSQL refuses to look for it.
+    # No stored value holds a NUL, and PostgreSQL refuses to search for one.
     return found if isinstance(found, dict) and b"\\u0000" not in plain else None
 
 
 def _is_of(value: str, task: TaskType, offered: list[str]) -> bool:
-    """Whether a label can say so: what decides, several joined by "/", numbers, or a total."""
+    """Whether a label can have this value: options of the deciding field joined by "/", or for a
+    task with ratings numbers or "-" joined by "/"."""
     number = r"(-|-?\d+(\.\d+)?)"
     if task.rates:
         return bool(re.fullmatch(rf"{number}(/{number})*", value, re.ASCII))
@@ -50,12 +51,13 @@ def _is_of(value: str, task: TaskType, offered: list[str]) -> bool:
 
 
 class ItemFilter(filters.FilterSet):
-    """Items by category, ability, resolution ("none": unresolved), flag and part of the key; by who
-    labelled them, and what a label in force says and how many seconds it took, of that person if
-    several are given; by fields of their own, or other answers that are held true of them, as a
-    JSON object of names and values; those behind a row of the table of agreement,
-    as a JSON object of its field, measure and people, or of confusion, of field, a, b, choice_a and
-    choice_b."""
+    """Items by category, ability, resolution ("none": unresolved), flag and part of the key.
+
+    `annotator`, `choice` and `longer_than` (seconds) must all match one current label. `fields`
+    and `answers` are JSON objects of names and values, of the item's own fields and of the other
+    answers in its final label. `agreement` selects the items of a row of the agreement table, as a
+    JSON object of its field, measure and people, or of the confusion table, with field, a, b,
+    choice_a and choice_b."""
 
     category = filters.ChoiceFilter(choices=_categories, empty_label="Any", label="Category")
     ability = filters.ChoiceFilter(choices=_abilities, empty_label="Any", label="Ability")
@@ -87,8 +89,8 @@ class ItemFilter(filters.FilterSet):
         self.form.fields["resolution"].validators.append(self._check_resolution)
 
     def _check_resolution(self, value: str) -> None:
-        """Refuse what nothing could be held for in the project of the items, as far as there are
-        any."""
+        """Raise `ValidationError` for a value that no resolution in the project can have; without
+        items the project is unknown and every value passes."""
         first = self.queryset.order_by().values("project")[:1]
         project = Project.objects.filter(pk__in=first).select_related("task_type").first()
         if value == UNRESOLVED or project is None:
@@ -96,7 +98,7 @@ class ItemFilter(filters.FilterSet):
         task = tasktypes.load_version(project.task_type)
         offered = [str(option.value) for option in task.deciding.options]
         held = Resolution.objects.filter(item__project=project, value=value)
-        # What cannot be printed may be nothing that a database looks for.
+        # A database may refuse to search for characters that cannot be printed.
         if not _is_of(value, task, offered) and not (value.isprintable() and held.exists()):
             raise ValidationError(
                 f"Select a valid choice. {value} is not one of the available choices:"
@@ -113,7 +115,7 @@ class ItemFilter(filters.FilterSet):
         asked = self.form.cleaned_data
         given = {one: asked[one] for one in LABEL_FILTERS if asked.get(one) not in ("", None)}
         if name != next(iter(given)):
-            return items  # all are asked of one label, with the first
+            return items  # all label filters are applied together, with the first
         seconds = given.get("longer_than")
         longer_than = None if seconds is None else float(seconds)
         return items.said_to_be(given.get("annotator", ""), given.get("choice", ""), longer_than)
@@ -122,7 +124,7 @@ class ItemFilter(filters.FilterSet):
         return items.originals().of_tests()
 
     def having(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
-        """What is no object of words names no item."""
+        """Items with these values; none if the value is not a JSON object."""
         said = _parse_object(value)
         return items.none() if said is None else items.having(said)
 
@@ -142,9 +144,9 @@ class ItemFilter(filters.FilterSet):
 
 
 class ItemPageFilter(ItemFilter):
-    """The same, with the project's choices and people to pick from.
+    """An `ItemFilter` whose form offers the project's choices and people.
 
-    Without the fields of the taxonomy where items have no category.
+    It has no category and ability fields if the items have no category.
     """
 
     def __init__(
@@ -172,7 +174,7 @@ class ItemPageFilter(ItemFilter):
 
 
 class LabelFilter(filters.FilterSet):
-    """Labels of one item, of one annotator, or only those that are in force."""
+    """Labels by item, annotator and choice, and whether they are current and counted."""
 
     item = filters.CharFilter(field_name="item__key", max_length=200)
     annotator = filters.CharFilter(field_name="member__alias", max_length=80)
@@ -189,7 +191,7 @@ class LabelFilter(filters.FilterSet):
 
 
 class ResolutionFilter(filters.FilterSet):
-    """Resolutions of one item, of one value, or only those that hold now."""
+    """Resolutions by item, value and source, and whether they are current."""
 
     item = filters.CharFilter(field_name="item__key", max_length=200)
     value = filters.CharFilter(max_length=40)

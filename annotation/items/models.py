@@ -1,7 +1,4 @@
-"""Items, with what is known of them.
-
-Snapshots, and what lies between two of them.
-"""
+"""Items with their revisions and diffs, and snapshots of the items of a project."""
 
 from __future__ import annotations
 
@@ -36,15 +33,15 @@ if TYPE_CHECKING:
     from annotation.models import Project
 
 
-# The columns that say what kind of item one is; all else that its import gave is in `fields`.
+# The columns that classify an item; the other values of its import are in `fields`.
 KIND_COLUMNS = ("category", "ability", "source_ability", "origin")
-# How databases write what JSON holds as true or false.
+# How the databases spell JSON's true and false as text.
 BOOLEAN_SPELLINGS = {"True": ("true", "1"), "False": ("false", "0")}
 
 
 class ItemQuerySet(models.QuerySet["Item"]):
     def locked(self) -> ItemQuerySet:
-        """For this transaction alone; waits for whoever has them."""
+        """Lock the rows for this transaction; waits for transactions that hold them."""
         return self.select_for_update(no_key=True, of=("self",))
 
     def live(self) -> ItemQuerySet:
@@ -54,33 +51,34 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.live().filter(project=project)
 
     def originals(self) -> ItemQuerySet:
-        """Without the items that repeat another one word for word."""
+        """Without exact duplicates."""
         return self.filter(duplicate_of__isnull=True)
 
     def of_tests(self) -> ItemQuerySet:
-        """Without those that people practise on or are checked with."""
+        """Without qualification and control items."""
         return self.filter(purpose="test")
 
     def sources(self, text: str) -> ItemQuerySet:
-        """Those whose current texts have this one, as what items are made of: neither those that
-        people practise on, nor those that were made themselves."""
+        """Items that others can be generated from: their current texts include this one, they are
+        no qualification or control items, and they were not generated themselves."""
         return self.of_tests().with_text(text).filter(parent=None)
 
     def with_text(self, name: str) -> ItemQuerySet:
-        """Those whose current texts have this one."""
+        """Items whose current texts include this one."""
 
         revisions = Revision.objects.filter(item=OuterRef("pk"))
         current = revisions.filter(number=OuterRef("revision_number"))
         return self.filter(Exists(current.filter(texts__has_key=name)))
 
     def without_places(self) -> ItemQuerySet:
-        """Those that nobody was ever asked to label."""
+        """Items without any slot at stage `label`, whatever its state."""
         from annotation.models import Slot
 
         return self.filter(~Exists(Slot.objects.filter(item=OuterRef("pk"), stage="label")))
 
     def count_by_stage(self, stages: Iterable[str]) -> dict[str, int]:
-        """How many wait at each stage; one that waits at several counts at the first of them."""
+        """Item counts by stage in which they have a slot in use, "" for none; an item with slots at
+        several stages counts at the first of them."""
         from annotation.models import Slot
 
         slots = Slot.objects.in_use().filter(item=OuterRef("pk"))
@@ -88,11 +86,11 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return count_by(self.annotate(waits_at=Case(*waits, default=Value(""))), "waits_at")
 
     def lacking(self, text: str) -> ItemQuerySet:
-        """Those whose current texts do not have this one."""
+        """Items whose current texts do not include this one."""
         return self.exclude(pk__in=self.with_text(text).values("pk"))
 
     def first_of_clusters(self) -> ItemQuerySet:
-        """Of several with one source question the first, among those of this set."""
+        """The first item of this queryset for each source question."""
         before = self.filter(cluster=OuterRef("cluster"), position__lt=OuterRef("position"))
         return self.filter(~Exists(before))
 
@@ -104,7 +102,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(Exists(held))
 
     def childless(self) -> ItemQuerySet:
-        """Those of which nothing was made that is still there."""
+        """Items without live child items."""
 
         made = Item.objects.live().filter(parent=OuterRef("pk"))
         return self.filter(~Exists(made))
@@ -117,7 +115,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(~Exists(self._resolutions().filter(item=OuterRef("pk"))))
 
     def flagged(self, flag: str) -> ItemQuerySet:
-        # SQLite cannot look into a JSON list; flags are slugs, so their quotes mark them off.
+        # SQLite cannot search a JSON list; flags are slugs, so their quotes delimit them.
         return self.annotate(flags_text=Cast("flags", models.TextField())).filter(
             flags_text__contains=f'"{flag}"'
         )
@@ -126,12 +124,12 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(key__icontains=part)
 
     def for_list(self) -> ItemQuerySet:
-        """With what a list says of each, and no texts."""
+        """With what a list shows of each item, without texts."""
         return self.with_resolution().select_related("duplicate_of").defer("fields")
 
     def for_page(self, key: str) -> Item | None:
-        """The item of this key with what its page says of it; None if there is none."""
-        if "\0" in key:  # which PostgreSQL refuses to look for
+        """The item with this key and what its page shows; None if there is none."""
+        if "\0" in key:  # PostgreSQL refuses to search for it
             return None
         found = self.with_resolution().filter(key=key)
         return (
@@ -150,18 +148,19 @@ class ItemQuerySet(models.QuerySet["Item"]):
         )
 
     def behind(self, item_id: int) -> ItemQuerySet:
-        """Those that come after this one in the order of `work_slots`."""
+        """Items after this one in the order of `work_slots`."""
         return self.filter(pk__gt=item_id)
 
     def work_slots(self) -> models.QuerySet[Any, Any]:
-        """Rows (id, key, places that all get and that are not closed) of items that get work."""
+        """Rows (id, key, number of regular slots that are not closed) of the items to label, by id.
+        Regular slots are the overlap and those of the double-annotated sample."""
         slots = Q(slots__stage="label", slots__reason__in=["", "share"])
         counted = Count("slots", filter=slots & ~Q(slots__state="closed"))
         work = self.filter(slots__stage="label", purpose="test").order_by("pk")
         return work.annotate(work_slots=counted).values_list("pk", "key", "work_slots")
 
     def at_work(self) -> ItemQuerySet:
-        """Items that people are asked to label, or were."""
+        """Items with slots at stage `label`, open or not."""
         from annotation.models import Slot
 
         slots = Slot.objects.filter(item=OuterRef("pk"), stage="label")
@@ -172,30 +171,30 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return found.order_by("position").defer("fields")
 
     def having(self, fields: Mapping[str, Any]) -> ItemQuerySet:
-        """Those with these values in columns of their kind, or fields of their own; of a list of
-        values with one of them."""
+        """Items with these values in `KIND_COLUMNS` or in their own fields; a field with a list
+        matches if the list contains the value."""
         columns = {name: str(value) for name, value in fields.items() if name in KIND_COLUMNS}
         own = {name: value for name, value in fields.items() if name not in KIND_COLUMNS}
         return _with_json_values(self.filter(**columns), "fields", own)
 
     def answered(self, answers: Mapping[str, Any]) -> ItemQuerySet:
-        """Those of which these answers are held true beside the deciding one; of several choices
-        one of them."""
+        """Items whose resolution has these answers to fields other than the deciding one; a list of
+        choices matches if it contains the answer."""
         held = _with_json_values(self._resolutions().filter(item=OuterRef("pk")), "values", answers)
         return self.filter(Exists(held))
 
     def said_to_be(
         self, annotator: str, choice: str, longer_than: float | None = None
     ) -> ItemQuerySet:
-        """Items with a label at work in force by this person, of this choice, given more than so
-        many seconds after it was shown; "" and None mean any."""
+        """Items with a current label at stage `label` by this annotator, with this choice, that
+        took more than `longer_than` seconds; "" and None mean any."""
         from annotation.models import Label
 
         labels = Label.objects.filter(item=OuterRef("pk"), stage="label", current=True)
         labels = labels.of_people([annotator]) if annotator else labels
         labels = labels.filter(choice=choice) if choice else labels
         if longer_than is not None:
-            # In tenths, as times are counted.
+            # Times are compared in tenths of a second.
             labels = labels.alias(tenths=Tenths("seconds")).filter(
                 tenths__gt=round(10 * longer_than)
             )
@@ -205,7 +204,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(key__in=[key for key in keys if "\0" not in key])
 
     def on_the_desk_of(self, member_id: int) -> ItemQuerySet:
-        """Held by the member, put aside or flagged by them, or begun."""
+        """Items that the member has reserved, skipped or flagged, or has a draft of."""
         from annotation.models import Draft, Mark, Slot
 
         marks = Mark.objects.in_force().filter(member=member_id)
@@ -214,22 +213,22 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(held | marked | begun)
 
     def unlabelled(self) -> ItemQuerySet:
-        """Without any label at work that is in force."""
+        """Items without a current label at stage `label`."""
         from annotation.models import Label
 
         labels = Label.objects.filter(item=OuterRef("pk"), stage="label", current=True)
         return self.filter(~Exists(labels))
 
     def with_current_texts(self) -> ItemQuerySet:
-        """With `current_revisions`, a list of one, fetched chunk by chunk."""
+        """With `current_revisions`, a list of one, fetched chunk by chunk when iterated."""
 
         current = Revision.objects.filter(number=F("item__revision_number"))
         return self.prefetch_related(Prefetch("revisions", current, to_attr="current_revisions"))
 
     def told(self, *columns: str) -> models.QuerySet[Any, tuple[Any, ...]]:
-        """These columns of each row, JSON as its text: of `revision__` what it says now, of
-        `held__` what is held true of it, `repeats` the key of what it says again, `made_from` that
-        of what it was made from."""
+        """Tuples of these columns, JSON as text. `revision__` columns are of the current revision,
+        `held__` columns of the current resolution; `repeats` is the key of the item that this one
+        duplicates, `made_from` the key of its parent."""
         others = self.model._default_manager.order_by()
         joined = self.annotate(
             revision=_only("revisions", number=F("revision_number")),
@@ -240,7 +239,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return joined.values_list(*map(_as_text, columns))
 
     def with_known_answer(self, purpose: str) -> ItemQuerySet:
-        """Of a purpose, if what is right of the current texts is known; in their order."""
+        """Items of a purpose with a known correct answer for the current texts, by position."""
         known = self._resolutions().filter(
             item=OuterRef("pk"),
             source="known",
@@ -252,7 +251,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(purpose__in=list(purposes)).order_by("position")
 
     def untouched_by(self, member_id: int) -> ItemQuerySet:
-        """Items that the member has neither labelled nor skipped nor holds, at any stage."""
+        """Items that the member has not labelled, skipped or reserved, at any stage."""
         from annotation.models import Label, Mark, Slot
 
         mine = {"item": OuterRef("pk"), "member_id": member_id}
@@ -261,7 +260,8 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(~Exists(labelled), ~Exists(held), ~Exists(skipped))
 
     def values_of(self, name: str) -> list[str]:
-        """The different values of a column, or of a field that the import gave, sorted."""
+        """The distinct values of a column in `KIND_COLUMNS` or of an own field as sorted strings,
+        without empty ones."""
         value = F(name) if name in KIND_COLUMNS else KeyTransform(name, "fields")
         found = self.order_by().annotate(one=value).values_list("one", flat=True).distinct()
         return sorted({str(value) for value in found if value not in (None, "")})
@@ -272,7 +272,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return Resolution.objects.filter(current=True)
 
     def per_project(self, projects: Iterable[Project]) -> dict[int, int]:
-        """Counts by the project's id; projects without any are left out."""
+        """Item counts by project id; projects without items are left out."""
         return count_by(self.filter(project__in=projects), "project")
 
     def by_category_and_repeats(self) -> models.QuerySet[Any, dict[str, Any]]:
@@ -297,13 +297,13 @@ def _only(relation: str, **conditions: Any) -> FilteredRelation:
 
 
 def _as_text(column: str) -> str | ExpressionWrapper:
-    """A column, or for JSON its text, which need not be understood to be passed on."""
+    """A column; JSON as its text, which is passed on without parsing."""
     is_json = column.rpartition("__")[2] in ("fields", "flags", "texts", "values")
     return ExpressionWrapper(F(column), models.TextField()) if is_json else column
 
 
 def _with_json_values(found: Any, column: str, values: Mapping[str, Any]) -> Any:
-    """Rows whose JSON object in a column has these values; in place of a list one of it."""
+    """Rows whose JSON object in a column has these values; a list matches if it contains one."""
     for place, (name, value) in enumerate(values.items()):
         own, among = f"{column}_{place}", json.dumps(str(value), ensure_ascii=False)
         listed = Q(**{f"{own}__startswith": "[", f"{own}__contains": among})
@@ -328,22 +328,22 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
         return self.filter(made_at__isnull=False)
 
     def numbered(self, number: str) -> Snapshot | None:
-        """The one that a text names; nine digits are as many as any has."""
+        """The snapshot with this number, given as text of one to nine digits; None otherwise."""
         return self.filter(number=int(number)).first() if _NUMBER.fullmatch(number) else None
 
     def named(self, name: str) -> Snapshot | None:
         return self.filter(name=name).first()
 
     def before(self, one: Snapshot) -> Snapshot | None:
-        """The last one before another."""
+        """The snapshot before this one, None for the first."""
         return self.filter(number__lt=one.number).order_by("-number").first()
 
     def for_list(self) -> SnapshotQuerySet:
-        """The last first, with who made them and how far they are."""
+        """The latest first, with their members and jobs."""
         return self.select_related("member", "job").order_by("-number")
 
     def left_over(self) -> SnapshotQuerySet:
-        """Those that were given up half-way."""
+        """Incomplete snapshots whose job has ended."""
         return self.filter(made_at=None, job__finished_at__isnull=False)
 
 
@@ -354,21 +354,21 @@ class FrozenQuerySet(models.QuerySet[Any]):
         return self.filter(snapshot=snapshot)
 
     def absent_from(self, other: Snapshot) -> FrozenQuerySet:
-        """Of items that the other snapshot does not have."""
+        """States of items that the other snapshot does not have."""
         return self.filter(~Exists(self._in(other)))
 
     def changed_since(self, other: Snapshot) -> FrozenQuerySet:
-        """Of items that the other snapshot has in another state, whose id is `before` then."""
+        """States of items that the other snapshot has in another state, whose id is `before`."""
         rows = self._in(other)
         there = self.filter(Exists(rows.exclude(frozen=OuterRef("frozen"))))
         return there.annotate(before=Subquery(rows.values("frozen")[:1]))
 
     def retexted(self) -> FrozenQuerySet:
-        """Of those that changed, the ones whose texts did."""
+        """Of changed states, those with another revision of the texts."""
         return self._unlike("revision")
 
     def reheld(self) -> FrozenQuerySet:
-        """Of those that changed, the ones that are held for something else."""
+        """Of changed states, those with another resolution."""
         return self._unlike("value")
 
     def _unlike(self, column: str) -> FrozenQuerySet:
@@ -382,7 +382,7 @@ class FrozenQuerySet(models.QuerySet[Any]):
 
 
 class Item(models.Model):
-    """One thing to judge. It holds no text itself: texts are in its revisions."""
+    """One item to judge. Its texts are in its revisions."""
 
     # Several indexes of items begin with the project.
     project = models.ForeignKey("Project", models.PROTECT, related_name="items", db_index=False)
@@ -415,7 +415,7 @@ class Item(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = ItemQuerySet.as_manager()
-    # Put there by `with_current_texts`.
+    # Set by `with_current_texts`.
     current_revisions: list[Revision]
 
     class Meta:
@@ -446,13 +446,13 @@ class Item(models.Model):
         return self.revisions.get(number=self.revision_number if number is None else number)
 
     def sort_into(self, ability: str) -> None:
-        """Of this ability from now on; so is what is made of its answer."""
+        """Set this ability, also as the one of the item's answer (`source_ability`)."""
         self.ability = self.source_ability = ability
         self.save(update_fields=["ability", "source_ability"])
 
     def suggest(self, ability: str, by: str) -> bool:
-        """Keep which ability somebody suggests, in place of what was suggested before; False if
-        the same is said already."""
+        """Store a suggested ability in place of an earlier suggestion; False if the same is stored
+        already."""
         said = {SUGGESTED: ability, SUGGESTED_BY: by}
         if self.fields.items() >= said.items():
             return False
@@ -461,14 +461,14 @@ class Item(models.Model):
         return True
 
     def value_of(self, name: str) -> Any:
-        """A column of its kind, or a field that the import gave; None if it has none."""
+        """The value of a column in `KIND_COLUMNS`, else of an own field; None if there is none."""
         return getattr(self, name) if name in KIND_COLUMNS else self.fields.get(name)
 
 
 class Revision(models.Model):
     """A numbered state of all texts of an item. Never updated."""
 
-    # `revision_number` begins with the item, too.
+    # The constraint `revision_number` already has an index that begins with the item.
     item = models.ForeignKey(Item, models.PROTECT, related_name="revisions", db_index=False)
     number = models.PositiveIntegerField()
     texts = models.JSONField()
@@ -477,7 +477,7 @@ class Revision(models.Model):
     note = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
-    # The diff that was read along with the revision, so that nobody reads it again.
+    # The diff, if it was loaded with the revision, to save a query.
     stored_diff: Diff | None = None
 
     class Meta:
@@ -497,7 +497,7 @@ class Revision(models.Model):
 
 
 class Diff(models.Model):
-    """What one version of the diff algorithm made of a revision; made on first need."""
+    """The diff of a revision by one version of the diff algorithm; computed when first needed."""
 
     revision = models.ForeignKey(Revision, models.CASCADE, related_name="diffs")
     algorithm = models.CharField(max_length=20)
@@ -516,11 +516,11 @@ class Diff(models.Model):
 
 
 class Snapshot(models.Model):
-    """A version of a project under a name, which stays as it was: triggers of the database refuse
-    to change it once it is made.
+    """A named version of a project. Database triggers refuse to change it once it is complete.
 
-    `digest` follows from the items alone, their keys, texts and all that is held of them, in their
-    order: two installations that hold the same have the same digest. Empty while it is made.
+    `digest` depends only on the items in their order: their keys, texts, resolutions and other
+    facts. Two installations with the same data have the same digest. It is "" until the snapshot is
+    complete.
     """
 
     project = models.ForeignKey("Project", models.PROTECT, related_name="snapshots")
@@ -548,10 +548,10 @@ class Snapshot(models.Model):
 
 
 class Frozen(models.Model):
-    """An item as it was when a snapshot was made; snapshots between which nothing changed share it.
+    """The state of an item in a snapshot; snapshots share it as long as the item does not change.
 
-    `facts` are those of `annotation.items.snapshots.facts`, `digest` is theirs. `value` is what was
-    held true of the item, empty if nothing was.
+    `facts` are those of `annotation.items.snapshots.facts`, `digest` is their digest. `value` is
+    the item's resolution, "" if it had none.
     """
 
     item = models.ForeignKey("Item", models.PROTECT, related_name="frozen")
@@ -570,7 +570,7 @@ class Frozen(models.Model):
 
 
 class FrozenIn(models.Model):
-    """Which state of an item a snapshot holds; of each item one."""
+    """The state of one item in a snapshot."""
 
     snapshot = models.ForeignKey(Snapshot, models.PROTECT, related_name="frozen")
     item = models.ForeignKey("Item", models.PROTECT, related_name="+", db_index=False)
@@ -578,7 +578,7 @@ class FrozenIn(models.Model):
 
     objects = FrozenQuerySet.as_manager()
 
-    # The id of the item's state in another snapshot, where that was asked for.
+    # The id of the item's state in another snapshot; set by `changed_since`.
     before: int | None = None
 
     class Meta:

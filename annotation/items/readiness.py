@@ -1,5 +1,5 @@
-"""Items that are no work yet: the text that their task type awaits is still to be written, or a
-lead still has to give them to people."""
+"""Items that cannot be labelled yet: they lack the text that their task type awaits, or a lead has
+not released them."""
 
 from collections.abc import Iterable
 
@@ -9,18 +9,18 @@ from annotation.errors import Refused
 from annotation.items.models import ItemQuerySet
 from annotation.models import Event, Item, Project
 
-# What brings items in that people do not get at once (see `making`).
+# Events of imports whose items are not all released to annotators at once.
 GENERATION_EVENTS = ("answers", "made")
 
 
 def lacks_texts(item: Item) -> bool:
-    """Whether the item's current texts lack what people have to see; it gets no places then."""
+    """Whether the item's current texts lack what annotators need to see; it then gets no slots."""
     task = tasktypes.load_version(item.project.task_type)
     return bool(task.awaits) and not task.is_ready(item.revision().texts)
 
 
 def check_ready(item: Item) -> None:
-    """Raises `Refused` if the item is no work yet."""
+    """Raise `Refused` if the item lacks a text and cannot be labelled yet."""
     if lacks_texts(item):
         text = tasktypes.load_version(item.project.task_type).awaited
         title = text.title if text else ""
@@ -28,7 +28,7 @@ def check_ready(item: Item) -> None:
 
 
 def projects_with_waiting(projects: Iterable[Project]) -> set[int]:
-    """The ids of the projects in which items can wait, in one query."""
+    """The ids of the projects that can have waiting items, in one query."""
     every = list(projects)
     made = Event.objects.filter(project__in=every, kind__in=GENERATION_EVENTS).order_by()
     awaiting = {one.pk for one in every if tasktypes.load_version(one.task_type).awaits}
@@ -36,19 +36,20 @@ def projects_with_waiting(projects: Iterable[Project]) -> set[int]:
 
 
 def count_waiting(project: Project, role: str = "") -> int:
-    """How many items of the project wait, repeats and those with a known answer left out.
+    """The number of waiting items of the project, without duplicates, qualification and control
+    items.
 
-    Counting a large project takes a while, so the number may be some seconds old. One in which
-    nothing can wait need not be counted (see `projects_with_waiting`).
+    Counting a large project takes a while, so the number may be some seconds old. A project that
+    cannot have waiting items need not be counted (see `projects_with_waiting`).
     """
     waiting = _test_items(project).unresolved().without_places()
     return project_counts.get_cached_count(project, "awaiting", role, waiting.count)
 
 
 def describe_waiting(project: Project, number: int, role: str = "") -> str:
-    """What so many wait for in words, as "10 prompts wait for their gold answer."; empty for none.
+    """What `number` items wait for, such as "10 prompts wait for their gold answer."; "" for 0.
 
-    An item goes by the title of its first text, which is what it came with.
+    Items are called by the title of their first text, which they were imported with.
     """
     if not number:
         return ""
@@ -77,5 +78,5 @@ def _test_items(project: Project) -> ItemQuerySet:
 
 
 def _lower_title(title: str) -> str:
-    """A title inside a sentence."""
+    """A title with a lower-case first letter, for use inside a sentence."""
     return title[:1].lower() + title[1:]

@@ -1,4 +1,4 @@
-"""What becomes of an item whose texts are corrected, inside the queue's transaction."""
+"""Corrections of an item's texts, inside the transaction of the queue."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,8 +9,8 @@ from annotation.models import Item, Label, Membership, Resolution, Revision, dig
 def merge_texts(shown: Mapping[str, str], texts: Mapping[str, str]) -> dict[str, str]:
     """All texts of the revision, with the corrected ones in place of the shown ones.
 
-    Line breaks stay as they were: a page hands all of them back as LF, and a diff would take
-    every line of a text with CR LF for changed.
+    Line breaks stay as they were: a page sends all of them back as LF, and a diff would show
+    every line of a text with CR LF as changed.
     """
     return {
         **shown,
@@ -21,9 +21,9 @@ def merge_texts(shown: Mapping[str, str], texts: Mapping[str, str]) -> dict[str,
 def add_revision(
     item: Item, texts: dict[str, str], *, author: Membership, note: str, now: datetime
 ) -> None:
-    """Give the item, which is locked, a new revision; labels of older ones stop counting.
+    """Add a revision to a locked item; labels of older revisions stop counting.
 
-    Their slots reopen, but for the author's own, and the resolution ends.
+    The slots of these labels reopen, except the author's own, and the resolution ends.
     """
     item.revision_number += 1
     item.save(update_fields=["revision_number"])
@@ -41,13 +41,13 @@ def add_revision(
 
 
 def match_line_breaks(shown: str, text: str) -> str:
-    """The text with the line breaks of the shown one, if that had one kind of them."""
+    """The text with CR LF line breaks if the shown text has only these; otherwise unchanged."""
     only_crlf = 0 < shown.count("\n") == shown.count("\r\n")
     return text.replace("\n", "\r\n") if only_crlf and "\r" not in text else text
 
 
 def _stop_older_labels(item: Item, author: Membership) -> None:
-    # Somebody who is looking at the old texts now is told so by `Stale` when they submit.
+    # Whoever has the old texts open gets `Stale` when they submit.
     for older in Label.objects.counted().filter(item=item).select_related("slot"):
         older.stop_counting()
         if older.slot and older.member_id != author.pk:

@@ -16,7 +16,7 @@ class TaxonomyError(ValueError):
 
 
 class UnknownSlugError(TaxonomyError, LookupError):
-    """A slug that no entry has; the message lists those there are."""
+    """A slug that no entry has; the message lists the known slugs."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class Example:
 
 @dataclass(frozen=True)
 class Category:
-    """A perturbation axis. `expected_effect` on the score is "penalty" or "none".
+    """A perturbation category. `expected_effect` on the score is "penalty" or "none".
 
-    `in_paper` is False for categories that only study 000's published archive has, `keeps_text`
-    for those whose answers may be written anew, so that little of the gold answer is left.
+    `in_paper` is False for categories that only study 000's published archive has. `keeps_text` is
+    False for categories whose answers may be rewritten, so that little of the gold answer is left.
     """
 
     slug: str
@@ -66,7 +66,7 @@ Named = TypeVar("Named", Ability, Category)
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """All abilities and categories in the order of the file; iterating gives the categories."""
+    """All abilities and categories in the order of the file; iteration yields the categories."""
 
     abilities: tuple[Ability, ...]
     categories: tuple[Category, ...]
@@ -90,11 +90,11 @@ class Taxonomy:
         return _find("ability", self.abilities, slug)
 
     def sorts(self) -> tuple[Ability, ...]:
-        """The abilities that prompts are sorted into: those that have an axis of their own."""
+        """The abilities that prompts are sorted into: those with an axis."""
         return tuple(ability for ability in self.abilities if ability.axis)
 
     def ability_called(self, word: str) -> str:
-        """The slug of the ability of this slug, name or code, in whatever case; else the word."""
+        """The slug of the ability with this slug, name or code, ignoring case; else the word."""
         said = word.casefold()
         names = {
             name.casefold(): ability.slug
@@ -104,8 +104,8 @@ class Taxonomy:
         return names.get(said, word)
 
     def is_made_of(self, category: str, ability: str) -> bool:
-        """Whether a category is made of answers of an ability: of its own, or of any if its own is
-        none of answers, as that of score-invariant items. Raises `UnknownSlugError`."""
+        """Whether items of a category are made from answers of an ability: its own ability, or any
+        ability if its own has no axis (score-invariant). Raises `UnknownSlugError`."""
         own = self.ability(self.category(category).ability)
         return not own.axis or own.slug == ability
 

@@ -1,4 +1,4 @@
-"""What tells the texts of one revision from those of another; pure."""
+"""Digests of the texts of a revision; pure."""
 
 import hashlib
 import json
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-# One for all: to make one costs a third of writing the texts of an item. Of the two the first is
-# twelve times as fast, and knows no halves of surrogate pairs.
+# Shared, because making an encoder takes a third of the time to write the texts of an item. The
+# first one is twelve times as fast, but cannot encode lone surrogates.
 _FAST = msgspec.json.Encoder(order="sorted")
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
@@ -23,10 +23,10 @@ def texts_as_json(texts: Texts) -> bytes:
 
 
 def digest_json(written: bytes) -> str:
-    """SHA-256 of texts as `texts_as_json` gives them."""
+    """SHA-256 in hex of texts as `texts_as_json` returns them."""
     return hashlib.sha256(written).hexdigest()
 
 
 def digest_texts(texts: Texts) -> str:
-    """SHA-256 of texts by name; the order of the names does not matter."""
+    """SHA-256 in hex of texts by name; the order of the names does not matter."""
     return digest_json(texts_as_json(texts))

@@ -1,4 +1,4 @@
-"""The API of abilities: how many prompts are sorted, and prompts sorted one by one or several."""
+"""The API of abilities: counts of sorted prompts, and sorting one or several prompts."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ from annotation.projects import access
 
 
 class AbilitiesSerializer(serializers.Serializer[ability_sorting.PromptCounts]):
-    """How many prompts there are, by ability; of the `unsorted` ones there are suggestions for
-    some. Which ability an item has, and what is suggested, stands in the list of items."""
+    """The number of prompts by ability; `suggested` counts the unsorted prompts that have a
+    suggestion. The list of items shows the ability of each item and its suggestion."""
 
     total = serializers.IntegerField()
     unsorted = serializers.IntegerField()
@@ -31,8 +31,8 @@ class AbilitiesSerializer(serializers.Serializer[ability_sorting.PromptCounts]):
 
 
 class WishSerializer(serializers.Serializer[AbilityChange]):
-    """The ability that an item shall have. With `shown`, the one that you read of it ("" for none),
-    it is left alone if it has another one by now."""
+    """The new ability of an item. `shown` is the ability that you read before ("" for none): the
+    item is not changed if it has another one by now."""
 
     item = serializers.CharField(max_length=200, trim_whitespace=False)
     ability = serializers.ChoiceField([ability.slug for ability in taxonomy.load().sorts()])
@@ -48,7 +48,7 @@ class SortSerializer(serializers.Serializer[Any]):
 
 
 class SortedSerializer(serializers.Serializer[SortResult]):
-    """The keys of the items that changed, and of those that had another ability than was shown."""
+    """The keys of the changed items, and of the items whose ability was not the one shown."""
 
     changed = serializers.ListField(child=serializers.CharField())
     missed = serializers.ListField(child=serializers.CharField())
@@ -68,7 +68,7 @@ class SortedSerializer(serializers.Serializer[SortResult]):
 )
 @api_view(["GET", "PATCH"])
 def abilities(request: Request, slug: str) -> Response:
-    """How far prompts are sorted; a PATCH sorts some of them."""
+    """How many prompts are sorted; a PATCH sorts some of them."""
     lead = access.member_for(request, slug, right="manage")
     if request.method == "GET":
         return Response(AbilitiesSerializer(ability_sorting.count_prompts(lead.project)).data)
@@ -80,7 +80,7 @@ def abilities(request: Request, slug: str) -> Response:
 @extend_schema(request=None, responses={200: SortedSerializer, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def undo(request: Request, slug: str) -> Response:
-    """Take back what you sorted last and have not taken back yet; nothing if there is none."""
+    """Undo your last change of abilities that is not undone yet; does nothing if there is none."""
     lead = access.member_for(request, slug, right="manage")
     return Response(
         SortedSerializer(ability_sorting.undo_last(access.ensure_membership(lead))).data

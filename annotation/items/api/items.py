@@ -1,4 +1,4 @@
-"""The API of items: their list, and one with all its texts."""
+"""The API of items: the list, and one item with all its texts."""
 
 from typing import Any
 
@@ -23,9 +23,9 @@ from annotation.projects import access
 
 
 class ItemList(ListAPIView[Item]):
-    """Items without their texts, in their order.
+    """Items without their texts, in project order.
 
-    Who reads what is held true of some gives informed labels of them from then on.
+    If the list shows you final labels, your later labels of these items count as informed.
     """
 
     serializer_class = ItemSerializer

@@ -1,14 +1,14 @@
-"""Two lists of tokens -> spans of both, equal and changed in turn, as a person would pair them.
+"""Aligns two lists of tokens as alternating equal and changed spans, as a person would pair them.
 
-1. Lines and sentences that occur once in each text, in the same order, pin the rest. Between them
-   rapidfuzz finds the longest common subsequence. There is no time limit, because a diff that
-   stops by the clock would differ from machine to machine. Work is limited by size instead: a
-   stretch above `ALIGNMENT_LIMIT` is first cut at passages that occur once on both sides, and
-   what is still above it is one change.
-2. An equal bit that is small beside the changes on both its sides is taken into the change, so that
-   chance matches do not splinter it. (The idea of diff-match-patch's clean-up, but for whole tokens
-   and in linear time; the library's own needs seconds on long texts and cuts words.)
-3. A lone insertion or removal slides to where a line, a sentence or a word begins.
+1. Lines and sentences that occur once in each text, in the same order, are matched first. Between
+   them rapidfuzz finds the longest common subsequence. There is no time limit, because a diff that
+   stops by the clock would differ between machines. The size is limited instead: a section above
+   `ALIGNMENT_LIMIT` is first cut at passages that occur once on both sides, and a part that is
+   still above it becomes one change.
+2. An equal span that is short compared with the changes on both sides is merged into the change, so
+   that chance matches do not split it. (The idea of diff-match-patch's clean-up, but for whole
+   tokens and in linear time; the library's own needs seconds for long texts and cuts words.)
+3. A lone insertion or removal is moved to the start of a line, a sentence or a word.
 """
 
 import math
@@ -22,13 +22,13 @@ from typing import TypeVar
 from rapidfuzz.distance import Indel
 
 ALIGNMENT_LIMIT = 250_000_000
-"""Largest product of token counts aligned at once: one bit each, so 31 MB and about 0.1 s."""
+"""Largest product of token counts that is aligned at once; at one bit each 31 MB, about 0.1 s."""
 
 PASSAGE_TOKENS = 8
-"""Length of the passages that cut longer texts: about four words, seldom common by chance."""
+"""Tokens in a passage that cuts long texts: about four words, which rarely match by chance."""
 
 MIN_EQUAL_CHARACTERS = 40
-"""Characters of an equal passage that a reader knows again amid changes, about half a line."""
+"""Characters of an equal passage that a reader recognises between changes, about half a line."""
 
 Tokens = Sequence[str]
 Pair = tuple[int, int]
@@ -37,7 +37,7 @@ K = TypeVar("K")
 
 @dataclass
 class Span:
-    """Tokens gold[a:b] stand against perturbed[c:d]."""
+    """Tokens gold[a:b] paired with perturbed[c:d]."""
 
     equal: bool
     a: int
@@ -60,18 +60,18 @@ class Sides:
         return cls(gold, perturbed, _offsets(gold), _offsets(perturbed))
 
     def weight(self, span: Span) -> int:
-        """Characters of the longer side of a span."""
+        """The number of characters on the longer side of a span."""
         return max(
             self.gold_offsets[span.b] - self.gold_offsets[span.a],
             self.perturbed_offsets[span.d] - self.perturbed_offsets[span.c],
         )
 
     def hold(self, span: Span) -> float:
-        """Return how heavy the changes round an equal span must be to take it in.
+        """Return the weight that both neighbouring changes need to absorb an equal span.
 
-        White space counts once, other text twice (20 + 19 + 18 for 20 * 19 * 18 is two changes),
-        and a passage of `MIN_EQUAL_CHARACTERS` characters stands for itself beside a change of any
-        size.
+        It is the span's weight for white space and twice that for other text (20 + 19 + 18 for
+        20 * 19 * 18 is two changes). It is infinite for a span of `MIN_EQUAL_CHARACTERS` characters
+        or more, which is never absorbed.
         """
         weight = self.weight(span)
         if weight >= MIN_EQUAL_CHARACTERS:
@@ -110,14 +110,14 @@ def _coarse(gold: list[int], perturbed: list[int], a: int, c: int) -> Iterator[S
 
 
 def _gaps(starts: list[Pair], gold: Pair, perturbed: Pair) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the stretches of both sides that begin at the given pairs and end at the next."""
+    """Yield the sections of both sides that begin at each given pair and end at the next."""
     pairs = [(gold[0], perturbed[0]), *starts, (gold[1], perturbed[1])]
     for (a, c), (b, d) in pairwise(pairs):
         yield a, b, c, d
 
 
 def _number_tokens(gold: Tokens, perturbed: Tokens) -> tuple[list[int], list[int]]:
-    """Return both as numbers by first occurrence: their hashes, unlike strings', are fixed."""
+    """Return both as numbers by first occurrence; hashes of numbers, unlike strings', are fixed."""
     known = {token: number for number, token in enumerate(dict.fromkeys(chain(gold, perturbed)))}
     return list(map(known.__getitem__, gold)), list(map(known.__getitem__, perturbed))
 
@@ -143,12 +143,12 @@ def _match_pins(sides: Sides, pins: AbstractSet[str]) -> list[Pair]:
 
 
 def _match_common(here: dict[K, int], there: dict[K, int]) -> list[Pair]:
-    """Return the places of what both have, in the order of the first."""
+    """Return the positions of the keys that both have, in the order of the first."""
     return sorted((place, there[key]) for key, place in here.items() if key in there)
 
 
 def _passages(tokens: list[int]) -> dict[tuple[int, ...], int]:
-    """Return where each passage that occurs only once begins."""
+    """Return the start of each passage that occurs only once."""
     seen: dict[tuple[int, ...], int] = {}
     shifted = (tokens[start:] for start in range(PASSAGE_TOKENS))
     for start, passage in enumerate(zip(*shifted, strict=False)):
@@ -157,7 +157,7 @@ def _passages(tokens: list[int]) -> dict[tuple[int, ...], int]:
 
 
 def _longest_increasing(pairs: list[Pair]) -> list[Pair]:
-    """Return the longest run of pairs whose second numbers rise too (patience sorting)."""
+    """Return the longest subsequence with increasing second numbers (patience sorting)."""
     tops: list[int] = []
     holders: list[int] = []
     before: list[int] = []
@@ -175,7 +175,7 @@ def _longest_increasing(pairs: list[Pair]) -> list[Pair]:
 
 
 def _merge_neighbours(spans: Iterable[Span]) -> list[Span]:
-    """Return the spans without empty ones, neighbours of one kind made one."""
+    """Return the spans without empty ones, with neighbours of the same kind merged."""
     joined: list[Span] = []
     for span in spans:
         if span.a == span.b and span.c == span.d:
@@ -188,10 +188,10 @@ def _merge_neighbours(spans: Iterable[Span]) -> list[Span]:
 
 
 def _absorb_short_equals(spans: list[Span], sides: Sides) -> list[Span]:
-    """Take an equal span into the changes round it if both of them are heavy enough.
+    """Merge an equal span with the changes around it if both of them are heavy enough.
 
-    A change that has grown may swallow the equal span before it as well, hence the inner loop;
-    every span is taken in once at most, so the work is linear.
+    A merged change may absorb the equal span before it as well, hence the inner loop. Every span
+    is absorbed at most once, so the time is linear.
     """
     calm: list[Span] = []
     for span in spans:
@@ -208,7 +208,7 @@ def _absorb_short_equals(spans: list[Span], sides: Sides) -> list[Span]:
 
 
 def _trim_shared_ends(spans: list[Span], sides: Sides) -> list[Span]:
-    """Give tokens that a change begins or ends with on both sides back to its equal neighbours."""
+    """Move tokens that both sides of a change begin or end with to its equal neighbours."""
     trimmed: list[Span] = []
     for span in spans:
         a, b, c, d = span.a, span.b, span.c, span.d
@@ -243,7 +243,7 @@ def _slide_changes(spans: list[Span], sides: Sides) -> list[Span]:
 
 
 def _best_shift(tokens: Tokens, start: int, end: int, back: int, ahead: int) -> int:
-    """Return by how many tokens tokens[start:end] moves, `back` or `ahead` at most."""
+    """Return by how many tokens to move tokens[start:end], from -`back` to `ahead`."""
     least = 0
     while least < back and tokens[start - least - 1] == tokens[end - least - 1]:
         least += 1
@@ -257,7 +257,7 @@ def _best_shift(tokens: Tokens, start: int, end: int, back: int, ahead: int) -> 
 
 
 def _rate_cut(tokens: Tokens, at: int) -> int:
-    """Rate a cut before tokens[at]: 4 where a line with text begins, 0 in the midst of text."""
+    """Rate a cut before tokens[at]: from 4 at the start of a line with text to 0 inside a word."""
     if at in (0, len(tokens)):
         return 4
     before, after = tokens[at - 1], tokens[at]

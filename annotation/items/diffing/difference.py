@@ -1,8 +1,9 @@
 """The difference of two texts, as segments that a person can read.
 
-`words` cuts both texts into tokens, `alignment` pairs those, and here characters are marked inside
-a changed segment: aligned like the tokens, cleaned up by diff-match-patch, and marked only if both
-sides share most of them, since scattered marks in two different words are noise.
+`tokens` cuts both texts into tokens and `alignment` pairs them. This module marks the changed
+characters inside a changed segment: they are aligned like the tokens, cleaned up by
+diff-match-patch, and marked only if both sides share most characters, since scattered marks in two
+different words are noise.
 """
 
 import re
@@ -19,10 +20,10 @@ from annotation.items.diffing import alignment, tokens
 ALGORITHM = "words-1"
 
 REFINEMENT_LIMIT = 400
-"""Longest side of a change, in characters, that is marked inside; a longer one is read anew."""
+"""Longest side of a change, in characters, that gets marks inside; a longer one is marked whole."""
 
 MIN_SHARED_FRACTION = 0.6
-"""Share of characters that two sides must keep for marks inside; below, marks are noise."""
+"""Share of common characters that a change needs for marks inside; below, marks are noise."""
 
 SegmentKind = Literal["equal", "removed", "added", "changed"]
 Parts = tuple["Part", ...]
@@ -30,7 +31,7 @@ Parts = tuple["Part", ...]
 
 @dataclass(frozen=True)
 class Part:
-    """A stretch of one side of a segment, itself changed or standing unchanged beside a change."""
+    """A piece of one side of a segment, changed or unchanged."""
 
     text: str
     changed: bool
@@ -38,7 +39,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of both texts; `number` counts all segments from 0, so it is also their index.
+    """A section of both texts; `number` is its index among all segments.
 
     The kinds: `equal` has the same single unchanged part on both sides, `removed` nothing on the
     perturbed side, `added` nothing on the gold side, `changed` something on both.
@@ -52,15 +53,16 @@ class Segment:
 
 @dataclass(frozen=True)
 class Difference:
-    """What `compare` finds.
+    """The result of `compare`.
 
     segments: joined in order, the gold parts give the gold text, the perturbed parts the other.
     edit_size: characters (code points) in changed parts over characters of both texts, 0 to 1;
-        0 for equal texts, two empty ones among them, and 1 if just one of the two is empty.
+        0 for equal texts, also for two empty ones, and 1 if only one of the two is empty.
     place: characters of the gold text before the first change over all of them, 0 to 1;
-        1 for a text that only continues, 0 for an empty gold text, None for equal texts.
-    white_space_only: the texts differ, but hold the same words between white space. ("every day"
-        against "everyday" is a difference in words.)
+        1 if the perturbed text only adds to the end, 0 for an empty gold text, None for equal
+        texts.
+    white_space_only: the texts differ, but have the same words between white space. ("every day"
+        and "everyday" differ in words.)
     """
 
     segments: tuple[Segment, ...]
@@ -82,7 +84,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class SideBySideRow:
-    """One line of each side; a side without pieces has no such line (a blank line has a break)."""
+    """One line of each side; a side without pieces has no line here (a blank line has a break)."""
 
     gold: tuple[Piece, ...]
     perturbed: tuple[Piece, ...]
@@ -92,20 +94,21 @@ class SideBySideRow:
 
 
 def compare(gold: str, perturbed: str) -> Difference:
-    """Compare two texts; the same two texts give the same difference everywhere.
+    """Compare two texts; the result is the same on every machine.
 
-    About half a millisecond for answers of 2,000 characters, some tenths of a second for 100,000
-    with a fifth of the words changed. Stretches too large to align that share no passage come out
-    as one change.
+    Takes about half a millisecond for answers of 2,000 characters, and some tenths of a second for
+    100,000 with a fifth of the words changed. Sections that are too large to align and share no
+    passage become one change.
     """
     return _difference(tuple(_segments(gold, perturbed)))
 
 
 def to_json(difference: Difference) -> dict[str, Any]:
-    """Return the difference as plain JSON data of little more than the texts' own size.
+    """Return the difference as plain JSON data, little larger than the texts.
 
-    `segments` holds a string for an equal segment, else a pair [gold, perturbed] of lists of
-    strings that are unchanged and changed in turn, beginning with unchanged ("" if there is none).
+    `segments` holds a string for an equal segment, otherwise a pair [gold, perturbed] of lists of
+    strings that alternate between unchanged and changed, beginning with unchanged ("" if there is
+    none).
     """
     return {
         "algorithm": ALGORITHM,
@@ -121,11 +124,11 @@ def from_json(data: dict[str, Any]) -> Difference:
 
 
 def align_lines(difference: Difference) -> tuple[SideBySideRow, ...]:
-    """Return the two texts line by line, side by side; nothing is lost or said twice.
+    """Return the two texts line by line, side by side; every piece occurs once.
 
-    Equal lines stand in one row. Lines of a change are paired in order; what one side has more
-    stands against nothing, so that the text behind the change lines up again. There a line of the
-    shorter side may go on in a later row; a list item stays whole. Two empty texts give no rows.
+    Equal lines share a row. Lines of a change are paired in order; extra lines of one side have
+    nothing beside them, so that the text after the change is aligned again. There a line of the
+    shorter side may continue in a later row; a list item stays whole. Two empty texts give no rows.
     """
     made: list[SideBySideRow] = []
     gold: list[Piece] = []
@@ -175,7 +178,7 @@ def _as_diffs(gold: str, perturbed: str) -> list[tuple[int, str]]:
 
 
 def _parts(pieces: Iterable[tuple[str, bool]]) -> Parts:
-    """Return parts without empty ones, neighbours of one kind made one."""
+    """Return parts without empty ones, with neighbours of the same kind merged."""
     parts = (
         Part("".join(text for text, _ in group), changed)
         for changed, group in groupby((piece for piece in pieces if piece[0]), lambda p: p[1])
@@ -266,9 +269,9 @@ def _unpack(number: int, packed: Any) -> Segment:
 def _paired_lines(
     segment: Segment, gold: list[Piece], perturbed: list[Piece]
 ) -> list[tuple[list[Piece], list[Piece]]]:
-    """Return a segment's lines side by side; the first go on with the pieces of the open row.
+    """Return a segment's lines side by side; the first lines continue the pieces of the open row.
 
-    The last line of each side has no break yet, and both stand in the last row, which is open.
+    The last line of each side has no break yet; both are in the last row, which stays open.
     """
     left = _lines(segment, segment.gold, gold)
     right = _lines(segment, segment.perturbed, perturbed)
@@ -279,10 +282,10 @@ def _paired_lines(
 
 
 def _pad_lines(lines: list[list[Piece]], height: int, begun: list[Piece]) -> list[list[Piece]]:
-    """Return the lines with blanks before the last one.
+    """Return the lines, padded to `height` with blank lines before the last one.
 
-    Behind it, if it is the only one and has begun beside its counterpart; a list mark or an
-    indentation is no beginning, so that a list item stays in one row.
+    The blank lines come after it if it is the only line and has text in the open row. A list mark
+    or an indentation does not count as text, so that a list item stays in one row.
     """
     blanks: list[list[Piece]] = [[] for _ in range(height - len(lines))]
     if len(lines) == 1 and any(sign.isalpha() for piece in begun for sign in piece.text):
@@ -291,7 +294,7 @@ def _pad_lines(lines: list[list[Piece]], height: int, begun: list[Piece]) -> lis
 
 
 def _lines(segment: Segment, parts: Parts, begun: list[Piece]) -> list[list[Piece]]:
-    """Return the parts cut behind each line break; the last line has none and may be empty."""
+    """Return the parts split after each line break; the last line has none and may be empty."""
     lines = [begun.copy()]
     for part in parts:
         for text in re.findall(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+", part.text):

@@ -1,4 +1,4 @@
-"""The stored diff of a revision, made on first need."""
+"""The stored diff of a revision, computed when first needed."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from annotation.db.sql import PreparedQuery
 from annotation.items.diffing import difference as diffing_difference
 from annotation.models import Diff, Project, Revision
 
-# So many are stored at a time: a hundred take some 100 ms, and nobody who writes waits longer.
+# Diffs per transaction: a hundred take about 100 ms, so other writers do not wait longer.
 BATCH_SIZE = 100
 
 _STORED_QUERY = PreparedQuery(
@@ -20,8 +20,8 @@ _STORED_QUERY = PreparedQuery(
 
 
 def load_difference(revision: Revision) -> diffing_difference.Difference | None:
-    """What changed between the two texts that the project's task type compares; None where the
-    revision lacks one of them."""
+    """The difference of the two texts that the project's task type compares; None if the revision
+    lacks one of them. Raises `ValueError` if the task type compares no texts."""
     texts = _compared(revision)
     if texts is None:
         return None
@@ -34,7 +34,8 @@ def load_difference(revision: Revision) -> diffing_difference.Difference | None:
 
 
 def load_json(revision: Revision) -> dict[str, Any] | None:
-    """The same as plain data, as it is stored, with what can be said of the two texts."""
+    """The stored difference as plain data with `edit_size`, `place`, `identical` and
+    `white_space_only`; otherwise like `load_difference`."""
     texts = _compared(revision)
     if texts is None:
         return None
@@ -53,7 +54,7 @@ def load_json(revision: Revision) -> dict[str, Any] | None:
 
 
 class ChangeCount(Func):
-    """In how many places the texts of a stored diff differ, in SQL."""
+    """The number of changed segments of a stored diff, in SQL."""
 
     output_field = IntegerField()
 
@@ -79,9 +80,9 @@ def stored_diffs(project: Project) -> Any:
 
 
 def store_missing(revisions: Any) -> Iterator[int]:
-    """Make and store what diffs these revisions lack, so many at a time; yields how many are done.
+    """Compute and store the missing diffs of these revisions in batches; yields how many are done.
 
-    Of revisions without the texts that are compared none is made. It may be stopped any time.
+    Revisions without both compared texts get none. It can be stopped at any time.
     """
     lacking = revisions.filter(
         ~Exists(

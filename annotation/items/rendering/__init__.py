@@ -1,1 +1,1 @@
-"""Reading an item: its texts drawn safely, what changed in them, and what kind of change it is."""
+"""Renders an item for readers: its texts as safe HTML, their changes, and the kind of each."""

@@ -1,8 +1,8 @@
-"""What kind of change a changed stretch is: of a number, a unit, a negation, or of looks alone.
+"""Classifies changes of a text: of a number, a unit or a negation, or of appearance only.
 
-A person looks harder at "5 km" made "5 m" than at "large" made "big", and may want to pass over a
-line that was only wrapped anew. The words behind this stand in `marks.toml`. A mark is a hint for
-the eye: it never decides anything, and a change without one may matter just as much.
+Readers look more closely at "5 km" changed to "5 m" than at "large" changed to "big", and may want
+to skip a line that was only wrapped differently. The words are in `change_kinds.toml`. A mark is a
+hint for readers: it decides nothing, and a change without a mark may matter as much.
 """
 
 import re
@@ -20,19 +20,19 @@ LEXICON_FILE = Path(__file__).parent / "change_kinds.toml"
 ChangeKind = Literal["negation", "number", "unit", "white-space", "formatting"]
 CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
 FOLDED_KINDS: frozenset[ChangeKind] = frozenset({"white-space", "formatting"})
-"""Marks of changes that leave every word as it was, so that a reader may fold them."""
+"""Marks of changes that leave every word as it was; readers may fold such changes."""
 
 CONTEXT_LENGTH = 60
-"""Characters of the line round a change that help to tell a list mark from a minus."""
+"""Characters of the line on each side of a change, to tell a list mark from a minus."""
 
 
 @dataclass(frozen=True)
 class ClassifiedChange:
     """A segment that differs.
 
-    number: that of its segment. place: which change it is, from 1. marks: in the order of
-    `CHANGE_KINDS`, none for a change of other words. offset: characters before it, counting removed
-    and added ones as an inline drawing does. gold, perturbed: its text on each side.
+    number: number of its segment. place: index among the changes, from 1. marks: in the order of
+    `CHANGE_KINDS`, empty for a change of other words. offset: characters before it, counting
+    removed and added ones as the inline view does. gold, perturbed: its text on each side.
     """
 
     number: int
@@ -45,7 +45,7 @@ class ClassifiedChange:
 
     @property
     def folds(self) -> bool:
-        """Whether a reader may fold it: the words are the same on both sides."""
+        """Whether readers may fold the change: the words are the same on both sides."""
         return not FOLDED_KINDS.isdisjoint(self.marks)
 
 
@@ -59,7 +59,7 @@ def classify_change(
 ) -> tuple[ChangeKind, ...]:
     """The marks of one change between the unchanged texts `before` and `after`.
 
-    White space and formatting stand alone: where only they differ, no word does.
+    "white-space" or "formatting" is the only mark of its change: no word differs then.
     """
     before, after = (
         before[-CONTEXT_LENGTH:].rpartition("\n")[2],
@@ -95,7 +95,7 @@ def _text(parts: Iterable[Part]) -> str:
     return "".join([part.text for part in parts])
 
 
-# --------------------------------------------------------------------------------- looks alone
+# ---------------------------------------------------------------------------- appearance only
 
 _LINE_SIGN = re.compile(
     r"^[ \t]*(?:\#{1,6}[ \t]+|>[ \t]?|[-*+•][ \t]+|\d{1,3}[.)][ \t]+"
@@ -124,12 +124,12 @@ def _appearance_kind(gold: str, perturbed: str, before: str, after: str) -> Chan
 
 
 def _unformatted(text: str) -> list[str]:
-    """The words of a text without the signs of Markdown for headings, lists and emphasis."""
+    """The words of a text without Markdown's signs for headings, lists and emphasis."""
     return _EMPHASIS.sub("", _LINE_SIGN.sub("", text)).split()
 
 
 def _list_numbers(text: str) -> list[str]:
-    """Numbers that begin a line: steps in another order are no matter of looks."""
+    """Numbers of list items: steps in another order differ in more than appearance."""
     return re.findall(r"^[ \t]*(\d{1,3})[.)][ \t]", text, re.MULTILINE)
 
 
@@ -170,14 +170,15 @@ def _split_words(text: str) -> list[str]:
 
 
 def _numbers(text: str, words: list[str]) -> list[str]:
-    """Digits and number words in their order; "10,000" is "10000"."""
+    """Numbers in digits in their order, then number words in theirs; "10,000" is "10000"."""
     known = _lexicon().numbers
     digits = [re.sub(r",(?=\d{3}(?!\d))", "", number) for number in _NUMBER.findall(text)]
     return digits + [part for word in words for part in word.split("-") if part in known]
 
 
 def _units(text: str, words: list[str], before: str) -> list[str]:
-    """Units in their order; short symbols only behind a number, which may stand before the text."""
+    """Unit words, signs and symbols, each in their order; symbols only after a number, which may be
+    at the end of `before`."""
     lexicon = _lexicon()
     named = [word for word in words if word in lexicon.units]
     signs = [sign for sign in text if sign in lexicon.signs]
@@ -192,7 +193,7 @@ def _negations(words: list[str]) -> int:
 
 
 def _negated(gold: list[str], perturbed: list[str]) -> bool:
-    """Whether one side has a word that the other has behind a negating prefix."""
+    """Whether one side has a word that the other side has with a negating prefix."""
     left, right = set(gold) - set(perturbed), set(perturbed) - set(gold)
     return any(
         len(word) > 3 and prefix + word in others

@@ -1,9 +1,10 @@
-"""Marks that pass through Markdown: private signs round a change, made elements in the HTML.
+"""Markers of changes that survive Markdown: private characters that become elements in the HTML.
 
-Markdown rewrites a text, so what has changed in it cannot be found again in the HTML by counting
-characters. Two private signs go round each change before, and are found again after. They are put
-where they do no harm, within one line and one table cell, and behind the signs that make a list, a
-heading or emphasis. A pair that is not found whole in the text of one block is dropped.
+Markdown rewrites a text, so character offsets cannot locate its changes in the HTML. Each change is
+put between two private markers before rendering, and the markers are found again afterwards. They
+are placed where they do not affect the rendering: within one line and one table cell, and after the
+signs of a list, a heading or emphasis. A pair that is not complete in the text of one block is
+dropped.
 """
 
 import re
@@ -19,7 +20,7 @@ _SENTINEL_WHOLE = re.compile(f"({_SENTINEL.pattern})")
 _TAG = re.compile(r'(<span [^<>"]*(?:"[^"]*"[^<>"]*)*>[^<]*</span>|<(?:[^<>"]|"[^"]*")*>)')
 _BLOCK = re.compile(r"</?(?:blockquote|br|hr|li|ol|p|pre|table|tbody|td|th|thead|tr|ul)\b")
 
-# What makes a line a list item, a heading, a quotation or code, and what is nothing but such signs.
+# The start of a list item, heading, quotation or table row, and lines that contain only structure.
 _PREFIX = re.compile(r"(?:[ \t]*(?:>|\|(?!\|)|(?:[-*+]|\d{1,9}[.)]|#{1,6})(?=[ \t]|$)))*[ \t]*")
 _STRUCTURE = re.compile(
     r"[ \t>]*(?:(?:```|~~~).*|([-=*_])(?:[ \t]*\1)*|[|:\-+ \t]*|\$\$|\\[\[\]]|\[[^\]]*\]:.*)"
@@ -31,7 +32,7 @@ Draw = Callable[[int, str], str]
 
 
 def escape_markers(text: str) -> str:
-    """The text with signs of its own that look like ours replaced, so that the two never mix."""
+    """The text without characters of its own that look like markers; U+FFFD replaces them."""
     return _PRIVATE_SIGNS.sub("\ufffd", text)
 
 
@@ -40,7 +41,7 @@ def strip_markers(text: str) -> str:
 
 
 def insert_markers(stretches: Sequence[tuple[str, int | None]]) -> str:
-    """The joined stretches with signs round those that have a number."""
+    """The joined stretches with markers around those that have a number."""
     parts = [escape_markers(part) for part, _ in stretches]
     text, ends = "".join(parts), [*accumulate(map(len, parts))]
     lines = _line_ends(text)
@@ -58,7 +59,7 @@ def insert_markers(stretches: Sequence[tuple[str, int | None]]) -> str:
 
 
 def extract_markers(source: str) -> tuple[str, str, str]:
-    """Signs that open in a source, the source without signs, and signs that close in it."""
+    """The opening markers in a source, the source without markers, and the closing markers."""
     found = [match[0] for match in _SENTINEL.finditer(source)]
     starts = "".join(sign for sign in found if sign[0] == _START)
     stops = "".join(sign for sign in found if sign[0] == _STOP)
@@ -66,7 +67,7 @@ def extract_markers(source: str) -> tuple[str, str, str]:
 
 
 def draw_marked(markup: str, draw: Draw) -> str:
-    """The HTML with what stands between a pair of signs drawn by `draw`, and no sign left."""
+    """The HTML with the text between each pair of markers drawn by `draw`, and no marker left."""
     pieces = [*_pieces(markup)]
     pairs = _pairs(pieces)
     made: list[str] = []
@@ -83,7 +84,7 @@ def draw_marked(markup: str, draw: Draw) -> str:
 
 
 def _pieces(markup: str) -> Iterator[str]:
-    """Tags, whole formulas, signs and the text between them; nothing empty."""
+    """Tags, whole formulas, markers and the text between them, without empty pieces."""
     for at, piece in enumerate(_TAG.split(markup)):
         yield from filter(None, [piece] if at % 2 else _SENTINEL_WHOLE.split(piece))
 
@@ -97,7 +98,7 @@ def _number(sign: str) -> int:
 
 
 def _pairs(pieces: list[str]) -> dict[int, int]:
-    """Where a sign that opens stands, and the one that closes it, with no block between."""
+    """The index of the closing marker by that of its opening marker, if no block lies between."""
     pairs: dict[int, int] = {}
     opened = -1
     for at, piece in enumerate(pieces):
@@ -117,7 +118,7 @@ def _line_ends(text: str) -> list[int]:
 
 
 def _places(text: str, start: int, end: int, lines: list[int]) -> Iterator[tuple[int, int]]:
-    """Where signs may go round text[start:end]: one place a line and a table cell."""
+    """Where markers may enclose text[start:end]: one (start, end) per line and table cell."""
     for at in range(bisect_right(lines, start - 1), len(lines)):
         first = lines[at - 1] + 1 if at else 0
         if first > end or (first == end and start < end):

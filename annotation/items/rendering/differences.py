@@ -1,10 +1,9 @@
-"""How a difference of two texts is drawn: removed text in `del`, added in `ins`.
+"""Draws the difference of two texts as safe HTML: removed text in `del`, added text in `ins`.
 
-What changed inside a changed word stands in `b`. A stretch of nothing but white space names its
-characters in `data-blank`, which the style sheet draws, so that the text itself stays as it is.
-Every element carries the number of its change in `data-change`, so that a key can jump there, and
-what kind of change it is in `data-mark`, with the letters that show it in `data-badge`. Everything
-here returns safe HTML.
+The changed characters inside a changed word are in `b`. For a change that is only white space,
+`data-blank` names the characters; the style sheet draws them, so that the text itself stays as it
+is. Every element has the number of its change in `data-change`, so that a key can jump to it, and
+the kinds of its change in `data-mark`, with the letters that show them in `data-badge`.
 """
 
 import re
@@ -34,25 +33,25 @@ BADGES: dict[change_kinds.ChangeKind, str] = {
 }  # fmt: skip
 
 LONG_TEXT = 20_000
-"""Characters from which a text is cut into chunks, so that only those in sight are laid out."""
+"""Characters from which a text is cut into chunks, so that only visible ones are laid out."""
 
 CHUNK_LENGTH = 2_000
 
 EXCERPT_LENGTH = 80
-"""Characters of each side of a change where changes are listed."""
+"""Characters of each side of a change in the list of changes."""
 
 STRIP_STEPS = 250
-"""Places on the strip beside a text; changes nearer to each other than one share a mark."""
+"""Steps of the strip beside a text; changes within one step share a mark."""
 
 _TAGS: dict[Side, str] = {"gold": "del", "perturbed": "ins"}
 _LINE_DRAWN = re.compile("(?<=\n</i>)")
 _CUT = None
-"""Stands for a place where a text may be cut, behind a line."""
+"""Marks a position after a line where a text may be cut into chunks."""
 
 
 @dataclass(frozen=True)
 class DifferenceRenderer:
-    """A difference with what all its drawings share."""
+    """Draws the views of a difference; the views share its changes and attributes."""
 
     difference: Difference
 
@@ -62,12 +61,12 @@ class DifferenceRenderer:
 
     @cached_property
     def attributes(self) -> dict[int, str]:
-        """The attributes of the elements of each change, by its number."""
+        """The attributes of the elements of each change, by segment number."""
         return {change.number: _attributes(change) for change in self.changes}
 
     @cached_property
     def length(self) -> int:
-        """Characters of the inline drawing."""
+        """Characters of the inline view."""
         segments = self.difference.segments
         return sum(
             len(_text(segment.gold)) + len(_text(segment.perturbed)) * (segment.kind != "equal")
@@ -78,26 +77,26 @@ class DifferenceRenderer:
         return "".join(_text(_side(segment, side)) for segment in self.difference.segments)
 
     def inline(self) -> str:
-        """Both texts as one: each change is what was removed, then what was added.
+        """Both texts as one: for each change the removed text, then the added text.
 
-        Where one text has nothing an empty element follows, for when that text stands alone.
+        If one text has nothing there, an empty element follows, for views of that text alone.
         """
         return _joined(self._inline(), self.length)
 
     def sides(self) -> str:
-        """Table rows with a line of the gold text on the left and of the perturbed on the right."""
+        """Table rows with a line of the gold text on the left, of the perturbed on the right."""
         return "\n".join(self._row(row) for row in align_lines(self.difference))
 
     def one(self, side: Side, form: Format) -> str:
-        """One text alone, in Markdown, its changes marked."""
+        """One text alone in this format, with its changes marked."""
         return texts.render_marked(self._stretches(side), form, self._drawn(side))
 
     def raw(self) -> str:
-        """The perturbed text with its white space drawn, but for single spaces of a long one."""
+        """The perturbed text with its white space drawn, except single spaces of a long text."""
         return _joined(self._raw(), self.length)
 
     def strip(self) -> str:
-        """Where in the text the changes are, as the shapes of an SVG of 10 by 1,000."""
+        """The positions of the changes in the text, as the shapes of an SVG of 10 by 1,000."""
         places = groupby(
             self.changes, lambda change: STRIP_STEPS * change.offset // max(1, self.length)
         )
@@ -171,12 +170,12 @@ class DifferenceRenderer:
 
 
 def render_plain(text: str) -> str:
-    """A text as it is, in chunks if it is long."""
+    """A text without formatting, in chunks if it is long."""
     return _joined(_lines(text), len(text))
 
 
 def render_excerpt(change: change_kinds.ClassifiedChange) -> str:
-    """What a change removed and added, each cut to some words."""
+    """The removed and the added text of a change, each of at most `EXCERPT_LENGTH` characters."""
     sides = (("del", change.gold), ("ins", change.perturbed))
     marked = _marks(change)
     return " ".join(
@@ -187,7 +186,7 @@ def render_excerpt(change: change_kinds.ClassifiedChange) -> str:
 
 
 def _truncate(text: str) -> str:
-    """A text of at most `EXCERPT_LENGTH` characters, no letter parted from its marks."""
+    """A text cut to `EXCERPT_LENGTH` characters, without separating a letter from its marks."""
     if len(text) <= EXCERPT_LENGTH:
         return text
     end = EXCERPT_LENGTH
@@ -219,7 +218,7 @@ def _text(parts: Iterable[Part | Piece]) -> str:
 
 
 def _render_parts(parts: Sequence[Part | Piece]) -> str:
-    """The parts, the changed ones marked unless all of them changed."""
+    """The parts; changed ones are marked, unless all of them changed."""
     if all(part.changed for part in parts):
         return invisible_characters.escape_text(_text(parts))
     safe = ((invisible_characters.escape_text(part.text), part.changed) for part in parts)
@@ -227,7 +226,7 @@ def _render_parts(parts: Sequence[Part | Piece]) -> str:
 
 
 def _lines(text: str) -> Iterator[str | None]:
-    """The lines of a text; behind each a cut is possible."""
+    """The lines of a text, with `_CUT` after each line break."""
     for line in text.splitlines(keepends=True):
         yield invisible_characters.escape_text(line)
         if line[-1] == "\n":
@@ -235,7 +234,7 @@ def _lines(text: str) -> Iterator[str | None]:
 
 
 def _drawn_lines(drawn: str) -> Iterator[str | None]:
-    """The lines of a text whose white space is drawn; behind each a cut is possible."""
+    """The lines of a text whose white space is drawn, with `_CUT` between them."""
     first, *others = _LINE_DRAWN.split(drawn)
     yield first
     for line in others:
@@ -244,7 +243,7 @@ def _drawn_lines(drawn: str) -> Iterator[str | None]:
 
 
 def _joined(pieces: Iterable[str | None], length: int) -> str:
-    """The pieces as one, or in chunks of some thousand characters if there are many."""
+    """The pieces joined; from `LONG_TEXT` characters on in chunks of about `CHUNK_LENGTH`."""
     if length < LONG_TEXT:
         return "".join(filter(None, pieces))
     chunks: list[list[str]] = [[]]
@@ -256,7 +255,7 @@ def _joined(pieces: Iterable[str | None], length: int) -> str:
         elif size >= CHUNK_LENGTH:
             chunks.append([])
             size = 0
-    if len(chunks) == 1:  # a single line: all of it is laid out anyway
+    if len(chunks) == 1:  # nothing to gain: all of it is laid out anyway
         return "".join(chunks[0])
     return "".join(f'<div class="chunk">{"".join(chunk)}</div>' for chunk in chunks if chunk)
 

@@ -1,7 +1,7 @@
-r"""Formulas in `\(..\)` and `\[..\]` as Markdown, beside those in dollars that a plugin reads.
+r"""Markdown rules for formulas in `\(..\)` and `\[..\]`; a plugin parses those in dollars.
 
-`\[..\]` that begins a line may span several, up to the first blank one, whatever stands in them:
-else a line that begins with a minus would become a list.
+`\[..\]` that begins a line may span several lines, up to the first blank one, whatever they
+contain: otherwise a line that begins with a minus would become a list.
 """
 
 import re
@@ -12,10 +12,10 @@ from markdown_it.rules_inline import StateInline
 from mdit_py_plugins.amsmath import ENVIRONMENTS, amsmath_block
 
 MAX_FORMULA_LENGTH = 3_000
-"""Characters of a formula: an opening sign without an end is not looked for through a book."""
+"""Characters of a formula at most, which limits the search for its closing sign."""
 
 MAX_ENVIRONMENT_LENGTH = 10_000
-"""The same of a formula that stands between \\begin and \\end."""
+"""The same for a formula between \\begin and \\end."""
 
 DELIMITERS = {
     "math_inline": ("$", "$"),
@@ -26,10 +26,10 @@ DELIMITERS = {
     "bracket_display": (r"\[", r"\]"),
     "bracket_block": (r"\[", r"\]"),
 }
-"""The signs round a formula by its kind of token."""
+"""The signs around a formula by token type."""
 
 DISPLAY_TOKENS = frozenset({"math_inline_double", "bracket_display"})
-"""Kinds that stand inside a paragraph and still have a line of their own."""
+"""Token types inside a paragraph that are shown on a line of their own."""
 
 _CLOSING = {"(": (r"\)", "bracket_inline"), "[": (r"\]", "bracket_display")}
 _BEGIN = re.compile(rf"\\begin(\{{(?:{'|'.join(ENVIRONMENTS)})\*?\}})")
@@ -37,7 +37,7 @@ _MAY_OCCUR = re.compile(r"\$|\\[(\[]|\\begin")
 
 
 def may_contain_formula(text: str) -> bool:
-    """Whether a text holds a sign with which a formula begins."""
+    """Whether a text contains a sign that can begin a formula."""
     return _MAY_OCCUR.search(text) is not None
 
 
@@ -49,7 +49,8 @@ def brackets_plugin(parser: MarkdownIt) -> None:
 
 
 def environments_plugin(parser: MarkdownIt) -> None:
-    """Formulas between \\begin and \\end; a beginning without an end is cheap, so many are."""
+    """Parse formulas between \\begin and \\end; the search for \\end is limited, so that texts with
+    many \\begin without \\end stay cheap."""
     parser.block.ruler.before(
         "blockquote",
         "amsmath",

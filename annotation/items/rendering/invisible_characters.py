@@ -1,11 +1,12 @@
-"""Texts as safe HTML in which nothing is hidden: signs that cannot be seen get a small name.
+"""Texts as safe HTML that hides nothing: each invisible character shows a short name.
 
-A text may hold signs that turn its direction, join or part letters, or spell a message that no
-reader sees. Each stands in `<span class="sign" data-sign="RLO">`: the style sheet draws the name,
-and the sign itself stays in the text, so that copying gives what was written. A joiner within an
-emoji or between letters of a script that needs it is writing, not hiding, and left alone.
+A text may contain characters that change its direction, join or separate letters, or spell a
+message that no reader sees. Each is put in `<span class="sign" data-sign="RLO">`: the style sheet
+draws the name, and the character itself stays in the text, so that copying gives the original. A
+joiner within an emoji or between letters of a script that needs it is normal writing and is left
+alone.
 
-Raw texts show white space too, in the same way: `<i data-blank="·"> </i>`.
+Raw texts show white space in the same way: `<i data-blank="·"> </i>`.
 """
 
 import html
@@ -25,29 +26,29 @@ _INVISIBLE = (
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
     "\U000e0000-\U000e007f\U000e0100-\U000e01ef"
 )
-_FLAG = "\U0001f3f4[\U000e0020-\U000e007f]+"  # flags of regions are spelt in such signs
+_FLAG = "\U0001f3f4[\U000e0020-\U000e007f]+"  # flags of regions are spelt with tag characters
 _SIGN = re.compile(f"{_FLAG}|[{_INVISIBLE}]")
 _SPECIAL = re.compile(f"[&<>\"'{_INVISIBLE}]")
 _SIGN_OR_ODD_SPACE = re.compile(rf"{_FLAG}|\r\n|[{_INVISIBLE}]|(?!(?<=\S) (?=\S))[^\S\n\r]+|[\n\r]")
 _SIGN_OR_SPACE = re.compile(rf"{_FLAG}|\r\n|[{_INVISIBLE}]|[^\S\n\r]+|[\n\r]")
 _BLANKS = {" ": "·", "\t": "→", "\n": "↵", "\r": "␍"}
 _JOINERS = "\u200c\u200d"
-# From Devanagari to Myanmar, Khmer and Mongolian to Vedic signs, and what was added to them later.
+# Devanagari to Myanmar, Khmer and Mongolian to Vedic signs, and the later extensions of these.
 _INDIC = (("\u0900", "\u109f"), ("\u1780", "\u1cff"), ("\ua800", "\uabff"))
 
 
 def escape_text(text: str) -> str:
-    """Safe HTML of a text, its invisible signs named."""
-    if not _SPECIAL.search(text):  # most words; a long difference has thousands of them
+    """Safe HTML of a text, with its invisible characters named."""
+    if not _SPECIAL.search(text):  # true for most words; a long difference has thousands
         return text
     return _SIGN.sub(_name_sign, html.escape(text))
 
 
 def render_raw(text: str, *, sparing: bool = False, before: str = "", after: str = "") -> str:
-    """Safe HTML of a text, its invisible signs named and its white space drawn.
+    """Safe HTML of a text, with its invisible characters named and its white space drawn.
 
-    `sparing` leaves single spaces between words alone: drawing them makes an element of each.
-    Whether one at an end of the text is such a space, the signs `before` and `after` it tell.
+    `sparing` leaves single spaces between words alone, since each drawn one is an element. The
+    characters `before` and `after` the text tell whether a space at its ends is a single one.
     """
     left, right = ("x" if sign.strip() else "" for sign in (before, after))
     found = _SIGN_OR_ODD_SPACE if sparing else _SIGN_OR_SPACE
@@ -56,7 +57,7 @@ def render_raw(text: str, *, sparing: bool = False, before: str = "", after: str
 
 
 def name_in_html(markup: str) -> str:
-    """Safe HTML again, the invisible signs of its text named; those in attributes stay."""
+    """The HTML with the invisible characters of its text named; those in attributes stay."""
     if not _SIGN.search(markup):
         return markup
     pieces = re.split(r"(<(?:[^<>\"]|\"[^\"]*\")*>)", markup)
@@ -65,7 +66,7 @@ def name_in_html(markup: str) -> str:
 
 
 def draw_blanks(text: str) -> str:
-    """How white space is drawn, sign for sign."""
+    """The visible signs for white space, one for each character; CR LF counts as one."""
     return "".join(_BLANKS.get(sign, "⍽") for sign in text.replace("\r\n", "\n"))
 
 
@@ -84,7 +85,7 @@ def _name_or_draw(match: re.Match[str]) -> str:
 
 
 def _is_writing(joiner: re.Match[str]) -> bool:
-    """Whether a joiner stands between letters or emoji that are written with such."""
+    """Whether a joiner is between letters or emoji that are written with joiners."""
     text, start, end = joiner.string, joiner.start(), joiner.end()
     return start > 0 and end < len(text) and _joins(text[start - 1]) and _joins(text[end])
 

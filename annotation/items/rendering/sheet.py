@@ -1,8 +1,8 @@
-"""What a person reads of an item: its texts in their order, drawn in every way they may choose.
+"""The texts of an item as a person reads them, in every view that they can choose.
 
-Two texts that a task compares stand in one sheet, any other in one of its own. Each way to see a
-text is a pane; the one that the reader chose is shown, the others are there to be turned to. Of
-long texts only the chosen way is made, and the page asks for another when it is wanted.
+Two texts that a task compares share a sheet, any other text has its own. Each view of a text is a
+pane; the chosen pane is shown, and the reader can switch to the others. For long texts only the
+chosen pane is rendered, and the page requests another one when it is needed.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from annotation.items.rendering.texts import FORMATS, Format
 from annotation.tasktypes import ItemText, TaskType
 
 VIEWS = ("inline", "side", "after", "before", "raw")
-"""Both texts as one, side by side, the later text alone, the earlier alone, the later as it is."""
+"""Both texts in one, side by side, the later text alone, the earlier alone, the later one raw."""
 
 FORMAT_TITLES: dict[Format, str] = {
     "plain": "Plain", "markdown": "Markdown", "math": "With formulas",
@@ -29,8 +29,8 @@ FORMAT_TITLES: dict[Format, str] = {
 
 FOLD_CHOICES = ("off", "on")
 
-# Hebrew, Arabic and their kin, and signs that turn the direction. A browser lays a text without any
-# of them out several times faster if it is not asked to look for the direction of each line.
+# Hebrew, Arabic and related scripts, and characters that change the direction. For a text without
+# them, layout is several times faster if the browser need not find the direction of each line.
 _RIGHT_TO_LEFT = re.compile(
     "[\u0590-\u08ff\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefe"
     "\U00010800-\U00010fff\U0001e800-\U0001efff]"
@@ -41,7 +41,8 @@ _SINGLE_TEXT_VIEWS: dict[str, Side] = {"after": "perturbed", "before": "gold"}
 
 @dataclass(frozen=True)
 class ReadingPreferences:
-    """How a person likes to read: a view of differences, a format of texts, and what to fold."""
+    """How a person likes to read: view of differences, format of texts, and whether to fold
+    changes of appearance."""
 
     view: str = VIEWS[0]
     format: Format = "plain"
@@ -51,7 +52,7 @@ class ReadingPreferences:
     def of(
         cls, asked: Mapping[str, str], kept: Mapping[str, str], project: str, default: str = ""
     ) -> "ReadingPreferences":
-        """What an address asks for, else what cookies keep, else what the project prefers."""
+        """The preferences in the query string, else in the cookies, else the project's default."""
 
         def chosen(name: str, cookie: str, values: tuple[str, ...], other: str = "") -> str:
             found = (asked.get(name), kept.get(cookie), other)
@@ -66,12 +67,12 @@ class ReadingPreferences:
 
     @property
     def names(self) -> frozenset[str]:
-        """What a pane that serves these habits may call itself."""
+        """The names in `Pane.serves` that match these preferences."""
         return frozenset({self.view, f"{self.view}:{self.format}", f"*:{self.format}"})
 
 
 def preference_cookies(asked: Mapping[str, str], project: str) -> dict[str, str]:
-    """The cookies that remember what an address asks for; the format is one of the project."""
+    """The cookies that store the preferences of a query string; the format is per project."""
     known = {
         "view": ("diff", VIEWS),
         "format": (f"format-{project}", FORMATS),
@@ -84,11 +85,11 @@ def preference_cookies(asked: Mapping[str, str], project: str) -> dict[str, str]
 
 @dataclass(frozen=True)
 class Pane:
-    """One way to see a text, as safe HTML.
+    """One view of a text, as safe HTML.
 
-    kind: its class on the page, with "prose" for what Markdown made; `table` if it has two sides.
-    serves: the views ("side"), or views in a format ("after:plain", "*:math"), that it shows.
-    chosen: whether it is shown at first.
+    kind: its CSS classes, with "prose" for rendered Markdown. serves: the views ("side"), or views
+    in a format ("after:plain", "*:math"), that it shows. chosen: whether it is shown at first.
+    `table` is true for the view side by side.
     """
 
     html: str
@@ -103,7 +104,7 @@ class Pane:
 
 @dataclass(frozen=True)
 class TextSheet:
-    """A text, or several that are each as good, under one title."""
+    """A text under a title, or several alternative texts; `parts` has the panes of each."""
 
     name: str
     title: str
@@ -123,7 +124,7 @@ class Comparison:
 
     @property
     def title(self) -> str:
-        """Both titles; a last word that they share is said once: Gold vs perturbed answer."""
+        """Both titles; a last word that they share appears once: Gold vs perturbed answer."""
         before, after = self.before.title, self.after.title
         start, _, last_word = before.rpartition(" ")
         if start and after.endswith(f" {last_word}"):
@@ -148,7 +149,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class ItemSheet:
-    """Everything that is read, in the order of the task type. `key` tells these texts apart."""
+    """All sheets of an item, in the order of the task type. `key` is a digest of its texts."""
 
     habits: ReadingPreferences
     key: str
@@ -169,7 +170,8 @@ def build_sheet(
     difference: Difference | None,
     habits: ReadingPreferences,
 ) -> ItemSheet:
-    """The texts that have their place in the middle of the screen; compared, if they were."""
+    """The sheets of the texts with place "main"; the two compared texts share one if there is a
+    difference."""
     compared = task.diff if difference and task.diff else ()
     sheets: list[TextSheet | Comparison] = []
     for text in task.texts:
@@ -184,7 +186,7 @@ def build_sheet(
 
 
 def _has_text(text: Any) -> bool:
-    """Whether there is a text; an empty one is a text too, but a list of none is none."""
+    """Whether there is a text; "" counts as a text, an empty list does not."""
     return text is not None and text != []
 
 
@@ -206,7 +208,7 @@ def _panes(text: str, habits: ReadingPreferences) -> Iterator[Pane]:
 
 
 def _distinct_formats(text: str) -> list[tuple[Format, tuple[Format, ...]]]:
-    """The formats but plain, each with those in which the text looks the same."""
+    """The formats except plain, each with the formats in which the text looks the same."""
     return (
         [("markdown", ()), ("math", ())]
         if formulas.may_contain_formula(text)
@@ -221,7 +223,7 @@ def _make_pane(
     habits: ReadingPreferences,
     length: int = 0,
 ) -> Iterator[Pane]:
-    """The pane, if it is chosen, or short enough to be made in case it is wanted."""
+    """The pane, if it is chosen or short enough to be rendered in advance."""
     chosen = not habits.names.isdisjoint(serves)
     if not chosen and length >= differences.LONG_TEXT:
         return
@@ -242,9 +244,9 @@ def _comparison(task: TaskType, difference: Difference, habits: ReadingPreferenc
 
 
 def _comparison_panes(drawn: DifferenceRenderer, habits: ReadingPreferences) -> Iterator[Pane]:
-    """Source texts, then each text alone in Markdown.
+    """The panes of the source texts, then of each text alone in Markdown.
 
-    The inline drawing serves either source text alone too: the style sheet hides the other.
+    The inline pane also shows either source text alone: the style sheet hides the other one.
     """
     plain = ("inline", "after:plain", "before:plain")
     yield from _make_pane(drawn.inline, "diff diff-inline", plain, habits, drawn.length)

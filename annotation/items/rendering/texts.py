@@ -1,12 +1,12 @@
 """Texts as safe HTML: plain, as Markdown, or as Markdown with formulas.
 
-Every text is hostile. Markdown knows no HTML here, its links lead away in a new tab and only to web
-or mail addresses, images are never fetched but named, and what comes out is sanitised once more.
-Headings become paragraphs, so that an answer cannot disturb the outline of the page round it.
-A formula stands in `<span class="math" data-tex="...">` with its source as text; `display` is
-added to the class of one that has a line of its own. The page draws them.
+Every text is treated as hostile. Markdown accepts no HTML here, its links open in a new tab and
+lead only to web or mail addresses, images are named instead of fetched, and the result is sanitised
+again. Headings become paragraphs, so that an answer cannot change the outline of the page. A
+formula becomes `<span class="math" data-tex="...">` with its source as text; one on a line of its
+own also has the class `display`. The page draws the formulas.
 
-Stretches of a text may be marked through all this: see `render_marked`.
+Stretches of a text can be marked as changed: see `render_marked`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,13 +28,13 @@ Format = Literal["plain", "markdown", "math"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 MAX_LENGTH = 400_000
-"""Characters that are read as Markdown at most; a longer text stays plain."""
+"""Maximum length of a text that is parsed as Markdown; a longer one stays plain."""
 
 Stretch = tuple[str, int | None]
 """A piece of a text and the number of the change that it belongs to, if any."""
 
 Draw = Callable[[int, str], str]
-"""The element for a change's number and its HTML, which is empty where text is missing."""
+"""Returns the element for a change's number and HTML; the HTML is "" where text is missing."""
 
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "hr", "li", "ol", "p", "pre", "s", "span",
@@ -58,10 +58,10 @@ def render_text(text: str, form: Format) -> str:
 
 
 def render_marked(stretches: Sequence[Stretch], form: Format, draw: Draw) -> str:
-    """Safe HTML of the joined stretches, what belongs to a change drawn by `draw`.
+    """Safe HTML of the joined stretches; `draw` draws those that belong to a change.
 
-    In Markdown a change is drawn piece by piece where it spans several elements, and not at all
-    where it is invisible (in an address, in the marks of a list).
+    In Markdown a change that spans several elements is drawn in pieces, and an invisible one (in a
+    link address or a list mark) is not drawn.
     """
     if form == "plain" or sum(len(text) for text, _ in stretches) > MAX_LENGTH:
         return "".join(_plain(stretches, draw))
@@ -101,7 +101,7 @@ def _parser(form: Format) -> MarkdownIt:
 
 
 def _is_external(url: str) -> bool:
-    """Whether a link leads out of this site: one of a text must not lead into it."""
+    """Whether a link leads to another site; a link in a text must not lead into this one."""
     return change_markers.strip_markers(url).lower().startswith(("http://", "https://", "mailto:"))
 
 
@@ -124,7 +124,7 @@ def _image(
     options: OptionsDict,
     env: EnvType,
 ) -> str:
-    """An image as a link that names it; it would be fetched from somebody else's server."""
+    """An image as a link with its name; the image would be fetched from another server."""
     name = renderer.renderInlineAsText(tokens[at].children or [], options, env)  # type: ignore[attr-defined]
     address = escape(str(tokens[at].attrGet("src") or ""))
     return f'<a href="{address}">[image: {escape(name) or address}]</a>'

@@ -1,1 +1,1 @@
-"""Versions of a project under a name: freezing them, and what changed between two."""
+"""Snapshots, which are named versions of a project: creating them and comparing two."""

@@ -1,4 +1,4 @@
-"""What changed between two snapshots of a project, in sum and item by item."""
+"""What changed between two snapshots of a project: counts and single items."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from annotation.models import Frozen, FrozenIn, Resolution, Snapshot
 
 # Seconds.
 CACHE_SECONDS = 24 * 60 * 60
-# By what one may ask for, in the words of the page.
+# Titles of the changes to list, as on the page.
 CHANGE_TITLES = {
     "added": "added",
     "removed": "removed",
@@ -19,13 +19,13 @@ CHANGE_TITLES = {
     "texts": "with other texts",
     "held": "with another final label",
 }
-# What snapshots know of an item, in the words of the page; the rest are called as they are.
+# Titles of facts, as on the page; the others are called by their names.
 FACT_TITLES = {"source_ability": "source ability", "duplicate_of": "repeats", "held": "resolution"}
 
 
 @dataclass(frozen=True)
 class FactChange:
-    """One thing that is not as it was; None where there was none, or is none."""
+    """One changed fact; `old` or `new` is None if there was or is none."""
 
     name: str
     old: Any
@@ -34,7 +34,7 @@ class FactChange:
 
 @dataclass(frozen=True)
 class ItemChange:
-    """An item that is not as it was: `kind` is added, removed or changed."""
+    """An item that differs; `kind` is added, removed or changed."""
 
     key: str
     kind: str
@@ -42,7 +42,8 @@ class ItemChange:
 
 
 def filter_changed(before: Snapshot, after: Snapshot, kind: str) -> FrozenQuerySet:
-    """States of the items of a kind, those of `removed` from `before`, in the order of items."""
+    """States of the items with this kind of change, in the order of items. They are the states in
+    `after`, but in `before` for "removed"."""
     if kind == "removed":
         states = FrozenIn.objects.of(before).absent_from(after)
     elif kind == "added":
@@ -55,8 +56,8 @@ def filter_changed(before: Snapshot, after: Snapshot, kind: str) -> FrozenQueryS
 
 
 def count_changes(before: Snapshot, after: Snapshot) -> dict[str, int]:
-    """How many items each kind has. Counted once, since neither snapshot can change: that takes
-    seconds for a million items."""
+    """The number of items by kind of change. It is cached, since snapshots cannot change and
+    counting a million items takes seconds."""
 
     def counted() -> dict[str, int]:
         return {kind: filter_changed(before, after, kind).count() for kind in CHANGE_TITLES}
@@ -67,7 +68,7 @@ def count_changes(before: Snapshot, after: Snapshot) -> dict[str, int]:
 
 
 def list_changes(states: Iterable[FrozenIn], kind: str) -> Iterator[ItemChange]:
-    """What changed of these items, in a query for all: with `changed` ones, fact by fact."""
+    """The changes of these items, in one query; changed items list their changed facts."""
     states = list(states)
     there = [one.frozen_id for one in states]
     earlier = [one.before for one in states if one.before is not None]
@@ -82,7 +83,7 @@ def list_changes(states: Iterable[FrozenIn], kind: str) -> Iterator[ItemChange]:
 
 
 def _compare_facts(old: dict[str, Any], new: dict[str, Any]) -> Iterator[FactChange]:
-    for name in FACT_NAMES:  # no database keeps the order of an object
+    for name in FACT_NAMES:  # databases do not keep the order of keys
         before, after = old.get(name), new.get(name)
         if before == after:
             continue
@@ -92,7 +93,7 @@ def _compare_facts(old: dict[str, Any], new: dict[str, Any]) -> Iterator[FactCha
             yield FactChange("current labels", len(before or ()), len(after or ()))
         elif name == "fields":
             yield from _of_fields(before or {}, after or {})
-        elif name != "texts":  # the number of the revision says so
+        elif name != "texts":  # the revision number changes with them
             yield FactChange(FACT_TITLES.get(name, name), before, after)
 
 

@@ -1,4 +1,4 @@
-"""What a snapshot holds of an item: all that is known of it, in words that no database chooses."""
+"""The facts of an item that a snapshot stores, in a form that is the same in every database."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from annotation.db.batches import id_batches
 from annotation.labelling.models.slots import FORMER_STAGES
 from annotation.models import Item, Label, Project, Resolution, Revision
 
-# Columns of an item, and what snapshots call those of other rows.
+# Names of facts, and the columns of an item or of related rows that they come from.
 _ITEM = {
     **{name: name for name in ("key", "category", "ability", "source_ability", "origin")},
     **{name: name for name in ("purpose", "cluster", "dose", "flags", "fields")},
@@ -21,14 +21,15 @@ _ITEM = {
     "parent": "parent__key",
 }
 FACT_NAMES = (*_ITEM, "revision", "texts", "held", "labels")
-# Digests keep the words that stages had before, so that those of older snapshots hold.
+# Digests use the former names of stages, so that digests of older snapshots stay valid.
 _DIGESTED_STAGES = {now: before for before, now in FORMER_STAGES.items()}
 _LABEL_COLUMNS = ("stage", "member__alias", "revision__number", "answers", "comment", "counted")
 
 
 @dataclass(frozen=True)
 class FactState:
-    """An item as it is now. `digest_facts` is that of its facts."""
+    """The current state of an item: ids of the item and revision, resolution ("" if none), facts,
+    and the `digest_facts` of these."""
 
     item: int
     revision: int
@@ -38,7 +39,7 @@ class FactState:
 
 
 def read_states(project: Project) -> Iterator[FactState]:
-    """Every live item of a project, in the order of items; a thousand in memory at once."""
+    """The state of every live item of a project, by position; a thousand in memory at once."""
     for ids in id_batches(Item.objects.in_project(project).order_by("position")):
         texts, held, labels = _texts(ids), _load_resolutions(ids), _labels(ids)
         rows = Item.objects.filter(pk__among=ids).order_by("position")
@@ -52,26 +53,26 @@ def read_states(project: Project) -> Iterator[FactState]:
 
 
 def digest_facts(facts: dict[str, Any]) -> str:
-    """The same for the same facts, whatever order a database gives the keys of objects in."""
+    """SHA-256 in hex of the facts, independent of the order of keys."""
     written = json.dumps(facts, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(written.encode()).hexdigest()
 
 
 def _texts(ids: Sequence[int]) -> dict[int, tuple[int, int, str]]:
-    """Id, number and digest of the current texts, by item."""
+    """Revision id, number and digest of the current texts, by item id."""
     current = Revision.objects.filter(item__among=ids, number=F("item__revision_number"))
     rows = current.order_by().values_list("item_id", "pk", "number", "digest")
     return {item: (pk, number, said) for item, pk, number, said in rows}
 
 
 def _load_resolutions(ids: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """What is held true, by item."""
+    """The columns `Resolution.TOLD` of the current resolutions, by item id."""
     rows = Resolution.objects.held_of(ids).order_by().values_list("item_id", *Resolution.TOLD)
     return {item: dict(zip(Resolution.TOLD, said, strict=True)) for item, *said in rows}
 
 
 def _labels(ids: Sequence[int]) -> defaultdict[int, list[str]]:
-    """Digests of the labels in force, by item: who said what of which texts, when."""
+    """Digests of the current labels, by item id; each covers `_LABEL_COLUMNS` and the time."""
     found: defaultdict[int, list[str]] = defaultdict(list)
     rows = Label.objects.filter(item__among=ids, current=True).order_by()
     for item, time, stage, *said in rows.values_list("item_id", "created_at", *_LABEL_COLUMNS):

@@ -1,4 +1,4 @@
-"""Snapshots that are asked for: a job each, done by a worker in a program of its own."""
+"""Jobs that create snapshots; a worker runs each one in a subprocess."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -14,8 +14,8 @@ NAME_LENGTH, NOTE_LENGTH = 80, 2_000
 
 
 def enqueue(project: Project, member: Membership | None, name: str, note: str = "") -> Snapshot:
-    """Have a snapshot made by the next worker. Raises `FieldError` for a name that is taken, or
-    what is too long."""
+    """Have the next worker create a snapshot. Raises `FieldError` for a name that is taken or
+    empty, and for a name or note that is too long."""
     if not 0 < len(name) <= NAME_LENGTH:
         raise FieldError(f"A name has 1 to {NAME_LENGTH} characters.", "name")
     if len(note) > NOTE_LENGTH:
@@ -32,21 +32,22 @@ def enqueue(project: Project, member: Membership | None, name: str, note: str = 
 
 
 def cancel_snapshot(snapshot: Snapshot, by: Membership) -> bool:
-    """Give a snapshot up that is not made; a worker takes away what is there of it."""
+    """Cancel an incomplete snapshot; a worker deletes what is stored of it. False if it is complete
+    or has no job, or if its job cannot be cancelled."""
     if snapshot.job is None or snapshot.made_at is not None:
         return False
     return job_queue.cancel_job(snapshot.job, by)
 
 
 def due_job_ids(now: datetime) -> list[int]:
-    """The ids of jobs of snapshots that wait to be made, and of those that were given up."""
+    """The ids of jobs of snapshots to create, and of ended jobs of incomplete snapshots."""
     left = Snapshot.objects.left_over().values_list("job", flat=True)
     return [*job_queue.due_job_ids(JOB_KIND, now), *filter(None, left)]
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Make a snapshot, unless another worker is at it; whether it was made. Of one that was given
-    up, or failed, all is taken away, so that its name is free again."""
+    """Create a snapshot, unless another worker runs the job; returns whether it succeeded. A
+    snapshot that failed or was cancelled is deleted, so that its name is free again."""
     with job_queue.hold_lease(job_id, JOB_KIND, stopped) as job:
         if job is not None:
             ended = job_queue.run_leased(
@@ -60,7 +61,7 @@ def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool
 
 
 def make_snapshot(job: Job) -> None:
-    """What the program does: freeze what the job asks for, and note how far it is."""
+    """Create the snapshot of a job and store the progress; this runs in the subprocess."""
     snapshot = Snapshot.objects.select_related("project").get(job=job)
 
     def note(done: int) -> None:

@@ -1,4 +1,4 @@
-"""The table of items as a snapshot holds them, in the columns of the table of items as they are."""
+"""The items table of a snapshot, with the columns of the table of current items."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,8 +11,8 @@ COLUMNS = tables.TABLES["items"].columns
 
 
 def item_rows(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
-    """Every item of a snapshot in the order of items, with the texts that it had; a thousand in
-    memory at once."""
+    """A row for every item of a snapshot, by position, with the texts that it had then; a thousand
+    in memory at once."""
     states = FrozenIn.objects.of(snapshot).order_by("item__position")
     for ids in id_batches(states):
         rows = FrozenIn.objects.filter(pk__among=ids).order_by("item__position")
@@ -28,7 +28,7 @@ def _texts(revisions: list[int]) -> dict[int, dict[str, Any]]:
 
 def _row(facts: dict[str, Any], texts: dict[str, Any]) -> dict[str, Any]:
     held = facts["held"] or {}
-    # What the table calls otherwise than snapshots do.
+    # Facts that have another name in the table than in snapshots.
     said = {
         **facts,
         **held,

@@ -1,4 +1,4 @@
-"""Prompts sorted into abilities: a list worked by keys, with plain forms beneath."""
+"""The page that sorts prompts into abilities, with hotkeys; forms work without JavaScript."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,13 +24,14 @@ from annotation.projects import access
 from annotation.tasktypes import TaskType
 
 PAGE_SIZE = 50
-# Characters of a prompt: more is on the page of the item.
+# Characters of a prompt that the list shows; the item page shows all of it.
 MAX_LENGTH, PREVIEW_LENGTH = 4_000, 240
 
 
 @dataclass(frozen=True)
 class PromptRow:
-    """A prompt as it is listed: how it begins, and as much of it as is read here."""
+    """A row of the list: a prompt with the first `MAX_LENGTH` characters of its text; `start` is
+    the preview."""
 
     item: Item
     text: str
@@ -63,7 +64,7 @@ class PromptRow:
 @never_cache
 @login_required
 def abilities(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The prompts, fifty a page, those that are not sorted yet first; a POST sorts some of them."""
+    """The prompts in pages of fifty, unsorted ones first; a POST sorts some of them."""
     lead = access.member_for(request, slug, right="manage")
     which = request.GET.get("which", "all")
     which = which if which in ability_sorting.SELECTIONS else "all"
@@ -73,7 +74,7 @@ def abilities(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _sort(request: HtmxRequest, lead: Membership, which: str) -> HttpResponse:
-    """Do what was asked; for a script the changed rows alone, else the same page anew."""
+    """Apply the changes; htmx requests get the changed rows, others a redirect to the page."""
     try:
         done = (
             ability_sorting.undo_last(lead)
@@ -109,7 +110,10 @@ def _render_result(
 
 
 def _parse_changes(request: HttpRequest) -> list[AbilityChange]:
-    """What a form asks for: of one row, of those that are chosen, or all that is suggested."""
+    """The changes that a form requests: for one row, for the selected rows, or all suggestions.
+
+    Raises `Refused` if there are none.
+    """
     sent = request.POST
     keys = sent.getlist("key")
     shown = dict(zip(keys, sent.getlist("shown"), strict=False))
@@ -126,7 +130,7 @@ def _parse_changes(request: HttpRequest) -> list[AbilityChange]:
         found = [(key, ability)]
     if not found:
         raise Refused("Nothing is selected. Tick prompts first, or press a key on one of them.")
-    # What a form does not say that it showed was shown unsorted, so that nothing is lost by it.
+    # A row without `shown` counts as shown unsorted, so that no ability is overwritten unseen.
     return [AbilityChange(key, ability, shown.get(key, "")) for key, ability in found]
 
 

@@ -1,4 +1,4 @@
-"""All items of a project, and all that is known of one of them."""
+"""The pages of all items of a project, and of one item."""
 
 from typing import Any
 
@@ -24,12 +24,12 @@ PAGE_SIZE = 50
 
 
 @require_safe
-@vary_on_headers("HX-Request")  # or the way back here could show the rows alone
+@vary_on_headers("HX-Request")  # or the browser's Back could show only the rows
 @login_required
 def items(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Items without their texts, filtered, fifty a page.
+    """Items without their texts, filtered, in pages of fifty.
 
-    That the member sees what is held true of them is noted.
+    Records that the member has seen their final labels.
     """
     member = access.member_for(request, slug, right="items")
     task = tasktypes.load_version(member.project.task_type)
@@ -58,10 +58,10 @@ def items(request: HtmxRequest, slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
-    """One item: its texts and what changed, every revision, every label, what is held true.
+    """One item: its texts and their changes, every revision, every label, and the final label.
 
-    `?revision=N` shows the texts of an earlier revision. That the member sees what others say of
-    the item is noted with its comments.
+    `?revision=N` shows the texts of an earlier revision. Loading the comments records that the
+    member has seen what others say about the item.
     """
     member = access.member_for(request, slug, right="items")
     found = Item.objects.in_project(member.project).for_page(key)
@@ -86,7 +86,8 @@ def item(request: HttpRequest, slug: str, key: str) -> HttpResponse:
 
 
 def _facts(member: Membership, task: TaskType, item: Item) -> dict[str, Any]:
-    """What is held true of an item, and its own fields: a file may tell in them what is true."""
+    """The final label of an item, and its own fields for members who can see results, since an
+    imported field may contain the correct answer."""
     resolution = Resolution.objects.current().of_item(item).first()
     values = resolution.values if resolution else {}
     beside = {name: value for name, value in values.items() if name != task.deciding.name}
@@ -102,7 +103,7 @@ def _flags(task: TaskType, item: Item, shown: Revision) -> list[tuple[str, str]]
 
 
 def _find_revision(item: Item, number: str) -> Revision:
-    """The revision of this number, or the current one if no number is given."""
+    """The revision with this number, the current one for ""; raises `Http404` if there is none."""
     wanted = number or str(item.revision_number)
     for revision in item.revisions.all():
         if str(revision.number) == wanted:

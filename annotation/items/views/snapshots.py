@@ -1,4 +1,4 @@
-"""Versions of a project under a name: their list, one of them, and what changed between two."""
+"""The pages of snapshots: the list, and one snapshot compared with another."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ class SnapshotForm(forms.Form):
 
 
 class ComparisonForm(forms.Form):
-    """Which two snapshots are compared, and what of it is listed."""
+    """The other snapshot to compare with, and which changes to list."""
 
     against = forms.IntegerField(required=False, min_value=1, label="Compared with")
     what = forms.ChoiceField(
@@ -45,7 +45,7 @@ class ComparisonForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def snapshots(request: HtmxRequest, slug: str) -> HttpResponse:
-    """All snapshots of a project; a POST asks for one."""
+    """All snapshots of a project; a POST requests a new one."""
     asked = request.method == "POST"
     member = access.member_for(request, slug, right="manage" if asked else "items")
     form = SnapshotForm(request.POST if asked else None)
@@ -68,7 +68,7 @@ def snapshots(request: HtmxRequest, slug: str) -> HttpResponse:
 def snapshot(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """One snapshot, and what changed since another one, by default the one before it.
 
-    That the member sees what was held true of items is noted.
+    Records that the member has seen the final labels of the listed items.
     """
     member = access.member_for(request, slug, right="items")
     made = Snapshot.objects.in_project(member.project).made().for_list()
@@ -92,7 +92,7 @@ def snapshot(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 @require_POST
 @login_required
 def cancel_snapshot(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """Give up a snapshot that is not made yet."""
+    """Cancel a snapshot that is not complete."""
     member = access.member_for(request, slug, right="manage")
     found = Snapshot.objects.in_project(member.project).for_list().filter(number=number).first()
     if found is None or not jobs.cancel_snapshot(found, access.ensure_membership(member)):
@@ -101,7 +101,7 @@ def cancel_snapshot(request: HttpRequest, slug: str, number: int) -> HttpRespons
 
 
 def _choose_earlier(one: Snapshot, others: list[Snapshot], number: int | None) -> Snapshot | None:
-    """The snapshot of this number, else the last one before, else any."""
+    """The snapshot with this number, else the latest before `one`, else the first of `others`."""
     asked = [other for other in others if other.number == number]
     earlier = [other for other in others if other.number < one.number]
     return next(iter((*asked, *earlier, *others)), None)

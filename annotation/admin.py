@@ -1,4 +1,4 @@
-"""The site admin's view of every table; what is only ever added to can only be looked at."""
+"""The Django admin of every table for site admins; tables that services write are read-only."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ from annotation.projects import members
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
-    """Rows that the services alone write."""
+    """Rows that only services write."""
 
     list_per_page = 50
     show_full_result_count = False
@@ -53,12 +53,12 @@ unregister_models()
 
 
 def _audit_value(value: Any) -> Any:
-    """A value as the audit keeps it: numbers and words, all else by its text."""
+    """A value as the audit log stores it: numbers, text and None as they are, others as text."""
     return value if isinstance(value, (int, str)) or value is None else str(value)
 
 
 class MembershipInline(admin.TabularInline):
-    """The people of a project, and who comes; the project's own page of members changes them."""
+    """The members of a project; the admin can add some, and the members page changes them."""
 
     model = Membership
     raw_id_fields = ("account",)
@@ -76,14 +76,14 @@ class ProjectAdmin(admin.ModelAdmin):
     search_fields = ("slug", "name")
     prepopulated_fields = {"slug": ("name",)}
     inlines = (MembershipInline,)
-    # The rest is set on the project's own page, which does what a change asks for.
+    # The other settings are changed on the settings page, which also applies them to the items.
     fields = (
         "slug", "name", "description", "task_type", "overlap", "hold_minutes", "sealed",
         "archived_at",
     )  # fmt: skip
 
     def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> Any:
-        # Items and labels pin what was asked; how a change reaches them is not the admin's work.
+        # Items and labels depend on these; the admin does not apply a change to them.
         return ("task_type", "overlap") if obj and obj.items.exists() else ()
 
     def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
@@ -120,9 +120,9 @@ class MembershipAdmin(admin.ModelAdmin):
     raw_id_fields = ("account",)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Membership | None = None) -> Any:
-        # Slots, labels and events of a member are in the project that the member is in.
+        # The slots, labels and events of a member belong to the same project.
         own = ("labelled", "practised_at", "guidelines_seen", "mentions_seen_at", "created_at")
-        # A role and a suspension have to do with others: the project's page of members does them.
+        # A change of role or a suspension affects others: use the project's members page.
         return ("project", "role", "active", *own) if obj else own
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
@@ -149,7 +149,7 @@ class InvitationAdmin(ReadOnlyAdmin):
 
 @admin.register(GuidelinesVersion)
 class GuidelinesVersionAdmin(ReadOnlyAdmin):
-    """Versions are published on the project's own page, which puts them on record."""
+    """Versions are published on the project's guidelines page, which records an event."""
 
     list_display = ("project", "number", "author", "created_at")
     list_filter = ("project",)

@@ -11,13 +11,13 @@ class AnnotationConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        import_module("annotation.checks")  # which registers them
-        import_module("annotation.accounts.sessions")  # which notes where people sign in
+        import_module("annotation.checks")  # registers the checks
+        import_module("annotation.accounts.sessions")  # connects the receivers that record sign-ins
         lookups.register_lookups()
 
 
 class UserSessions(UserSessionsConfig):
-    """allauth's table of sessions alone: its own functions would keep their keys in it."""
+    """Only allauth's table of sessions, without its receivers, which would store session keys."""
 
     def ready(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""What a wrong file would break later is said at the start, by `manage.py check` and by servers."""
+"""System checks of the taxonomy and task types, run by `manage.py check` and when servers start."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from annotation.tasktypes.toml_tables import describe_place
 
 @register
 def check_taxonomy(**kwargs: Any) -> list[CheckMessage]:
-    """The taxonomy can be read."""
+    """Check that the taxonomy can be loaded."""
     try:
         taxonomy.load()
     except (taxonomy.TaxonomyError, OSError) as error:
@@ -24,7 +24,7 @@ def check_taxonomy(**kwargs: Any) -> list[CheckMessage]:
 
 @register
 def check_task_types(**kwargs: Any) -> list[CheckMessage]:
-    """Every task type can be read, and compares and corrects only texts that its items have."""
+    """Check that every task type can be loaded and is consistent (see `validation`)."""
     try:
         definitions = tasktypes.load_definitions()
     except (ValueError, OSError) as error:
@@ -37,7 +37,7 @@ def check_task_types(**kwargs: Any) -> list[CheckMessage]:
 
 
 def find_problems(task: tasktypes.TaskType) -> list[str]:
-    """What in a task type does not fit together, in words."""
+    """The problems of a task type as messages, each with its slug and the place."""
     return [
         f"{task.slug}: {describe_place(problem.place)}: {problem.text}"
         for problem in validation.find_problems(task)

@@ -1,29 +1,29 @@
-"""What people are refused, as one tree; every message says what to do.
+"""The errors that services raise for people, as one tree; every message says what to do.
 
-    Refused             cannot be taken as it is; nothing was stored
-    ├── Stale           what the page showed changed meanwhile: look again
-    ├── TooEarly        others' words could sway a label that is not given yet: label first
-    └── FieldError      an answer that its field does not take: answer otherwise
+    Refused             the request cannot be accepted; nothing was stored
+    ├── Stale           the data changed after the page was loaded: look again
+    ├── TooEarly        others' comments could influence a label that is still to come: label first
+    └── FieldError      a value that its field does not accept: change it
 
-Services raise them. A page catches them where it paints what was sent again, the API in
-`api.explained` alone. Rows of a file that cannot be used are no errors but `formats.rows.BadRow`.
+A page catches them where it shows the sent form again, the API only in
+`api.responses.handle_exception`. Unusable rows of a file are not errors but `formats.rows.BadRow`.
 """
 
 
 class Refused(ValueError):
-    """What cannot be done or taken; the message says what to do instead."""
+    """A request that cannot be accepted; the message says what to do instead."""
 
 
 class Stale(Refused):
-    """What the page was made of changed meanwhile; nothing was stored."""
+    """The data changed after the page was loaded; nothing was stored."""
 
 
 class TooEarly(Refused):
-    """Comments of others could sway a label that is not given yet."""
+    """Comments by others could influence a label that is not given yet."""
 
 
 class FieldError(Refused):
-    """An answer that its field does not take; the message says what it takes."""
+    """A value that its field does not accept; the message says what it accepts."""
 
     def __init__(self, message: str, field: str = "") -> None:
         super().__init__(message)

@@ -1,11 +1,11 @@
-"""Pages whose address had another word in it: bookmarks, links in papers, forms still open."""
+"""Redirects from former paths of pages, for bookmarks, links in papers and open forms."""
 
 from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponsePermanentRedirect
 from django.urls import re_path, reverse
 
-# What stood behind the project's address, and what stands there now. The first that fits counts.
+# Former and current paths after the project's path. The first match counts.
 PATHS = {
     "vet/piles/": "my-items/",
     "vet/label/": "label/submit/",
@@ -19,7 +19,7 @@ PATHS = {
 
 
 class _SameMethod(HttpResponsePermanentRedirect):
-    """A browser that was posting posts again, so that a label sent to the old address arrives."""
+    """The browser repeats a POST, so that a label sent to a former path is not lost."""
 
     status_code = 308
 
@@ -27,7 +27,7 @@ class _SameMethod(HttpResponsePermanentRedirect):
 def redirect_former_path(
     request: HttpRequest, slug: str, former: str
 ) -> HttpResponsePermanentRedirect:
-    """301 to today's address; 308 for what is sent, so that its body goes along."""
+    """Redirect to the current path: 301 for GET and HEAD, 308 for others to keep the body."""
     old = next(path for path in PATHS if former.startswith(path))
     address = reverse("project", args=[slug]) + PATHS[old] + quote(former.removeprefix(old))
     if query := request.META["QUERY_STRING"]:

@@ -1,4 +1,4 @@
-"""The human half in tables: who works on what, what an item says, what people said of it."""
+"""All models of the annotation app: projects and people, items, work, labels and resolutions."""
 
 from annotation.accounts.models import Account, ApiToken
 from annotation.api.models import Repeatable

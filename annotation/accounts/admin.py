@@ -1,4 +1,4 @@
-"""The accounts of people, as site admins make and change them; every change is in the audit."""
+"""Accounts in the Django admin, for site admins; every change is in the audit log."""
 
 from importlib import import_module
 from typing import Any
@@ -17,8 +17,8 @@ from annotation.models import Account
 from annotation.projects import audit
 
 ACCOUNT_RIGHTS = ("is_active", "is_staff", "is_superuser")
-# Ways in and rights that the administration would let one change past the audit: what of them a
-# site admin has to do is an action on accounts.
+# Models of sign-in and rights that the Django admin would change without an audit entry. What a
+# site admin needs from them is an action on accounts.
 UNREGISTERED_MODELS = (
     *(EmailAddress, Authenticator, UserSession),
     *(SocialAccount, SocialApp, SocialToken),
@@ -28,7 +28,7 @@ PERSONAL_FIELDS = ("username", "first_name", "last_name", "email")
 
 
 class AccountAdmin(UserAdmin):
-    """People who can sign in. What changes is in the audit, but no name and no address."""
+    """People who can sign in. The audit log records changes, but never a name or an address."""
 
     actions = ("end_second_step", "unlink")
 
@@ -79,12 +79,12 @@ class AccountAdmin(UserAdmin):
         return answer
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        # What a person did names them as long as it is kept; who leaves is made inactive.
+        # Stored work refers to its account, so people who leave are made inactive instead.
         return False
 
 
 def unregister_models() -> None:
-    """Take away what other applications registered, once they have."""
+    """Unregister models that other applications have registered."""
     for name in ("account", "mfa", "socialaccount", "usersessions"):
         import_module(f"allauth.{name}.admin")
     import_module("django.contrib.auth.admin")

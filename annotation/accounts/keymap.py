@@ -1,7 +1,7 @@
-"""The keys of the label screen, and those that a person changed.
+"""The hotkeys of the label screen, and a person's changes to them.
 
-An action is named by the key that it has unless somebody changes it; what a person changed is a
-dict of that name to the key they press instead. Pages and scripts know the names alone.
+The name of an action is its default key. A person's changes are a dict from action names to the
+keys that they press instead. Pages and scripts use only the names.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Action:
-    """Something that a key does; `name` is its key as long as nobody changes it."""
+    """An action with a hotkey; `name` is its default key."""
 
     name: str
     title: str
@@ -38,18 +38,19 @@ ACTIONS_BY_NAME = {action.name: action for action in ACTIONS}
 
 
 def extract_changes(pressed: Mapping[str, str]) -> dict[str, str]:
-    """What differs from the keys that everybody has, of a whole set of keys by action."""
+    """The keys that differ from the defaults, from a dict of keys by action name; keys are stripped
+    and lower-cased, unknown actions and empty keys are dropped."""
     tidied = {name: key.strip().lower() for name, key in pressed.items() if name in ACTIONS_BY_NAME}
     return {name: key for name, key in tidied.items() if key and key != name}
 
 
 def key_for_action(changes: Mapping[str, str], name: str) -> str:
-    """The key that the person presses for an action."""
+    """The person's key for an action."""
     return changes.get(name, name)
 
 
 def find_problems(changes: Mapping[str, str]) -> dict[str, str]:
-    """What is wrong with changed keys, by action: not one character, or taken by another one."""
+    """Error messages for changed keys, by action: not a single character, or already in use."""
     found = {}
     for name, key in changes.items():
         others = [other for other in ACTIONS if other.name != name]

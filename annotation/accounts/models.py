@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Account(AbstractUser):
-    """Someone who can sign in. Names and e-mail live here alone (design 3.12)."""
+    """Someone who can sign in. Names and e-mail are stored only here (design 3.12)."""
 
     keys = models.JSONField(default=dict, blank=True, help_text="Changed keys of the label screen.")
-    # The place in the project that a call speaks of, if its key was looked up together with it.
+    # The membership in the project of an API call, if it was loaded together with the token.
     seat: "Membership | None" = None
 
 
-# What a key to the API may be used for, as far as its owner may do it.
+# What an API token may be used for, within the rights of its owner.
 SCOPES = {
     "read": "read what your roles allow",
     "label": "label, correct, verify, adjudicate and comment",
@@ -33,9 +33,10 @@ ALL_SCOPES = " ".join(SCOPES)
 
 
 class ApiToken(models.Model):
-    """A key to the API. Only a digest is stored, so a copy of the database opens nothing.
+    """An API token. Only the digest of its key is stored, so nobody can use a copy of the database
+    to sign in.
 
-    `scopes` are names of SCOPES with a space between them.
+    `scopes` are names of SCOPES, separated by spaces.
     """
 
     account = models.ForeignKey(Account, models.CASCADE, related_name="tokens")
@@ -45,8 +46,8 @@ class ApiToken(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     last_used_at = models.DateTimeField(null=True, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True)
-    # Tokens from before there were scopes could do everything, and so may what an older version of
-    # the program makes while a newer one is being started.
+    # Tokens from before scopes existed could do everything. The same goes for tokens that an older
+    # version of the program creates during an upgrade.
     scopes = models.CharField(max_length=80, db_default=ALL_SCOPES, editable=False)
     expires_at = models.DateTimeField(null=True, editable=False)
 
@@ -61,7 +62,7 @@ class ApiToken(models.Model):
 
     @staticmethod
     def digest_of(key: str) -> str:
-        # A key has 256 random bits: nobody guesses it, so a slow digest would gain nothing.
+        # A key has 256 random bits and cannot be guessed, so a slow digest would gain nothing.
         return hashlib.sha256(key.encode()).hexdigest()
 
     @classmethod
@@ -72,7 +73,7 @@ class ApiToken(models.Model):
         scopes: Iterable[str] = tuple(SCOPES),
         expires_at: datetime | None = None,
     ) -> tuple["ApiToken", str]:
-        """A new token and its key, which can be shown now and never again."""
+        """Create a token; returns it and its key, which cannot be shown again."""
         key = f"bs_{secrets.token_urlsafe(32)}"
         token = cls.objects.create(
             account=account,

@@ -1,9 +1,9 @@
-"""Sessions: the browser has the key, the database its digest, so a copy of it opens none of them.
-Their content is encrypted: while a password is reset it holds the key of the link.
+"""Sessions: the browser has the key and the database only its digest, so a copy of the database
+opens no session. Their content is encrypted: during a password reset it holds the key of the link.
 
-The settings name this module as Django's engine of sessions. Where a person is signed in stands in
-allauth's table, by the same digest. allauth's own functions would keep the key there, so
-`annotation.apps` leaves them out, and those below do their work.
+The settings name this module as Django's session engine. allauth's table lists where a person is
+signed in, with the same digest. allauth's own functions would store the key there, so
+`annotation.apps` disables them, and the functions below replace them.
 """
 
 import base64
@@ -29,8 +29,8 @@ from annotation.models import Account
 
 
 def digest_key(key: str) -> str:
-    """What stands for a session's key: 160 bits of SHA-256, as many as the tables have room for."""
-    # A key has 165 random bits: nobody guesses it, so a slow digest would gain nothing.
+    """The digest of a session key: 160 bits of SHA-256 in hex, as many as the tables can hold."""
+    # A key has 165 random bits and cannot be guessed, so a slow digest would gain nothing.
     return hashlib.sha256(key.encode()).hexdigest()[:40]
 
 
@@ -40,7 +40,7 @@ def _cipher() -> Fernet:
 
 
 class SessionStore(db.SessionStore):
-    """Django's sessions in the database. It takes keys alone: to it a digest is an unknown key."""
+    """Django's database sessions, stored under digests; a digest is not accepted as a key."""
 
     def load(self) -> dict[str, Any]:
         assert self.session_key
@@ -59,7 +59,7 @@ class SessionStore(db.SessionStore):
         try:
             return super().decode(_cipher().decrypt(session_data).decode())
         except InvalidToken:
-            # Of another SECRET_KEY: Django says so in the log, and it is an empty session.
+            # Encrypted with another SECRET_KEY: Django logs it and the session is empty.
             return super().decode(session_data)
 
     def exists(self, session_key: str) -> bool:
@@ -75,20 +75,20 @@ class SessionStore(db.SessionStore):
         if key:
             super().delete(digest_key(key))
 
-    # Those of the base call the ones above; those of Django's store would write the key down.
+    # The base class calls the methods above; Django's store would save the key itself.
     aload, aexists, acreate = SessionBase.aload, SessionBase.aexists, SessionBase.acreate
     asave, adelete = SessionBase.asave, SessionBase.adelete
 
 
 def current_digest(request: HttpRequest) -> str:
-    """The digest of the session of a request, which is that of somebody who is signed in."""
+    """The digest of the session key of a request by somebody who is signed in."""
     key = request.session.session_key
     assert key
     return digest_key(key)
 
 
 def record_session(request: HttpRequest) -> None:
-    """Write down where the session of a request is open, which is stored before."""
+    """Store the session of a request, and record where it is open."""
     request.session.save()
     longest = UserSession._meta.get_field("user_agent").max_length
     UserSession.objects.update_or_create(
@@ -103,7 +103,7 @@ def record_session(request: HttpRequest) -> None:
 
 
 def list_sessions(account: Account) -> list[UserSession]:
-    """Where a person is signed in, newest first. Ends those that open nothing any more."""
+    """A person's valid sessions, newest first. Deletes their invalid ones."""
     noted = list(UserSession.objects.filter(user=account).order_by("-created_at"))
     keys = [one.session_key for one in noted]
     stored = Session.objects.filter(pk__in=keys, expire_date__gt=timezone.now())
@@ -120,7 +120,7 @@ def end_session(noted: UserSession) -> None:
 
 
 def _is_valid(session: Session, account: Account) -> bool:
-    """Whether Django would believe it: it is the person's, and of their password until now."""
+    """Whether Django would accept it: it belongs to the account and its current password."""
     said = SessionStore().decode(session.session_data)
     hashed = said.get(HASH_SESSION_KEY, "")
     return said.get(SESSION_KEY) == str(account.pk) and constant_time_compare(
@@ -136,5 +136,5 @@ def _on_login(request: HttpRequest, user: Account, **more: Any) -> None:
 
 @receiver([password_changed, password_set])
 def _on_password_change(request: HttpRequest, **more: Any) -> None:
-    # Django gave the session another key.
+    # Django has given the session a new key.
     record_session(request)

@@ -20,20 +20,21 @@ _TOKEN_QUERY = PreparedQuery(
         .order_by()
     )
 )
-# Whose key it is and where that person sits, which nearly every call needs both.
+# Finds the owner of a token together with the membership; nearly every call needs both.
 _MEMBERSHIP_QUERY = PreparedQuery(
     lambda digest, slug, used_since, now: Membership.objects.seats_by_key(
         digest, slug, used_since, now
     )
 )
-# Once an hour is enough to see whether a key is in use, and keeps calls free of a write.
+# Recording the use once an hour shows well enough whether a token is used, and saves writes.
 LAST_USED_INTERVAL = timedelta(hours=1)
 
 
 class TokenAuthentication(BaseAuthentication):
-    """`Authorization: Bearer bs_...`; the key itself is never stored nor logged.
+    """`Authorization: Bearer bs_...`; the key itself is neither stored nor logged.
 
-    `request.auth` are the names of what the key may be used for.
+    `request.auth` is the set of the token's scopes. Raises `AuthenticationFailed` for an unknown,
+    revoked or expired key, and `PermissionDenied` if the account must set up two-step sign-in.
     """
 
     def authenticate(self, request: Request | HttpRequest) -> tuple[Account, frozenset[str]] | None:
@@ -81,7 +82,7 @@ class TokenAuthentication(BaseAuthentication):
 
 
 class TokenScheme(OpenApiAuthenticationExtension):
-    """How the API's schema describes the above."""
+    """Describes `TokenAuthentication` in the OpenAPI schema."""
 
     target_class = TokenAuthentication
     name = "token"

@@ -1,4 +1,4 @@
-"""The keys of the label screen as one person wants them."""
+"""The page where a person changes the hotkeys of the label screen."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -13,7 +13,7 @@ from annotation.models import Account
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def keys(request: HttpRequest) -> HttpResponse:
-    """Show and change one's keys; two things on one key are refused."""
+    """Show and change your own hotkeys; the same key for two actions is refused."""
     account = request.user
     assert isinstance(account, Account)
     form = KeysForm(request.POST if request.method == "POST" else None, account=account)

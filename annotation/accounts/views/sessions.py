@@ -1,4 +1,4 @@
-"""Where a person is signed in: seen, and ended from afar."""
+"""The page that lists a person's sessions and ends them."""
 
 from allauth.usersessions.models import UserSession
 from django.contrib import messages
@@ -20,7 +20,7 @@ OTHER_SESSIONS = "others"
 def sessions(request: HttpRequest) -> HttpResponse:
     """A person's sessions; a POST ends one of them, or all but this one."""
     assert isinstance(request.user, Account)
-    # One that began otherwise than by the form is not written down yet.
+    # A session that did not start at the sign-in form is not recorded yet.
     record_session(request)
     open_now = list_sessions(request.user)
     if request.method != "POST":

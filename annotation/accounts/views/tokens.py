@@ -1,4 +1,4 @@
-"""Keys to the API: made, shown once, revoked."""
+"""The page of API tokens: create, show once, revoke."""
 
 from datetime import datetime, timedelta
 
@@ -45,7 +45,7 @@ class TokenForm(forms.Form):
 @never_cache
 @login_required
 def tokens(request: HttpRequest) -> HttpResponse:
-    """A person's tokens; a POST makes one, or with `revoke` ends one."""
+    """A person's tokens; a POST creates one, or with `revoke` revokes one."""
     assert isinstance(request.user, Account)
     if "revoke" in request.POST:
         return _revoke(request.user, request)

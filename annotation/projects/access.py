@@ -1,6 +1,6 @@
-"""Who may do what: a stranger gets 404, a member without the right 403 (design, style 8).
+"""Access rules: a stranger gets 404, a member without the right gets 403 (design, style 8).
 
-What somebody has to do before anything else: set up two-step sign-in, where that is a duty.
+Also decides who must set up two-step sign-in before anything else.
 """
 
 from itertools import chain, count
@@ -17,7 +17,8 @@ MFA_REQUIRED_MESSAGE = "Leads and site admins must use two-step sign-in. Set it 
 
 
 def must_set_up_mfa(account: Account) -> bool:
-    """Whether the account may do much, has no second step, and the settings ask for one."""
+    """Whether the settings require a second step for this account, a lead or site admin, and it has
+    none."""
     if not settings.SECOND_STEP_REQUIRED:
         return False
     leads = account.is_superuser or account.is_staff
@@ -30,10 +31,12 @@ _MEMBERSHIP_QUERY = PreparedQuery(lambda account, slug: Membership.objects.seats
 
 
 def member_for(request: HttpRequest, slug: str, right: str) -> Membership:
-    """The signed-in person's membership of a project, if it holds the right and is not suspended.
+    """The signed-in person's active membership in a project, if it has the right.
 
-    A site admin may do everything but label: that needs a place of their own in the project. For
-    reading, an admin without one gets an unsaved membership; `ensure_membership` saves it.
+    Raises `Http404` for an unknown or archived project and for strangers, and `PermissionDenied`
+    for members without the right and for suspended ones. A site admin may do everything except
+    label, which needs a membership. For the rest, an admin without one gets an unsaved membership;
+    `ensure_membership` saves it.
     """
     account = request.user
     if not isinstance(account, Account):
@@ -60,7 +63,7 @@ def member_for(request: HttpRequest, slug: str, right: str) -> Membership:
 
 
 def _suspension_error(account: Account, project: Project) -> PermissionDenied | None:
-    """What somebody is told who had a place in the project; None for who never had one."""
+    """The error for a suspended member of the project; None for somebody who never was a member."""
     there = Membership.objects.in_project(project).filter(account=account).first()
     if there is None:
         return None
@@ -71,9 +74,10 @@ def _suspension_error(account: Account, project: Project) -> PermissionDenied | 
 
 
 def require_site_admin(request: HttpRequest) -> Account:
-    """The signed-in person, if they may do everything on the site.
+    """The signed-in site admin.
 
-    404 for whoever has no place in any project, 403 for other members.
+    Raises `Http404` for people without an active membership in any project, and `PermissionDenied`
+    for members.
     """
     account = request.user
     if not isinstance(account, Account):
@@ -86,7 +90,7 @@ def require_site_admin(request: HttpRequest) -> Account:
 
 
 def ensure_membership(member: Membership) -> Membership:
-    """The membership as a stored row, made for a site admin who acts for the first time."""
+    """The membership as a stored row, created when a site admin acts for the first time."""
     if member.pk is None:
         member, made = Membership.objects.get_or_create(
             project=member.project,
@@ -100,7 +104,7 @@ def ensure_membership(member: Membership) -> Membership:
 
 
 def _free_alias(member: Membership) -> str:
-    """What the member is called, with a number behind it if somebody goes by that already."""
+    """The member's alias, with a number appended if another member already has it."""
     named = Membership.objects.in_project(member.project).filter(alias__startswith=member.alias)
     taken = set(named.values_list("alias", flat=True))
     numbered = (f"{member.alias}-{number}" for number in count(2))

@@ -1,4 +1,4 @@
-"""What is on record of who changed what: put into words, searched, and noted of accounts."""
+"""The audit log: searching events, describing them in words, and recording account changes."""
 
 import base64
 import binascii
@@ -16,14 +16,14 @@ from annotation.projects.models import EventQuerySet
 
 PAGE_SIZE = 50
 NO_MEMBER = "command or rule"
-# Kinds whose subject is an item, and which tell what people or rules said of it.
+# Kinds whose subject is an item, and which show what people or rules said about it.
 ITEM_EVENT_KINDS = ("label", "undo", "resolution", "known", "mend gold", "correct")
 _STATES = {True: "active", False: "suspended"}
 
 
 @dataclass(frozen=True)
 class AuditSearch:
-    """What is looked for; what is empty narrows nothing. Days are of UTC, both included."""
+    """Search criteria; empty ones match everything. Days are in UTC, both included."""
 
     kind: str = ""
     person: str = ""
@@ -34,7 +34,7 @@ class AuditSearch:
 
 @dataclass(frozen=True)
 class AuditChange:
-    """One thing that was changed, in words; without `old` it is only told."""
+    """A changed value, in words; `old` is "" for a detail that is only reported."""
 
     name: str
     old: str
@@ -53,14 +53,14 @@ class AuditEntry:
 
 @dataclass(frozen=True)
 class AuditPage:
-    """Some events, the last first, and where those before them begin; "" at the end."""
+    """A page of events, the latest first; `older` is the next page's cursor, "" on the last."""
 
     entries: tuple[AuditEntry, ...]
     older: str
 
 
 def search_events(project: Project | None, asked: AuditSearch) -> EventQuerySet:
-    """The events of a project, or with None of what belongs to no project, the last first."""
+    """The events of a project, or with None the events without a project, the latest first."""
     found = Event.objects.in_project(project).on_days(asked.first, asked.last)
     found = found.filter(kind=asked.kind) if asked.kind else found
     found = found.about(asked.subject) if asked.subject else found
@@ -68,9 +68,9 @@ def search_events(project: Project | None, asked: AuditSearch) -> EventQuerySet:
 
 
 def load_page(found: EventQuerySet, after: str = "", size: int = PAGE_SIZE) -> AuditPage:
-    """The first of these, or those that follow where an earlier page ended.
+    """The first page of these events, or the page after the cursor of an earlier page.
 
-    Raises Refused for a place that no page gave.
+    Raises `Refused` for an invalid cursor.
     """
     rows = (found.before(*_parse_cursor(after)) if after else found).first_of(size + 1)
     more = len(rows) > size
@@ -90,14 +90,14 @@ def describe_event(event: Event) -> AuditEntry:
 
 
 def event_actor(event: Event) -> str:
-    """The member, the account of a site admin, or that it was no person."""
+    """The alias of the member, the user name of a site admin, or `NO_MEMBER`."""
     if event.member:
         return event.member.alias
     return event.account.get_username() if event.account else NO_MEMBER
 
 
 def describe_changes(event: Event) -> Iterable[AuditChange]:
-    """What was changed from what to what, then what else is known of it."""
+    """The changed values with old and new, then the other details of the event."""
     old, new = event.old, event.new
     for name in dict.fromkeys((*old, *new)):
         if old.get(name) != new.get(name):
@@ -111,7 +111,7 @@ def describe_changes(event: Event) -> Iterable[AuditChange]:
 
 
 def event_items(events: Iterable[Event], project: Project) -> list[int]:
-    """The ids of the items of which these events tell what was said."""
+    """The ids of the items about which these events show a label or an answer."""
     keys = {event.subject for event in events if event.kind in ITEM_EVENT_KINDS}
     found = Item.objects.in_project(project).filter(key__in=keys)
     return list(found.values_list("pk", flat=True)) if keys else []
@@ -124,7 +124,7 @@ def record_account_change(
     old: dict[str, Any] | None = None,
     new: dict[str, Any] | None = None,
 ) -> None:
-    """Put into the audit what was done to an account, which is named by its number alone."""
+    """Record a change of an account in the audit log, which names the account only by its id."""
     if (old or {}) != (new or {}):
         by_id = by.pk if by else None
         Event.of_site("account", account_label(account), by_id, old=old or {}, new=new or {})
@@ -139,7 +139,7 @@ def _title(name: str) -> str:
 
 
 def _describe_value(name: str, value: Any) -> str:
-    """A value in words. The audit stays as it was written, also where words have changed."""
+    """A value in words. Stored events keep the words of their time; stages are renamed here."""
     if name == "stage" and isinstance(value, str):
         value = FORMER_STAGES.get(value, value)
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""A new project, and the versions of the task types that files declare."""
+"""Creates projects, and stores versions of the task types from their files."""
 
 from typing import Any
 
@@ -10,12 +10,13 @@ from annotation.models import Event, Project, TaskTypeVersion
 
 
 def load_task_type_version(slug: str) -> TaskTypeVersion:
-    """The stored version of a task type file as it is now. An unknown slug is a KeyError."""
+    """The stored version of a task type file in its current state. Raises `KeyError` for an unknown
+    slug."""
     return store_task_type(tasktypes.load_definitions()[slug], tasktypes.load_sources()[slug])
 
 
 def store_task_type(definition: dict[str, Any], source: str) -> TaskTypeVersion:
-    """The stored version of a definition, made if it is new; `source` is its TOML."""
+    """The stored version of a definition, created if it is new; `source` is its TOML."""
     slug, digest = definition["slug"], tasktypes.digest_definition(definition)
     with transactions.transact():
         known = TaskTypeVersion.objects.filter(slug=slug)
@@ -29,7 +30,10 @@ def store_task_type(definition: dict[str, Any], source: str) -> TaskTypeVersion:
 
 
 def create_project(slug: str, *, task_type: str = "perturbation-vetting", **values: Any) -> Project:
-    """A new project; its name defaults to the slug in words, its overlap to the task's raters."""
+    """Create a project; its name defaults to the slug in words, its overlap to the task's raters.
+
+    Raises `KeyError` for an unknown task type.
+    """
     version = load_task_type_version(task_type)
     values.setdefault("name", slug.replace("-", " ").capitalize())
     values.setdefault("overlap", tasktypes.load_version(version).raters)
@@ -37,7 +41,7 @@ def create_project(slug: str, *, task_type: str = "perturbation-vetting", **valu
 
 
 def create_audited_project(slug: str, **values: Any) -> Project:
-    """The same, put into the audit."""
+    """Like `create_project`, with an entry in the audit log."""
     with transactions.transact():
         project = create_project(slug, **values)
         new = {"slug": slug, "task type": str(project.task_type)}

@@ -1,8 +1,9 @@
-"""Projects whose texts came in an encrypted archive, which their authors made so that no model is
-trained on them: what leaves them is encrypted as well, unless a site admin says otherwise.
+"""Sealed projects: their texts were imported from an encrypted archive, whose authors do not want
+models to be trained on them. Files with these texts are encrypted too, until a site admin removes
+the seal.
 
-That holds of files: every export, and archives of results with texts or replies. Pages and the
-API show texts to members, who have to read them.
+This applies to files: every export, and archives of results with texts or replies. Pages and the
+API show the texts to members, who have to read them.
 """
 
 from annotation.db import transactions
@@ -16,7 +17,7 @@ SEALED_MESSAGE = (
 
 
 def seal_project(project: Project, member_id: int | None = None) -> None:
-    """Have files of a project encrypted from now on; nothing new for one that is sealed."""
+    """Seal a project, so that its files are encrypted from now on; does nothing if it is sealed."""
     with transactions.transact():
         changed = Project.objects.filter(pk=project.pk, sealed=False).update(sealed=True)
         if changed:
@@ -32,7 +33,7 @@ def seal_project(project: Project, member_id: int | None = None) -> None:
 
 
 def check_not_sealed(project: Project, instead: str, field: str = "") -> None:
-    """Raises FieldError for a file in which texts of a sealed project would lie open; it says what
-    to do `instead`."""
+    """Raise `FieldError` if the project is sealed, to refuse a file with unencrypted texts;
+    `instead` says what to do."""
     if project.sealed:
         raise FieldError(SEALED_MESSAGE.format(instead), field)

@@ -1,6 +1,6 @@
-"""What an entry of the audit can be about: kinds of events, in words.
+"""The kinds of events in the audit log, with their titles.
 
-Other packages add theirs when they are loaded; a test finds every kind that is written anywhere.
+Other packages add theirs when they are loaded; a test checks that every recorded kind is listed.
 """
 
 EVENT_TITLES = {
@@ -50,5 +50,5 @@ EVENT_TITLES = {
 
 
 def event_title(kind: str) -> str:
-    """A kind for people to read; one that nobody writes any more by its own name."""
+    """The title of a kind; a kind that is no longer recorded is shown by its own name."""
     return EVENT_TITLES.get(kind) or kind.replace("-", " ")

@@ -1,4 +1,4 @@
-"""What annotators are told: versions, of which labels name the one they were made under."""
+"""The guidelines for annotators, in versions; a label names the version it was made under."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ MAX_LENGTH = 200_000
 
 @dataclass(frozen=True)
 class ItemGuidelines:
-    """What is told of one item: the text for every item, and that for its kind, if there is one."""
+    """The guidelines for one item: `text` is for every item, `variant` for items with its value of
+    the guidelines field, "" if there is none. `kind` is that value."""
 
     version: GuidelinesVersion
     text: str
@@ -26,20 +27,20 @@ class ItemGuidelines:
 
 @dataclass(frozen=True)
 class GuidelinesChange:
-    """A part of the guidelines that differs between two versions; `kind` is empty for the text
-    that holds of every item."""
+    """A part of the guidelines that differs between two versions; `kind` is "" for the text for
+    every item."""
 
     kind: str
     difference: diffing_difference.Difference
 
 
 def current_version(project: Project) -> GuidelinesVersion | None:
-    """The last version, or None as long as there is none."""
+    """The latest version, or None if there is none."""
     return project.guidelines.last()
 
 
 def for_item(version: GuidelinesVersion, project: Project, item: Item) -> ItemGuidelines:
-    """What a version tells of an item, by the project's field for guidelines."""
+    """The parts of a version that apply to an item, by the project's guidelines field."""
     kind = _variant_value(project, item)
     return ItemGuidelines(version, version.text, kind, version.variants.get(kind, ""))
 
@@ -54,17 +55,18 @@ def publish(
     base: int | None = None,
     now: datetime | None = None,
 ) -> GuidelinesVersion:
-    """The next version, announced to all who label but its author; what stands already stays the
-    version it is.
+    """Publish the next version; all who label are told about it, except its author. Without a
+    change it returns the latest version.
 
-    Variants without a text are left out. Raises `Refused` for guidelines that say nothing, and
-    `Stale` if the last version is not `base`, the number of the one that this was written from.
+    Variants without a text are left out. Raises `Refused` for empty guidelines and for texts over
+    `MAX_LENGTH`, and `Stale` if `base`, the number of the version that the author started from (0
+    for none), is not the latest.
     """
     text = _tidy(text)
     variants = {kind: _tidy(said) for kind, said in variants.items() if said.strip()}
     _check(text, variants)
     with transactions.transact():
-        # Two leads who publish at once take turns, and each gets a number of their own.
+        # Two leads who publish at the same time take turns, and each gets their own number.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
         last = current_version(project)
         if base is not None and base != (last.number if last else 0):
@@ -87,7 +89,7 @@ def publish(
 
 
 def unseen_version(member: Membership) -> GuidelinesVersion | None:
-    """The version that the member has still to acknowledge; None for who does not label."""
+    """The version that the member has not acknowledged yet; None for members who do not label."""
     if not member.can_label:
         return None
     version = current_version(member.project)
@@ -95,7 +97,8 @@ def unseen_version(member: Membership) -> GuidelinesVersion | None:
 
 
 def acknowledge(member: Membership, number: int) -> None:
-    """Keep that the member has read the guidelines up to this number; never turns back."""
+    """Record that the member has read the guidelines up to this version; the number never drops,
+    and unknown versions are ignored."""
     there = member.project.guidelines.filter(number=number).exists()
     if there and number > member.guidelines_seen:
         member.guidelines_seen = number
@@ -103,7 +106,7 @@ def acknowledge(member: Membership, number: int) -> None:
 
 
 def list_changes(older: GuidelinesVersion, newer: GuidelinesVersion) -> list[GuidelinesChange]:
-    """What differs between two versions, the text for every item first, then kind by kind."""
+    """The parts that differ between two versions: the text for every item, then the variants."""
     before, after = ({"": one.text} | one.variants for one in (older, newer))
     kinds = sorted(set(before) | set(after))
     pairs = [(kind, before.get(kind, ""), after.get(kind, "")) for kind in kinds]
@@ -115,7 +118,8 @@ def list_changes(older: GuidelinesVersion, newer: GuidelinesVersion) -> list[Gui
 
 
 def variant_values(project: Project) -> list[str]:
-    """The values of the project's field for guidelines that its items have, sorted."""
+    """The values of the project's guidelines field that occur in its items, sorted; [] if the
+    project has no such field."""
     if not project.guidelines_field:
         return []
     return Item.objects.in_project(project).values_of(project.guidelines_field)
@@ -134,7 +138,7 @@ def _variant_value(project: Project, item: Item) -> str:
 
 
 def _tidy(text: str) -> str:
-    # A browser sends every line break as CR LF, and a diff would take every line for changed.
+    # A browser sends every line break as CR LF, and a diff would show every line as changed.
     return text.replace("\r\n", "\n").strip("\n")
 
 

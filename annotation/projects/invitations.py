@@ -1,6 +1,6 @@
-"""How people come into a project: a lead makes a link, and who opens it becomes a member.
+"""Invitations: a lead creates a link, and the person who accepts it becomes a member.
 
-What goes out by e-mail beside what accounts themselves send.
+Also sends the invitation e-mails.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from annotation.projects import members
 
 
 def send_invitation(invitation: Invitation, link: str) -> bool | None:
-    """Send the link of an invitation; whether it went out, None if it was not to.
+    """Send the link of an invitation; returns whether it was sent, None if it has no address.
 
-    Without a mail server nothing is sent, since the link would stand in the server's output.
+    Without a mail server nothing is sent, since the link would appear in the server's output.
     """
     if not invitation.email:
         return None
@@ -29,18 +29,18 @@ def send_invitation(invitation: Invitation, link: str) -> bool | None:
     text = render_to_string("annotation/invitation.txt", {"invitation": invitation, "link": link})
     try:
         send_mail("An invitation to Blindspot", text, None, [invitation.email])
-    except OSError:  # as all errors of smtplib are
+    except OSError:  # the base class of all errors of smtplib
         return False
     return True
 
 
-# How many days a link can be used.
+# Choices for the number of days that a link is valid.
 VALID_DAYS = (1, 7, 30)
 
 
 @dataclass(frozen=True)
 class InvitationRequest:
-    """Who is invited, as what; without an address the lead hands the link over."""
+    """The alias and role to invite; without an address, the lead sends the link."""
 
     alias: str
     role: str
@@ -51,9 +51,9 @@ class InvitationRequest:
 def create_invitation(
     lead: Membership, wanted: InvitationRequest, *, now: datetime
 ) -> tuple[Invitation, str]:
-    """A new invitation and the key of its link, which nobody can see again.
+    """Create an invitation; returns it and the key of its link, which cannot be shown again.
 
-    Raises FieldError if the project has a member of this name, or waits for one.
+    Raises `FieldError` if the project has a member or an open invitation with this name.
     """
     with transactions.transact():
         here = Invitation.objects.in_project(lead.project).named(wanted.alias).waiting()
@@ -70,28 +70,29 @@ def create_invitation(
 
 
 def revoke(lead: Membership, invitation: Invitation, *, now: datetime) -> None:
-    """Make the link useless. One that was used already stays used."""
+    """Revoke an open invitation; does nothing if it was used or revoked already."""
     with transactions.transact():
         if Invitation.objects.filter(pk=invitation.pk).waiting().end(now):
             _record(invitation, lead, "open", "taken back")
 
 
 def find_invitation(key: str, *, now: datetime) -> Invitation | None:
-    """The invitation that this key opens; None if it never did or does no more."""
-    if "\0" in key:  # which PostgreSQL refuses to look for
+    """The open invitation with this key; None if the key is unknown or no longer valid."""
+    if "\0" in key:  # PostgreSQL refuses to search for it
         return None
     return Invitation.objects.usable(now).opened_by(Invitation.digest_of(key))
 
 
 def accept(invitation: Invitation, account: Account, *, now: datetime) -> Membership:
-    """Make the account a member. Raises Refused if it is one, or the link was used meanwhile."""
+    """Make the account a member. Raises `Refused` if it is or was a member of the project, the
+    alias was taken meanwhile, or the invitation was used, revoked or has expired."""
     with transactions.transact():
         there = Membership.objects.in_project(invitation.project).filter(account=account).first()
         if there:
             raise Refused(_member_already_text(there))
         if Membership.objects.in_project(invitation.project).called([invitation.alias]).exists():
             raise Refused("This name is now taken. Ask for a new invitation.")
-        # By update-count: of two who press at once, one comes in.
+        # The row count decides: of two simultaneous requests, only one gets in.
         if not Invitation.objects.filter(pk=invitation.pk, expires_at__gt=now).waiting().end(now):
             raise Refused("This invitation was used or revoked. Ask for a new one.")
         member = Membership.objects.create(
@@ -109,9 +110,10 @@ def accept(invitation: Invitation, account: Account, *, now: datetime) -> Member
 def accept_with_new_account(
     invitation: Invitation, username: str, password: str, *, now: datetime
 ) -> Membership:
-    """The same for somebody without an account, who gets one with the address of the invitation.
+    """Like `accept`, with a new account that has the address of the invitation.
 
-    Raises Refused also if somebody with this address has an account, who signs in instead.
+    Also raises `Refused` if an account with this address exists, since that person can sign in, or
+    if the user name was taken meanwhile.
     """
     with transactions.transact():
         if has_account(invitation):
@@ -120,27 +122,28 @@ def accept_with_new_account(
             account = Account.objects.create_user(
                 username, email=invitation.email, password=password
             )
-        except IntegrityError as error:  # the form saw it free, and another was quicker
+        except IntegrityError as error:  # it was free when the form was validated
             raise Refused("This user name has just been taken. Choose another.") from error
         return accept(invitation, account, now=now)
 
 
 def find_by_email(email: str, *, now: datetime) -> list[Invitation]:
-    """The invitations that were sent to just this address and can be used; none to no address."""
+    """The usable invitations that were sent to this address; [] for ""."""
     if not email or "\0" in email:
         return []
     found = Invitation.objects.usable(now).addressed(email)
-    # A database may take letters for the same that lead to other people's mail (ı and i).
+    # A database may treat letters as equal that belong to different addresses (ı and i).
     return [one for one in found if _same_address(one.email, email)]
 
 
 def accept_from_service(
     invitations: list[Invitation], username: str, email: str, *, now: datetime
 ) -> Account:
-    """An account without a password, of somebody whom another service knows, who is invited here.
+    """Create an account without a password for an invited person who signs in by another service,
+    and accept the invitations.
 
-    It has the address that the service verified, or the invitation's. Raises Refused if somebody
-    has an account with that address, or one of the invitations cannot be used.
+    It has the address that the service verified, or the first invitation's. Raises `Refused` if an
+    account with that address exists, or if one of the invitations cannot be accepted.
     """
     with transactions.transact():
         email = email or invitations[0].email
@@ -156,7 +159,7 @@ def accept_from_service(
 
 
 def has_account(invitation: Invitation) -> bool:
-    """Whether somebody who can sign in has the address that the invitation was sent to."""
+    """Whether an active account has the address that the invitation was sent to."""
     return _is_known(invitation.email)
 
 
@@ -177,7 +180,7 @@ def _member_already_text(member: Membership) -> str:
 
 
 def _record(invitation: Invitation, by: Membership, old: str, new: str) -> None:
-    # Without the address, which is the account's alone.
+    # Without the address, which only accounts may hold.
     Event.record(
         members.INVITATION_EVENT,
         invitation.alias,

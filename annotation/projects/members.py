@@ -1,7 +1,7 @@
-"""Who is in a project, and as what; every change is in the audit.
+"""The members of a project and their roles; every change is in the audit log.
 
-Nobody is ever taken out: who is suspended keeps their labels, drafts and name, and comes back to
-them. A project never loses its last lead who can sign in.
+Members are never removed: suspended members keep their labels, drafts and alias, and have them
+again when they are restored. A project never loses its last lead who can sign in.
 """
 
 from collections.abc import Iterator
@@ -21,14 +21,16 @@ INVITATION_EVENT = "invitation"
 
 
 def change_role(lead: Membership, member: Membership, role: str) -> None:
-    """From now on; what the member did stays as it is."""
+    """Change the member's role from now on; existing work stays as it is. Raises `Refused` if the
+    project would have no lead."""
     with _lock_project(lead.project):
         _save_change(lead, member, role=role)
         _check_managed(lead.project)
 
 
 def suspend(lead: Membership, member: Membership) -> None:
-    """Let the member do nothing here; items that are kept for them go to everybody."""
+    """Suspend the member; items reserved for them return to the queue. Raises `Refused` for the
+    lead themselves and if the project would have no lead."""
     if lead.pk == member.pk:
         raise Refused("You cannot suspend yourself. Transfer the project first.")
     with _lock_project(lead.project):
@@ -37,13 +39,14 @@ def suspend(lead: Membership, member: Membership) -> None:
 
 
 def restore(lead: Membership, member: Membership) -> None:
-    """Let the member go on where they were."""
+    """Restore a suspended member with their role and work."""
     with _lock_project(lead.project):
         _save_change(lead, member, active=True)
 
 
 def hand_over(lead: Membership, member: Membership, role: str) -> None:
-    """Make the member a lead, and the lead who hands over what `role` says."""
+    """Make the member a lead, and give the current lead `role`. Raises `Refused` if the member
+    cannot sign in."""
     with _lock_project(lead.project):
         _save_change(lead, member, role=Role.LEAD)
         _save_change(lead, lead, role=role)
@@ -58,7 +61,7 @@ def record_admin_change(
     new: dict[str, object],
     old: dict[str, object] | None = None,
 ) -> None:
-    """Put into the audit what a site admin without a place in the project did to the member."""
+    """Record in the audit log what a site admin without a membership did to the member."""
     Event.objects.create(
         kind=MEMBER_EVENT,
         subject=member.alias,
@@ -69,8 +72,8 @@ def record_admin_change(
 
 
 def revoke_invitations(member: Membership, *, now: datetime) -> None:
-    """Take back the invitations of a member who leads no more: all of who is suspended, else those
-    that make a lead, so that nobody comes back as one by a link of their own."""
+    """Revoke the open invitations by a member who is no longer a lead: all if the member is
+    suspended, otherwise those for leads, so that nobody becomes lead again by their own link."""
     links = Invitation.objects.in_project(member.project).waiting().filter(made_by=member)
     links = links.filter(role=Role.LEAD) if member.active else links
     place = {"project_id": member.project_id, "member_id": member.pk}
@@ -81,20 +84,21 @@ def revoke_invitations(member: Membership, *, now: datetime) -> None:
 
 
 def list_changes(project: Project) -> QuerySet[Event]:
-    """All changes of members and invitations, the last one first."""
+    """All events about members and invitations, the latest first."""
     return project.events.filter(kind__in=(MEMBER_EVENT, INVITATION_EVENT)).select_related("member")
 
 
 @contextmanager
 def _lock_project(project: Project) -> Iterator[None]:
-    # So that two leads do not take each other's role at the same moment.
+    # So that two leads cannot take each other's role at the same time.
     with transactions.transact():
         Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         yield
 
 
 def _save_change(lead: Membership, member: Membership, **new: object) -> None:
-    """Store what differs, with an event that says what it was."""
+    """Store the values that differ, record an event with old and new, and revoke invitations and
+    reservations that the member may no longer have."""
     member.refresh_from_db(fields=list(new))
     old = {name: getattr(member, name) for name in new}
     if old == new:

@@ -1,7 +1,4 @@
-"""Projects and their members.
-
-What is on record of who changed what.
-"""
+"""Projects with their members, invitations, guidelines and task type versions, and events."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         return live.filter(members__account=account, members__active=True)
 
     def led_by(self, account: Account) -> ProjectQuerySet:
-        """Those where the account may do what leads do."""
+        """Projects in which the account may do what leads do."""
 
         live = self.filter(archived_at__isnull=True)
         if account.is_superuser:
@@ -38,7 +35,7 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         return live.filter(members__account=account, **lead)
 
     def with_role_of(self, account: Account) -> ProjectQuerySet:
-        """With `my_role`; null for a site admin without a place in the project."""
+        """With `my_role`; null for a site admin without a membership."""
 
         mine = Membership.objects.filter(project=OuterRef("pk"), account=account, active=True)
         return self.annotate(my_role=Subquery(mine.values("role")[:1])).select_related("task_type")
@@ -46,12 +43,12 @@ class ProjectQuerySet(models.QuerySet["Project"]):
 
 class MembershipQuerySet(models.QuerySet["Membership"]):
     def seats_of(self, account: Account, slug: str) -> MembershipQuerySet:
-        """The account's place in a project that is not archived, with what the project asks."""
+        """The account's active membership in a live project, with its task type."""
         return self._seats(slug).filter(account=account).select_related("project__task_type")
 
     def seats_by_key(self, digest: str, slug: str, used_since: str, now: str) -> MembershipQuerySet:
-        """The same of whom a live key to the API belongs to that was used since then, with the
-        account, and what the key is for as `key_scopes`."""
+        """The same for the owner of a valid API token that was last used after `used_since`, with
+        the account, and the token's scopes as `key_scopes`."""
         unexpired = Q(account__tokens__expires_at=None) | Q(account__tokens__expires_at__gt=now)
         return (
             self._seats(slug)
@@ -67,18 +64,18 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         )
 
     def suspended_of(self, account: Account) -> MembershipQuerySet:
-        """Where the account had a place, and has none at the moment, by the project's name."""
+        """The account's suspended memberships in live projects, by project name."""
         places = self.filter(account=account, active=False, project__archived_at=None)
         return places.select_related("project").order_by("project__name", "pk")
 
     def roles_of(self, account: Account) -> set[str]:
-        """The account's roles in all projects that are not archived."""
+        """The account's active roles in all projects that are not archived."""
         seats = self.filter(account=account, active=True, project__archived_at=None)
         return set(seats.order_by().values_list("role", flat=True))
 
     def _seats(self, slug: str) -> MembershipQuerySet:
-        """Without the text of task types, which every request would else read: what a version
-        says is known by its digest (`tasktypes.load_version`)."""
+        """Without the texts of task types, which every request would read otherwise: versions are
+        cached by their digest (`tasktypes.load_version`)."""
         return (
             self.filter(active=True, project__slug=slug, project__archived_at=None)
             .defer("project__task_type__definition", "project__task_type__source")
@@ -86,7 +83,8 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         )
 
     def for_progress(self) -> MembershipQuerySet:
-        """With how many of their labels count (`labelled` are in force), and the last time."""
+        """With `counted`, the number of current labels that count (the column `labelled` has all
+        current ones), and `last_label_at`; by alias."""
         at_work = Q(labels__stage="label", labels__current=True)
         return self.annotate(
             counted=Count("labels", filter=at_work & Q(labels__counted=True)),
@@ -100,7 +98,7 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         return self.filter(alias__in=list(aliases))
 
     def locked(self) -> MembershipQuerySet:
-        """For this transaction alone; waits for whoever has them."""
+        """Lock the rows for this transaction; waits for transactions that hold them."""
         return self.select_for_update(no_key=True, of=("self",))
 
     def with_role_in(self, roles: Iterable[str]) -> MembershipQuerySet:
@@ -108,12 +106,12 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         return self.filter(active=True, role__in=list(roles))
 
     def who_manage(self) -> MembershipQuerySet:
-        """Those who can really sign in and do it."""
+        """Active members with the right "manage" whose accounts can sign in."""
 
         return self.with_role_in(RIGHTS["manage"]).filter(account__is_active=True)
 
     def who_label(self) -> MembershipQuerySet:
-        """By alias, active ones, of a role that labels."""
+        """Active members whose role can label, by alias."""
 
         return (
             self.filter(role__in=RIGHTS["label"], active=True)
@@ -122,7 +120,7 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         )
 
     def named(self, alias: str) -> Membership | None:
-        if "\0" in alias:  # which PostgreSQL refuses to look for
+        if "\0" in alias:  # PostgreSQL refuses to search for it
             return None
         return self.filter(alias=alias).select_related("project__task_type").first()
 
@@ -135,7 +133,7 @@ class InvitationQuerySet(models.QuerySet["Invitation"]):
         return self.filter(alias=alias)
 
     def waiting(self) -> InvitationQuerySet:
-        """Neither used nor taken back, though they may be too old."""
+        """Neither used nor revoked; they may have expired."""
         return self.filter(ended_at=None)
 
     def usable(self, now: datetime) -> InvitationQuerySet:
@@ -148,39 +146,39 @@ class InvitationQuerySet(models.QuerySet["Invitation"]):
         return self.filter(digest=digest).select_related("project", "made_by").first()
 
     def end(self, now: datetime) -> int:
-        """For good, without the address; how many."""
+        """End the invitations and erase their addresses; returns how many."""
         return self.update(ended_at=now, email="")
 
 
 class EventQuerySet(models.QuerySet["Event"]):
     def in_project(self, project: Project | None) -> EventQuerySet:
-        """Of a project, or with None of what belongs to no project."""
+        """Events of a project, or with None those without a project."""
         return self.filter(project=project)
 
     def first_of(self, size: int) -> list[Event]:
-        """The first so many, with who did it."""
+        """The first `size` events, with their members and accounts."""
         return list(self.select_related("member", "account")[:size])
 
     def on_days(self, first: date | None, last: date | None) -> EventQuerySet:
-        """Of these days of UTC, both included; None leaves a side open."""
+        """Events from `first` to `last`, days in UTC, both included; None leaves a side open."""
         found = self.filter(created_at__gte=_day_start(first)) if first else self
         return found.filter(created_at__lt=_day_start(last) + timedelta(days=1)) if last else found
 
     def by(self, name: str) -> EventQuerySet:
-        """Of the member of this name, or of the account without a place in the project."""
+        """Events by the member with this alias, or by the account with this user name."""
         return self.filter(Q(member__alias=name) | Q(account__username=name))
 
     def about(self, words: str) -> EventQuerySet:
-        """Whose subject holds the words, in capitals or not."""
+        """Events whose subject contains the words, ignoring case."""
         return self.filter(subject__icontains=words)
 
     def before(self, at: datetime, pk: int) -> EventQuerySet:
-        """Those that follow this one in a list of the last first."""
-        # The first condition is the index's, the second parts those of one moment.
+        """Events that follow this one in a list with the latest first."""
+        # The first condition uses the index; the second separates events of the same time.
         return self.filter(created_at__lte=at).filter(Q(created_at__lt=at) | Q(pk__lt=pk))
 
     def kinds(self, project: Project | None) -> list[str]:
-        """The kinds there are, sorted: a probe of the index each, however many events."""
+        """The kinds that occur, sorted; one index lookup for each kind, however many events."""
         of, words = ("project_id = %s", [project.pk]) if project else ("project_id IS NULL", [])
         table = self.model._meta.db_table
         least = f"SELECT MIN(kind) FROM {table} WHERE {of}"
@@ -198,12 +196,13 @@ def _day_start(day: date) -> datetime:
 
 
 class Event(models.Model):
-    """Who changed what, when: rows are only ever added, which triggers of the database hold.
+    """An entry of the audit log: who changed what, and when. Rows are only ever added; database
+    triggers enforce this.
 
-    `member` is who did it in a project. Who did it without a place there, or to the site, is
-    `account`; neither is named where a command or a worker did it. What was changed from what to
-    what stands in `data` as `old` and `new`, each an object of names and values; other entries
-    say more of it. No name and no address of a person is ever written here (design 3.12).
+    `member` is who did it in a project. `account` is who did it without a membership, or outside
+    projects. Both are null for commands and workers. `data` has the changed values as `old` and
+    `new`, each an object of names and values; its other entries are details. It never contains a
+    name or an address of a person (design 3.12).
     """
 
     project = models.ForeignKey("Project", models.PROTECT, null=True, related_name="events")
@@ -237,7 +236,7 @@ class Event(models.Model):
 
     @classmethod
     def of_site(cls, kind: str, subject: str, account_id: int | None, **data: Any) -> None:
-        """What was done to what belongs to no project."""
+        """Record an event that belongs to no project."""
         insert_rows(cls(kind=kind, subject=subject, account_id=account_id, data=data))
 
     @property
@@ -250,19 +249,19 @@ class Event(models.Model):
 
     @property
     def more(self) -> dict[str, Any]:
-        """What is known beside what was changed."""
+        """The details of the event other than `old` and `new`."""
         changed = {"old": self.old, "new": self.new}
         return {name: value for name, value in self.data.items() if not changed.get(name)}
 
 
 def _object(data: dict[str, Any], name: str) -> dict[str, Any]:
-    # Of an import `new` is a number, and says how many rows were.
+    # For an import, `new` is a number: how many rows were new.
     found = data.get(name)
     return found if isinstance(found, dict) else {}
 
 
 class TaskTypeVersion(models.Model):
-    """One state of a task type file, kept so that a label can name what was asked."""
+    """A version of a task type, kept so that a label can name what was asked."""
 
     slug = models.SlugField(max_length=80)
     number = models.PositiveIntegerField()
@@ -288,7 +287,7 @@ class TextFormat(models.TextChoices):
 
 
 class Project(models.Model):
-    """One body of items with its people and rules."""
+    """A set of items with its members and settings."""
 
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=200)
@@ -368,7 +367,7 @@ class Project(models.Model):
 
 
 class GuidelinesVersion(models.Model):
-    """One state of what annotators are told; a label names the one it was made under."""
+    """A version of the guidelines; a label names the version it was made under."""
 
     project = models.ForeignKey(Project, models.PROTECT, related_name="guidelines")
     number = models.PositiveIntegerField()
@@ -403,9 +402,9 @@ class Role(models.TextChoices):
 #   enter    see the project's front page and the guidelines
 #   label    work on the queue
 #   items    see items with everybody's labels
-#   adjudicate  decide items that people disagree on, or that were sent to an expert
-#   results  see runs, replies and figures
-#   run      start and steer runs (they cost money)
+#   adjudicate  decide items with a disagreement, or that were sent to an expert
+#   results  see runs, replies and results
+#   run      start and control runs (they cost money)
 #   manage   settings, members, import, export
 RIGHTS: dict[str, frozenset[str]] = {
     "enter": frozenset(Role.values),
@@ -419,7 +418,7 @@ RIGHTS: dict[str, frozenset[str]] = {
 
 
 class Membership(models.Model):
-    """A person's place in a project. Labels, slots and events name it, never the account."""
+    """A person's membership in a project. Labels and slots refer to it, never to the account."""
 
     project = models.ForeignKey("Project", models.PROTECT, related_name="members")
     account = models.ForeignKey(
@@ -457,7 +456,8 @@ class Membership(models.Model):
         return self.alias
 
     def can(self, right: str) -> bool:
-        """Whether this member holds a right of `RIGHTS`; an unknown right is a KeyError."""
+        """Whether this member is active and has a right of `RIGHTS`; an unknown right raises
+        `KeyError`."""
         return self.active and self.role in RIGHTS[right]
 
     @property
@@ -486,10 +486,10 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """A link that makes whoever opens it a member, once. Only a digest of it is stored.
+    """A one-time link that makes the person who accepts it a member. Only its digest is stored.
 
-    The address that it was sent to is forgotten once it is used or taken back, for names and
-    addresses live in accounts alone (design 3.12).
+    The address is erased once the invitation is used or revoked, since only accounts may keep names
+    and addresses (design 3.12).
     """
 
     project = models.ForeignKey("Project", models.PROTECT, related_name="invitations")
@@ -530,7 +530,7 @@ class Invitation(models.Model):
     def issue(
         cls, lead: Membership, alias: str, role: str, email: str, days: int, now: datetime
     ) -> tuple[Invitation, str]:
-        """A new invitation and its key, which can be shown now and never again."""
+        """Create an invitation; returns it and its key, which cannot be shown again."""
         key = secrets.token_urlsafe(32)
         made = cls.objects.create(
             project=lead.project,

@@ -1,4 +1,4 @@
-"""What the pages say of projects as a whole: a fixed number of queries, and never a text."""
+"""Summaries of whole projects for pages: a fixed number of queries, without texts of items."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +18,10 @@ from annotation.models import (
 
 @dataclass(frozen=True)
 class ProjectOverview:
-    """A project as its member sees it in a list; counts are of items, repeats left out.
+    """A project as a member sees it in a list. `total`, `resolved` and `awaiting` count items
+    without duplicates, qualification and control items; `mine` counts own current labels.
 
-    `role` is empty for a site admin without a place in the project.
+    `role` is "" for a site admin without a membership.
     """
 
     project: Project
@@ -32,7 +33,7 @@ class ProjectOverview:
 
     @property
     def awaited(self) -> str:
-        """How many wait for a text, in words."""
+        """What the waiting items wait for, in words; "" if none wait."""
         return readiness.describe_waiting(self.project, self.awaiting, self.role)
 
     @property
@@ -50,9 +51,9 @@ class ProjectOverview:
 
 @dataclass(frozen=True)
 class CategoryCount:
-    """How many items a category has and how many of them are resolved, repeats left out.
+    """The numbers of items and of resolved items of a category, without duplicates.
 
-    `repeats` are the items of the category that say others again; they wait for nothing.
+    `repeats` is the number of exact duplicates in the category; they need no labels.
     """
 
     category: str
@@ -67,7 +68,7 @@ class CategoryCount:
 
 @dataclass(frozen=True)
 class AbilityCount:
-    """The categories of an ability that have items, and their sums."""
+    """The categories of an ability that have items, with their sums."""
 
     ability: str
     categories: tuple[CategoryCount, ...]
@@ -86,8 +87,8 @@ class AbilityCount:
 
 
 def list_overviews(account: Account) -> list[ProjectOverview]:
-    """The projects that a person may see, by name, in five queries; one more for each whose items
-    may still await a text."""
+    """The projects that a person may see, by name, in five queries; projects that can have waiting
+    items need more."""
     projects: list[Any] = list(Project.objects.visible_to(account).with_role_of(account))
     totals = Item.objects.live().originals().of_tests().per_project(projects)
     resolved = Resolution.objects.of_live_originals().of_tests().per_project(projects)
@@ -114,11 +115,10 @@ def list_overviews(account: Account) -> list[ProjectOverview]:
 
 
 def count_by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
-    """Items to work on and resolved ones by category, as the taxonomy orders them, in two queries
-    at most.
+    """Items and resolved items by category in the order of the taxonomy, in two queries at most.
 
-    Categories that are no longer in the taxonomy come last, under the ability of their items.
-    None where no item has a category.
+    Qualification and control items are left out. Categories that are no longer in the taxonomy come
+    last, under the ability of their items. [] if no item has a category.
     """
     found = Resolution.objects.of_live_originals().of_tests()
     resolved = project_counts.get_cached_count(
@@ -140,7 +140,7 @@ def count_by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
 
 
 def _cached_resolved(project: Project, role: str | None, resolved: dict[int, int]) -> int:
-    """How many are resolved; `role` None is that of a site admin without a place."""
+    """The number of resolved items; `role` is None for a site admin without a membership."""
     return project_counts.get_delayed_count(
         project, "resolved", role or "", lambda: resolved.get(project.pk, 0)
     )

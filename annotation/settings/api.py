@@ -1,4 +1,4 @@
-"""The API of a project's settings: the switches of their page, with the words that stand there."""
+"""The API of a project's settings, with the fields and descriptions of the settings page."""
 
 from typing import Any
 
@@ -27,8 +27,8 @@ from annotation.settings.views.project_settings import RULE_PREFIX, SettingsForm
 
 
 class SettingsSerializer(FormSerializer):
-    """What a project asks of people. A change holds from now on: labels and resolutions that are
-    there stay as they are."""
+    """The settings of a project. Changes apply from now on: existing labels and resolutions stay
+    as they are."""
 
     form = SettingsForm
     rules = serializers.DictField(
@@ -40,7 +40,8 @@ class SettingsSerializer(FormSerializer):
 
 
 class ReachSerializer(serializers.Serializer[Any]):
-    """What a change would do to how many items, and why not to others, a sentence each."""
+    """The effect of a change: how many items would change, and why others would not, one sentence
+    each."""
 
     reach = serializers.ListField(child=serializers.CharField())
 
@@ -54,7 +55,7 @@ class ReachSerializer(serializers.Serializer[Any]):
 )
 @api_view(["GET", "PATCH"])
 def project_settings(request: Request, slug: str) -> Response:
-    """What the project asks of people; a PATCH changes what it names and nothing else."""
+    """The settings of the project; a PATCH changes only the settings that it names."""
     lead = access.member_for(request, slug, right="manage")
     if request.method == "PATCH":
         _apply_change(request, lead)
@@ -64,8 +65,8 @@ def project_settings(request: Request, slug: str) -> Response:
 @extend_schema(request=SettingsSerializer, responses={200: ReachSerializer, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def settings_preview(request: Request, slug: str) -> Response:
-    """What a PATCH of the settings with the same body would do to how many items; changes nothing,
-    and so asks for no `If-Match`."""
+    """How many items a PATCH of the settings with the same body would change. Nothing is stored, so
+    no `If-Match` is needed."""
     project = access.member_for(request, slug, right="manage").project
     asked = validate_body(SettingsSerializer(data=request.data, partial=True))
     values = _clean_values(project, asked, settings_project_settings.list_changes(project).count())
@@ -74,7 +75,7 @@ def settings_preview(request: Request, slug: str) -> Response:
 
 def _apply_change(request: Request, lead: Membership) -> None:
     project = lead.project
-    # Counted before they are read, so that a change in between is noticed.
+    # Counted before the settings are read, so that a change in between is detected.
     seen = settings_project_settings.list_changes(project).count()
     project.refresh_from_db()
     check_if_match(request, SettingsSerializer(project).data)
@@ -91,7 +92,7 @@ def _apply_change(request: Request, lead: Membership) -> None:
 
 
 def _clean_values(project: Project, asked: dict[str, Any], seen: int) -> dict[str, Any]:
-    """The settings that are asked for, by name, held against the form of the page."""
+    """The requested settings by name, validated by the form of the page."""
     rules = asked.pop("rules", project.rules)
     now = {name: getattr(project, name) for name in settings_project_settings.SETTING_NAMES}
     named = {f"{RULE_PREFIX}{name}": rule for name, rule in rules.items()}

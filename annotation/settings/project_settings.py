@@ -1,8 +1,8 @@
-"""What a project asks of people, changed by its leads; every change is in the audit.
+"""The settings of a project, which its leads change; every change is in the audit log.
 
-A change holds from now on: of labels that come, and of items that are taken up. What people have
-said stays, and so do resolutions. Only how many labels an item gets is brought in line at once:
-places are added where they lack, and ones that nobody has begun are closed.
+Changes apply to new labels and to items opened later. Existing labels and resolutions stay. Only
+the number of labels per item is updated at once: missing slots are added, and slots that nobody has
+started are closed.
 """
 
 import time
@@ -30,9 +30,9 @@ SETTING_NAMES = (
     "hold_minutes", "rules", "verify", "blind_first", "claim_check", "expected_effect",
     "practice_items", "practice_pass", "probe_every", "text_format", "guidelines_field",
 )  # fmt: skip
-# What decides how many places an item has.
+# Settings that determine how many slots an item has.
 SLOT_SETTINGS = frozenset({"overlap", "share_percent", "share_overlap"})
-# Those that items follow which still need a label, and those that all items follow.
+# Settings that affect items that still need a label, and settings that affect all items.
 LABELLING_SETTINGS = frozenset(
     {"hold_minutes", "disputed_overlap", "rules", "verify", "blind_first", "claim_check"}
     | {"expected_effect", "probe_every"}
@@ -42,8 +42,8 @@ FOLLOW_TEXTS = (
     "still needs labels and will follow the new settings.",
     "still need labels and will follow the new settings.",
 )
-# What is said of one item and of several where places for labels change
-# (`assignment.preview_resize`).
+# Messages about one item and about several when the number of slots changes, by the outcomes of
+# `assignment.preview_resize`.
 OUTCOME_TEXTS = {
     "more": ("needs more labels.", "need more labels."),
     "fewer": ("needs fewer labels.", "need fewer labels."),
@@ -68,17 +68,17 @@ OUTCOME_TEXTS = {
     "known": ("is a control or qualification item.", "are control or qualification items."),
 }
 RESIZE_JOB = "places"
-# Rules that reckon, so that their field must be of numbers.
+# Rules that calculate, so that their field must have numbers.
 _NUMBER_RULES = frozenset({"median", "three"})
-# So many items are brought in line while the lead waits, about ten seconds at most.
+# Up to this many items are updated while the lead waits, about ten seconds at most.
 MAX_IMMEDIATE_ITEMS = 1_000
-# A worker is at it for so many seconds, then the next one takes over.
+# Seconds that a worker spends on the job before the next worker continues it.
 SLICE_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
 class SettingProblem:
-    """What is wrong with a setting, and what to do."""
+    """A problem with a setting; the text says what to do."""
 
     name: str
     text: str
@@ -86,22 +86,23 @@ class SettingProblem:
 
 @dataclass(frozen=True)
 class SettingsChange:
-    """What was changed, old and new by name; `job` if places are to be brought in line later."""
+    """The changed settings with old and new values by name; `job` is set if a worker still has to
+    update slots."""
 
     changed: dict[str, tuple[Any, Any]]
     job: Job | None
 
 
 def find_problems(project: Project, values: Mapping[str, Any]) -> list[SettingProblem]:
-    """What is wrong with the settings as they would be with these values."""
+    """The problems that the settings would have with these values; [] if there are none."""
     wanted = {name: values.get(name, getattr(project, name)) for name in SETTING_NAMES}
     found = [*_count_problems(wanted), *_rule_problems(project, wanted["rules"])]
     return found + _answer_problems(project, wanted)
 
 
 def preview_change(project: Project, values: Mapping[str, Any]) -> list[str]:
-    """What storing these values would do to how many items, and why not to others, a sentence
-    each; empty if nothing is changed. Nothing is stored, and the cost is one statement."""
+    """How many items storing these values would change, and why not others, one sentence each; []
+    if the values change nothing. Nothing is stored, and it takes one query."""
     changed = _changed_values(project, values)
     if not changed:
         return []
@@ -130,11 +131,11 @@ def apply_change(
     seen: int | None = None,
     now: datetime | None = None,
 ) -> SettingsChange:
-    """Store the values, by name, and do at once what they ask of items that are there.
+    """Store the values, by name, and apply them to existing items.
 
-    Values that have `find_problems` must not come here. In a large project a worker finds the job
-    by itself; the caller may ring for one. Raises `Stale` if there are not as many `list_changes`
-    as were `seen` by who asks for this one.
+    The values must have passed `find_problems`. In a large project the items are updated by a job,
+    which a worker finds by itself; the caller may notify one. Raises `Stale` if the number of
+    `list_changes` is not `seen`, the number when the settings were loaded.
     """
     now = now or timezone.now()
     with transactions.transact():
@@ -164,7 +165,7 @@ def apply_change(
 
 
 def due_job_ids(now: datetime) -> list[int]:
-    """The ids of jobs that wait for a worker, or whose worker is gone, in one query."""
+    """The ids of jobs that wait for a worker or whose worker is gone, in one query."""
     return job_queue.due_job_ids(RESIZE_JOB, now)
 
 
@@ -175,11 +176,11 @@ def run_job(
     seconds: float = SLICE_SECONDS,
     stopped: Callable[[], bool] = lambda: False,
 ) -> bool:
-    """Give items as many places as the settings ask for, for up to `seconds`; whether all are
-    done. False as well if another worker is at it; again is nothing new.
+    """Add or close slots as the settings require, for up to `seconds`; returns whether all items
+    are done, or False if another worker runs the job. Repeating it adds nothing.
 
-    What is left waits for the next worker; so does everything, until the lease is over, if this
-    one fails.
+    The next worker continues with the rest. If this worker fails, the job waits until its lease has
+    expired.
     """
     now = now or timezone.now()
     with job_queue.hold_lease(job_id, RESIZE_JOB, stopped, now=now) as job:
@@ -198,8 +199,9 @@ def run_job(
 
 
 def _release_job(job_id: int, project: Project, done: int, after: int | None) -> bool:
-    """Give the job back with so many more items changed, finished if `after` is None; whether
-    it is. Settings that were changed meanwhile came to this job, which then begins anew."""
+    """Release the job after `done` more changed items; it is finished if `after`, the last item
+    done, is None. Returns whether it is finished. If the settings changed meanwhile, the job starts
+    again from the first item."""
     with transactions.transact():
         asked = Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         same = all(getattr(asked, name) == getattr(project, name) for name in SLOT_SETTINGS)
@@ -214,23 +216,23 @@ def _release_job(job_id: int, project: Project, done: int, after: int | None) ->
 
 
 def unfinished_job(project: Project) -> Job | None:
-    """The job that still has to bring places in line, if there is one."""
+    """The unfinished job that updates slots, or None."""
     return project.jobs.filter(kind=RESIZE_JOB, finished_at=None).first()
 
 
 def list_changes(project: Project) -> QuerySet[Event]:
-    """All changes of the settings, the last one first."""
+    """All events about changed settings, the latest first."""
     return project.events.filter(kind="settings").select_related("member")
 
 
 def allowed_rules(field: Field) -> dict[str, str]:
-    """The rules that a field can have, with what they do in words."""
+    """The aggregation rules that a field can have, with their titles."""
     numbers = field.kind in {"scale", "points"}
     return {name: RULE_TITLES[name] for name in RULES if numbers or name not in _NUMBER_RULES}
 
 
 def _changed_values(project: Project, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the values that are not the project's already."""
+    """The settings among the values that differ from the project's."""
     return {
         name: value
         for name, value in values.items()
@@ -239,7 +241,7 @@ def _changed_values(project: Project, values: Mapping[str, Any]) -> dict[str, An
 
 
 def _describe_resize(counts: Mapping[str, int]) -> list[str]:
-    """What becomes of how many items that are to have more or fewer places for labels."""
+    """Sentences that say how many items need more or fewer labels, and how many do not change."""
     found = {
         name: _describe_items(counts[name], *words)
         for name, words in OUTCOME_TEXTS.items()
@@ -308,7 +310,7 @@ def _enqueue_resize(project: Project, member: Membership, now: datetime) -> Job:
     waiting = unfinished_job(project)
     if waiting is None:
         return Job.objects.create(project=project, kind=RESIZE_JOB, member=member, created_at=now)
-    # All items again, by the new settings; who is at it by the old ones notices when they leave.
+    # Start again with the new settings; a worker that uses the old ones notices at its release.
     Job.objects.filter(pk=waiting.pk, state=Job.State.WAITING).update(result={})
     return waiting
 

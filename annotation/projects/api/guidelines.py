@@ -1,4 +1,4 @@
-"""The API of guidelines: read, in all versions, and published anew."""
+"""The API of guidelines: read all versions, publish a new one, and acknowledge."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from annotation.errors import Stale
 from annotation.models import GuidelinesVersion, Membership
 from annotation.projects import access, guidelines
 
-# What a project without guidelines has.
+# The response for a project without guidelines.
 EMPTY_GUIDELINES = {
     "number": 0, "note": "", "author": None, "created_at": None, "text": "", "variants": {},
 }  # fmt: skip
@@ -45,15 +45,15 @@ class ListedGuidelinesSerializer(serializers.Serializer[GuidelinesVersion]):
 
 
 class GuidelinesVersionSerializer(ListedGuidelinesSerializer):
-    """What annotators are told, as Markdown: `text` of every item, `variants` of items by the value
-    of the project's field for guidelines. Number 0, without a word, is that there are none yet."""
+    """The guidelines as Markdown: `text` for every item, `variants` for items by the value of the
+    project's guidelines field. Without guidelines, the number is 0 and the texts are empty."""
 
     text = serializers.CharField(allow_blank=True)
     variants = serializers.DictField(child=serializers.CharField())
 
 
 class GuidelinesBody(serializers.Serializer[Any]):
-    """The next version; what is not sent is empty in it. `note` is read by all who label."""
+    """The next version; parts that are not sent are empty. `note` is shown to all who label."""
 
     text = serializers.CharField(
         default="", allow_blank=True, trim_whitespace=False, max_length=guidelines.MAX_LENGTH
@@ -89,9 +89,9 @@ class ReadBody(serializers.Serializer[Any]):
 )
 @api_view(["GET", "PUT"])
 def current_guidelines(request: Request, slug: str) -> Response:
-    """What annotators are told; a lead's PUT publishes the next version and announces it.
+    """The guidelines for annotators; a lead's PUT publishes the next version and announces it.
 
-    What stands already stays the version it is.
+    A PUT without a change publishes nothing.
     """
     if request.method == "PUT":
         lead = access.member_for(request, slug, right="manage")
@@ -108,7 +108,7 @@ def current_guidelines(request: Request, slug: str) -> Response:
 
 
 class VersionList(ListAPIView[GuidelinesVersion]):
-    """All versions of the guidelines without their texts, the last first."""
+    """All versions of the guidelines without their texts, the latest first."""
 
     serializer_class = ListedGuidelinesSerializer
     pagination_class = CursorPages
@@ -124,7 +124,7 @@ class VersionList(ListAPIView[GuidelinesVersion]):
 @extend_schema(request=ReadBody, responses={204: None, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def acknowledge(request: Request, slug: str) -> Response:
-    """Keep that you have read the guidelines up to this number."""
+    """Record that you have read the guidelines up to this number."""
     member = access.member_for(request, slug, right="enter")
     number = validate_body(ReadBody(data=request.data))["number"]
     guidelines.acknowledge(access.ensure_membership(member), number)

@@ -1,4 +1,4 @@
-"""The API of the people of a project: who is what, and who may come."""
+"""The API of the members of a project and of its invitations."""
 
 from typing import Any
 
@@ -23,9 +23,9 @@ from annotation.projects.views.members import InviteForm
 
 
 class MemberSerializer(serializers.Serializer[Membership]):
-    """A member under their alias; accounts, names and addresses are told nowhere. `active` is false
-    for who is suspended, `has_account` for a rater whose labels were imported. `labelled` are
-    labels of work in force, `counted` those of them that count."""
+    """A member under their alias, without account, name and address. `active` is false for a
+    suspended member, `has_account` is false for a rater whose labels were imported. `labelled` is
+    the number of current labels at stage `label`, `counted` is how many of them count."""
 
     alias = serializers.CharField()
     role = serializers.ChoiceField(choices=Role.choices)
@@ -42,7 +42,7 @@ class MemberSerializer(serializers.Serializer[Membership]):
 
 
 class ChangedMemberSerializer(serializers.Serializer[Any]):
-    """What a member is from now on; what they did stays as it is."""
+    """The member's new role or state; existing work stays as it is."""
 
     role = serializers.ChoiceField(choices=Role.choices, required=False)
     active = serializers.BooleanField(
@@ -56,13 +56,13 @@ class HandOverSerializer(serializers.Serializer[Any]):
 
 
 class InviteSerializer(FormSerializer):
-    """Who is invited, as what."""
+    """The alias and role to invite, with an optional address."""
 
     form = InviteForm
 
 
 class InvitationSerializer(serializers.Serializer[Invitation]):
-    """An invitation that is neither used nor taken back; of no use after `expires_at`."""
+    """An invitation that is neither used nor revoked; it cannot be used after `expires_at`."""
 
     alias = serializers.CharField()
     role = serializers.CharField()
@@ -72,7 +72,7 @@ class InvitationSerializer(serializers.Serializer[Invitation]):
 
 
 class InvitedSerializer(InvitationSerializer):
-    """A new invitation with its link, which is shown this once."""
+    """A new invitation with its link, which is shown only once."""
 
     link = serializers.CharField()
     sent = serializers.BooleanField(
@@ -81,7 +81,7 @@ class InvitedSerializer(InvitationSerializer):
 
 
 class MemberList(ListAPIView[Membership]):
-    """Everybody who is or was in the project, by alias."""
+    """All members of the project by alias, including suspended ones."""
 
     serializer_class = MemberSerializer
     pagination_class = CursorPages
@@ -100,7 +100,7 @@ class MemberList(ListAPIView[Membership]):
 )
 @api_view(["PATCH"])
 def member(request: Request, slug: str, alias: str) -> Response:
-    """Change a member's role, suspend them, or let them go on."""
+    """Change a member's role, suspend them, or restore them."""
     lead = access.ensure_membership(access.member_for(request, slug, right="manage"))
     found = _find_member(lead, alias)
     asked = validate_body(ChangedMemberSerializer(data=request.data, partial=True))
@@ -116,7 +116,7 @@ def member(request: Request, slug: str, alias: str) -> Response:
 @extend_schema(request=HandOverSerializer, responses={204: None, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def hand_over(request: Request, slug: str) -> Response:
-    """Make somebody else a lead, and take another role yourself."""
+    """Make another member a lead, and take another role yourself."""
     lead = access.member_for(request, slug, right="manage")
     asked = validate_body(HandOverSerializer(data=request.data))
     members.hand_over(
@@ -126,7 +126,7 @@ def hand_over(request: Request, slug: str) -> Response:
 
 
 class InvitationList(ListAPIView[Invitation]):
-    """Who may come: invitations that wait for somebody, the last first."""
+    """Invitations that are neither used nor revoked, the latest first."""
 
     serializer_class = InvitationSerializer
     pagination_class = CursorPages
@@ -143,8 +143,8 @@ class InvitationList(ListAPIView[Invitation]):
         request=InviteSerializer, responses={201: InvitedSerializer, **REFUSED_RESPONSES}
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Make a link that lets one person in, once. With an address it is sent there, if the
-        server can; its answer is the only place where the link is ever shown."""
+        """Create a one-time link for one person. With an address, it is sent there if the server
+        can send mail; the link is shown only in this response."""
         lead = access.member_for(request, slug, right="manage")
         wanted = invitations.InvitationRequest(**validate_body(InviteSerializer(data=request.data)))
         made, key = invitations.create_invitation(
@@ -161,7 +161,7 @@ class InvitationList(ListAPIView[Invitation]):
 @extend_schema(responses={204: None, **REFUSED_RESPONSES})
 @api_view(["DELETE"])
 def invitation(request: Request, slug: str, invited: str) -> Response:
-    """Take an invitation back, by the name that it is under. One that was used stays used."""
+    """Revoke an invitation by its alias; does nothing if it was used already."""
     lead = access.member_for(request, slug, right="manage")
     every = Invitation.objects.in_project(lead.project)
     found = None if "\0" in invited else every.named(invited).first()

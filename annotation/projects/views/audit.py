@@ -1,4 +1,4 @@
-"""Who changed what: a page to search, for leads of their project, for site admins of the site."""
+"""The audit log pages, with a search: for leads of a project, and for site admins."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ class AuditForm(forms.Form):
 
     def __init__(self, data: Any, project: Project | None) -> None:
         super().__init__(data)
-        # A kind of which there is nothing is no mistake: a link may have been kept for later.
+        # A kind without events is no error: somebody may have kept a link for later.
         kinds = dict.fromkeys([*Event.objects.kinds(project), self.data.get("kind", "")])
         named = [(kind, event_types.event_title(kind)) for kind in kinds if kind]
         self.fields["kind"].widget = forms.Select(choices=[("", "Anything"), *named])
@@ -39,7 +39,7 @@ class AuditForm(forms.Form):
 @never_cache
 @login_required
 def audit(request: HttpRequest, slug: str) -> HttpResponse:
-    """The events of a project. That the lead sees what was said of items is noted."""
+    """The events of a project. Records that the lead has seen what was said about the items."""
     lead = access.member_for(request, slug, right="manage")
     return _page(request, lead.project, lead)
 
@@ -48,7 +48,7 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def audit_of_site(request: HttpRequest) -> HttpResponse:
-    """What was done to accounts, keys, endpoints and whatever else belongs to no project."""
+    """The events about accounts, API tokens, endpoints and others that belong to no project."""
     access.require_site_admin(request)
     return _page(request, None, None)
 

@@ -15,13 +15,13 @@ from annotation.models import GuidelinesVersion, Membership
 from annotation.projects import access
 from annotation.projects import guidelines as versions
 
-# So many kinds of item have a box of their own; more would bury the page.
+# The number of variants with a text field of their own; more would make the page too long.
 MAX_VARIANTS = 40
 VARIANT_PREFIX = "variant."
 
 
 class GuidelinesForm(forms.Form):
-    """A version to be."""
+    """A new version of the guidelines."""
 
     text = forms.CharField(
         required=False,
@@ -43,7 +43,7 @@ class GuidelinesForm(forms.Form):
 @never_cache
 @login_required
 def read_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
-    """The guidelines, by default the current ones; a POST keeps that the member has read them."""
+    """The guidelines, by default the current ones; a POST records that the member has read them."""
     member = access.member_for(request, slug, right="enter")
     if request.method == "POST":
         number = request.POST.get("number", "")
@@ -101,9 +101,9 @@ def edit_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
 def _is_current(
     request: HttpRequest, form: GuidelinesForm, current: GuidelinesVersion | None
 ) -> bool:
-    """Whether nobody published since the page was loaded; if somebody did, the form says so.
+    """Whether nobody has published since the page was loaded; otherwise adds an error to the form.
 
-    Sent once more, the text goes on top of the other one: by then the lead knows.
+    If the lead sends the form again, it is published as the next version: they know by then.
     """
     if request.POST.get("base") == _number(current):
         return True
@@ -147,7 +147,7 @@ def _render_editor(
 
 
 def _variants(request: HttpRequest) -> dict[str, str]:
-    """The texts by kind that the form sends."""
+    """The variants in the form, by the value of the guidelines field."""
     names = [name for name in request.POST if name.startswith(VARIANT_PREFIX)]
     return {name.removeprefix(VARIANT_PREFIX): request.POST[name] for name in names}
 
@@ -155,7 +155,10 @@ def _variants(request: HttpRequest) -> dict[str, str]:
 def _choose_versions(
     history: list[GuidelinesVersion], number: str
 ) -> tuple[GuidelinesVersion | None, GuidelinesVersion | None]:
-    """The version to show, and the one before it."""
+    """The version to show, the latest by default, and the one before it; None if there is none.
+
+    Raises `Http404` for an unknown number.
+    """
     if not history and not number:
         return None, None
     for place, version in enumerate(history):

@@ -1,4 +1,4 @@
-"""Where a person begins: their projects, one project's front page, and what explains the rest."""
+"""The home page with a person's projects, the front page of a project, and the help."""
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -12,7 +12,7 @@ from annotation.labelling import queue
 from annotation.models import RIGHTS, Account, Membership, Role
 from annotation.projects import access, overview
 
-# What each right allows, in words for people.
+# What each right allows, as shown in the help.
 RIGHT_TITLES = {
     "enter": "open the project",
     "label": "label items",
@@ -39,7 +39,7 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_safe
 @login_required
 def project(request: HttpRequest, slug: str) -> HttpResponse:
-    """How far the project has come, by category and, for its leads, by person."""
+    """The progress of the project, by category and, for its leads, by person."""
     member = access.member_for(request, slug, right="enter")
     people = Membership.objects.in_project(member.project).for_progress()
     context = {
@@ -58,7 +58,7 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def manual(request: HttpRequest) -> HttpResponse:
-    """What the words mean, which keys there are and who may do what."""
+    """The help: terms, hotkeys and the rights of each role."""
     definitions = tasktypes.load_definitions().values()
     context = {
         "taxonomy": taxonomy.load(),
@@ -74,5 +74,5 @@ def manual(request: HttpRequest) -> HttpResponse:
 @require_safe
 @login_required
 def patterns(request: HttpRequest) -> HttpResponse:
-    """Every component of the screens, live."""
+    """A live example of every component of the screens."""
     return render(request, "patterns.html")

@@ -1,4 +1,4 @@
-"""Where an invitation leads: to a place in a project, with an account or without one yet."""
+"""The page of an invitation link: joining a project with an account or with a new one."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ class AccountForm(UserCreationForm):
 
     def clean_username(self) -> str:
         name: str = super().clean_username() or ""
-        if "@" in name:  # so that nobody goes by the address of another
+        if "@" in name:  # so that nobody uses another person's address as a name
             raise ValidationError("Choose a name without @; you can sign in by your address too.")
         return name
 
@@ -44,7 +44,7 @@ class AccountForm(UserCreationForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def invitation(request: HttpRequest, invitation: str) -> HttpResponse:
-    """Say what it is an invitation to; a POST accepts it, so that no preview of a link does."""
+    """Show the invitation; a POST accepts it, so that a link preview cannot accept it."""
     found = invitations.find_invitation(invitation, now=timezone.now())
     if found is None:
         return render(request, "annotation/invitation_over.html", status=404)

@@ -1,4 +1,4 @@
-"""The settings of a project: every switch with what it does, and to which items from now on."""
+"""The settings page of a project: each setting says what it does and which items it affects."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def _switch_field(label: str, help_text: str) -> Any:
 
 
 class SettingsForm(forms.Form):
-    """Each sentence says what the switch does, and what it changes from now on."""
+    """The settings; each help text says what the setting does and what a change applies to."""
 
     name = forms.CharField(max_length=200, label="Name")
     description = forms.CharField(
@@ -139,8 +139,8 @@ class SettingsForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
         if self.data.get("seen") != _count_changes(self.project):
-            # So that no lead undoes another's change unawares; sent once more, these values go on
-            # top.
+            # So that no lead overwrites another's change without knowing; sent again, the values
+            # are stored.
             self.add_error(
                 None, ("Somebody else changed the settings. Check the changes, then save again.")
             )
@@ -150,14 +150,14 @@ class SettingsForm(forms.Form):
         return cleaned
 
     def values(self) -> dict[str, Any]:
-        """The settings by name, the rules as one of them."""
+        """The settings by name; `rules` has the rules by field."""
         said = self.cleaned_data
         rules = {field.name: said.get(f"{RULE_PREFIX}{field.name}") for field in self.resolved}
         plain = {name: said[name] for name in project_settings.SETTING_NAMES if name in said}
         return plain | {"rules": {name: rule for name, rule in rules.items() if rule}}
 
     def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
-        """The fields under headings, in the order of the page."""
+        """The fields grouped by heading, in the order of the page."""
         rules = tuple(f"{RULE_PREFIX}{field.name}" for field in self.resolved)
         headed = [
             ("The project", ("name", "description")),
@@ -175,13 +175,13 @@ class SettingsForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def edit_settings(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Show the settings; a POST changes them, or says what a change would do to how many items."""
+    """Show the settings; a POST changes them, or with `look` previews how many items change."""
     lead = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         return _page(request, lead, SettingsForm(lead.project))
     form = SettingsForm(lead.project, request.POST)
     if not form.is_valid():
-        # Saved once more, it may undo what somebody else changed meanwhile.
+        # Saving again may undo what somebody else has changed meanwhile.
         is_late = form.errors.keys() == {NON_FIELD_ERRORS}
         reach = project_settings.preview_change(lead.project, form.values()) if is_late else []
         return _page(request, lead, form, status=422, reach=reach)
@@ -201,7 +201,7 @@ def edit_settings(request: HtmxRequest, slug: str) -> HttpResponse:
 def _page(
     request: HtmxRequest, lead: Membership, form: SettingsForm, status: int = 200, **said: Any
 ) -> HttpResponse:
-    """The page, or for a script what a change would do alone."""
+    """The page, or for htmx requests only the preview of the change."""
     if request.htmx:
         part = {"form": form, **said}
         return render(request, "annotation/settings.html#reach", part, status=status)
@@ -218,12 +218,12 @@ def _page(
 
 
 def _count_changes(project: Project) -> str:
-    """How many times the settings were changed: what a page was loaded after."""
+    """The number of changes of the settings so far; a form sends the one it was loaded with."""
     return str(project_settings.list_changes(project).count())
 
 
 def _changes(project: Project, form: SettingsForm) -> list[AuditEntry]:
-    """The last changes, each with what was changed from what to what."""
+    """The latest changes with old and new values."""
     titles = {name: field.label for name, field in form.fields.items()} | {"rules": "Rules"}
     return [
         AuditEntry(
@@ -244,7 +244,7 @@ def _changes(project: Project, form: SettingsForm) -> list[AuditEntry]:
 
 
 def _describe_value(value: Any) -> str:
-    """A value in words; rules by their field."""
+    """A value in words; rules are listed by field."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, dict):

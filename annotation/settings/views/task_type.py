@@ -1,4 +1,4 @@
-"""What a project asks, as its leads adapt it: the text, a preview, the versions and their diff."""
+"""The page where leads edit the task type: its text, a preview, the versions and their diff."""
 
 from typing import Any
 
@@ -21,7 +21,8 @@ from annotation.tasktypes.versions import ParsedSource
 
 
 class SourceForm(forms.Form):
-    """The text, the version that the page was made from, and what the lead agreed to."""
+    """The TOML text, the id of the version that the page showed, and the digest that the lead
+    confirmed."""
 
     source = forms.CharField(strip=False, required=False)
     shown = forms.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
@@ -29,7 +30,7 @@ class SourceForm(forms.Form):
 
 
 class VersionsForm(forms.Form):
-    """Which versions are looked at, by id."""
+    """The ids of the versions to load or to compare."""
 
     use = forms.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
     old = forms.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
@@ -40,7 +41,7 @@ class VersionsForm(forms.Form):
 @never_cache
 @login_required
 def edit_task_type(request: HttpRequest, slug: str) -> HttpResponse:
-    """The task type of the project as text; a POST stores it as a version."""
+    """The task type of the project as text; a POST stores it as a new version."""
     member = access.member_for(request, slug, right="manage")
     if request.method == "POST":
         return _save_version(request, member)
@@ -51,7 +52,8 @@ def edit_task_type(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def preview_task_type(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The form as annotators would see it, or what is wrong in the text; alone for a script."""
+    """The form as annotators would see it, or the problems of the text; htmx requests get only the
+    preview."""
     member = access.member_for(request, slug, right="manage")
     form = _usable_data(SourceForm(request.POST))
     adapted = versions.parse_source(member.project, str(form.get("source", "")))
@@ -111,7 +113,7 @@ def _page(
 
 
 def _preview_context(project: Project, adapted: ParsedSource) -> dict[str, Any]:
-    """What the preview draws: the fields in force, with an item of the project as an example."""
+    """The context of the preview: the enabled fields, with an item of the project as an example."""
     context: dict[str, Any] = {"project": project, "adapted": adapted}
     if adapted.task is None:
         return context
@@ -123,7 +125,7 @@ def _preview_context(project: Project, adapted: ParsedSource) -> dict[str, Any]:
 
 
 def _comparison_context(request: HttpRequest, project: Project) -> dict[str, Any]:
-    """The two versions that the address names, and how their texts differ."""
+    """The two versions in the query string and how their texts differ; {} if one is unknown."""
     wanted = _usable_data(VersionsForm(request.GET))
     known = {version.pk: version for version in versions.project_versions(project)}
     old, new = known.get(wanted.get("old") or 0), known.get(wanted.get("new") or 0)
@@ -137,6 +139,6 @@ def _difference(old: TaskTypeVersion, new: TaskTypeVersion) -> difference.Differ
 
 
 def _usable_data(form: forms.Form) -> dict[str, Any]:
-    """What the form holds that can be used; addresses are typed by hand, too."""
+    """The valid fields of the form; invalid ones are ignored, since people also type addresses."""
     form.is_valid()
     return form.cleaned_data

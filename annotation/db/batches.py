@@ -1,4 +1,4 @@
-"""Many rows, some at a time."""
+"""Reads many rows in batches."""
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator
@@ -9,17 +9,17 @@ from django.db import connection, models
 
 One = TypeVar("One")
 
-# As many texts as can be held at once without being felt, and few enough queries.
+# Few enough texts to fit in memory easily, and enough of them to need few queries.
 BATCH_SIZE = 1_000
-# So many rows of some kilobytes PostgreSQL sends at once.
+# Rows of some kilobytes that PostgreSQL sends at once.
 FETCH_SIZE = 100
 
 
 def id_batches(found: models.QuerySet[Any, Any], size: int = BATCH_SIZE) -> Iterator[list[int]]:
-    """The ids of all rows in their order, so many at a time.
+    """The ids of all rows in their order, in lists of `size`.
 
-    Databases sort ids alone where they would otherwise sort texts, and need not hold all that is
-    found until its last row is fetched. Eight bytes a row are kept here.
+    The database then sorts only ids instead of rows with texts, and need not keep the result until
+    the last row is fetched. This uses eight bytes per row.
     """
     ids = array("q", found.values_list("pk", flat=True).iterator(chunk_size=10 * size))
     for start in range(0, len(ids), size):
@@ -27,7 +27,7 @@ def id_batches(found: models.QuerySet[Any, Any], size: int = BATCH_SIZE) -> Iter
 
 
 def make_batches(some: Iterable[One], size: int) -> Iterator[list[One]]:
-    """Whatever comes, so many at a time."""
+    """The elements in lists of `size`; the last one may be shorter."""
     stream = iter(some)
     while batch := list(islice(stream, size)):
         yield batch
@@ -36,11 +36,12 @@ def make_batches(some: Iterable[One], size: int) -> Iterator[list[One]]:
 def stream_rows(
     found: models.QuerySet[Any, Any], told: Callable[[Any], models.QuerySet[Any, tuple[Any, ...]]]
 ) -> Iterator[tuple[Any, ...]]:
-    """What is `told` of all rows, in their order, as the database has it, so JSON as its text."""
+    """The tuples that `told` selects of all rows, in their order, in the database's form (JSON as
+    text)."""
     if connection.vendor == "postgresql":
-        # By a cursor of the server, which leaves the connection free between two fetches. Whoever
-        # fails half-way has to roll back first, and psycopg's `stream` lets nothing else through
-        # as long as a frame of the error holds it: that waited for ever.
+        # A server-side cursor leaves the connection free between two fetches. After an error the
+        # caller has to roll back, but psycopg's `stream` blocks the connection as long as a frame
+        # of the traceback holds it, so the rollback waited for ever.
         with connection.chunked_cursor() as cursor:
             cursor.execute(*told(found).query.sql_with_params())
             while rows := cursor.fetchmany(FETCH_SIZE):

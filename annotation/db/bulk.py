@@ -1,7 +1,7 @@
-"""Many rows of one shape in one statement, where building objects and SQL for each is the cost.
+"""Writes many similar rows in one statement, where objects and SQL for each row would be too slow.
 
-PostgreSQL reads them all out of one JSON text, or by COPY where none can be there already;
-SQLite runs one prepared statement for each.
+PostgreSQL reads all rows from one JSON text, or by COPY if none of them can exist already; SQLite
+runs one prepared statement for each row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ from annotation.db import sql
 Columns = Mapping[str, str]
 Named = Mapping[str, Any]
 
-# The standard library's takes twelve times as long of long texts.
+# For long texts, the standard library's encoder takes twelve times as long.
 _FAST = msgspec.json.Encoder(enc_hook=str)
-# The sequence is looked for once, not at each number.
+# Looks up the sequence once instead of once for each number.
 NEXT_IDS_SQL = """
 SELECT array_agg(nextval(sequence)) FROM generate_series(1, %s), (
     SELECT pg_get_serial_sequence(%s, 'id')::regclass AS sequence OFFSET 0
@@ -30,11 +30,10 @@ SELECT array_agg(nextval(sequence)) FROM generate_series(1, %s), (
 
 
 def insert(table: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Store rows, in the order of `columns`, which says the type of each; one that is there
-    already stays.
+    """Insert rows whose values are in the order of `columns`, which maps names to types; a row that
+    conflicts with an existing one is skipped.
 
-    A value is as the database takes it: JSON as its text, a time as `adapt_datetimefield_value`
-    gives it.
+    Values have the database's form: JSON as text, times from `adapt_datetimefield_value`.
     """
     names = ", ".join(map(_quoted, columns))
     into = f"INSERT INTO {_quoted(table)} ({names})"
@@ -50,7 +49,7 @@ def insert(table: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> Non
 
 
 def reserve_ids(model: type[Model], count: int) -> Sequence[int]:
-    """As many ids for new rows of a table, ascending; for `copy`, in the same transaction."""
+    """`count` ids for new rows of a table, ascending; for `copy` in the same transaction."""
     table = model._meta.db_table
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -62,10 +61,10 @@ def reserve_ids(model: type[Model], count: int) -> Sequence[int]:
 
 
 def copy(model: type[Model], rows: Sequence[Named]) -> None:
-    """Store rows that are new, in a transaction; each names the same columns.
+    """Insert new rows inside a transaction; all rows have the same columns.
 
-    What they do not name is as in a row of the model that is made now. A value is as the database
-    takes it, JSON as its text or as the UTF-8 of that.
+    Other columns get the defaults of the model. Values have the database's form, JSON as text or
+    as its UTF-8 bytes.
     """
     if not rows:
         return
@@ -92,8 +91,8 @@ def copy(model: type[Model], rows: Sequence[Named]) -> None:
 
 
 def update(table: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Set columns of rows that are there; the last value of each is its `id`, which `columns`
-    does not name."""
+    """Update columns of existing rows; the last value of each row is its `id`, which is not in
+    `columns`."""
     place, names = _quoted(table), [_quoted(name) for name in columns]
     if connection.vendor == "postgresql":
         given = {**columns, "id": "bigint"}
@@ -111,10 +110,11 @@ def update(table: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> Non
 
 
 def analyze_tables(*tables: str) -> None:
-    """Let PostgreSQL count tables that have just grown by much.
+    """Let PostgreSQL update the statistics of tables that have just grown a lot.
 
-    It does so by itself once a minute at best, and until then reads all of a table for a few rows.
-    Not inside a transaction: the counts would stay if the rows did not, and plans be made by them.
+    It does so by itself at most once a minute, and until then it may read a whole table to find a
+    few rows. Does nothing inside a transaction: the statistics would stay after a rollback and lead
+    to wrong plans.
     """
     if connection.vendor == "postgresql" and not connection.in_atomic_block:
         with connection.cursor() as cursor:
@@ -122,10 +122,10 @@ def analyze_tables(*tables: str) -> None:
 
 
 def commit_asynchronously() -> None:
-    """Let PostgreSQL put this transaction on the disk when it comes to it, as SQLite does anyway.
+    """Let PostgreSQL write this transaction to disk later, as SQLite does anyway.
 
-    For rows that are made again if a crash takes them. The next transaction that does not say so
-    puts this one there too.
+    For rows that will be created again if a crash loses them. The next ordinary transaction also
+    writes this one to disk.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
@@ -133,10 +133,10 @@ def commit_asynchronously() -> None:
 
 
 def prefer_indexes() -> None:
-    """Let PostgreSQL find rows of this transaction by their index, as what is in memory is found.
+    """Let PostgreSQL use indexes in this transaction, as for data that is in memory.
 
-    It takes that for four times as slow as reading on, and for a few hundred keys reads ten
-    thousand items, at every batch of an import.
+    By default it assumes that a random read costs four times as much as a sequential one, and would
+    read ten thousand items to find a few hundred keys, in every batch of an import.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
@@ -144,21 +144,21 @@ def prefer_indexes() -> None:
 
 
 def use_lz4(cursor: Any) -> None:
-    """Let PostgreSQL compress the texts of this transaction by lz4, where it was built with it.
+    """Let PostgreSQL compress the texts of this transaction with lz4, if it was built with it.
 
-    Of texts of some kilobytes its usual compression is half of what COPY costs.
+    For texts of some kilobytes, its default compression takes half the time of COPY.
     """
     if _has_lz4():
         cursor.execute("SET LOCAL default_toast_compression TO lz4")
 
 
 class WriteAheadLog:
-    """What SQLite has written to its log and not yet copied to its place.
+    """Checkpoints SQLite's write-ahead log between the transactions of a long import.
 
-    It does that by itself at every fourth megabyte, in whose transaction it happens to be. A long
-    import takes half as long again by that, so this is done between its transactions, and of more
-    at a time, which is still within some seconds: less than what a crash of the machine takes of
-    a quiet day, in which four megabytes are hours.
+    By itself SQLite copies the log into the database after every four megabytes, inside whatever
+    transaction is running, which makes a long import 50 % slower. So this copies it between
+    transactions and after `BYTES`. During an import that takes some seconds, so a crash of the
+    machine loses less than on a quiet day, when four megabytes are hours of work.
     """
 
     BYTES = 32_000_000
@@ -168,7 +168,7 @@ class WriteAheadLog:
         self._size = 0
 
     def grown(self, size: int) -> None:
-        """After a transaction that wrote so much."""
+        """Call this after each transaction, with the number of bytes that it wrote."""
         self._size += size
         if self._size >= self.BYTES:
             self._copy()
@@ -193,7 +193,7 @@ class WriteAheadLog:
 
 @cache
 def _has_lz4() -> bool:
-    # Asked once a process: making the list of all settings takes longer than copying many a row.
+    # Asked once per process: listing all settings takes longer than copying many rows.
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT 'lz4' = ANY(enumvals) FROM pg_settings WHERE name = 'default_toast_compression'"
@@ -203,7 +203,7 @@ def _has_lz4() -> bool:
 
 
 def _start_copy(cursor: Any, table: str, columns: str) -> Any:
-    # As text, both sides would look at each byte of a text for what must be escaped.
+    # In the text format, both sides would check each byte of a text for escapes.
     return cursor.copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)")
 
 
@@ -212,7 +212,7 @@ def _field(model: type[Model], column: str) -> Any:
 
 
 def _type(field: Any) -> str:
-    """The type of a column without its length; of a key, which makes itself, that of its number."""
+    """The type of a column without its length; for a primary key the type of a reference to it."""
     kind: str = field.rel_db_type(connection) if field.primary_key else field.db_type(connection)
     return kind.partition("(")[0]
 
@@ -222,12 +222,12 @@ def _to_jsonb(json: Any) -> Jsonb:
 
 
 def _placeholder(field: Any) -> str:
-    # SQLite keeps bytes apart from text; of this it makes text without a look at them.
+    # SQLite distinguishes bytes from text; the cast makes text without checking the bytes.
     return "CAST(%s AS text)" if isinstance(field, JSONField) else "%s"
 
 
 def _default_columns(model: type[Model], named: Sequence[str]) -> dict[str, Any]:
-    """The columns beside those that are named, as a new row has them."""
+    """The other columns with the values of a new row of the model."""
     made = model()
     fields = [field for field in model._meta.local_concrete_fields if not field.primary_key]
     return {
@@ -249,7 +249,7 @@ def _run(statement: str, columns: Columns, rows: Sequence[tuple[Any, ...]]) -> N
 
 
 def _check_finite(columns: Columns, rows: Sequence[tuple[Any, ...]]) -> None:
-    # JSON has no other numbers, and would say null, which SQLite makes of some of them too.
+    # JSON would write numbers that are not finite as null, and SQLite stores some of them as NULL.
     for place, (name, kind) in enumerate(columns.items()):
         if kind == "float8" and not all(row[place] is None or isfinite(row[place]) for row in rows):
             raise ValueError(f"{name}: a number that is not finite cannot be stored")
@@ -261,7 +261,7 @@ def _as_json(columns: Columns, rows: Sequence[tuple[Any, ...]]) -> str:
 
 
 def _json_table(columns: Columns) -> str:
-    # What JSON takes for an object would be one more JSON text inside.
+    # A JSON value arrives as a string inside the JSON text, so it is read as text here.
     types = (f"{_quoted(n)} {'text' if t == 'jsonb' else t}" for n, t in columns.items())
     return f"json_to_recordset(%s::json) AS given({', '.join(types)})"
 

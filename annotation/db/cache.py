@@ -1,6 +1,6 @@
-"""What this process remembers of what took long to make: anything that Python can hold.
+"""A cache of this process for results that take long to compute; it can hold any Python object.
 
-Not the default cache, which processes may share and which holds plain values alone.
+It is not the default cache, which processes may share and which holds only plain values.
 """
 
 from django.core.cache import caches

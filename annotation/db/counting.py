@@ -1,4 +1,4 @@
-"""Counts by a key."""
+"""Counts of rows by one or several keys, and expressions to count by."""
 
 from typing import Any
 
@@ -11,13 +11,14 @@ def count_by(rows: models.QuerySet[Any], field: str) -> dict[Any, int]:
 
 
 class Day(Func):
-    """The day of a time in UTC, as 2026-01-31."""
+    """The day of a time in UTC, such as 2026-01-31."""
 
     output_field = models.CharField()
     template = "TO_CHAR(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
 
     def as_sqlite(self, compiler: Any, connection: Any, **values: Any) -> Any:
-        # Django would call Python for each row; times are stored in UTC and begin with their day.
+        # Django's own would call Python for each row; times are stored in UTC and begin with the
+        # day.
         return self.as_sql(compiler, connection, template="SUBSTR(%(expressions)s, 1, 10)")
 
 
@@ -29,5 +30,5 @@ class Tenths(Func):
 
 
 def count_by_keys(rows: models.QuerySet[Any], **keys: Any) -> list[dict[str, Any]]:
-    """Counts by several keys at once, each an expression: rows of the keys and `n`."""
+    """Counts by several keys, each an expression: dicts of the keys and `n`."""
     return list(rows.order_by().values(**keys).annotate(n=Count("pk")))

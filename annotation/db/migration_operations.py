@@ -1,4 +1,4 @@
-"""Operations of migrations for tables that are large and in use while they run."""
+"""Migration operations for large tables that are in use during the migration."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,10 +9,10 @@ from django.db.migrations.state import ProjectState
 
 
 class AddIndexOnline(migrations.AddIndex):
-    """`AddIndex` that lets people go on writing: PostgreSQL builds it concurrently.
+    """`AddIndex` that does not block writes: PostgreSQL builds the index concurrently.
 
-    Its migration says `atomic = False`, holds nothing else, and can be run again after one that
-    was broken off, of which PostgreSQL keeps an invalid index; that is dropped first.
+    Its migration sets `atomic = False` and has no other operations. It can be run again after it
+    was interrupted: PostgreSQL keeps an invalid index then, which is dropped first.
     """
 
     def database_forwards(
@@ -40,12 +40,12 @@ class AddIndexOnline(migrations.AddIndex):
 
 
 class DropKeyIndexesOnline(Operation):
-    """Takes from foreign keys, as (model, field), the indexes that others serve as well: their
-    fields say `db_index=False`.
+    """Drops the indexes of foreign keys, given as (model, field), that other indexes replace; their
+    fields have `db_index=False`.
 
-    `AlterField` would make each foreign key anew, SQLite the whole table, and a new database takes
-    half a second for each. Its migration says `atomic = False` and holds nothing else, and can be
-    run again.
+    `AlterField` would recreate each foreign key, on SQLite the whole table, which takes half a
+    second each in a new database. Its migration sets `atomic = False` and has no other operations,
+    and can be run again.
     """
 
     def __init__(self, keys: list[tuple[str, str]]) -> None:
@@ -92,7 +92,8 @@ class DropKeyIndexesOnline(Operation):
 
 
 def _key_indexes(schema_editor: Any, model: Any, column: str) -> list[str]:
-    """The names of what Django made for a foreign key; those that the model names stay."""
+    """The names of the indexes that Django created for a foreign key, without those that the model
+    declares."""
     connection = schema_editor.connection
     with connection.cursor() as cursor:
         found = connection.introspection.get_constraints(cursor, model._meta.db_table)

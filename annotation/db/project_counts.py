@@ -1,8 +1,8 @@
-"""Counts of a whole project: not made again for each who looks, where making them takes a while,
-and not at once for those who must not learn what moved them.
+"""Counts over a whole project: cached if counting takes long, and delayed for annotators if the
+count could reveal control items.
 
-A count that rises with each label, but not with a silent check, would tell the one from the other.
-So where checks are handed out, annotators see such counts as they were some minutes ago.
+A count that rises with each label, but not with a control item, would reveal which items are
+control items. So in projects with control items, annotators see counts that are some minutes old.
 """
 
 from collections.abc import Callable
@@ -14,18 +14,20 @@ if TYPE_CHECKING:
     from annotation.models import Project
 
 ANNOTATOR_CACHE_SECONDS = 180
-"""Seconds in which a person labels a good many items, of which one may have been a check."""
+"""Long enough for a person to label many items, one of which may be a control item."""
 
 LARGE_PROJECT = 10_000
-"""Items; counts of a project with fewer take some milliseconds, and are made at each look."""
+"""Items; counting in a smaller project takes some milliseconds, so its counts are not cached."""
 ITEMS_PER_SECOND, MAX_CACHE_SECONDS = 5_000, 60
-"""Those of a larger one are remembered for a second per so many items, and no longer than this."""
+"""Counts of larger projects are cached for a second per `ITEMS_PER_SECOND` items, at most for
+`MAX_CACHE_SECONDS`."""
 
 T = TypeVar("T")
 
 
 def get_delayed_count(project: "Project", what: str, role: str, count: Callable[[], T]) -> T:
-    """What `count` gives now, or for annotators of a project with checks gave some minutes ago."""
+    """The current value of `count`; for annotators in a project with control items, a value that
+    may be `ANNOTATOR_CACHE_SECONDS` old."""
     if not project.probe_every or role != "annotator":
         return count()
     return _get_or_count(
@@ -34,7 +36,7 @@ def get_delayed_count(project: "Project", what: str, role: str, count: Callable[
 
 
 def get_cached_count(project: "Project", what: str, role: str, count: Callable[[], T]) -> T:
-    """The same, but of a large project it may be some seconds old for all."""
+    """Like `get_delayed_count`, but in a large project everybody's value may be seconds old."""
 
     def kept() -> T:
         return _get_or_count(
@@ -49,8 +51,8 @@ def _cache_key(project: "Project", what: str) -> str:
 
 
 def _seconds(project: "Project") -> float:
-    """How long counts of the project are remembered; its size is looked up once a minute."""
-    # Items are numbered from 1 on, so the last number is a number of items, and quickly found.
+    """How long counts of the project are cached; its size is looked up once a minute."""
+    # Positions start at 1, so the last position gives the number of items and is quick to find.
     positions = project.items.order_by("-position").values_list("position", flat=True)
     items = _get_or_count(
         _cache_key(project, "size"), lambda: positions.first() or 0, lambda: MAX_CACHE_SECONDS
@@ -59,7 +61,7 @@ def _seconds(project: "Project") -> float:
 
 
 def _get_or_count(name: str, count: Callable[[], T], seconds: Callable[[], float]) -> T:
-    """What is remembered, or what `count` gives, to be remembered for so many `seconds`."""
+    """The cached value, or the value of `count`, which is then cached for `seconds`."""
     known = process_cache.get(name)
     if known is not None:
         return cast(T, known)

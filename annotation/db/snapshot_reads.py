@@ -1,4 +1,4 @@
-"""Reads that all see the rows of one instant, however long they take."""
+"""Consistent reads: all of them see the rows of the same moment, however long they take."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,14 +8,15 @@ from django.db import connection, transaction
 
 @contextmanager
 def consistent_reads() -> Iterator[None]:
-    """All that is read inside is as it was at the first read; nothing can be written inside.
+    """A context in which all reads see the state at the first read, and nothing can be written.
 
-    Others go on writing meanwhile. Inside a transaction of the caller's, that decides.
+    Others can go on writing. Inside a transaction of the caller, nothing changes: it determines the
+    isolation.
     """
     if connection.in_atomic_block:
         yield
     elif connection.vendor == "sqlite":
-        # Django's own would take the turn to write from everybody else.
+        # Django's own transaction would block all other writers.
         with connection.cursor() as cursor:
             cursor.execute("BEGIN DEFERRED")
             cursor.execute("PRAGMA query_only = ON")

@@ -1,11 +1,9 @@
-"""Statements run as text, and what goes into them and comes out of them.
+"""Runs SQL statements as text, and queries that are compiled once and planned once.
 
-What every call asks the database, made into SQL once and planned once.
-
-Building a query by the ORM takes some ten times what the database needs to answer it by a unique
-key. What each call of the API asks first, whose key this is and where that person sits, is built
-at its first use and only executed from then on. PostgreSQL in turn takes longer to plan such a
-statement than to run it, so a connection that has run one some times keeps its plan.
+Building a query with the ORM takes about ten times as long as the database needs to answer it by a
+unique key. The first queries of each API call, for the owner of the token and the membership, are
+compiled at their first use and only executed afterwards. PostgreSQL takes longer to plan such a
+statement than to run it, so a connection keeps its plan after some runs.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,28 +21,28 @@ Row = TypeVar("Row", bound=Model)
 
 
 def prepared_cursor() -> Any:
-    """A cursor whose statements PostgreSQL plans once a connection, not at each call.
+    """A cursor whose statements PostgreSQL plans once per connection instead of at each call.
 
-    For statements whose text is always the same. Values go to the server apart from the text, so
-    it must be able to tell their types; a condition of a partial index must stand in the text.
+    For statements whose text is always the same. Values are sent apart from the text, so the server
+    must be able to infer their types; the condition of a partial index must be in the text.
     """
-    here: Any = connections[DEFAULT_DB_ALIAS]  # once: `connection` looks it up at each word
+    here: Any = connections[DEFAULT_DB_ALIAS]  # once: `connection` looks it up at each access
     if here.vendor != "postgresql":
         return here.cursor()
     from django.db.backends.postgresql.base import ServerBindingCursor
 
-    # In this order, as Django's own cursors do: what is closed has to be opened again.
+    # In the same order as Django's own cursors: a closed connection has to be opened again.
     here.close_if_health_check_failed()
     here.ensure_connection()
-    binding: Any = ServerBindingCursor  # whose stubs know nothing of psycopg
+    binding: Any = ServerBindingCursor  # its stubs do not know psycopg
     cursor = binding(here.connection)
     return here.make_debug_cursor(cursor) if here.queries_logged else here.make_cursor(cursor)
 
 
 def insert_rows(made: Row, *beside: Model) -> Row:
-    """Store new rows as they are, and give the first its id: `create` in a fifth of the time.
+    """Insert new rows and set the id of the first, in a fifth of the time of `create`.
 
-    Where the database can, all of them in one statement.
+    Returns the first row. PostgreSQL inserts all of them in one statement.
     """
     if connection.vendor == "postgresql":
         withs = [f"w{number} AS ({_insert_sql(type(row))})" for number, row in enumerate(beside)]
@@ -59,10 +57,12 @@ def insert_rows(made: Row, *beside: Model) -> Row:
 
 
 def insert_if_changed(changes: str, given: list[Any], made: Row, *beside: Model) -> bool:
-    """`insert_rows` in one statement with changes, if the last of them, `changed`, changed a row.
+    """Run changes and `insert_rows` in one statement; rows are inserted only if the last change,
+    `changed`, changed a row.
 
-    `changes` are tables of a WITH, told `given`. False, and nothing is stored, if there was no
-    such row. For PostgreSQL: SQLite changes rows in statements of their own only.
+    `changes` are the tables of a WITH clause with the parameters `given`. If `changed` is empty,
+    nothing is inserted and the result is False. For PostgreSQL only: SQLite cannot change rows in a
+    WITH clause.
     """
     withs = [
         f"w{number} AS ({_insert_sql(type(row), 'changed')})" for number, row in enumerate(beside)
@@ -84,10 +84,10 @@ def _execute_insert(made: Model, text: str, values: list[Any]) -> bool:
 
 @cache
 def _insert_sql(model: type[Model], each: str = "") -> str:
-    """One row, or one for each row of the table `each`."""
+    """The INSERT statement of one row, or of one for each row of the table `each`."""
     quote, fields = connection.ops.quote_name, _stored_fields(model)
     columns = ", ".join(quote(str(field.column)) for field in fields)
-    if each:  # where PostgreSQL does not look at the column for what a value is
+    if each:  # PostgreSQL does not infer the types from the columns here
         typed = ", ".join(f"%s::{field.db_type(connection)}" for field in fields)
         rows = f"SELECT {typed} FROM {each}"
     else:
@@ -106,18 +106,18 @@ def _stored_fields(model: type[Model]) -> list[Any]:
 
 
 class Parameter(Value):
-    """Where a value stands that is given with each call, under a name."""
+    """A named placeholder for a value that each call passes."""
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
         return "%s", [self]
 
 
 class PreparedQuery(Generic[Row]):
-    """`Prepared(lambda pk: Item.objects.filter(pk=pk))`, then `.first(pk=3)` each time.
+    """A query that is compiled once: `PreparedQuery(lambda pk: Item.objects.filter(pk=pk))`, then
+    `.first(pk=3)` for each call.
 
-    The values must be as the database takes them, strings and numbers, and never None, since a
-    condition on NULL is another SQL. Joined rows come along as `select_related` says, and what
-    was annotated.
+    Values must be strings or numbers in the database's form, and never None, since a condition on
+    NULL is different SQL. `select_related` and annotations work as usual.
     """
 
     def __init__(self, rows: Callable[..., QuerySet[Row]]) -> None:
@@ -125,7 +125,7 @@ class PreparedQuery(Generic[Row]):
         self._plans: dict[str, _QueryPlan[Row]] = {}
 
     def first(self, **values: str | int) -> Row | None:
-        """The first of the rows, None if there is none."""
+        """The first row, or None if there is none."""
         plan = self._plans.get(connection.vendor) or self._plan()
         given = [values[p.value] if isinstance(p, Parameter) else p for p in plan.parameters]
         with prepared_cursor() as cursor:
@@ -141,7 +141,7 @@ class PreparedQuery(Generic[Row]):
 
 @dataclass(frozen=True)
 class _QueryPlan(Generic[Row]):
-    """A query as SQL, and how a row of its answer becomes an object and those joined to it."""
+    """A compiled query: its SQL, and how a result row becomes an object with its joined objects."""
 
     sql: str
     parameters: Sequence[Any]
@@ -158,7 +158,7 @@ class _QueryPlan(Generic[Row]):
         sql, parameters = compiler.as_sql()
         select, info = compiler.select or [], compiler.klass_info or {}
         own = info["select_fields"]
-        # The stubs describe a later Django, where it takes one argument more.
+        # The stubs describe a later Django version with one more argument.
         populators: Any = get_related_populators
         columns: list[Any] = [column for column, _, _ in select]
         return cls(
@@ -193,7 +193,7 @@ def fetch_rows(statement: str, words: Any) -> list[tuple[Any, ...]]:
 
 
 def execute_change(statement: str, words: Any) -> int:
-    """How many rows the statement changed."""
+    """Run the statement; returns the number of changed rows."""
     with prepared_cursor() as cursor:
         cursor.execute(statement, words)
         return cursor.rowcount
@@ -204,7 +204,8 @@ def to_database_time(time: datetime) -> Any:
 
 
 def parse_time(value: Any) -> datetime | None:
-    """A time as the database gives it to a statement of which it knows no model."""
+    """A time that a raw statement returned as an aware datetime, in UTC if it names no zone; None
+    stays None."""
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
     return value.replace(tzinfo=UTC) if value and value.tzinfo is None else value
@@ -215,7 +216,8 @@ def quote_names(stages: Iterable[str]) -> str:
 
 
 def lock_clause(*, passing: bool) -> str:
-    """Lock the slots that are found, passing over those that somebody else has locked or not."""
+    """The clause that locks the found slots `s`; with `passing` it skips locked ones instead of
+    waiting. "" if the database has no row locks."""
     if not connection.features.has_select_for_update:
         return ""
     return "FOR NO KEY UPDATE OF s" + (" SKIP LOCKED" if passing else "")

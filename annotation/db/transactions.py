@@ -1,4 +1,4 @@
-"""Write transactions, fair on both databases."""
+"""Write transactions that take turns fairly on both databases."""
 
 import threading
 import time
@@ -7,16 +7,16 @@ from contextlib import contextmanager
 
 from django.db import Error, connection, transaction
 
-# SQLite's own busy wait is unfair: with eight threads single calls waited up to 12 s. One lock
-# round the write transactions of this process hands the turn on in order.
+# SQLite's own busy wait is unfair: with eight threads, single calls waited up to 12 s. A lock
+# around the write transactions of this process lets them take turns.
 _WRITE_LOCK = threading.RLock()
-# Seconds between two tries to reach a database that is away.
+# Seconds between attempts to reach a database that is down.
 RETRY_SECONDS = 1.0
 
 
 @contextmanager
 def transact() -> Iterator[None]:
-    """A transaction that is going to write; nested ones become savepoints."""
+    """A transaction that will write; nested ones become savepoints."""
     if connection.vendor != "sqlite":
         with transaction.atomic():
             yield
@@ -28,8 +28,9 @@ def transact() -> Iterator[None]:
 def retry_with_new_connection(
     write: Callable[[], object], *, patience: float, stopped: Callable[[], bool] = bool
 ) -> None:
-    """Write by a fresh connection, where that of this thread was lost. While the database is away
-    this is tried again for so many seconds, unless one is `stopped`; then the error goes on."""
+    """Write over a new connection after this thread's connection was lost. While the database is
+    down, it tries again for `patience` seconds or until `stopped` returns true; then the error is
+    raised."""
     ends = time.monotonic() + patience
     while True:
         connection.close()

@@ -1,7 +1,7 @@
-"""Jobs that workers take under a lease. Of those that are done by a program of its own the lease is
-prolonged while the program runs, and what became of the job is noted when it ends.
+"""Jobs that workers take under a lease. If a job runs in a subprocess, its lease is extended while
+the subprocess runs, and the outcome is stored when it ends.
 
-A kind of job names the program; its number is one of the project's jobs of that kind.
+Jobs of a kind are numbered within their project.
 """
 
 import json
@@ -20,12 +20,13 @@ from annotation.db import transactions
 from annotation.jobs import subprocesses
 from annotation.models import Event, Job, Membership, Project
 
-# A worker that was killed is noticed after this long.
+# The job of a killed worker is free again after this time.
 LEASE_TIME = timedelta(seconds=60)
 
 
 def enqueue(project: Project, member: Membership | None, kind: str, **asked: Any) -> Job:
-    """Have a job done by the next worker; inside or outside a transaction."""
+    """Create a job for the next worker, with its number in the project and `asked` as its result;
+    works inside and outside a transaction."""
     with transactions.transact():
         Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
         number = list_jobs(project, kind).count() + 1
@@ -34,29 +35,30 @@ def enqueue(project: Project, member: Membership | None, kind: str, **asked: Any
 
 
 def list_jobs(project: Project, kind: str) -> QuerySet[Job]:
-    """The jobs of a kind that were asked for, the last first."""
+    """The project's jobs of a kind, the latest first."""
     return Job.objects.filter(project=project, kind=kind).select_related("project", "member")
 
 
 def free_jobs_filter(now: datetime) -> Q:
-    """Jobs that nobody is at. Where somebody is, `result` says until when."""
+    """A filter for unfinished jobs that no worker holds. For a held job, `result` has the end of
+    the lease as `until`."""
     gone = Q(result__until__isnull=True) | Q(result__until__lte=now.timestamp())
     return Q(finished_at=None) & (Q(state=Job.State.WAITING) | (Q(state=Job.State.RUNNING) & gone))
 
 
 def due_job_ids(kind: str, now: datetime) -> list[int]:
-    """The ids of jobs that wait for a worker, or whose worker is gone."""
+    """The ids of jobs that wait for a worker or whose worker is gone."""
     return list(Job.objects.filter(free_jobs_filter(now), kind=kind).values_list("pk", flat=True))
 
 
 def unfinished_job(job: Job) -> QuerySet[Job]:
-    """The job, unless it ended or was cancelled meanwhile."""
+    """A queryset of the job; empty if it has ended or was cancelled."""
     return Job.objects.filter(pk=job.pk, finished_at=None)
 
 
 def take_lease(job_id: int, kind: str, *, now: datetime | None = None, **asked: Any) -> Job | None:
-    """Have a job until LEASE is over; None if it is not free, or not (any more) as it is `asked`
-    for, by the lookups of a filter."""
+    """Take a job for `LEASE_TIME`; None if it is not free or does not match the filter lookups in
+    `asked`."""
     now = now or timezone.now()
     with transactions.transact():
         found = Job.objects.select_for_update(of=("self",)).filter(
@@ -73,8 +75,8 @@ def take_lease(job_id: int, kind: str, *, now: datetime | None = None, **asked: 
 def hold_lease(
     job_id: int, kind: str, stopped: Callable[[], bool] = bool, **asked: Any
 ) -> Iterator[Job | None]:
-    """Work on a job, as `take_lease` has it. If the connection to the database is lost meanwhile,
-    the job is given back at once by a fresh one, and the error goes on."""
+    """A context with the job from `take_lease`. If the database connection is lost inside, the job
+    is released over a new connection, and the error is raised again."""
     job = take_lease(job_id, kind, **asked)
     try:
         yield job
@@ -88,7 +90,7 @@ def hold_lease(
 
 
 def _release_lease(job: Job) -> None:
-    """Leave a job to the next worker, if it is still ours."""
+    """Release a job to the next worker, if this worker still holds it."""
     mine = unfinished_job(job).filter(state=Job.State.RUNNING, result__until=job.result["until"])
     mine.update(state=Job.State.WAITING)
 
@@ -99,8 +101,8 @@ def run_leased(
     stopped: Callable[[], bool],
     told: Callable[[str], object] = str,
 ) -> subprocesses.ProgramResult:
-    """Run a program until it ends, is `stopped` or the job is cancelled; what it prints is
-    `told`, as `subprocesses.run_program` does."""
+    """Run a program until it ends, `stopped` returns true or the job is cancelled, and extend the
+    lease meanwhile; `told` gets what it prints, as in `subprocesses.run_program`."""
     return subprocesses.run_program(
         command,
         stopped=lambda: stopped() or not unfinished_job(job).exists(),
@@ -111,15 +113,16 @@ def run_leased(
 
 
 def manage_command(*words: str) -> list[str]:
-    """A management command as a program."""
+    """The command line of a management command."""
     return [sys.executable, str(settings.BASE_DIR / "manage.py"), *words]
 
 
 def run_job_command(
     job_id: int, kind: str, command: str, came_of: str, stopped: Callable[[], bool]
 ) -> bool:
-    """Have a job done by a command that takes its id as `--job`, unless another worker is at it;
-    whether it was done. What the command prints last, as JSON, the job keeps as `came_of`."""
+    """Run a job by a management command with its id as `--job`, unless another worker holds it;
+    returns whether it succeeded. The last line that the command prints is JSON, which is stored in
+    the job's result as `came_of`."""
     with hold_lease(job_id, kind, stopped) as job:
         if job is None:
             return False
@@ -129,15 +132,15 @@ def run_job_command(
 
 
 def store_outcome(job: Job, ended: subprocesses.ProgramResult, **result: Any) -> bool:
-    """Note how the program ended, with what came of it, as `end_job` does."""
+    """Store how the program ended, like `end_job`, and add `result` to the result of the job."""
     made = {"state": Job.State.FINISHED, "finished_at": timezone.now()}
     return end_job(job, ended, {**made, "result": {**job.result, **result}})
 
 
 def end_job(job: Job, ended: subprocesses.ProgramResult, made: dict[str, Any]) -> bool:
-    """Note how the program ended, with the values `made` of the job if it ended well; one that was
-    stopped is left to the next worker. False for a job that was cancelled, of which nothing is
-    noted."""
+    """Store how the program ended: the values `made` of the job if it succeeded, otherwise the
+    failure; a stopped job waits for the next worker. Returns False, and stores nothing, if the job
+    has ended or was cancelled."""
     values: dict[str, Any] = {"state": Job.State.WAITING}
     if ended.code == 0:
         values = made
@@ -148,13 +151,13 @@ def end_job(job: Job, ended: subprocesses.ProgramResult, made: dict[str, Any]) -
 
 
 def store_values(job: Job, **values: Any) -> None:
-    """Store values of the job, unless it ended or was cancelled meanwhile."""
+    """Store values of the job, unless it has ended or was cancelled."""
     with transactions.transact():
         unfinished_job(job).update(**values)
 
 
 def cancel_job(job: Job, by: Membership) -> bool:
-    """End a job that is not done; whether there was something to end."""
+    """Cancel an unfinished job; False if it had ended already."""
     ended = {"state": Job.State.CANCELLED, "message": f"Cancelled by {by.alias}."}
     with transactions.transact():
         if not unfinished_job(job).update(finished_at=timezone.now(), **ended):

@@ -33,5 +33,5 @@ class Job(models.Model):
 
     @property
     def came_to_nothing(self) -> bool:
-        """Whether it failed or was cancelled; what it had stored by then is there all the same."""
+        """Whether the job failed or was cancelled; what it stored before remains."""
         return self.state in self.CAME_TO_NOTHING

@@ -1,4 +1,4 @@
-"""Work that is done by a program of its own, so that it holds up nothing else in a worker."""
+"""Runs work in a subprocess, so that it does not block anything else in a worker."""
 
 import os
 import subprocess
@@ -11,23 +11,23 @@ from typing import IO
 
 POLL_SECONDS = 0.2
 REPORT_SECONDS = 1.0
-# Seconds after which a program that tells nothing hangs: far longer than any of its steps takes.
+# A program that writes nothing for this many seconds hangs; each of its steps is far shorter.
 MAX_SILENT_SECONDS = 300.0
 HANG_MESSAGE = (
     "It made no progress for five minutes and was stopped. Try again. If it happens again, tell "
     "the site admin."
 )
-# Set for programs that a worker started, which hears what they tell.
+# Set for programs that a worker has started and whose output it reads.
 HEARTBEAT_VARIABLE = "BLINDSPOT_WORKER_HEARS"
-# In which the last line that is said ends, and most begin: what a job tells as JSON, with the first
-# problems in whatever script, has to be whole.
+# The part at the end of an output in which its last line must fit: a job prints its result as one
+# line of JSON, with the first problems in any script.
 TAIL_BYTES = 64_000
 
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """How a program ended: its code, None if it was stopped, and the last line that it said of
-    what went wrong, and that it printed."""
+    """How a program ended: its exit code, None if it was stopped, and the last lines of stderr
+    (`said`) and stdout (`printed`)."""
 
     code: int | None
     said: str
@@ -42,9 +42,10 @@ def run_program(
     every: float,
     told: Callable[[str], object] = str,
 ) -> ProgramResult:
-    """Run a program until it ends or is `stopped`, and `hold` what it works on every so many
-    seconds; often enough for who looks on, the last line that it printed is `told`. Whatever ends
-    the waiting ends the program; so does SILENT seconds in which it wrote nothing at all."""
+    """Run a program until it ends or `stopped` returns true. `hold` is called every `every` seconds
+    to extend the lease, and `told` every `REPORT_SECONDS` with the last printed line. The program
+    is killed when the waiting ends for any reason, also after `MAX_SILENT_SECONDS` without output,
+    which counts as a failure."""
     with TemporaryFile() as said, TemporaryFile() as printed:
         heard = os.environ | {HEARTBEAT_VARIABLE: "1"}
         made = subprocess.Popen(command, stdout=printed, stderr=said, env=heard)
@@ -64,10 +65,10 @@ def run_program(
 
 
 def send_heartbeat() -> None:
-    """Tell the worker that started this program that it gets on; nothing where there is none.
+    """Tell the worker that started this program that it makes progress; does nothing without one.
 
-    Whatever a worker has done by a program calls this after each step: all that takes longer than
-    some seconds is done in steps.
+    Programs that a worker runs call this after each step, and split all work that takes longer than
+    some seconds into steps.
     """
     if os.environ.get(HEARTBEAT_VARIABLE):
         sys.stdout.write("\n")
@@ -75,12 +76,12 @@ def send_heartbeat() -> None:
 
 
 class _ProgramHangs(Exception):
-    """The program told nothing for SILENT seconds."""
+    """The program wrote nothing for `MAX_SILENT_SECONDS`."""
 
 
 @dataclass
 class _PeriodicCall:
-    """What is done every so many seconds, not at once."""
+    """Calls `do` every `every` seconds, for the first time after one interval."""
 
     every: float
     do: Callable[[], object]
@@ -100,7 +101,10 @@ def _wait_for_end(
     regularly: Sequence[_PeriodicCall],
     written: Callable[[], int],
 ) -> bool:
-    """Until the program ends or is to be stopped; whether it ended. `_ProgramHangs` if it hangs."""
+    """Wait until the program ends or is stopped; returns whether it ended.
+
+    Raises `_ProgramHangs`.
+    """
     heard, since = written(), time.monotonic()
     while made.poll() is None:
         if stopped():
@@ -120,7 +124,7 @@ def _size(file: IO[bytes]) -> int:
 
 
 def _last_line(file: IO[bytes]) -> str:
-    # The program writes where the file's own place is: reading must not move it.
+    # The program writes at the file's position, which reading must not move.
     end = os.pread(file.fileno(), TAIL_BYTES, max(0, _size(file) - TAIL_BYTES))
     lines = end.decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else ""

@@ -1,6 +1,6 @@
-"""Task types: what people see and are asked, each declared in one file of `task_types/`.
+"""Task types: what annotators see and are asked. Each is declared in one TOML file of this folder.
 
-Answers to several fields at once: what is asked, what is missing, what is left out.
+Also checks the answers to all fields of a form.
 """
 
 import hashlib
@@ -19,10 +19,11 @@ from annotation.tasktypes.toml_tables import DeclarationError, Place, TomlTable
 
 
 def clean_answers(asked: Sequence[Field], answers: Mapping[str, object]) -> dict[str, Any]:
-    """The answers to these fields as they are stored. Raises `FieldError`.
+    """The answers to these fields as they are stored. Raises `FieldError` for unknown fields, and
+    for invalid or missing answers.
 
-    Answers to fields whose condition does not hold are left out, since a page without a script
-    shows all fields; so are empty ones.
+    Answers to fields whose condition does not hold are left out, since a page without JavaScript
+    shows all fields. Empty answers are left out too.
     """
     if unknown := set(answers) - {field.name for field in asked}:
         raise FieldError(f"This task does not ask for {', '.join(sorted(unknown))}.")
@@ -40,7 +41,7 @@ def clean_answers(asked: Sequence[Field], answers: Mapping[str, object]) -> dict
 
 
 def _missing_error(field: Field, asked: Sequence[Field]) -> FieldError:
-    """Why nothing is stored without an answer to the field, and what may be said instead of it."""
+    """The error for a missing answer; it names the text field that may be filled in instead."""
     instead = next((other.title for other in asked if other.name == field.unless), "")
     return field.error(f"{field.takes} Or write it in “{instead}”." if instead else "")
 
@@ -57,11 +58,11 @@ FOLDER = Path(__file__).parent
 SWITCHES = field_schema.SWITCHES
 CHOICE_LENGTH = 40
 MAX_RATERS = 20
-CHANGED_TITLE = "Answer"  # what a changed text is called where its own title would say so
+CHANGED_TITLE = "Answer"  # the neutral title of a changed text in the blind view
 
 
 class TaskTypeError(ValueError):
-    """A task type that cannot be used; the message names it, the place and what to do."""
+    """An invalid task type; the message names it, the place in the file and what to do."""
 
     def __init__(self, message: str, place: Place = ()) -> None:
         super().__init__(message)
@@ -70,10 +71,10 @@ class TaskTypeError(ValueError):
 
 @dataclass(frozen=True)
 class ItemText:
-    """A text that an item of this type holds; with `many` a list of them, each as good.
+    """A text of an item of this type; with `many` a list of equally good alternatives.
 
-    `place` is where it stands on the screen: "main", or "side" by the question. `blind_title`
-    is its title at a first look, where the usual one gives away what there is to find.
+    `place` is its position on the screen: "main", or "side" next to the question. `blind_title`
+    replaces a title that would give away what to find in the blind view.
     """
 
     name: str
@@ -86,7 +87,7 @@ class ItemText:
 
 @dataclass(frozen=True)
 class BlindQuestions:
-    """What is asked first where a project shows items blind: with these texts and no diff."""
+    """The first questions if a project shows items blind: with the texts in `shows` and no diff."""
 
     shows: tuple[str, ...]
     question: str
@@ -95,13 +96,13 @@ class BlindQuestions:
 
 @dataclass(frozen=True)
 class TaskType:
-    """What an item of this type holds and what people are asked about it.
+    """The texts of an item of this type and the questions about it.
 
     `diff` names the two texts that are compared, `correctable` the text that annotators may
-    mend. The answer to the deciding field is the label's choice and can become the resolution.
-    With `categories` each item has one of the taxonomy; with `quick` one key is a whole label;
-    `raters` is how many people should label an item. `awaits` names a text without which an item
-    is no work yet: it may come in before that is written.
+    correct. The answer to the deciding field is the label's choice and can become the resolution.
+    With `categories` each item has a category of the taxonomy; with `quick` one key is a whole
+    label; `raters` is the recommended number of annotators per item. `awaits` names a text that an
+    item may lack at import, but needs before it can be labelled.
     """
 
     slug: str
@@ -120,11 +121,11 @@ class TaskType:
 
     @property
     def awaited(self) -> ItemText | None:
-        """The text that items wait for; None if they wait for none."""
+        """The text that items wait for; None if there is none."""
         return next((text for text in self.texts if text.name == self.awaits), None)
 
     def is_ready(self, texts: Mapping[str, Any]) -> bool:
-        """Whether people can be asked about an item of these texts."""
+        """Whether an item with these texts can be labelled."""
         return not self.awaits or self.awaits in texts
 
     @property
@@ -133,16 +134,16 @@ class TaskType:
 
     @property
     def rates(self) -> bool:
-        """Whether people give numbers to a response, and each response is a unit by itself."""
+        """Whether annotators rate responses with numbers; each response is then a separate unit."""
         return self.deciding.kind in {"scale", "points"}
 
     @property
     def resolved(self) -> tuple[Field, ...]:
-        """The fields whose labels become a resolution; the deciding one always does."""
+        """The fields whose labels become part of the resolution, always with the deciding one."""
         return tuple(f for f in self.fields if f.rule or f is self.deciding)
 
     def field(self, name: str) -> Field | None:
-        """The field of this name, also among the blind ones; None if there is none."""
+        """The field with this name, including the blind ones; None if there is none."""
         every = self.fields + (self.blind.fields if self.blind else ())
         return next((field for field in every if field.name == name), None)
 
@@ -151,10 +152,10 @@ class TaskType:
         return self.blind.fields if stage == "blind" and self.blind else self.fields
 
     def at_first_look(self) -> "TaskType":
-        """The same with the titles that texts have while an item is shown blind.
+        """The same task type with the titles of the blind view.
 
-        What a diff leads to is called "Answer" where a version says nothing else: older ones
-        know no such titles, and the usual one may say that the text was changed.
+        Without a `blind_title`, the changed text of the diff is called "Answer": older versions
+        have no such titles, and the usual one may say that the text was changed.
         """
         changed = self.diff[1] if self.diff else ""
         usual = {t.name: CHANGED_TITLE if t.name == changed else t.title for t in self.texts}
@@ -162,19 +163,20 @@ class TaskType:
         return replace(self, texts=texts)
 
     def asked(self, switches: set[str]) -> "TaskType":
-        """The same without the fields that wait for a switch which is not on."""
+        """The same task type without the fields whose switch is off."""
         asked = tuple(f for f in self.fields if not f.option or f.option in switches)
         return replace(self, fields=asked)
 
     def clean(self, answers: Mapping[str, object], *, stage: str = "label") -> dict[str, Any]:
-        """The answers, checked by their fields. Raises `FieldError`."""
+        """The answers, checked and cleaned by their fields. Raises `FieldError`."""
         return clean_answers(self.at(stage), answers)
 
     def choice_of(self, answers: Mapping[str, Any], stage: str = "label") -> str:
-        """Cleaned answers in at most 40 characters: the deciding one, the total or the numbers.
+        """The choice of cleaned answers, at most 40 characters: the deciding answer, the total of
+        points, or the numbers of scales.
 
-        Numbers of a scale are joined by "/", with "-" for one that is missing; so is a total of
-        which one is.
+        Numbers of scales are joined by "/", with "-" for a missing one. A total is "-" if any of
+        its points is missing. "" without a deciding answer.
         """
         asked = self.at(stage)
         deciding = asked[0] if stage == "blind" else self.deciding
@@ -188,26 +190,26 @@ class TaskType:
         return "/".join(sorted(deciding.said(answers[deciding.name])))[:CHOICE_LENGTH]
 
     def title_of(self, choice: str) -> str:
-        """A label's choice in the words that people saw; numbers stay numbers."""
+        """The title of a label's choice as on the screen; numbers stay numbers."""
         found = [o.title for o in self.deciding.options if str(o.value) == choice]
         is_word = self.deciding.kind in {"choice", "yesno"}
         return found[0] if found and is_word else choice
 
     def chosen(self, answers: Mapping[str, Any]) -> list[Option]:
-        """The options that cleaned answers pick, in the order of the fields."""
+        """The options that cleaned answers choose, in the order of the fields."""
         said = [field for field in self.fields if field.name in answers]
         return [option for field in said for option in field.chosen(answers[field.name])]
 
     def route_of(self, answers: Mapping[str, Any]) -> str:
-        """Where an item goes that gets these answers: expert, gold-error, exclude or ""."""
+        """The route of an item with these answers: expert, gold-error, exclude or ""."""
         return next((option.route for option in self.chosen(answers) if option.route), "")
 
     def drops(self, answers: Mapping[str, Any]) -> bool:
-        """Whether an answer takes the item out of the final set."""
+        """Whether one of the answers removes the item from the final set."""
         return any(option.drops for option in self.chosen(answers))
 
     def totals(self, answers: Mapping[str, Any]) -> dict[str, int | float]:
-        """The sum of the points as "total"; nothing if there are none or one is missing."""
+        """The sum of the points as "total"; {} if the task has no points or one is missing."""
         names = [field.name for field in self.fields if field.kind == "points"]
         if not names or any(name not in answers for name in names):
             return {}
@@ -215,9 +217,9 @@ class TaskType:
 
 
 def parse_definition(definition: Mapping[str, Any]) -> TaskType:
-    """The task type that a parsed file, or a stored version of one, declares.
+    """The task type that a parsed file or a stored version declares.
 
-    Raises `TaskTypeError`. Whether its parts fit together is for `checks.find_problems` to say.
+    Raises `TaskTypeError`. `validation.find_problems` checks whether its parts are consistent.
     """
     try:
         return _parse_table(TomlTable(definition))
@@ -227,7 +229,7 @@ def parse_definition(definition: Mapping[str, Any]) -> TaskType:
 
 
 def load_version(version: Any) -> TaskType:
-    """The task type of a stored version, read once for each."""
+    """The task type of a stored version; each version is parsed once per process."""
     known = _PARSED.get(version.digest)
     if known is None:
         known = _PARSED[version.digest] = parse_definition(version.definition)
@@ -235,36 +237,37 @@ def load_version(version: Any) -> TaskType:
 
 
 def load_task_type(project: Any) -> TaskType:
-    """What a project asks now: its task type without the fields that it has not switched on."""
+    """The current task type of a project, without the fields whose switch is off."""
     return load_version(project.task_type).asked(enabled_switches(project))
 
 
 def enabled_switches(project: Any) -> set[str]:
-    """The switches that a project has on."""
+    """The names of the switches that are on in a project."""
     return {switch for switch in SWITCHES if getattr(project, switch)}
 
 
 def asked_definition(project: Any) -> dict[str, Any]:
-    """The definition of what a project asks now, for programs."""
+    """The definition of a project's current task type without the fields whose switch is off."""
     definition = project.task_type.definition
     off = {*SWITCHES} - enabled_switches(project)
     fields = [field for field in definition["fields"] if field.get("option", "") not in off]
     return {**definition, "fields": fields}
 
 
-# By digest: a label costs a few milliseconds, of which reading a definition would be a tenth.
+# By digest. Submitting a label takes a few milliseconds; parsing would be a tenth of that.
 _PARSED: dict[str, TaskType] = {}
 
 
 @cache
 def load_sources() -> dict[str, str]:
-    """Every file's text by its name without the suffix."""
+    """The text of every file by its name without the suffix."""
     return {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.toml"))}
 
 
 @cache
 def load_definitions() -> dict[str, dict[str, Any]]:
-    """Every file's content by slug; a file whose name is not its slug is refused."""
+    """The parsed content of every file by slug. Raises `TaskTypeError` for an invalid file and for
+    one whose name is not its slug."""
     found = {}
     for stem, source in load_sources().items():
         definition = tomllib.loads(source)
@@ -276,14 +279,14 @@ def load_definitions() -> dict[str, dict[str, Any]]:
 
 
 def digest_definition(definition: Mapping[str, Any]) -> str:
-    """SHA-256 of a definition; the order of its keys does not matter."""
+    """SHA-256 in hex of a definition; the order of its keys does not matter."""
     canonical = json.dumps(definition, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _parse_table(table: TomlTable) -> TaskType:
     asked = tuple(field_schema.parse_field(entry) for entry in table.tables("fields"))
-    # Versions stored before there were other fields had one choice, and one key was a label.
+    # Early stored versions had a single choice field, and one key was a whole label.
     was_quick = len(asked) == 1 and asked[0].kind == "choice"
     read = TaskType(
         slug=table.text("slug"),

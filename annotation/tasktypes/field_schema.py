@@ -1,4 +1,4 @@
-"""Fields as the entries of a task type file declare them."""
+"""Parses the field entries of a task type file."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ SWITCHES = ("claim_check", "expected_effect")
 RULES = ("", "first", "majority", "unanimous", "adjudicated", "median", "three")
 ROUTES = ("", "expert", "gold-error", "exclude")
 LEVELS = ("", "nominal", "ordinal", "interval")
-# What a form carries beside its answers.
+# Names of form values that are not answers.
 RESERVED = {"key", "item", "revision", "comment", "seconds", "note", "text", "csrfmiddlewaretoken"}
 DIGIT_KEYS = "1234567890"
 SIGN_KEYS = "-+"
@@ -41,7 +41,7 @@ def parse_field(table: TomlTable) -> Field:
 
 
 def read_choice(table: TomlTable, name: str, default: str | None, known: tuple[str, ...]) -> str:
-    """A text that is one of a few."""
+    """A text that must be one of `known`. Raises `DeclarationError`."""
     value = table.text(name, default)
     if value not in known:
         values = ", ".join(one or '""' for one in known)
@@ -70,7 +70,7 @@ def _condition(table: TomlTable) -> Condition | None:
 def _options(
     read: Callable[[TomlTable], str | int | float],
 ) -> Callable[[TomlTable], dict[str, Any]]:
-    """Reads `[[fields.choices]]`, each value by `read`."""
+    """A reader of `[[fields.choices]]` that reads each value with `read`."""
 
     def options(table: TomlTable) -> dict[str, Any]:
         entries = table.tables("choices")
@@ -101,7 +101,8 @@ def _option(table: TomlTable, value: str | int | float, key: str) -> Option:
 
 
 def _assign_keys(entries: tuple[TomlTable, ...]) -> list[str]:
-    """The keys of the options: those that are set, for the others the digits that are left."""
+    """The hotkeys of the options: the declared ones; the others get the remaining digits, or "" if
+    none are left."""
     given = [entry.text("key", "") for entry in entries]
     for number, (entry, key) in enumerate(zip(entries, given, strict=True)):
         if key and (len(key) != 1 or key not in DIGIT_KEYS + SIGN_KEYS):
@@ -144,7 +145,7 @@ def _nothing(table: TomlTable) -> dict[str, Any]:
     return {}
 
 
-# What each kind reads from its entry beside what all have.
+# Reads the values of an entry that only this kind of field has.
 _KIND_READERS: dict[str, Callable[[TomlTable], dict[str, Any]]] = {
     "choice": _options(_read_word),
     "choices": _options(_read_word),

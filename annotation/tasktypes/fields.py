@@ -1,8 +1,9 @@
-"""The kinds of field that a task type can ask for.
+"""The kinds of fields that a task type can have.
 
-A new kind is one class here, one line in `FIELD_KINDS` and one template in
-`templates/annotation/fields/`. Answers come by field name: from a form through `from_post`, from a
-program as they are; `clean` makes of either what is stored.
+A new kind needs a class here that is listed in `FIELD_KINDS`, an entry in
+`field_schema._KIND_READERS` and a template in `templates/annotation/fields/`. Answers are given by
+field name: `from_post` reads them from a form, programs send them as they are. `clean` turns both
+into the stored form.
 """
 
 import re
@@ -17,7 +18,7 @@ EDIT_LIMIT = 1_000_000
 
 
 class Post(Protocol):
-    """What of a submitted form is needed here; Django's QueryDict has it."""
+    """The part of a submitted form that is needed here; Django's QueryDict has it."""
 
     def get(self, name: str) -> Any: ...
     def getlist(self, name: str) -> list[Any]: ...
@@ -26,7 +27,7 @@ class Post(Protocol):
 
 @dataclass(frozen=True)
 class Condition:
-    """A field is asked only if another one, above it, has one of these answers."""
+    """The condition of a field: an earlier field must have one of these answers."""
 
     field: str
     values: tuple[str, ...]
@@ -37,10 +38,10 @@ class Condition:
 
 @dataclass(frozen=True)
 class Option:
-    """One answer as people see it; `key` picks it.
+    """One of the answers to choose from; `key` is its hotkey.
 
-    `examples` stand at the point of decision. `route` says where an item goes that gets this
-    answer; `drops` that it leaves the final set.
+    `examples` are shown next to it. `route` says where an item with this answer goes next; `drops`
+    removes the item from the final set.
     """
 
     value: str | int | float
@@ -54,11 +55,11 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """What every kind of field has. `rule` is how its labels become a resolution, "" if not.
+    """The base class of all fields. `rule` aggregates its labels into a resolution, "" if none.
 
-    A field is asked if `when` holds, and must then be answered if it is `required`, unless the
-    text field named by `unless` is filled. `option` names the switch of a project that turns the
-    field on; `level` is the level of measurement, "" if agreement on it means nothing.
+    A field is asked if `when` holds. It must then be answered if it is `required`, unless the text
+    field named by `unless` is filled in. `option` names the project's switch that enables the
+    field; `level` is the level of measurement, "" if agreement on it has no meaning.
     """
 
     kind: ClassVar[str] = ""
@@ -79,7 +80,7 @@ class Field:
 
     @property
     def takes(self) -> str:
-        """What the field takes, as an order to the person."""
+        """What the field accepts, as an instruction to the annotator."""
         values = ", ".join(str(option.value) for option in self.options)
         return f"choose one of {values}."
 
@@ -95,16 +96,16 @@ class Field:
         return post.get(self.name) or None
 
     def said(self, answer: Any) -> frozenset[str]:
-        """A stored answer as words, as conditions name it."""
+        """A stored answer as the strings that conditions use."""
         return frozenset([str(answer)])
 
     def chosen(self, answer: Any) -> tuple[Option, ...]:
-        """The options that a stored answer picks."""
+        """The options that a stored answer chooses."""
         said = self.said(answer)
         return tuple(option for option in self.options if str(option.value) in said)
 
     def shown(self, answer: Any) -> str:
-        """A stored answer in the words that the person saw."""
+        """A stored answer in the words on the screen."""
         return ", ".join(option.title for option in self.chosen(answer)) or str(answer)
 
     def error(self, problem: str = "") -> FieldError:
@@ -122,7 +123,7 @@ class Choice(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Choices(Field):
-    """Several of a few options, stored in the order in which they are declared."""
+    """Several of a few options, stored in the order of their declaration."""
 
     kind = "choices"
     needed = False
@@ -147,7 +148,7 @@ class Choices(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Scale(Field):
-    """One of a few numbers, each in words."""
+    """One of a few numbers, each with a title."""
 
     kind = "scale"
     default_level = "ordinal"
@@ -187,7 +188,7 @@ class YesNo(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Field):
-    """Words of the person's own."""
+    """Free text."""
 
     kind = "text"
     needed = False
@@ -200,7 +201,7 @@ class Text(Field):
     def clean(self, answer: object) -> str:
         if not isinstance(answer, str):
             raise self.error("write text.")
-        # A browser sends every line break of a text area as CR LF, whatever was in it.
+        # A browser sends every line break of a text area as CR LF.
         text = answer.replace("\r\n", "\n")
         if len(text) > self.limit:
             raise self.error(f"write at most {self.limit:,} characters.")
@@ -211,7 +212,7 @@ class Text(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Edit(Text):
-    """A text of the item as the person would write it; `text` names the one to begin from."""
+    """An edited text of the item; `text` names the text that the annotator starts from."""
 
     kind = "edit"
     limit: int = EDIT_LIMIT
@@ -220,7 +221,7 @@ class Edit(Text):
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimCheck(Field):
-    """Of each changed piece whether the claim explains it; by the number of its segment."""
+    """For each changed piece whether the claim explains it, by the number of its segment."""
 
     kind = "claim_check"
     needed = False
@@ -268,7 +269,7 @@ def is_empty(answer: object) -> bool:
 
 
 def _means_value(value: str | int | float, answer: object) -> bool:
-    """Whether an answer means this value; a form and a CSV file send numbers as text."""
+    """Whether an answer means this value; forms and CSV files send numbers as text."""
     if isinstance(value, str) or isinstance(answer, str):
         return str(value) == str(answer).strip() if isinstance(answer, str) else False
     return not isinstance(answer, bool) and value == answer

@@ -1,4 +1,4 @@
-"""The deciding question of a project, as reports count it by SQL."""
+"""The deciding field of a project, with the SQL expressions that reports count it by."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +15,11 @@ WORD_KINDS = ("choice", "yesno")
 
 @dataclass(frozen=True)
 class MainField:
-    """The answers that decide, as (value, title) in their order.
+    """The options of the deciding field as (value, title), in their order.
 
-    `kept` are those with which an item stays in the final set, None if all do. `name` is the
-    field of a scale, whose answer does not stand in a column of its own; else it is empty.
-    `level` is the level of measurement.
+    `kept` are the values that keep an item in the final set, None if all do. `name` is the name of
+    a scale field, whose answer has no column of its own, otherwise "". `level` is the level of
+    measurement.
     """
 
     options: tuple[tuple[str, str], ...]
@@ -33,7 +33,7 @@ class MainField:
         return named or F(f"{prefix}choice")
 
     def of_resolution(self, prefix: str = "") -> Any:
-        """What a resolution holds for it, in SQL."""
+        """The deciding answer of a resolution, in SQL."""
         named = KeyTextTransform(self.name, f"{prefix}values") if self.name else None
         return named or F(f"{prefix}value")
 
@@ -45,7 +45,7 @@ class MainField:
 
 
 def load_main_field(project: Project) -> MainField:
-    """What decides in the project's task type as it is now."""
+    """The deciding field of the project's current task type."""
     field = tasktypes.load_task_type(project).deciding
     options = tuple((str(option.value), option.title) for option in field.options)
     if field.kind == "points":
@@ -54,14 +54,14 @@ def load_main_field(project: Project) -> MainField:
         return MainField(options, None, field.level, field.name)
     values = frozenset(value for value, _ in options)
     if ERROR_ITEM in values:
-        # Runs take error items and score-invariant ones; what is neither leaves the set.
+        # Runs use error items and score-invariant ones; all others leave the set.
         return MainField(options, values & {ERROR_ITEM, SI_ITEM}, field.level)
     dropping = {str(option.value) for option in field.options if option.drops}
     return MainField(options, values - dropping if dropping else None, field.level)
 
 
 def reason_fields(project: Project) -> tuple[tuple[str, dict[str, str]], ...]:
-    """The choices that are asked for after a deciding answer, with the titles of their options."""
+    """The choice fields that depend on the deciding answer: names, and option titles by value."""
     task = tasktypes.load_task_type(project)
     return tuple(
         (field.name, {str(option.value): option.title for option in field.options})

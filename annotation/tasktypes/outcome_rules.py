@@ -1,7 +1,7 @@
-"""How labels of one field become what the project holds true of it; pure.
+"""Aggregation rules: how the labels of one field become its resolution; pure.
 
-Each rule takes the values in the order in which they were given, and the number of places for
-labels, and returns a value, or None while nothing follows from them yet.
+Each rule takes the values in the order in which they were given, and the number of slots for
+labels. It returns a value, or None if the labels so far do not decide.
 """
 
 from collections import Counter
@@ -13,15 +13,15 @@ Rule = Callable[[Sequence[Any], int], Any]
 
 
 def first(values: Sequence[Any], places: int) -> Any:
-    """The first label, whatever others say."""
+    """The first label, whatever the others say."""
     return values[0] if values else None
 
 
 def majority(values: Sequence[Any], places: int) -> Any:
-    """The value of more than half of all places, so that no later label can change it.
+    """The value of more than half of all slots, so that no later label can change it.
 
-    Of fields that take several values at once, those that more than half of all places name, once
-    every place is filled.
+    For fields with several values at once, the values that more than half of all slots chose, once
+    every slot is filled.
     """
     if values and isinstance(values[0], list):
         return _majority_of_lists(values, places)
@@ -32,18 +32,21 @@ def majority(values: Sequence[Any], places: int) -> Any:
 
 
 def unanimous(values: Sequence[Any], places: int) -> Any:
-    """The value that all places agree on."""
+    """The value that all slots agree on."""
     agreed = len(values) >= places and all(value == values[0] for value in values)
     return values[0] if values and agreed else None
 
 
 def adjudicated(values: Sequence[Any], places: int) -> Any:
-    """Nothing: a person decides every item."""
+    """Always None: an adjudicator decides every item."""
     return None
 
 
 def median_of_all(values: Sequence[Any], places: int) -> Any:
-    """The median once all places are filled; between two middle values their mean."""
+    """The median once all slots are filled; the mean of the two middle values for an even number.
+
+    None without values. A whole number is returned as an int.
+    """
     if not values or len(values) < places:
         return None
     found = median(values)
@@ -51,7 +54,8 @@ def median_of_all(values: Sequence[Any], places: int) -> Any:
 
 
 def majority_or_median(values: Sequence[Any], places: int) -> Any:
-    """Study 003's: the value of more than half; of three different ones the middle one (2 of 3)."""
+    """The rule of study 003: the majority of all slots, otherwise the median, such as the middle
+    one of three different values."""
     decided = majority(values, places)
     return median_of_all(values, places) if decided is None else decided
 

@@ -1,4 +1,4 @@
-"""A table of a task type file, read key by key, so that what is wrong in it has a place."""
+"""Reads a table of a task type file key by key, so that each problem has a place in the file."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,10 +7,10 @@ Place = tuple[str | int, ...]
 
 
 class DeclarationError(ValueError):
-    """A declaration that cannot be used.
+    """An invalid declaration; the message says where it is and what to do.
 
-    The message says where and what to do. `place` is the way to it in the file: names of tables
-    and keys, and the number of an entry (from 0) in a list of tables.
+    `place` is its path in the file: names of tables and keys, and the index of an entry (from 0) in
+    a list of tables.
     """
 
     def __init__(self, place: Place, problem: str) -> None:
@@ -21,10 +21,11 @@ class DeclarationError(ValueError):
 
 
 class TomlTable:
-    """One table of a file. Each key is asked for by its kind; `close` refuses those that were not.
+    """One table of a file. A method reads each type of value; `close` refuses keys that were not
+    read.
 
-    Every method raises `DeclarationError` for a value of another kind, and for a missing one
-    unless there is a default.
+    Every method raises `DeclarationError` for a value of another type, and for a missing value
+    without a default.
     """
 
     def __init__(self, values: object, place: Place = ()) -> None:
@@ -76,7 +77,7 @@ class TomlTable:
         return TomlTable(self._values[name], (*self.place, name)) if self.has(name) else None
 
     def tables(self, name: str) -> "tuple[TomlTable, ...]":
-        """The entries of a list of tables; none if it is missing."""
+        """The entries of a list of tables; () if it is missing."""
         value = self._get(name, ())
         if not isinstance(value, list | tuple):
             raise self.wrong(name, f"is no list of tables; write [[{name}]] entries.")
@@ -85,7 +86,7 @@ class TomlTable:
         )
 
     def close(self) -> None:
-        """Refuse keys that nobody asked for: most are misspelt."""
+        """Refuse keys that were not read, which are mostly misspelt. Raises `DeclarationError`."""
         if unknown := [name for name in self._values if name not in self._asked]:
             known = ", ".join(self._asked)
             raise self.wrong(unknown[0], f"is not known here; use {known}.")
@@ -103,7 +104,7 @@ class TomlTable:
 
 
 def describe_place(place: Place) -> str:
-    """A place as people say it: ("fields", 1, "choices", 0, "key") is "field 2, choice 1, key"."""
+    """A place in words: ("fields", 1, "choices", 0, "key") is "field 2, choice 1, key"."""
     said: list[str] = []
     for step in place:
         if isinstance(step, int):

@@ -1,4 +1,4 @@
-"""TOML as text: the line that says something, and a definition written out."""
+"""TOML as text: finding the line of a value, setting a value, and writing a definition."""
 
 import json
 import re
@@ -19,14 +19,14 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class TomlProblem:
-    """What is wrong in a text and what to do; `line` counts from 1, None if it is no one line."""
+    """A problem in a text and what to do; `line` counts from 1, None if no single line is meant."""
 
     line: int | None
     text: str
 
 
 def describe_parse_error(error: tomllib.TOMLDecodeError, source: str) -> TomlProblem:
-    """What keeps a text from being TOML, with the line."""
+    """The problem behind a TOML parse error, with its line."""
     at = _AT.search(str(error))
     line = int(at[1]) if at else len(source.splitlines()) or 1
     what = _AT.sub("", str(error)).replace("(at end of document)", "").strip()
@@ -34,13 +34,13 @@ def describe_parse_error(error: tomllib.TOMLDecodeError, source: str) -> TomlPro
 
 
 def set_slug(source: str, slug: str) -> str:
-    """The text with the slug that it must have, on its first line if it had none."""
+    """The text with this slug; it becomes the first line if the text had none."""
     return set_value(source, "slug", slug)
 
 
 def set_value(source: str, key: str, text: str) -> str:
-    """The text with this value, of one line, for a key of its outermost table; a new key comes
-    first."""
+    """The text with this one-line value for a key of its top-level table; a new key is put on the
+    first line."""
     line, at = f"{key} = {_quote_value(text)}", find_line(source, (key,))
     if at is None:
         return f"{line}\n{source}"
@@ -50,9 +50,10 @@ def set_value(source: str, key: str, text: str) -> str:
 
 
 def find_line(source: str, place: Place) -> int | None:
-    """The line, from 1, on which a place of the parsed text stands, or the nearest table round it.
+    """The line, from 1, of a place in the parsed text or of the nearest table around it; None if
+    neither is found.
 
-    A place is the way to a value: names, and the number of a table (from 0) in a list of tables.
+    A place is the path to a value: names, and the index of a table (from 0) in a list of tables.
     """
     known = dict(_locate_entries(source))
     while place:
@@ -63,7 +64,7 @@ def find_line(source: str, place: Place) -> int | None:
 
 
 def _locate_entries(source: str) -> Iterator[tuple[Place, int]]:
-    """Every table and key of the text with its line. Texts over several lines are passed over."""
+    """Every table and key of the text with its line. Multi-line strings are skipped."""
     counts: dict[Place, int] = {}
     table: Place = ()
     inside = ""
@@ -80,7 +81,7 @@ def _locate_entries(source: str) -> Iterator[tuple[Place, int]]:
 
 
 def _table_place(names: tuple[str, ...], in_list: bool, counts: dict[Place, int]) -> Place:
-    """Where a header leads: into the last table of each list on its way."""
+    """The place of a header: it is in the last table of each list on its path."""
     place: Place = ()
     for depth, name in enumerate(names, start=1):
         place = (*place, name)
@@ -94,7 +95,7 @@ def _table_place(names: tuple[str, ...], in_list: bool, counts: dict[Place, int]
 
 
 def write_definition(definition: Mapping[str, Any]) -> str:
-    """A definition as TOML that reads as it again; for versions whose own text was not kept."""
+    """A definition as TOML that parses to the same definition; for versions without stored text."""
     return "\n".join(_write_table(definition, "")).strip() + "\n"
 
 
@@ -120,7 +121,7 @@ def _is_table(value: object) -> bool:
 
 
 def _quote_key(name: str) -> str:
-    """A point of a scale may be 0.5, which unquoted would be two names."""
+    """A key, quoted if necessary: a point of a scale may be 0.5, which unquoted is two keys."""
     return name if _BARE.fullmatch(name) else _quote_value(name)
 
 
@@ -129,12 +130,12 @@ def _quote_value(value: Any) -> str:
         return _lines(value)
     if isinstance(value, list):
         return f"[{', '.join(map(_quote_value, value))}]"
-    # What JSON writes of texts, numbers, true and false is TOML; DEL alone it leaves as it is.
+    # JSON's text, numbers, true and false are valid TOML, except DEL, which JSON does not escape.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _lines(text: str) -> str:
-    """A text over several lines, as people write it."""
+    """A text as a multi-line string."""
     escaped = _UNWRITABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     if '"""' in text or text.endswith('"'):
         escaped = escaped.replace('"', '\\"')

@@ -1,4 +1,4 @@
-"""Whether the parts of a task type fit together: what its file can say, but must not."""
+"""Checks that the parts of a task type are consistent, beyond the format of its file."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from annotation.tasktypes.toml_tables import Place
 
 _SLUG = re.compile(r"[a-z0-9]+(-{1,2}[a-z0-9_]+)*")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-# What a row of an import says of an item beside its texts.
+# Columns of an import that are not texts.
 RESERVED_NAMES = {
     "key",
     "category",
@@ -28,14 +28,14 @@ TEXT_RULES = {"", "first", "adjudicated"}
 
 @dataclass(frozen=True)
 class FitProblem:
-    """What does not fit and what to do; `place` leads to it in the file."""
+    """An inconsistency and what to do; `place` is its path in the file."""
 
     place: Place
     text: str
 
 
 def find_problems(task: TaskType) -> list[FitProblem]:
-    """Everything in a task type that does not fit together, from its top down."""
+    """All inconsistencies of a task type, from texts to fields; [] if it is valid."""
     found = [
         *_text_problems(task),
         *_pair_problems(task),
@@ -69,7 +69,7 @@ def _pair_problems(task: TaskType) -> Iterator[FitProblem]:
     if missing := set(task.diff or ()) - single:
         names = ", ".join(sorted(missing))
         yield FitProblem(("diff",), f"compares {names}, not a required text that an item has once.")
-    # Who is shown an item is shown the text that it waited for.
+    # An item is shown only after it has its awaited text.
     awaited = {task.awaits} if task.awaited and not task.awaited.many else set()
     if task.correctable and task.correctable not in single | awaited:
         yield FitProblem(

@@ -1,4 +1,4 @@
-"""A project's own task type: read from TOML, checked, stored as a version, compared."""
+"""A project's own task type: parsed from TOML, checked, compared, and stored as a version."""
 
 import hashlib
 import tomllib
@@ -23,7 +23,7 @@ _SLUG_LENGTH = 80
 
 @dataclass(frozen=True)
 class ParsedSource:
-    """A text as a task type, or what keeps it from being one."""
+    """A text and its task type, or None and the problems of the text."""
 
     source: str
     definition: dict[str, Any]
@@ -33,8 +33,8 @@ class ParsedSource:
 
 @dataclass(frozen=True)
 class LostAnswer:
-    """An answer that the new version would no longer take: how many labels in force gave it, and
-    of how many items for practice or probes it is the right one."""
+    """An answer that the new version would no longer accept: how many current labels gave it, and
+    for how many qualification and control items it is the correct answer (`known`)."""
 
     field: str
     answer: str
@@ -43,7 +43,8 @@ class LostAnswer:
 
 
 def version_slug(project: Project) -> str:
-    """The name of the project's own versions: the file that it began from, then the project's."""
+    """The slug of the project's own versions: the file's slug, "--" and the project's slug; a long
+    one is cut and ends with a digest."""
     base = project.task_type.slug.split("--")[0]
     slug = f"{base}--{project.slug}"
     if len(slug) <= _SLUG_LENGTH:
@@ -53,24 +54,24 @@ def version_slug(project: Project) -> str:
 
 
 def version_source(version: TaskTypeVersion) -> str:
-    """The TOML of a version; written out for those stored before their text was kept."""
+    """The TOML of a version; it is generated for versions that were stored without their text."""
     return version.source or toml_text.write_definition(version.definition)
 
 
 def project_versions(project: Project) -> QuerySet[TaskTypeVersion]:
-    """The versions that the project has, had or began from, the newest first."""
+    """The versions that the project uses, used or started from, the newest first."""
     base = project.task_type.slug.split("--")[0]
     own = Q(slug__in=[version_slug(project), base]) | Q(pk=project.task_type_id)
     return TaskTypeVersion.objects.filter(own).order_by("-created_at", "-pk")
 
 
 def find_version(project: Project, wanted: int) -> TaskTypeVersion | None:
-    """One of the project's versions by its id; None if it has none such."""
+    """The project's version with this id, or None."""
     return project_versions(project).filter(pk=wanted).first()
 
 
 def parse_source(project: Project, source: str) -> ParsedSource:
-    """What a text says, for this project: its slug is the project's own, whatever stands there."""
+    """Parse a text for this project; the project's slug replaces the slug in the text."""
     source = source.replace("\r\n", "\n")
     if len(source) > MAX_SOURCE_LENGTH:
         return ParsedSource(
@@ -104,7 +105,7 @@ def parse_source(project: Project, source: str) -> ParsedSource:
 
 
 def find_lost_answers(project: Project, task: TaskType) -> list[LostAnswer]:
-    """The answers in use that this task would no longer take."""
+    """The answers in current labels and known answers that this task would no longer accept."""
     old = tasktypes.load_version(project.task_type)
     gone = _answers(old) - _answers(task)
     if not gone:
@@ -122,10 +123,11 @@ def find_lost_answers(project: Project, task: TaskType) -> list[LostAnswer]:
 def save_version(
     project: Project, adapted: ParsedSource, *, member: Membership, shown: int
 ) -> TaskTypeVersion | None:
-    """Store the task as a version and point the project to it; None if it is what it has.
+    """Store the task as a version and switch the project to it; None if nothing changed.
 
-    `shown` is the id of the version that the page was made from. Raises `Stale` if the project
-    has another by now. Labels keep the version that they were given under.
+    `shown` is the id of the version that the page showed. Raises `Stale` if the project has another
+    version by now, and `ValueError` for a text with problems. Labels keep the version that they
+    were given under.
     """
     if adapted.task is None:
         raise ValueError("A text with problems cannot be saved.")
@@ -157,7 +159,7 @@ def _locate_problem(source: str, place: Place, text: str) -> TomlProblem:
 
 
 def _item_problems(project: Project, task: TaskType) -> Iterator[validation.FitProblem]:
-    """What would not fit the items that the project has: their texts are there already."""
+    """Conflicts of the task with the items of the project, whose texts exist already."""
     if not Item.objects.in_project(project).exists():
         return
     old = tasktypes.load_version(project.task_type)
@@ -178,7 +180,7 @@ def _item_problems(project: Project, task: TaskType) -> Iterator[validation.FitP
 
 
 def _answers(task: TaskType) -> set[tuple[str, str]]:
-    """Field and answer of everything that can be chosen."""
+    """The (field, value) pairs of all options."""
     every = task.fields + (task.blind.fields if task.blind else ())
     return {(field.name, str(option.value)) for field in every for option in field.options}
 
@@ -186,7 +188,7 @@ def _answers(task: TaskType) -> set[tuple[str, str]]:
 def _count_answers(
     task: TaskType, rows: "QuerySet[Any, dict[str, Any]]"
 ) -> Counter[tuple[str, str]]:
-    """In how many rows of answers each answer to each field stands."""
+    """The number of rows of answers by (field, value)."""
     counts: Counter[tuple[str, str]] = Counter()
     for answers in rows.iterator(chunk_size=2_000):
         for name, answer in answers.items():

@@ -1,1 +1,1 @@
-"""The API of the human half: the same queue, the same access and the same words as the pages."""
+"""The API of annotation, with the same queue, access rules and messages as the pages."""

@@ -1,4 +1,4 @@
-"""Bodies that are taken by the forms of pages: one set of rules and words for both."""
+"""Request bodies validated by the forms of pages, so that both have the same rules and messages."""
 
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ from annotation.api.responses import Unprocessable
 
 
 class FormSerializer(serializers.Serializer[Any]):
-    """The fields of a form but those that it `leaves`, each with the words of the page."""
+    """The fields of a form without those in `leaves`, with the labels and help texts of the page."""
 
     form: ClassVar[Any]
     leaves: ClassVar[frozenset[str]] = frozenset()
@@ -21,19 +21,19 @@ class FormSerializer(serializers.Serializer[Any]):
 
 
 def check_form(form: forms.BaseForm) -> None:
-    """Raises `Unprocessable` with what is wrong by field, unless the form is valid."""
+    """Raise `Unprocessable` with the errors by field if the form is not valid."""
     if not form.is_valid():
         errors = {name or "body": [*map(str, said)] for name, said in form.errors.items()}
         raise form_error({name.replace("__all__", "body"): said for name, said in errors.items()})
 
 
 def form_error(errors: dict[str, list[str]]) -> Unprocessable:
-    """What is answered to a body of which this is wrong."""
+    """The error for a body with these problems by field."""
     return Unprocessable("The body cannot be used.", errors)
 
 
 def _body_field(field: forms.Field) -> Any:
-    """The same field in a body: what may be empty on the page may be null or "" in it."""
+    """The form field as a serializer field; one that may be empty on the page may be null or ""."""
     kind, options = next(made for of, made in _FIELD_BUILDERS if isinstance(field, of))
     initial = field.initial() if callable(field.initial) else field.initial
     empty = kind.initial
@@ -60,7 +60,7 @@ def _money(field: Any) -> dict[str, Any]:
 
 
 def _choice(field: Any) -> dict[str, Any]:
-    # Nothing chosen may be a choice of its own.
+    # The form may list the empty choice as a choice.
     choices = [(value, words) for value, words in field.choices if value != ""]
     return {"choices": choices, "allow_blank": not field.required}
 
@@ -70,7 +70,7 @@ def _text(field: Any) -> dict[str, Any]:
     return {"max_length": field.max_length, **blank}
 
 
-# The first that a field is: some are kinds of others that come later.
+# The first matching class counts: some are subclasses of later ones.
 _FIELD_BUILDERS: tuple[tuple[type[forms.Field], tuple[Any, Any]], ...] = (
     (forms.BooleanField, (serializers.BooleanField, _switch)),
     (forms.ChoiceField, (serializers.ChoiceField, _choice)),

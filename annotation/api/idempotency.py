@@ -1,6 +1,6 @@
-"""What a program may ask for twice without its being done twice.
+"""Idempotent requests: a request that is sent again with the same key is executed only once.
 
-Requests that may come twice and shall be done once: by a key that their sender makes up.
+The sender chooses the key.
 """
 
 import json
@@ -23,17 +23,17 @@ from annotation.errors import Refused, Stale
 from annotation.models import Account, Repeatable
 from annotation.projects import access
 
-# So long a repeat gets the first answer.
+# How long a repeated request gets the first response.
 RETENTION = timedelta(days=1)
-# After this long, who was to answer is taken to be gone.
+# After this time, the process that handled the request is assumed to be gone.
 TAKEOVER_AFTER = timedelta(minutes=5)
 
 
 def begin_request(account: Account, key: str, asked: str, *, now: datetime) -> Repeatable:
-    """The request of this key: new, without a status, if it is to be done now.
+    """The request with this key; it has no status if it must be executed now.
 
-    Raises `Refused` if the key came with another request before, and `Stale` if the first one is
-    being answered at this moment.
+    Raises `Refused` if the key was used for another request before, and `Stale` if the first
+    request is still being processed.
     """
     with transactions.transact():
         Repeatable.objects.filter(created_at__lt=now - RETENTION).delete()
@@ -47,14 +47,14 @@ def begin_request(account: Account, key: str, asked: str, *, now: datetime) -> R
 
 
 def store_answer(request: Repeatable, status: int, body: str) -> None:
-    """Keep what was answered."""
+    """Store the response."""
     request.status, request.body = status, body
     with transactions.transact():
         request.save(update_fields=["status", "body"])
 
 
 def delete_request(request: Repeatable) -> None:
-    """Nothing was done, so that the same key may be tried again."""
+    """Delete a request that was not executed, so that its key can be used again."""
     with transactions.transact():
         request.delete()
 
@@ -70,7 +70,7 @@ def _check_repeat(known: Repeatable | None, asked: str, now: datetime) -> Repeat
 
 
 def _take_over_request(known: Repeatable, now: datetime) -> bool:
-    """Whether its answerer is gone, and this one is the first to notice."""
+    """Take over a request whose process is gone; False if it is not, or if another was faster."""
     if known.created_at > now - TAKEOVER_AFTER:
         return False
     rows = Repeatable.objects.filter(pk=known.pk, status=None, created_at=known.created_at)
@@ -91,8 +91,8 @@ ApiView = Callable[..., Response]
 
 
 def make_idempotent(right: str) -> Callable[[ApiView], ApiView]:
-    """A view whose POST is done once for each key that a person's programs send with it. What is
-    answered again is so only to who still has the right."""
+    """Decorate a view so that a POST is executed once for each `Idempotency-Key` of an account. A
+    repeated request gets the stored response only if the account still has `right`."""
 
     def decorated(view: ApiView) -> ApiView:
         @wraps(view)
@@ -124,7 +124,7 @@ def _begin_request(request: Request) -> Repeatable:
 
 
 def _request_parts(request: Request) -> Iterator[bytes]:
-    """What was sent, piece by piece: of a form each value by its name, for a file may be large."""
+    """The body in chunks; for a multipart form value by value, since files may be large."""
     if not (request.content_type or "").startswith("multipart/"):
         yield request._request.body
         return

@@ -1,14 +1,14 @@
-"""What programs were answered that may send a request twice."""
+"""The stored responses to requests with an idempotency key."""
 
 from django.db import models
 from django.utils import timezone
 
 
 class Repeatable(models.Model):
-    """A request with a key of its sender's, and the answer to it, which a repeat gets again.
+    """A request with an idempotency key, and its response, which a repeated request gets again.
 
-    `key` and `asked` are digests: of the key, and of the address and body that came with it.
-    Without a status it is being answered.
+    `key` and `asked` are digests of the key and of the request's address and body. The status is
+    null while the request is being processed.
     """
 
     account = models.ForeignKey("Account", models.CASCADE, related_name="+")

@@ -1,5 +1,5 @@
-"""Long lists by pages: each page costs the same, however far down it is, and none is shown twice
-because rows came meanwhile."""
+"""Cursor pagination of long lists: each page costs the same, however far down it is, and new rows
+do not make others appear twice."""
 
 from operator import attrgetter
 from typing import Any
@@ -25,9 +25,11 @@ ONLY_PARAMETER = {
 
 
 class CursorPages(CursorPagination):
-    """Pages in the order of the rows, whose first word should be unique or nearly so.
+    """Pages in the order of the queryset; the first field of the order should be unique or nearly
+    unique.
 
-    `count` is of all pages, and told on the first one alone: counting may take longer than reading.
+    `count` is the number of rows of all pages. Only the first page has it, since counting may take
+    longer than reading.
     """
 
     page_size = 100
@@ -45,7 +47,7 @@ class CursorPages(CursorPagination):
         self.count = queryset.count() if first else None
         try:
             return super().paginate_queryset(queryset, request, view)
-        except (ValueError, TypeError, ValidationError) as problem:  # of a place that is none
+        except (ValueError, TypeError, ValidationError) as problem:  # an invalid cursor
             raise ParseError(BAD_CURSOR_MESSAGE) from problem
 
     def get_ordering(self, request: Request, queryset: QuerySet[Any], view: Any) -> Any:
@@ -74,12 +76,12 @@ class CursorPages(CursorPagination):
         return described
 
     def _get_position_from_instance(self, instance: Model, ordering: Any) -> str:
-        """Where a row lies, also by what a row that it points at has."""
+        """The value of a row in the first field of the order, which may be on a related row."""
         return str(attrgetter(ordering[0].lstrip("-").replace("__", "."))(instance))
 
 
 def _check_names(request: Request, view: Any) -> None:
-    """400 for what nobody could ask for: a filter that is misspelt would else give all rows."""
+    """Answer unknown query parameters with 400; a misspelt filter would otherwise give all rows."""
     filters = getattr(getattr(view, "filterset_class", None), "base_filters", {})
     known = [*filters, *getattr(view, "asks", ()), "limit", ONLY, "cursor"]
     if unknown := [name for name in request.query_params if name not in known]:
@@ -88,7 +90,7 @@ def _check_names(request: Request, view: Any) -> None:
 
 
 def _requested_fields(request: Request, view: Any) -> list[str]:
-    """The fields that are asked for, none for all of them; 400 for one that rows do not have."""
+    """The requested fields, [] for all of them; 400 for a field that rows do not have."""
     names = [name.strip() for name in request.query_params.get(ONLY, "").split(",")]
     chosen = [name for name in dict.fromkeys(names) if name]
     known = list(view.get_serializer().fields) if chosen else []

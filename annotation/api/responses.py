@@ -1,4 +1,4 @@
-"""How the API answers: lists by pages, what a body lacks, and what a service refuses."""
+"""Responses of the API: problems (RFC 9457), validation of bodies, ETags and shared fields."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -22,7 +22,7 @@ PROBLEM_CONTENT_TYPE = "application/problem+json"
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
-    """Why a request was not answered (RFC 9457), in words that say what to do."""
+    """Why a request failed (RFC 9457), and what to do."""
 
     type = serializers.CharField(help_text="Always about:blank: see the status.")
     title = serializers.CharField(help_text="The status in words.")
@@ -38,7 +38,7 @@ class ProblemSerializer(serializers.Serializer[Any]):
 
 
 class JobFields(serializers.Serializer[Job]):
-    """What every job says of itself that is asked for on a page of its own."""
+    """The fields of every job that has a page of its own."""
 
     number = serializers.IntegerField(source="result.number")
     member = serializers.CharField(source="member.alias", default=None, allow_null=True)
@@ -49,7 +49,7 @@ class JobFields(serializers.Serializer[Job]):
 
 
 class SharedOutFields(JobFields):
-    """Of a job that makes items also who gets them (see `Vetting`)."""
+    """The fields of a job that generates items: also how these are released to annotators."""
 
     share = serializers.IntegerField(source="result.share")
     accept = serializers.BooleanField(source="result.accept")
@@ -57,9 +57,9 @@ class SharedOutFields(JobFields):
 
 
 class BroughtSerializer(serializers.Serializer[Any]):
-    """What came of rows of items that were made: `new` and `unchanged` ones, `bad` and `conflicts`
-    that did not come in, the first of them in words as `problems`; of the items those that people
-    get (`opened` anew), that were `accepted` unseen, and that are `waiting`."""
+    """The outcome of generated items. Rows: `new`, `unchanged`, and `bad` and `conflicts`, which
+    were not imported; `problems` describes the first of these. Items: `opened` were released to
+    annotators, `accepted` were accepted without review, `waiting` are held for review."""
 
     new = serializers.IntegerField()
     unchanged = serializers.IntegerField()
@@ -90,7 +90,7 @@ SUBMISSION_RESPONSES = PROBLEM_RESPONSES | {
 
 
 class Unprocessable(APIException):
-    """A request that is well formed and cannot be taken all the same; `errors` are by field."""
+    """A well-formed request that cannot be processed; `errors` are by field."""
 
     status_code = 422
 
@@ -100,28 +100,28 @@ class Unprocessable(APIException):
 
 
 class Conflict(APIException):
-    """What the request speaks of is no longer so."""
+    """The data that the request refers to has changed."""
 
     status_code = 409
 
 
 class TooLarge(APIException):
-    """More than is read at once."""
+    """The body is larger than the server reads at once."""
 
     status_code = 413
     default_detail = "The body is too large. Send less data at once."
 
 
 class PreconditionFailed(APIException):
-    """What the request would change is not what its sender saw."""
+    """The data changed after the sender read it."""
 
     status_code = 412
     default_detail = "This has changed since you read it. Read it again and send the new ETag."
 
 
 def validate_body(body: BaseSerializer[Any]) -> dict[str, Any]:
-    """What a body says. A name that it does not have is refused: what is misspelt would else be
-    left out, and nobody would notice."""
+    """The validated data of a body. Raises `Unprocessable`, also for unknown names: a misspelt one
+    would otherwise be ignored unnoticed."""
     _check_names(body)
     if not body.is_valid():
         raise Unprocessable("The body cannot be used.", dict(body.errors))
@@ -140,19 +140,20 @@ def _check_names(body: BaseSerializer[Any]) -> None:
 
 
 def make_etag(content: bytes) -> str:
-    """The ETag of an answer."""
+    """The ETag of a response."""
     return f'"{_digest(content)}"'
 
 
 def respond_with_etag(told: Any, steady: Any) -> Response:
-    """An answer of which a part changes by itself: its ETag tells that from what is `steady`."""
+    """A response of which a part changes by itself; its ETag starts with a digest of the `steady`
+    part, which `check_if_match` compares."""
     tag = f'"{_digest(JSONRenderer().render(steady))}-{_digest(JSONRenderer().render(told))}"'
     return Response(told, headers={"ETag": tag})
 
 
 def check_if_match(request: Request, shown: Any) -> None:
-    """Raises `PreconditionFailed` if the request is to change something else than what is `shown`
-    now: of what changes partly by itself, the steady part."""
+    """Raise `PreconditionFailed` if no ETag in the request's `If-Match` matches the current data,
+    `shown`; if a part of it changes by itself, `shown` is the steady part."""
     tags = request.headers.get("If-Match", "*")
     known = [one.strip().strip('"').partition("-")[0] for one in tags.split(",")]
     if tags.strip() != "*" and _digest(JSONRenderer().render(shown)) not in known:
@@ -164,15 +165,15 @@ def _digest(content: bytes) -> str:
 
 
 def build_problem(status: int, detail: str, errors: dict[str, Any] | None = None) -> dict[str, Any]:
-    """What is answered in the place of what was asked for, as RFC 9457 has it."""
+    """The body of a problem response (RFC 9457)."""
     title = HTTPStatus(status).phrase
     said = {"type": "about:blank", "title": title, "status": status, "detail": detail}
     return said if errors is None else said | {"errors": errors}
 
 
 def handle_exception(raised: Exception, context: dict[str, Any]) -> Response | None:
-    """The answer to what went wrong in any view; what a service refuses is 409 if things changed
-    or it is too early, else 422."""
+    """The response to an exception in a view, None for unexpected ones. Errors of services give 409
+    if the data changed or it is too early, otherwise 422."""
     if isinstance(raised, Refused):
         field = raised.field if isinstance(raised, FieldError) else ""
         errors = {field: [str(raised)]} if field else None
@@ -190,8 +191,8 @@ def handle_exception(raised: Exception, context: dict[str, Any]) -> Response | N
 
 
 def _escape_unsendable(said: Any) -> Any:
-    """The same with what no answer can hold spelt out: messages give back what was sent, which may
-    be half of a surrogate pair."""
+    """The same data with lone surrogates escaped: messages repeat what was sent, and a response
+    cannot contain them."""
     if isinstance(said, dict):
         return {_escape_unsendable(name): _escape_unsendable(one) for name, one in said.items()}
     if isinstance(said, list | tuple):
@@ -200,7 +201,7 @@ def _escape_unsendable(said: Any) -> Any:
 
 
 def _problem_detail(raised: Exception, data: Any) -> tuple[str, dict[str, Any] | None]:
-    """In words, and by field; of what was asked in a query the framework tells by field alone."""
+    """The message and the errors by field; for query parameters REST framework has no message."""
     if isinstance(raised, ValidationError):
         errors = data if isinstance(data, dict) else {"query": data}
         return "The query cannot be used.", errors

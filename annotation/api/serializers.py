@@ -1,4 +1,4 @@
-"""What the API takes and gives. Keys and aliases, never ids of the database, never a stage."""
+"""Serializers of the API. They use keys and aliases, and never database ids or stages of slots."""
 
 from math import isfinite
 from typing import Any
@@ -17,7 +17,7 @@ AnyField = serializers.Field[Any, Any, Any, Any]
 
 
 class NamedField(serializers.DictField):
-    """Values by name. Messages give the names back, so each must be text that can be sent."""
+    """Values by name. Messages repeat the names, so a name must not contain lone surrogates."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         names = "".join(data) if isinstance(data, dict) else ""
@@ -36,11 +36,11 @@ class NamedField(serializers.DictField):
     }
 )
 class TextsField(serializers.JSONField):
-    """Texts by name; one that an item may have several of is a list."""
+    """Texts by name; a text that may have several alternatives is a list."""
 
 
 class ShownSerializer(serializers.Serializer[Any]):
-    """What every submission carries: the item and the revision that were shown, and its key."""
+    """The fields of every submission: its key, and the item and revision that were shown."""
 
     key = serializers.CharField(max_length=400, trim_whitespace=False)
     item = serializers.CharField(max_length=200, trim_whitespace=False)
@@ -76,8 +76,9 @@ class CorrectionSerializer(ShownSerializer):
 
 
 class ProgressSerializer(serializers.Serializer[queue.MemberProgress]):
-    """Counts of items: labelled by you, resolved, in the project, still to be resolved; of those,
-    the ones that nobody gets before they have the text that their task type awaits."""
+    """Counts of items: labelled by you (`mine`), resolved, in the project (`total`) and not yet
+    resolved (`left`); `awaiting` of those cannot be labelled before they have a text or are
+    released."""
 
     mine = serializers.IntegerField()
     resolved = serializers.IntegerField()
@@ -96,7 +97,7 @@ class ProjectSerializer(serializers.Serializer[Any]):
 
 
 class ProjectDetailSerializer(serializers.Serializer[Membership]):
-    """A project as a member sees it, with what they are asked."""
+    """A project as a member sees it, with its task type."""
 
     slug = serializers.CharField(source="project.slug")
     name = serializers.CharField(source="project.name")
@@ -141,8 +142,8 @@ class CategorySerializer(serializers.Serializer[taxonomy.Category]):
 class DifferenceSerializer(serializers.Serializer[Any]):
     """The stored comparison of two texts.
 
-    A segment is a string where both texts agree, else a pair of lists of strings that are
-    unchanged and changed in turn, beginning with unchanged.
+    A segment is a string if both texts are equal there, otherwise a pair of lists of strings that
+    alternate between unchanged and changed, beginning with unchanged.
     """
 
     algorithm = serializers.CharField()
@@ -154,9 +155,9 @@ class DifferenceSerializer(serializers.Serializer[Any]):
 
 
 class ShownItemSerializer(serializers.Serializer[queue.Offer]):
-    """An item as the person sees it who is to judge it: nothing that would tip them off.
+    """An item as its annotator sees it, without anything that reveals the answer.
 
-    In the phase "blind" there are but the texts that are shown first, no category and no diff.
+    In the phase "blind" it has only the texts that are shown first, no category and no diff.
     """
 
     key = serializers.CharField()
@@ -166,8 +167,8 @@ class ShownItemSerializer(serializers.Serializer[queue.Offer]):
 
 
 class WaitingSerializer(serializers.Serializer[queue.Waiting]):
-    """Why there is nothing now. `held_by_others` above 0 is not "all done", nor is `awaiting`: so
-    many items lack the text that their task type awaits, and nobody gets them before."""
+    """Why there is no item now. The work is not done while `held_by_others` (items reserved by
+    others) or `awaiting` (items that lack a text or are not released) is above 0."""
 
     held_by_others = serializers.IntegerField()
     awaiting = serializers.IntegerField()
@@ -184,7 +185,7 @@ class OfferSerializer(serializers.Serializer[queue.Offer]):
     phase = serializers.ChoiceField(["blind", "qualification", "label"])
 
     def to_representation(self, offer: queue.Offer) -> dict[str, Any]:
-        # By hand: nested serializers took longer than the rest of the call.
+        # Written by hand: nested serializers took longer than the rest of the call.
         return {
             "item": _offer_fields(offer),
             "revision": offer.revision.number,
@@ -216,7 +217,7 @@ class LabelSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
     def to_representation(self, label: Label) -> dict[str, Any]:
-        # By hand, as an offer: a label is read more often than anything else.
+        # Written by hand like an offer: labels are read more often than anything else.
         return {
             "submission": label.submission,
             "item": label.item.key,
@@ -261,7 +262,7 @@ class RevisionSerializer(serializers.Serializer[Revision]):
 
 
 class ItemDetailSerializer(ItemSerializer):
-    """An item with all its revisions, the last of them the current one."""
+    """An item with all its revisions; the last one is current."""
 
     revisions = RevisionSerializer(many=True)
     diff = serializers.SerializerMethodField()
@@ -276,8 +277,8 @@ class ItemDetailSerializer(ItemSerializer):
 
 
 def difference_fields(revision: Revision) -> Any:
-    """The revision's stored diff as JSON; None for a task that compares nothing, and where a text
-    that it compares is lacking."""
+    """The revision's stored diff as JSON; None if the task compares no texts, or if one of the
+    compared texts is missing."""
     task = tasktypes.load_version(revision.item.project.task_type)
     return stored.load_json(revision) if task.diff else None
 
@@ -298,7 +299,7 @@ def _offer_fields(offer: queue.Offer) -> dict[str, Any]:
 
 
 def _category(category: taxonomy.Category) -> dict[str, Any]:
-    """Without the effect that it should have on a score, which would tip people off."""
+    """A category without its expected effect, which would reveal the answer."""
     names = ("slug", "name", "ability", "description")
     example = {"before": category.example.before, "after": category.example.after}
     return {name: getattr(category, name) for name in names} | {"example": example}

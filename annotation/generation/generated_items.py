@@ -1,7 +1,7 @@
-"""Items that were made here, and who gets them: some at once, the rest when a lead says so.
+"""Stores generated items and releases them: some at once, the rest when a lead decides.
 
-They come in without places first, and then as many as are asked for get theirs; so a job that
-ended half-way is only begun again. What waits is in no queue, and every list shows it.
+Items are imported without slots first, then the released ones get theirs, so a job that stopped in
+between can simply be run again. Held items are in no queue, but all lists show them.
 """
 
 from collections import defaultdict
@@ -36,14 +36,14 @@ from stats.lots import draw_number
 ACCEPTED_UNREVIEWED = "accepted unseen"
 # Small enough that people can label meanwhile.
 BATCH = 100
-# Of rows that could not come in so many are told.
+# How many of the rows that could not be imported are reported.
 MAX_PROBLEMS = 20
 
 
 @dataclass
 class GenerationResult:
-    """What became of it: the rows by the report of an import; of the items those that people get
-    (`opened`), that were `accepted` unseen, and that wait."""
+    """The outcome: the rows in the report of the import, and the numbers of items that were
+    released (`opened`), `accepted` without review and held (`waiting`)."""
 
     report: importing.ItemImportReport = field(default_factory=importing.ItemImportReport)
     opened: int = 0
@@ -51,7 +51,7 @@ class GenerationResult:
     waiting: int = 0
 
     def told(self) -> dict[str, Any]:
-        """The same in numbers, and the first of the rows that did not come in."""
+        """The counts as a dict, with the first problems of rejected rows."""
         lost = [*self.report.bad, *self.report.conflicts]
         return {
             "new": self.report.new,
@@ -67,8 +67,9 @@ class GenerationResult:
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """A text that an item lacked: its id, the number of the revision that was shown, the text, a
-    note on where it comes from, and the same as facts for the item's fields."""
+    """A text for an item that lacked it: the item's id and key, the number of the revision that was
+    shown to the generator, the text, a note on its source, and the source as facts for the item's
+    fields."""
 
     item: int
     key: str
@@ -85,7 +86,7 @@ def store_items(
     *,
     member: Membership | None = None,
 ) -> GenerationResult:
-    """Store rows as items, and give the share of them to people. The same again is nothing new."""
+    """Store rows as items and release them by the policy. Repeating it adds nothing."""
     keys: list[str] = []
 
     def noted() -> Iterator[importing.ParsedItem | BadRow]:
@@ -112,9 +113,10 @@ def store_texts(
     *,
     member: Membership | None = None,
 ) -> GenerationResult:
-    """Give items the text that their task awaits, each as a new revision, and share them out.
+    """Add the awaited text to items, each as a new revision, and release them by the policy.
 
-    An item that has such a text by now, another one, keeps it and is reported as a conflict.
+    An item that has another such text or was changed by now is not changed and is reported as a
+    conflict.
     """
     name = tasktypes.load_task_type(project).awaits
     done, keys = GenerationResult(), []
@@ -128,7 +130,8 @@ def store_texts(
 
 
 def waiting_items(project: Project) -> ItemQuerySet:
-    """The items that nobody was given yet: they have all texts, no place and no resolution."""
+    """The items that are not released yet: with the awaited text, without slots or resolution, and
+    no duplicates."""
     found = Item.objects.in_project(project).originals().of_tests().unresolved().without_places()
     awaits = tasktypes.load_task_type(project).awaits
     return found.with_text(awaits) if awaits else found
@@ -141,9 +144,9 @@ def release_waiting(
     flagged: bool = True,
     member: Membership | None = None,
 ) -> int:
-    """Give people what waits, of one category or of all; how many items.
+    """Release the waiting items of one category, or of all for ""; returns how many.
 
-    Those with a flag only where `flagged` says so.
+    Items with a flag are released only if `flagged` is true.
     """
     found = waiting_items(project).filter(category=category) if category else waiting_items(project)
     if not flagged:
@@ -176,8 +179,8 @@ def _record(kind: str, project: Project, member: Membership | None, done: Genera
 def _release_share(
     project: Project, keys: Sequence[str], vetting: ReleasePolicy, done: GenerationResult
 ) -> None:
-    """Draw among all of these items, also those that have places or a resolution already, so that
-    the same again gives nobody more."""
+    """Release a random share of the items with these keys. It is drawn from all of them, including
+    those with slots or a resolution, so that repeating it releases no more."""
     made = Item.objects.in_project(project).originals().of_tests()
     fit: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for part in make_batches(keys, 500):
@@ -199,7 +202,8 @@ def _release_share(
 def _draw_share(
     project: Project, fit: Mapping[str, Sequence[tuple[str, int]]], share: int
 ) -> list[int]:
-    """The ids of a random share of each category, one at least, by the lots of their keys."""
+    """The ids of a random share of each category, in percent and rounded up; the draw depends only
+    on the keys."""
     drawn: list[int] = []
     for entries in fit.values():
         by_lot = sorted(entries, key=lambda one: draw_number(f"made\0{project.slug}\0{one[0]}"))
@@ -208,7 +212,7 @@ def _draw_share(
 
 
 def _open_slots(project: Project, ids: Sequence[int]) -> int:
-    """Places of their own for those of these items that wait; how many did."""
+    """Create slots for the items among these that wait; returns for how many."""
     given = 0
     for part in make_batches(ids, BATCH):
         with transactions.transact():
@@ -222,7 +226,8 @@ def _open_slots(project: Project, ids: Sequence[int]) -> int:
 
 
 def _accept_unreviewed(project: Project, ids: Sequence[int]) -> int:
-    """Take those of these items that wait for what their category is made for; how many."""
+    """Resolve the items among these that wait with the intended final label of their category:
+    error item or score-invariant. Returns how many."""
     unchanging = {category.slug for category in taxonomy.load().score_invariant()}
     accepted = 0
     for part in make_batches(ids, BATCH):
@@ -250,7 +255,7 @@ def _accepted_resolution(item: Item, unchanging: bool) -> Resolution:
 def _store_text_batch(
     project: Project, name: str, batch: Sequence[GeneratedText], report: importing.ItemImportReport
 ) -> list[str]:
-    """Store new revisions of items; the keys of those that have their text now."""
+    """Store new revisions of items; returns the keys of the items that have their text now."""
     found = Item.objects.in_project(project).locked().filter(pk__in=[one.item for one in batch])
     items = {item.pk: item for item in found.with_current_texts().order_by("pk")}
     there: list[str] = []
@@ -268,8 +273,8 @@ def _store_text_batch(
 
 
 def _store_text(item: Item | None, name: str, said: GeneratedText) -> str | None:
-    """Give the item, which is locked, the text; None if it was given, "" if it had it, else why
-    it was not."""
+    """Add the text to a locked item; None if it was added, "" if the item had it already, otherwise
+    the reason why not."""
     if item is None:
         return "was removed from the project."
     [current] = item.current_revisions

@@ -1,7 +1,7 @@
-"""Items made here that are asked for in the browser or the API: a job each, done by a worker in a
-program of its own.
+"""Jobs that generate items by perturbers, started on a page or in the API; a worker runs each one
+in a subprocess.
 
-There is one kind of job, whatever makes the items; `by` in its result says what does.
+There is one kind of job for all ways to generate items; `by` in its result names the way.
 """
 
 from collections.abc import Callable
@@ -26,8 +26,8 @@ def enqueue(
     vetting: ReleasePolicy = RELEASE_ALL,
     member: Membership | None = None,
 ) -> Job:
-    """Have perturbers make items by the next worker. Raises as `perturbers.check_request` does, and
-    `FieldError` for a share that is none."""
+    """Have the next worker generate items. Raises like `perturbers.check_request`, and `FieldError`
+    for an invalid share."""
     perturbers.check_request(project, wish)
     vetting.check()
     return job_queue.enqueue(
@@ -46,7 +46,7 @@ def enqueue(
 
 
 def list_jobs(project: Project) -> QuerySet[Job]:
-    """The times that items were made, the last first."""
+    """The project's generation jobs, the latest first."""
     return job_queue.list_jobs(project, JOB_KIND)
 
 
@@ -55,18 +55,18 @@ def find_job(project: Project, number: int) -> Job | None:
 
 
 def due_job_ids(now: datetime) -> list[int]:
-    """The ids of jobs that wait for a worker, or whose worker is gone."""
+    """The ids of jobs that wait for a worker or whose worker is gone."""
     return job_queue.due_job_ids(JOB_KIND, now)
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Make what a job asks for, unless another worker is at it; whether that was done. One that is
-    `stopped` waits for the next worker: what was stored is then found unchanged."""
+    """Generate the items of a job, unless another worker runs it; returns whether it succeeded. A
+    stopped job waits for the next worker, for which the stored items count as unchanged."""
     return job_queue.run_job_command(job_id, JOB_KIND, "perturb", "made", stopped)
 
 
 def make_job_items(job: Job) -> PerturbResult:
-    """What the program does: make what the job asks for, and note how far it is."""
+    """Generate the items of a job and store the progress; this runs in the subprocess."""
     said = job.result
     wish = PerturbRequest(
         perturbers=tuple(said["perturbers"]),
@@ -87,7 +87,7 @@ def make_job_items(job: Job) -> PerturbResult:
 
 
 def summarise_result(done: PerturbResult) -> dict[str, Any]:
-    """What became of it, in numbers, and the first of the rows that did not come in."""
+    """The counts of the result as a dict, with the first problems of rejected rows."""
     return {
         "made": dict(done.made),
         "lacking": dict(done.lacking),

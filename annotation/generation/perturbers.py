@@ -1,6 +1,6 @@
-"""Items made from the gold answers of a project by perturbers that need no model.
+"""Generates items from the gold answers of a project by perturbers, which need no model.
 
-They come in as rows of a file do: the same again is nothing new, and people get them to vet.
+They are imported like the rows of a file, so repeating it adds nothing.
 """
 
 import re
@@ -32,28 +32,31 @@ from stats.lots import draw_number
 ORIGIN = "perturber"
 # Gold answers that are in memory at once.
 BATCH_SIZE = 100
-# Of so many gold answers examples are shown.
+# The number of gold answers per perturber from which examples are made.
 EXAMPLE_GOLDS = 5
 TEST_PURPOSE = "test"
 REQUIRED_TEXTS = ("prompt", "gold", "perturbed", "claim")
 MAX_PER_GOLD, MAX_ERRORS = 20, 32
-# It stands in the keys of items.
+# The seed is part of the keys of items.
 SEED_PATTERN = re.compile(r"[A-Za-z0-9-]{1,20}")
 
 
-# Is told of how many gold answers how many are done.
+# Called with the number of gold answers done and their total.
 ReportProgress = Callable[[int, int], object]
 
 
 class UnsuitableProject(Refused):
-    """A project whose items perturbers cannot make; the text says why."""
+    """A project for which perturbers cannot generate items; the text says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerturbRequest:
-    """Perturbers by their names, how many perturbed answers each makes of a gold answer, with how
-    many errors each, and the seed; of `limit` gold answers at most. What is made for practice or
-    as probes has a known answer: what its category is made for, explained by the claim."""
+    """A request to perturbers, given by their names: for each number of errors in `doses`, each
+    generates `number` perturbed answers from a gold answer, from at most `limit` gold answers.
+
+    Qualification and control items get a known answer: the intended one of their category, with the
+    claim as the explanation.
+    """
 
     perturbers: tuple[str, ...]
     seed: str
@@ -65,8 +68,8 @@ class PerturbRequest:
 
 @dataclass
 class PerturbResult:
-    """What became of it: `made` and `lacking` count perturbed answers by perturber, those that a
-    gold answer had too few places for; `flagged` those that are items now, by rule."""
+    """The result: by perturber, how many perturbed answers were `made`, and how many were not
+    because the gold answer was `lacking` suitable spots; `flagged` counts items by rule."""
 
     made: Counter[str] = field(default_factory=Counter)
     lacking: Counter[str] = field(default_factory=Counter)
@@ -87,14 +90,14 @@ def new_seed() -> str:
 
 
 def is_suitable(project: Project) -> bool:
-    """Whether its items have gold answers beside perturbed ones with a claim and a category."""
+    """Whether the task type has categories and the texts in `REQUIRED_TEXTS`."""
     task = tasktypes.load_task_type(project)
     return task.categories and {*REQUIRED_TEXTS} <= {text.name for text in task.texts}
 
 
 def check_request(project: Project, wish: PerturbRequest) -> None:
-    """Raise `UnsuitableProject` for a project of another task, and `FieldError` for what is out of
-    bounds."""
+    """Raise `UnsuitableProject` for a project with an unsuitable task type, and `FieldError` for an
+    invalid value."""
     if not is_suitable(project):
         title = tasktypes.load_task_type(project).title
         raise UnsuitableProject(f"{project.slug} has no gold and perturbed answers: {title}.")
@@ -117,7 +120,7 @@ def check_request(project: Project, wish: PerturbRequest) -> None:
 
 
 def count_golds(project: Project) -> dict[str, int]:
-    """Of how many gold answers each perturber makes its category, by its name."""
+    """The number of suitable gold answers by the name of the perturber."""
     found = _gold_items(project).order_by().values_list("source_ability", "ability")
     by_ability = Counter[str]()
     for source, own, n in found.annotate(n=Count("pk")):
@@ -138,11 +141,12 @@ def make_items(
     member: Membership | None = None,
     told: ReportProgress = _report_nothing,
 ) -> PerturbResult:
-    """Make items of the gold answers of a project, and share them out. A dry run stores nothing.
+    """Generate items from the gold answers of a project and release them by the policy. A dry run
+    stores nothing.
 
-    Each category is made of answers of its ability; those that change no score of any. Of several
-    items with one source question the first gives its gold answer. `told` how many of how many
-    gold answers are done. Raises like `check_request`.
+    Each category uses answers of its own ability, score-invariant ones use answers of any ability.
+    Of several items with the same source question, the first gives its gold answer. `told` is
+    called with the progress. Raises like `check_request`.
     """
     check_request(project, wish)
     done = PerturbResult()
@@ -172,8 +176,8 @@ def make_items(
 
 
 def make_examples(project: Project, wish: PerturbRequest, most: int) -> list[DerivedRow]:
-    """Rows that it would store, one of each perturber if it can be, of the first gold answers that
-    each is for. Raises like `check_request`."""
+    """Up to `most` rows that `make_items` would store, from the first suitable gold answers; each
+    perturber gives one row before any gives a second. Raises like `check_request`."""
     check_request(project, wish)
     found: list[tuple[int, int, DerivedRow]] = []
     for number, slug in enumerate(wish.perturbers):
@@ -227,10 +231,10 @@ def _perturb_gold(
     wish: PerturbRequest,
     done: PerturbResult,
 ) -> Iterator[tuple[dict[str, Any], int]]:
-    """The values of rows of items, each with its dose, by one perturber of one gold answer."""
+    """The rows of one perturber and one gold answer as (values, dose)."""
     if not taxonomy.load().is_made_of(perturber.category, item.source_ability or item.ability):
         return
-    # Of several references each is right by itself.
+    # If there are several gold answers, each of them is correct by itself.
     gold = texts["gold"] if isinstance(texts["gold"], str) else texts["gold"][0]
     seen = set[str]()
     for number, dose in product(range(1, wish.number + 1), wish.doses):
@@ -262,11 +266,11 @@ def _perturb_gold(
 def _with_correct_answer(
     row: DerivedRow, task: tasktypes.TaskType, wish: PerturbRequest
 ) -> DerivedRow:
-    """The row with what is right of it, where its purpose asks for that.
+    """The row with its correct answer if its purpose needs one, otherwise unchanged.
 
-    Its key says neither that a perturber made it nor which: annotators read it, and it has the form
-    of those that items of models have, as if this were a run with samples. Where another seed made
-    another one of that key, that is a conflict, which another seed avoids.
+    Its key then does not reveal the perturber, since annotators see the key: it looks like that of
+    an item from a generator run with samples. If another seed gave another item the same key, the
+    row is a conflict, which another seed avoids.
     """
     if wish.purpose == TEST_PURPOSE:
         return row

@@ -1,4 +1,4 @@
-"""Who gets what was made here, as a page, a program or a command asks for it; pure."""
+"""The release policy of generated items, for pages, the API and commands; pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,9 +9,10 @@ from annotation.errors import FieldError
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasePolicy:
-    """Who sees what was made: of each category this share, in percent, drawn at random, at least
-    one. The rest waits until a lead gives it out, or with `accept` is taken for what its category
-    is made for. Items with a flag of `aside` wait, whatever the rest does."""
+    """Which generated items annotators get at once: a random share of each category, in percent and
+    rounded up. The rest is held until a lead releases it, or with `accept` is accepted without
+    review, with the intended final label of its category. Items with a flag in `aside` are always
+    held."""
 
     share: int = 100
     accept: bool = False
@@ -19,15 +20,15 @@ class ReleasePolicy:
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> "ReleasePolicy":
-        """As these values say, of a job, a body or a command; there may be others among them."""
+        """The policy in the values of a job, a request body or a command; others are ignored."""
         return cls(share=said["share"], accept=said["accept"], aside=frozenset(said["aside"]))
 
     def facts(self) -> dict[str, Any]:
-        """As a job keeps it, for `of` to read."""
+        """The values that a job stores; `of` reads them."""
         return {"share": self.share, "accept": self.accept, "aside": sorted(self.aside)}
 
     def check(self) -> None:
-        """Raises `FieldError` for a share that is none."""
+        """Raise `FieldError` if the share is not between 0 and 100."""
         if not 0 <= self.share <= 100:
             raise FieldError("must lie between 0 and 100.", "share")
 

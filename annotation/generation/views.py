@@ -1,4 +1,4 @@
-"""Items that perturbers make of gold answers: asked for after a look at some, and their outcome."""
+"""The pages that generate items by perturbers: the form with a preview, and the result."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -34,13 +34,13 @@ PURPOSE_CHOICES = [
     (correct_answers.PRACTICE, "Qualification items, with the claim as the explanation"),
 ]
 DEFAULT_FLAGS = ("identical", "white-space-only", "empty", "duplicate")
-# So many perturbed answers are shown before any is stored.
+# The number of perturbed answers in the preview.
 MAX_EXAMPLES = 6
 COMPARED_TEXTS = ("gold", "perturbed")
 
 
 class PerturbForm(forms.Form):
-    """Which perturbers, how often, and who gets what they make."""
+    """The perturbers, how many items they generate, and how these are released."""
 
     perturbers = forms.MultipleChoiceField(
         choices=[(slug, slug) for slug in PERTURBERS],
@@ -115,7 +115,7 @@ class PerturbForm(forms.Form):
 
 @dataclass(frozen=True)
 class PerturberOption:
-    """A perturber to choose, with the number of gold answers that it is for."""
+    """A perturber to choose, with the number of gold answers that are suitable for it."""
 
     perturber: Perturber
     golds: int
@@ -124,7 +124,7 @@ class PerturberOption:
 
 @dataclass(frozen=True)
 class PerturbExample:
-    """A perturbed answer that would be made, as what differs from the gold answer."""
+    """A perturbed answer in the preview, with its difference from the gold answer."""
 
     category: str
     dose: int | None
@@ -137,8 +137,8 @@ class PerturbExample:
 @never_cache
 @login_required
 def perturb(request: HtmxRequest, slug: str) -> HttpResponse:
-    """A form that asks perturbers for items, and the times that they made some. A post with
-    `preview` shows some first; one without has a worker make them."""
+    """The form to generate items by perturbers, with the list of generations. A POST with `preview`
+    shows examples; without it, a worker generates the items."""
     member = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         return _page(request, member, PerturbForm())
@@ -163,7 +163,7 @@ def perturb(request: HtmxRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def generation(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
-    """What was asked for, how far it is, and what came of it."""
+    """One generation with its settings, progress and result."""
     member = access.member_for(request, slug, right="manage")
     job = perturber_jobs.find_job(member.project, number)
     if job is None:
@@ -182,7 +182,7 @@ def generation(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
 
 
 def _with_seed(sent: QueryDict) -> QueryDict:
-    """With a seed, so that what is stored is what was shown."""
+    """The form data with a seed, so that the stored items match the preview."""
     data = sent.copy()
     if not data.get("seed", "").strip():
         data["seed"] = generation_perturbers.new_seed()
@@ -209,7 +209,7 @@ def _page(
 
 
 def _perturber_options(member: Membership, form: PerturbForm) -> list[PerturberOption]:
-    """All perturbers; those that some gold answer is for are chosen unless a person says else."""
+    """All perturbers; by default, those with a suitable gold answer are chosen."""
     reach = generation_perturbers.count_golds(member.project)
     sent = form["perturbers"].value() if form.is_bound else None
     return [
@@ -231,13 +231,14 @@ def _example(row: DerivedRow) -> PerturbExample:
 
 
 def _rows(job: Job) -> list[tuple[Perturber, int, int]]:
-    """Each perturber that was asked for, with what it made and had too few places for."""
+    """Each requested perturber, with the numbers of answers made and of answers without a suitable
+    spot."""
     made = job.result.get("made") or {"made": {}, "lacking": {}}
     asked = [PERTURBERS[slug] for slug in job.result["perturbers"] if slug in PERTURBERS]
     return [(one, made["made"].get(one.slug, 0), made["lacking"].get(one.slug, 0)) for one in asked]
 
 
 def _flag_rows(job: Job) -> list[tuple[str, str, int]]:
-    """Each rule that flagged some, by its slug and in words."""
+    """Each rule that flagged items: its slug, its title and their number."""
     found = (job.result.get("made") or {}).get("flagged", {})
     return [(slug, flags.FLAG_TITLES.get(slug, slug), n) for slug, n in sorted(found.items())]

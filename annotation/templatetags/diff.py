@@ -1,4 +1,4 @@
-"""Differences of two texts on the screens; `annotation.items.rendering.differences` draws them."""
+"""Tags that show differences of two texts, drawn by `annotation.items.rendering.differences`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ register = template.Library()
 
 @register.simple_tag
 def diff_inline(difference: Difference) -> SafeString:
-    """Both texts as one: each change is what was removed, then what was added."""
+    """Both texts as one: for each change the removed text, then the added text."""
     return mark_safe(DifferenceRenderer(difference).inline())  # noqa: S308 (all of its text is escaped)
 
 
@@ -27,12 +27,12 @@ def changes_of(difference: Difference | None) -> tuple[change_kinds.ClassifiedCh
 
 @register.simple_tag
 def excerpt(change: change_kinds.ClassifiedChange) -> SafeString:
-    """What a change removed and added, cut to a line or two."""
+    """The removed and the added text of a change, cut to a line or two."""
     return mark_safe(differences.render_excerpt(change))  # noqa: S308 (all of its text is escaped)
 
 
 @register.simple_tag
 def said_of_piece(answers: Mapping[str, Any] | None, field: str, number: int) -> str:
-    """What was said of a changed piece before: explained, collateral or nothing."""
+    """The earlier answer about a changed piece: "explained", "collateral" or ""."""
     said = (answers or {}).get(field) or {}
     return str(said.get(str(number), "")) if isinstance(said, Mapping) else ""

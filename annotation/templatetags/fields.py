@@ -1,4 +1,4 @@
-"""The fields of a task as a form draws them; each kind has a template of its own."""
+"""The fields of a label form; each kind of field has its own template."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ register = template.Library()
 
 @dataclass(frozen=True)
 class DrawnOption:
-    """An option, and whether it is what was answered."""
+    """An option, and whether it is the answer."""
 
     option: Option
     chosen: bool
@@ -22,9 +22,9 @@ class DrawnOption:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A field, what was answered before, and how it is asked. `only_if` is its condition in words.
+    """A field with its earlier answer. `only_if` is its condition in words, "" if it has none.
 
-    With `sends` its options are buttons that send the form.
+    With `sends`, its options are buttons that send the form.
     """
 
     field: Field
@@ -39,7 +39,7 @@ class Drawn:
 
     @property
     def always_required(self) -> bool:
-        """Whether the browser itself may insist on an answer, without a script."""
+        """Whether the browser may require an answer (the HTML attribute `required`)."""
         return self.field.required and not (self.field.when or self.field.unless or self.sends)
 
 
@@ -53,9 +53,9 @@ def label_fields(
     difference: Difference | None = None,
     texts: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """All fields of a label form with what was answered, and the button that sends it.
+    """All fields of a label form with earlier answers, and the submit button.
 
-    `answers` may be stored ones or what a form sent.
+    `answers` may be stored answers or those of a sent form.
     """
     answers = answers or {}
     drawn = [
@@ -88,14 +88,14 @@ def _options(field: Field, answer: Any) -> Iterator[DrawnOption]:
 
 
 def _said(answer: Any) -> set[str]:
-    """An answer, whole or half, by the values of options."""
+    """The option values of an answer, which may be incomplete."""
     if isinstance(answer, bool):
         return {"yes" if answer else "no"}
     return {str(one) for one in (answer if isinstance(answer, list) else [answer])}
 
 
 def _value(field: Field, answer: Any, texts: Mapping[str, Any]) -> str:
-    """What stands in a text field: the answer, else for an edit the text it begins from."""
+    """The content of a text field: the answer, otherwise the item's text for an edit field."""
     if isinstance(answer, str):
         return answer
     begin = texts.get(getattr(field, "text", ""), "")

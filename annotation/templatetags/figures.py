@@ -1,4 +1,4 @@
-"""Figures as people read them: shares, coefficients, counts, times."""
+"""Filters that format numbers: shares, coefficients, counts and times."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ HEATS = 5
 
 @register.filter
 def share(value: float | None) -> str:
-    """A fraction of 1 as percent with one digit; a dash where there is none.
+    """A fraction from 0 to 1 as percent with one decimal; a dash for None.
 
-    0.0 % and 100.0 % are said of exactly none and exactly all.
+    0.0 % and 100.0 % mean exactly none and exactly all.
     """
     if value is None:
         return DASH
@@ -27,9 +27,9 @@ def share(value: float | None) -> str:
 
 @register.filter
 def coefficient(value: float | None) -> str:
-    """A kappa or an alpha with three digits, a dash where there is none.
+    """A kappa or an alpha with three decimals; a dash for None.
 
-    1 is said of nothing less than 1.
+    1 means exactly 1.
     """
     if value is None:
         return DASH
@@ -40,7 +40,8 @@ def coefficient(value: float | None) -> str:
 
 @register.filter
 def number(value: float | None) -> str:
-    """A count with its thousands apart; a mean of counts with one digit while it is small."""
+    """A count with thousands separators; a mean of counts below 100 with one decimal; a dash for
+    None."""
     if value is None:
         return DASH
     if isinstance(value, int) or value >= 100 or value == int(value):
@@ -50,7 +51,7 @@ def number(value: float | None) -> str:
 
 @register.filter
 def duration(seconds: float | None) -> str:
-    """Seconds as 3.2 s, 45 s or 2 min 5 s."""
+    """Seconds as 3.2 s, 45 s or 2 min 5 s; a dash for None."""
     if seconds is None:
         return DASH
     if seconds < 9.95:
@@ -61,13 +62,13 @@ def duration(seconds: float | None) -> str:
 
 @register.filter
 def hundredths(share: float | None) -> int:
-    """A share as a place on a line of a hundred."""
+    """A share from 0 to 1 as a whole percentage, for positions; 0 for None."""
     return round(100 * (share or 0))
 
 
 @register.filter
 def heat(value: float | None, bad: str) -> str:
-    """How bad a share is, from 0 to 4, if "low" or "high" ones are bad; nothing without one."""
+    """How bad a share is, from "0" to "4"; `bad` is "low" or "high". "" for None."""
     if value is None:
         return ""
     badness = min(1.0, max(0.0, 1 - value if bad == "low" else value))
@@ -84,7 +85,7 @@ def estimate(
     note: str = "",
     with_n: bool = True,
 ) -> dict[str, Any]:
-    """A cell with a share, its interval in words and as a mark, shaded by how bad it is."""
+    """A cell with a share and its interval, as text and as a mark; darker shading is worse."""
     shade = heat(found.value, bad) if bad else ""
     told = {"href": href, "note": note, "with_n": with_n}
     return {"found": found, "shade": shade, "bar": bar, **told}

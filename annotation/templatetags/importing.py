@@ -1,4 +1,4 @@
-"""What pages say of imports."""
+"""The progress of imports on pages."""
 
 from django import template
 
@@ -10,5 +10,5 @@ register = template.Library()
 
 @register.simple_tag
 def import_under_way(project: Project) -> str:
-    """How far an import is that is under way; nothing if there is none."""
+    """The progress of a running import in words; "" if there is none."""
     return jobs.describe_progress(project)

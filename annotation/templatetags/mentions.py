@@ -1,4 +1,4 @@
-"""Who can be named in comments, and how many name a member that they have not read yet."""
+"""Mentions in comments: suggested names, and the number of a member's unread mentions."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ register = template.Library()
 
 @register.simple_tag
 def people_to_name(member: Membership, comments: Iterable[Comment]) -> list[str]:
-    """Aliases that somebody who writes among these comments may want to name."""
+    """The aliases that a member who comments here may want to mention."""
     return labelling_comments.suggest_names(member, comments)
 
 

@@ -1,4 +1,4 @@
-"""Names of categories and abilities for the screens."""
+"""Names of categories and abilities on pages."""
 
 from django import template
 
@@ -9,7 +9,7 @@ register = template.Library()
 
 @register.filter
 def category_name(slug: str) -> str:
-    """The name of a category; an unknown one is shown by its slug, and none is said."""
+    """The name of a category, the slug of an unknown one, or "No category" for ""."""
     if not slug:
         return "No category"
     try:
@@ -20,7 +20,7 @@ def category_name(slug: str) -> str:
 
 @register.filter
 def ability_name(slug: str) -> str:
-    """The name of an ability; an unknown one is shown by its slug, and none is said."""
+    """The name of an ability, the slug of an unknown one, or "No ability" for ""."""
     if not slug:
         return "No ability"
     try:

@@ -1,4 +1,4 @@
-"""Texts of items on the screens, in the way that the person likes to read them."""
+"""Tags that show texts of items in the view and format that the reader prefers."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ register = template.Library()
 def reading_of(
     context: Context, task: TaskType, texts: dict[str, Any], difference: Difference | None
 ) -> ItemSheet:
-    """What is read of these texts; `difference` None where nothing is compared, or not yet."""
+    """The sheet of these texts; `difference` is None if no texts are compared, or not yet."""
     return sheet.build_sheet(task, texts, difference or None, _habits(context))
 
 
@@ -31,7 +31,7 @@ def drawn(pane: Pane) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def turned(context: Context, name: str, value: str) -> str:
-    """The address of this page with another habit, for a page without a script."""
+    """The query string of this page with another view or format, for pages without JavaScript."""
     asked = request.GET if (request := context.get("request")) else {}
     kept = {key: asked[key] for key in ("item", "revision") if key in asked}
     return "?" + urlencode({**kept, name: value})
@@ -39,20 +39,20 @@ def turned(context: Context, name: str, value: str) -> str:
 
 @register.filter
 def strip_of(comparison: Comparison) -> SafeString:
-    """The shapes that show where in the text the changes are."""
+    """The SVG shapes that show the positions of the changes in the text."""
     return mark_safe(comparison.strip)  # noqa: S308 (numbers and names of ours)
 
 
 @register.simple_tag(takes_context=True)
 def formatted(context: Context, text: str) -> SafeString:
-    """A text in the format that the reader chose, or else the project."""
+    """A text in the reader's format, by default the project's."""
     safe = texts.render_text(text, _habits(context).format)
     return mark_safe(safe)  # noqa: S308 (rendering makes safe HTML alone)
 
 
 @register.filter
 def markdown(text: str) -> SafeString:
-    """A text in Markdown, such as guidelines; hostile ones too."""
+    """A Markdown text, such as guidelines, as safe HTML, even if it is hostile."""
     return mark_safe(texts.render_text(text, "markdown"))  # noqa: S308 (as above)
 
 

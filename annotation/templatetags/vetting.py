@@ -1,4 +1,4 @@
-"""Labels in the words that people saw when they gave them."""
+"""Labels and final labels in the words of the label screen."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,21 +13,21 @@ register = template.Library()
 
 @register.filter
 def choice_title(label: Label, task: TaskType) -> str:
-    """A label's choice in a word or two."""
+    """The title of a label's choice, or "no choice"."""
     return task.title_of(label.choice) or "no choice"
 
 
 @register.filter
 def held_title(value: str | None, task: TaskType) -> str:
-    """What is held true of an item in a word or two; nothing if nothing is."""
+    """The title of a final label; "" if there is none."""
     return task.title_of(value) if value else ""
 
 
 @register.filter
 def first_look(label: Label, task: TaskType) -> list[tuple[str, str]]:
-    """What somebody said of an item before they saw what was changed, by the titles of fields.
+    """The answers of a label in the blind view, as (title of the field, answer).
 
-    Answers to fields that the task type no longer has keep their names.
+    For fields that the task type no longer has, the name replaces the title.
     """
     asked = {field.name: field for field in (task.blind.fields if task.blind else ())}
     given = label.answers
@@ -37,12 +37,12 @@ def first_look(label: Label, task: TaskType) -> list[tuple[str, str]]:
 
 @register.filter
 def called(item: Item, names: Mapping[int, str]) -> str:
-    """What this page calls an item, where its key would tell too much."""
+    """The name of an item on this page, which replaces a key that would reveal too much."""
     return names.get(item.pk, item.key)
 
 
 @register.simple_tag
 def side_texts(task: TaskType, texts: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """The texts that stand beside the item, each as its title and one or more texts."""
+    """The texts with place "side", each as its title and one or more texts."""
     given = [(text.title, texts.get(text.name)) for text in task.texts if text.place == "side"]
     return [(title, one if isinstance(one, list) else [one]) for title, one in given if one]

@@ -1,4 +1,4 @@
-"""Django's command; the change is recorded in the audit."""
+"""Django's command, with an entry in the audit log."""
 
 import getpass
 from typing import Any

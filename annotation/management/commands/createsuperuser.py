@@ -1,4 +1,4 @@
-"""Django's command, put into the audit: the first site admins are made here."""
+"""Django's command, which creates the first site admins, with an entry in the audit log."""
 
 from typing import Any
 

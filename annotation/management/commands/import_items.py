@@ -139,7 +139,7 @@ def _project(slug: str, create: bool, task_type: str | None) -> Project | None:
         raise files.command_error(f"There is no project {slug!r}. Add --create to create it.")
     if project and project.archived_at:
         raise files.command_error(f"The project {slug!r} is archived. Choose another one.")
-    # A project that adapted its task type keeps the name of the file before "--".
+    # The slug of an adapted task type begins with the name of its file, before "--".
     slugs = {project.task_type.slug, project.task_type.slug.split("--")[0]} if project else set()
     if project and task_type not in {None, *slugs}:
         raise files.command_error(

@@ -9,7 +9,7 @@ from annotation.api.responses import Unprocessable
 
 
 class FormSerializer(serializers.Serializer[Any]):
-    """The fields of a form without those in `leaves`, with the labels and help texts of the page."""
+    """The fields of a form without those in `leaves`, with the page's labels and help texts."""
 
     form: ClassVar[Any]
     leaves: ClassVar[frozenset[str]] = frozenset()

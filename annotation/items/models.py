@@ -466,7 +466,7 @@ class Item(models.Model):
 
 
 class Revision(models.Model):
-    """A numbered state of all texts of an item. Never updated."""
+    """A numbered version of all texts of an item. Never updated."""
 
     # The constraint `revision_number` already has an index that begins with the item.
     item = models.ForeignKey(Item, models.PROTECT, related_name="revisions", db_index=False)

@@ -117,7 +117,7 @@ def to_json(difference: Difference) -> dict[str, Any]:
 
 
 def from_json(data: dict[str, Any]) -> Difference:
-    """Return the difference that `to_json` wrote; ValueError if another algorithm made it."""
+    """Return the difference that `to_json` wrote. Raises `ValueError` for another algorithm."""
     if data.get("algorithm") != ALGORITHM:
         raise ValueError(f"made by {data.get('algorithm')!r}, not {ALGORITHM!r}: compare again")
     return _difference(tuple(_unpack(n, packed) for n, packed in enumerate(data["segments"])))

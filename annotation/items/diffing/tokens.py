@@ -116,7 +116,7 @@ _TOKEN = re.compile(
     rf"|.{_TAIL}*+",
     re.DOTALL,
 )
-_BEYOND = "\U000f0000-\U0010ffff"  # private use: stands in for what must not be cut
+_BEYOND = "\U000f0000-\U0010ffff"  # private use: replaces clusters that must not be split
 _INSEPARABLE = re.compile(rf"\r\n|{_FLAG}{_TAIL}*+|[^\r\n]{_TAIL}++|[{_BEYOND}]")
 # Begins with a set instead of alternatives, which makes the search three times as fast.
 _UNIT_END = re.compile(r"[\r\n.!?:;](?:(?<=\r)\n?|(?<=\n)|(?<=[.!?:;]) (?=[!-~]))")

@@ -1,4 +1,4 @@
-"""What a person may do to a run, and which of it can be done now."""
+"""The actions a person can take on a run, and which of them are possible now."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -14,14 +14,14 @@ from judging.runs.transitions import END_STATES, record_event
 
 
 def archive_run(run: Run, member: Membership | None) -> None:
-    """Out of the lists and figures, unless they are asked for it; nothing of it is dropped."""
+    """Hide a run from lists and figures unless archived runs are asked for; nothing is deleted."""
     if run.state not in END_STATES:
         raise Refused(f"Run {run.number} is {run.state}. Cancel it, or wait until it has finished.")
     _set_archived(run, member, "archived", timezone.now())
 
 
 def unarchive_run(run: Run, member: Membership | None) -> None:
-    """Back into the lists and figures."""
+    """Show the run in lists and figures again."""
     _set_archived(run, member, "unarchived", None)
 
 
@@ -33,8 +33,8 @@ def _set_archived(run: Run, member: Membership | None, what: str, when: datetime
     run.archived_at = when
 
 
-# What a person may do to a run, by the name that pages and the API have for it; to resume one takes
-# a cap besides, and to move one an endpoint.
+# Actions on a run, by their name in pages and the API. `resume` also needs a cap and `move` an
+# endpoint, so they are not listed here.
 STEPS: dict[str, Callable[[Run, Membership], object]] = {
     "pause": lifecycle.pause,
     "cancel": lifecycle.cancel,
@@ -45,10 +45,11 @@ STEPS: dict[str, Callable[[Run, Membership], object]] = {
 
 
 def list_open_steps(run: Run, failed: int, *, answered: int, refused: str = "") -> list[str]:
-    """The steps that a run with this many failed and answered requests can take now, and with a
-    parameter that its evaluator `refused`.
+    """The actions that are possible for a run with this many failed and answered requests, and with
+    a parameter that its evaluator `refused`.
 
-    A failure that another run's retry has mended still stands in this one until it is retried.
+    A failure that another run's retry has fixed still counts as missing in this run until this run
+    is retried.
     """
     state = Run.State(run.state)
     steps = {

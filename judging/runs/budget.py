@@ -1,4 +1,4 @@
-"""What a project may spend on evaluators, and what it has spent, run by run."""
+"""A project's budget for evaluators, and what each run has spent of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from judging.runs.transitions import record_event
 
 @dataclass(frozen=True)
 class RunSpending:
-    """What a run that asks cost so far, and what is known of the price of its replies."""
+    """What an asked run has cost so far, and what is known about the prices of its replies."""
 
     run: Run
     paid: PaidReplies
 
     @property
     def spent(self) -> Decimal | None:
-        """What is known to be spent; None where there are replies and no price of any is known."""
+        """The known spending; None if there are replies and none has a known price."""
         return None if self.paid.is_unknown else self.run.spent
 
     @property
@@ -35,11 +35,12 @@ class RunSpending:
 
 @dataclass(frozen=True)
 class BudgetStatus:
-    """Where a project stands with its money, in the currency of the endpoints' prices.
+    """A project's budget, in the currency of the endpoints' prices.
 
-    `spent` and `reserved` are sums over all of its runs. Of `spent`, `counted` is held against
-    the `cap`: a cap from before this was reckoned leaves out what was spent before it. `paid` is
-    what is known of the price of their replies; no cap could count those of an unknown one.
+    `spent` and `reserved` are sums over all of its runs. `counted` is the part of `spent` that
+    counts against the `cap`: for a cap set by an older version, it leaves out what was spent
+    before. `paid` says what is known about the prices of the replies; replies with an unknown price
+    cannot count towards a cap.
     """
 
     cap: Decimal | None
@@ -50,12 +51,12 @@ class BudgetStatus:
 
     @property
     def left(self) -> Decimal | None:
-        """What may still be reserved; None without a cap."""
+        """What can still be reserved; None without a cap."""
         return None if self.cap is None else max(ZERO, self.cap - self.counted - self.reserved)
 
     @property
     def known(self) -> Decimal | None:
-        """What is known to be spent; None where there are replies and no price of any is known."""
+        """The known spending; None if there are replies and none has a known price."""
         return None if self.paid.is_unknown else self.spent
 
     @property
@@ -64,8 +65,8 @@ class BudgetStatus:
 
 
 def format_spent(spent: Decimal, paid: PaidReplies) -> str:
-    """What is spent, for people: an unknown price is no 0, and a price of 0 is no unknown one. What
-    was reserved for replies that tell no tokens counts against caps all the same."""
+    """The spending as text. An unknown price is not 0, and a price of 0 is not unknown. Amounts
+    reserved for replies that report no tokens still count against caps."""
     tokens = f" ({paid.tokens:,} tokens)" if paid.tokens else ""
     if paid.is_unknown:
         counted = f", at most {format_amount(spent)} counted" if spent else ""
@@ -77,7 +78,7 @@ def format_spent(spent: Decimal, paid: PaidReplies) -> str:
 
 
 def load_status(project: Project) -> BudgetStatus:
-    """Cap, spent and reserved of a project."""
+    """Cap, spent and reserved amounts of a project."""
     budget = Budget.objects.filter(project=project).first()
     spent, reserved = _sums(project)
     asked = Run.objects.in_project(project).filter(kind=Run.Kind.ASKED).order_by()
@@ -91,7 +92,7 @@ def load_status(project: Project) -> BudgetStatus:
 
 
 def list_spending(runs: Sequence[Run]) -> list[RunSpending]:
-    """What each of the runs cost. A reply that several share counts in each of them."""
+    """What each of the runs cost. A reply shared by several runs counts in each of them."""
     paid = counts.count_paid_by_run([run.pk for run in runs])
     return [RunSpending(run, paid.get(run.pk, PaidReplies())) for run in runs]
 
@@ -103,13 +104,13 @@ def set_cap(
     *,
     account: Account | None = None,
 ) -> None:
-    """Let the project spend so much in all, None for any amount.
+    """Set the project's spending cap; None removes it.
 
-    What its runs spent and reserved before counts too. Runs that a cap paused stay so until they
-    are resumed. `account` is who does it without a place in the project.
+    What its runs spent and reserved before counts too. Runs that were paused by a cap stay paused
+    until they are resumed. `account` is the user if they have no membership in the project.
     """
     with transactions.transact():
-        # Whoever reserves or settles changes the run first, so nothing is booked in between.
+        # Reserving and settling change the run first, so nothing is booked in between.
         list(Run.objects.in_project(project).order_by("pk").select_for_update().only("pk"))
         budget = Budget.objects.select_for_update().filter(project=project).first()
         was = budget and budget.cap
@@ -132,8 +133,8 @@ def set_cap(
 
 
 def raise_cap(run: Run, cap: Decimal, member: Membership | None) -> None:
-    """Let a run spend so much in all; the cap that it has changes nothing. Raises `Refused` for a
-    lower one, and for one above the project's. Belongs inside the caller's transaction."""
+    """Raise a run's cap; the current cap changes nothing. Raises `Refused` for a lower cap, for one
+    above the project's, and for a run without a cap. Must run inside the caller's transaction."""
     held = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
     if held.cap == cap:
         return

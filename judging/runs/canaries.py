@@ -1,7 +1,7 @@
-"""Canaries: a small frozen set of items that an evaluator is asked about again and again.
+"""Canaries: a small fixed set of items that is sent to the same evaluator repeatedly.
 
-Each asking has an occasion of its own, so that nothing is taken from what was answered before;
-what changes then is the evaluator.
+Each repetition has its own occasion, so no stored answer is reused: a difference means that the
+evaluator changed.
 """
 
 import secrets
@@ -24,10 +24,9 @@ DEFAULT_ITEMS = 20
 
 @dataclass(frozen=True)
 class Drift:
-    """How far a later asking differs from the first: of `n` items that both decided, `changed`
-    have another outcome. `share` is changed / n with its interval, without a value where n is 0;
-    items of one cluster are not independent.
-    """
+    """How far a later repetition differs from the first run: of `n` items that both decided,
+    `changed` have another outcome. `share` is changed / n with its interval, without a value if n
+    is 0; the interval allows for items of one cluster not being independent."""
 
     run: Run
     n: int
@@ -43,10 +42,8 @@ def start_canary(
     member: Membership | None = None,
     options: RunOptions = lifecycle.DEFAULT_OPTIONS,
 ) -> Run:
-    """The first asking, over ITEMS items drawn at random, or `limit`; later ones are over the same.
-
-    Anything else as for `runs.start_run`.
-    """
+    """Start the first run of a canary, over DEFAULT_ITEMS items drawn at random, or `limit`; later
+    repetitions use the same items. Otherwise like `lifecycle.start_run`."""
     if strategy.strategy().frame == "explanation":
         raise Refused(
             "A canary needs a strategy that evaluates items itself. Choose another strategy."
@@ -62,7 +59,7 @@ def start_canary(
 def repeat_canary(
     run: Run, member: Membership | None = None, *, while_labelling: bool = False
 ) -> Run:
-    """The same of the same evaluator once more, in the very texts that the first asking pinned."""
+    """Repeat the first run at the same evaluator, with exactly the texts that it pinned."""
     check_canary(run)
     first = get_first_run(run)
     return lifecycle.clone_run(
@@ -75,7 +72,7 @@ def repeat_canary(
 
 
 def check_canary(run: Run) -> None:
-    """Raise `Refused` for a run that is no canary."""
+    """Raise `Refused` for a run that is not a canary."""
     if not run.occasion:
         raise Refused(
             f"Run {run.number} is not a canary: it reuses stored answers. Start a new run as a "
@@ -84,20 +81,20 @@ def check_canary(run: Run) -> None:
 
 
 def get_first_run(run: Run) -> Run:
-    """The first asking of the canary that a run belongs to."""
+    """The first run of the canary that a run belongs to."""
     return run.sources.first() or run
 
 
 @dataclass(frozen=True)
 class Canary:
-    """All askings of one canary, the first of them first, and how far each later one drifted."""
+    """All runs of one canary, the first one first, and the drift of each later run."""
 
     askings: list[Run]
     drifts: list[Drift]
 
 
 def load_canary(run: Run) -> Canary:
-    """The canary that a run belongs to, with all of its askings."""
+    """The canary that a run belongs to, with all of its runs."""
     first = get_first_run(run)
     again = first.derived.exclude(occasion="").for_results()
     askings = [first, *again]
@@ -105,9 +102,9 @@ def load_canary(run: Run) -> Canary:
 
 
 def compute_drift(askings: Sequence[Run]) -> list[Drift]:
-    """How far each asking after the first differs from it, by result and detail of the items.
+    """The drift of each run after the first, by result and detail of the items.
 
-    Items that either of the two misses are in neither number: a failure is no drift.
+    Items that are missing in either run are left out: a failure is not drift.
     """
     first, *later = sorted(askings, key=lambda run: run.number)
     before = _load_decisions(first)
@@ -121,7 +118,7 @@ def compute_drift(askings: Sequence[Run]) -> list[Drift]:
 
 
 def _load_decisions(run: Run) -> dict[tuple[int, str], tuple[object, ...]]:
-    """What a run says of each item and axis that it decided; of a rating, its values."""
+    """The decided outcomes of a run by item and axis; for a rating, with its values."""
     decided = run.outcomes.settled().exclude(result=Outcome.Result.MISSING)
     rows = decided.values_list("item", "axis", "result", "detail", "values")
     return {
@@ -131,7 +128,7 @@ def _load_decisions(run: Run) -> dict[tuple[int, str], tuple[object, ...]]:
 
 
 def _estimate_share(run: Run, hits: Mapping[tuple[int, str], bool]) -> Estimate:
-    """The share of what changed among the items and axes that both askings decided."""
+    """The share of changed outcomes among the items and axes that both runs decided."""
     clusters = dict(run.outcomes.values_list("item", "cluster"))
     sums: dict[str, list[int]] = {}
     for (item, _), changed in hits.items():
@@ -142,5 +139,6 @@ def _estimate_share(run: Run, hits: Mapping[tuple[int, str], bool]) -> Estimate:
 
 
 def _occasion(now: datetime) -> str:
-    """Its own, also where two projects ask the same evaluator in the same second."""
+    """A unique occasion, even if two projects repeat a canary at one evaluator in the same
+    second."""
     return f"canary {now:%Y-%m-%d} {secrets.token_hex(6)}"

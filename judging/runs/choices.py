@@ -1,4 +1,4 @@
-"""What a run can be made of: strategies, evaluators that can be asked, and items."""
+"""What a run can be made of: strategies, endpoints that can be called, and items."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from judging.runs import selection
 from judging.runs.start_checks import NEVER_CALLED_PROVIDERS
 from judging.strategies import catalogue
 
-# Of many keys that are not there, so many are named.
+# How many unknown keys a message names.
 MAX_NAMED_KEYS = 5
 
 
 @dataclass(frozen=True)
 class ItemSelection:
-    """Which items a run is to be over: those of any of the categories, of any of the abilities,
-    and among the keys; nothing said means all."""
+    """Which items a run includes: in any of the categories, in any of the abilities, and among the
+    keys; an empty filter means all."""
 
     categories: tuple[str, ...] = ()
     abilities: tuple[str, ...] = ()
@@ -39,19 +39,20 @@ def get_version(project: Project, name: str) -> StrategyVersion:
 
 
 def list_endpoints() -> EndpointQuerySet:
-    """Those that can be asked."""
+    """The endpoints that can be called."""
     return selection.list_all_endpoints().exclude(provider__in=NEVER_CALLED_PROVIDERS)
 
 
 def list_other_endpoints(run: Run) -> EndpointQuerySet:
-    """Where else a run can be asked: a metric is measured offline, all else is asked."""
+    """The other endpoints that a run could use: offline ones for a metric, evaluators for the
+    rest."""
     offline = Q(provider="baseline")
     fit = offline if run.strategy.strategy().metric else ~offline
     return list_endpoints().filter(fit).exclude(pk=run.endpoint_id)
 
 
 def get_endpoint(name: str) -> Endpoint:
-    """The endpoint of this name; `Refused` if there is none that can be asked."""
+    """The endpoint of this name; `Refused` if there is none that can be called."""
     found = list_endpoints().named(name)
     if found is None:
         known = ", ".join(list_endpoints().values_list("name", flat=True))
@@ -63,7 +64,7 @@ def list_explained_runs(project: Project) -> QuerySet[Run]:
     """Runs whose explanations can be checked, newest first."""
     ended = Run.objects.in_project(project).shown().filter(state=Run.State.FINISHED, samples=1)
     asked = ended.exclude(kind=Run.Kind.DERIVED)
-    # Whether it explains and in which frame stands in its strategy, which is JSON.
+    # The frame and whether it explains are in the strategy's JSON definition.
     explains = asked.filter(
         strategy__definition__frame="single", strategy__definition__explanation=True
     )
@@ -71,16 +72,16 @@ def list_explained_runs(project: Project) -> QuerySet[Run]:
 
 
 def count_by_field(project: Project, field: str) -> list[tuple[str, int]]:
-    """The values that a field of the project's items has, with the number of items of each."""
+    """The values of a field among the project's live items, each with its number of items."""
     live = Item.objects.in_project(project).live().exclude(**{field: ""})
     counted = live.order_by(field).values_list(field).annotate(n=Count("pk"))
     return [(str(value), n) for value, n in counted]
 
 
 def select_items(project: Project, chosen: ItemSelection) -> set[int] | None:
-    """The ids of the chosen items, None for all; `Refused` for keys that the project lacks.
+    """The ids of the chosen items, None for all; `Refused` for keys that are not in the project.
 
-    An item is of the ability that it belongs to, or that its answer was made from.
+    An item matches an ability that it belongs to, or that its answer was generated from.
     """
     if chosen == ItemSelection():
         return None

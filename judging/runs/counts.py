@@ -1,4 +1,4 @@
-"""Counts of runs, kept until what they count changes: pages ask for them again and again."""
+"""Cached counts of runs. They are stored until the run changes, since pages need them often."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,8 +17,8 @@ Counts = dict[str, Any]
 
 @dataclass(frozen=True)
 class PaidReplies:
-    """What is known of the price of replies, each of which counts once: `unknown` of them came at
-    an unknown price, with so many `tokens` in and out as were told; `charged` cost something."""
+    """What is known about the price of replies, each counted once: `unknown` of them have no known
+    price, with `tokens` in and out as far as reported; `charged` cost something."""
 
     replies: int = 0
     unknown: int = 0
@@ -27,14 +27,14 @@ class PaidReplies:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether there are replies and no price of any is known."""
+        """Whether there are replies and none has a known price."""
         return 0 < self.replies == self.unknown
 
 
 @dataclass(frozen=True)
 class ItemCounts:
-    """How many items a run has, and how many of them are not decided yet, or missing; along
-    several axes each counts once. `paid` is of its replies, whichever run asked for them."""
+    """How many items a run has, and how many of them are pending or missing; an item with several
+    axes counts once. `paid` covers the run's replies, whichever run requested them."""
 
     items: int = 0
     pending: int = 0
@@ -43,8 +43,8 @@ class ItemCounts:
 
 
 def load_states(runs: Iterable[Run]) -> dict[int, str]:
-    """What there is to count of each run, by its id, in one short query. To be taken before
-    anything is counted: what comes meanwhile then belongs to a later state."""
+    """A state string for each run, by its id, in one short query; it changes when the counts do.
+    Load it before counting: whatever changes meanwhile then belongs to a later state."""
     listed = list(runs)
     changes = change_counters.load_counts(change_counters.run_subject(run.pk) for run in listed)
     everything = changes.get(change_counters.ALL_SUBJECTS, 0)
@@ -53,7 +53,8 @@ def load_states(runs: Iterable[Run]) -> dict[int, str]:
 
 
 def load_counts(kind: str, states: Mapping[int, str], now: datetime) -> dict[int, Counts]:
-    """Counts that hold, by the id of the run: those of its state, and those that a worker keeps."""
+    """The valid counts by run id: those stored for the current state, and those that a worker keeps
+    up to date."""
     found = Tally.objects.filter(kind=kind, run__in=states)
     rows = found.values_list("run_id", "state", "shown_until", "counts")
     return {
@@ -65,7 +66,7 @@ def load_counts(kind: str, states: Mapping[int, str], now: datetime) -> dict[int
 
 
 def _only_grew(state: str, other: str) -> bool:
-    """Whether only more was counted: a run that was paused meanwhile is another matter."""
+    """Whether only replies were added since; a change of the run's state or parser is different."""
     return state.partition(" ")[2] == other.partition(" ")[2]
 
 
@@ -75,10 +76,11 @@ def store_counts(
     counted: Mapping[int, Counts],
     until: datetime | None = None,
 ) -> None:
-    """Keep what was counted of these states; `until` a time whatever comes meanwhile.
+    """Store the counts of these states; with `until`, they are shown until then even if more
+    arrives.
 
-    Of a run that is being planned only what is shown for a while: it changes with each batch, and
-    who looks would wait for the planner to write what nobody could use.
+    For a run in planning only counts with `until` are stored: each batch changes the state, and a
+    page would wait for the planner's write lock to store counts that are outdated at once.
     """
     rows = [
         Tally(run_id=pk, kind=kind, state=states[pk], counts=counts, shown_until=until)
@@ -97,13 +99,13 @@ def store_counts(
 
 
 def release_counts(run: Run) -> None:
-    """What was counted of the run holds for its state alone from now on."""
+    """From now on the stored counts of the run are valid only for their exact state."""
     with transactions.transact():
         Tally.objects.filter(run=run).update(shown_until=None)
 
 
 def with_item_counts(runs: Iterable[Run], now: datetime) -> list[Run]:
-    """The runs with `counted`, in four queries at most and a write."""
+    """The runs with `counted` set, in at most four queries and one write."""
     listed = list(runs)
     states_ = load_states(listed)
     known = load_counts(Kind.ITEMS, states_, now)
@@ -118,7 +120,7 @@ def with_item_counts(runs: Iterable[Run], now: datetime) -> list[Run]:
 
 
 def count_items(runs: Sequence[int]) -> dict[int, Counts]:
-    """The counts of `Items` by the id of the run, from its outcomes and replies, in two queries."""
+    """The fields of `ItemCounts` by run id, from its outcomes and replies, in two queries."""
     found = {row.pop("run"): row for row in Outcome.objects.filter(run__in=runs).count_items()}
     paid = count_paid_by_run(runs)
     nothing = ItemCounts()
@@ -129,13 +131,13 @@ def count_items(runs: Sequence[int]) -> dict[int, Counts]:
 
 
 def count_paid_by_run(runs: Sequence[int]) -> dict[int, PaidReplies]:
-    """What is known of the price of the replies of each run that has any, by its id; a reply that
-    runs share is one of each."""
+    """What is known about reply prices, by run id, for each run with replies; a reply that runs
+    share counts in each."""
     return _paid("run_id", runs)
 
 
 def count_paid(runs: Sequence[int]) -> PaidReplies:
-    """The same of all of them together; a reply that runs share is one."""
+    """The same for all of these runs together; a reply that runs share counts once."""
     return _paid("0", runs).get(0, PaidReplies())
 
 

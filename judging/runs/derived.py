@@ -1,9 +1,9 @@
-"""Runs that follow from others and ask nobody: votes over prompts, panels of evaluators.
+"""Derived runs: they combine other runs without any call, as votes over prompts or panels.
 
-A derived run has an outcome for each item, axis and revision that all its sources have; what only
-some of them were asked about is left out and counted in the record. An item that a source misses
-counts in the total of a vote. It is finished at once, and follows its sources: whenever one ends
-anew after a retry or another reading, its outcomes are made again.
+A derived run has an outcome for each item, axis and revision that all its sources have in common.
+What only some of them have is left out and counted in the audit log. An item that is missing in a
+source still counts in the total of a vote. A derived run is finished at once and follows its
+sources: whenever one finishes again after a retry or a new parse, its outcomes are computed again.
 """
 
 from collections import defaultdict
@@ -35,9 +35,9 @@ def derive_run(
     sources: Sequence[Run],
     member: Membership | None = None,
 ) -> Run:
-    """A run that folds the outcomes of these runs, as a strategy of the frame "fold" says.
+    """A run that combines the outcomes of these runs with a strategy of the frame "fold".
 
-    Raises `Refused` for sources that cannot be folded together, or have no item in common.
+    Raises `Refused` for sources that cannot be combined, or that have no item in common.
     """
     sources = sorted(set(sources), key=lambda run: run.number)
     _check(project, strategy, sources)
@@ -65,9 +65,9 @@ def derive_run(
 
 
 def refresh_outcomes(run: Run) -> int:
-    """Make the outcomes of a derived run of those of its sources, batch by batch; how many.
+    """Compute the outcomes of a derived run from its sources, in batches; return how many.
 
-    Pending ones of a source leave theirs pending. Made twice they are the same.
+    An outcome is pending if any source's is. Idempotent.
     """
     strategy = run.asked()
     sources = list(run.sources.select_related("strategy").order_by("number"))
@@ -78,13 +78,13 @@ def refresh_outcomes(run: Run) -> int:
         with transactions.transact():
             said = _load_source_outcomes(sources, batch)
             made += _decide_batch(strategy, source, batch, said)
-    # A source that is read by another parser is another one.
+    # A source that was parsed with another parser has another digest.
     Run.objects.filter(pk=run.pk).update(digest=pinning.compute_digest(run))
     return made
 
 
 def refresh_dependants(source: Run) -> None:
-    """Make the runs again that are derived of this one."""
+    """Compute again the outcomes of all runs derived from this one."""
     for run in source.derived.filter(kind=Run.Kind.DERIVED).select_related("strategy"):
         refresh_outcomes(run)
 
@@ -112,7 +112,7 @@ def _decide_batch(
 def _load_source_outcomes(
     sources: Sequence[Run], batch: Sequence[Outcome]
 ) -> dict[tuple[int, str], list[Outcome]]:
-    """What the sources say of the items of a batch, by item and axis, in their order."""
+    """The sources' outcomes for the items of a batch, by item and axis, ordered by run number."""
     items = [outcome.item_id for outcome in batch]
     found = Outcome.objects.filter(run__in=sources, item__in=items).order_by("run__number")
     said: dict[tuple[int, str], list[Outcome]] = defaultdict(list)
@@ -122,7 +122,8 @@ def _load_source_outcomes(
 
 
 def _find_shared_places(sources: Sequence[Run]) -> tuple[list[dict[str, Any]], int]:
-    """The places that all sources have alike, and how many only some of them have."""
+    """The items, with axis and revision, that all sources share, and how many only some of them
+    have."""
     every = Outcome.objects.filter(run__in=sources)
     groups = every.values("item", "axis", "revision").annotate(n=Count("run")).order_by()
     alike = {
@@ -139,7 +140,7 @@ def _find_shared_places(sources: Sequence[Run]) -> tuple[list[dict[str, Any]], i
 
 
 def _check(project: Project, strategy: StrategyVersion, sources: Sequence[Run]) -> None:
-    """Raise `Refused` for what cannot be folded."""
+    """Raise `Refused` for runs that cannot be combined."""
     if strategy.strategy().frame != "fold":
         raise Refused(
             f"Strategy {strategy.slug} calls an evaluator. Start a new run with it instead."
@@ -169,7 +170,7 @@ def _check_same_question(fold: Strategy, asked: Sequence[Strategy]) -> None:
 
 
 def _endpoint(sources: Sequence[Run]) -> Endpoint:
-    """The evaluator of all sources; a panel where there are several."""
+    """The endpoint of the sources if they share one; otherwise the panel endpoint."""
     endpoints = {run.endpoint_id: run.endpoint for run in sources}
     if len(endpoints) == 1:
         return sources[0].endpoint

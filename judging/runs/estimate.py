@@ -1,6 +1,6 @@
-"""What a run would ask, before anybody starts it.
+"""Estimate what a run would request and cost before it starts.
 
-What calls cost and take, by replies that are there of the same strategy and evaluator.
+The cost of a call is estimated from stored replies of the same strategy and endpoint.
 """
 
 from collections.abc import Iterator
@@ -18,18 +18,18 @@ from judging.strategies import Strategy, frames
 from stats.estimates import Estimate
 from stats.means import student_mean
 
-# So many calls are asked first before an estimate rests on them.
+# Calls in a pilot; an estimate needs at least this many replies.
 PILOT_CALLS = 30
-# Of more replies than this the last ones say enough.
+# Use only this many of the latest replies.
 MAX_REPLIES = 1000
 
 
 @dataclass(frozen=True)
 class CallEstimate:
-    """What one call takes by `n` replies, with 95 % intervals: tokens in and out together, and
-    the cost in the currency of the endpoint's prices as they are now.
+    """What one call uses, estimated from `n` replies, with 95 % intervals: tokens in and out
+    together, and the cost at the endpoint's current prices, in their currency.
 
-    An estimate has no value where the replies do not say, or a price is unknown.
+    An estimate has no value if the replies do not report tokens, or a price is unknown.
     """
 
     n: int
@@ -38,13 +38,13 @@ class CallEstimate:
 
     @property
     def is_enough(self) -> bool:
-        """Whether an estimate may rest on it."""
+        """Whether there are enough replies for an estimate."""
         return self.n >= PILOT_CALLS
 
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """A cost with the interval that a pilot gives it."""
+    """An estimated cost with its interval from a pilot."""
 
     value: Decimal
     low: Decimal
@@ -52,7 +52,7 @@ class CostEstimate:
 
 
 def estimate_call(strategy: StrategyVersion, endpoint: Endpoint) -> CallEstimate:
-    """What calls of this strategy version to this endpoint took so far."""
+    """What calls of this strategy version to this endpoint have used so far."""
     asked = Reply.objects.filter(
         request__calls__run__strategy=strategy, request__calls__run__endpoint=endpoint
     )
@@ -70,12 +70,13 @@ def estimate_call(strategy: StrategyVersion, endpoint: Endpoint) -> CallEstimate
 
 
 def count_pilot_items(calls_an_item: int) -> int:
-    """How many items make a pilot of enough calls."""
+    """How many items a pilot needs for PILOT_CALLS calls."""
     return -(-PILOT_CALLS // max(1, calls_an_item))
 
 
 def estimate_cost(pilot: CallEstimate, calls: int) -> CostEstimate | None:
-    """What so many calls cost by a pilot that is enough; None where it does not say."""
+    """The cost of this many calls, estimated from a pilot; None if the pilot is too small or has no
+    cost."""
     each = pilot.cost
     if not pilot.is_enough or each.value is None or each.low is None or each.high is None:
         return None
@@ -88,14 +89,14 @@ BATCH = 200
 
 @dataclass(frozen=True)
 class RunEstimate:
-    """Counts of what a run would ask.
+    """What a run would request.
 
-    `calls` of all items come down to `requests` that differ, `stored` of which are answered
-    already and cost nothing. `cost` is what the others may cost, None where prices are unknown;
-    `by_pilot` says it with an interval, None until a pilot is there, of which `pilot_items` are
-    enough. What later steps of a chain ask is not known before the earlier ones are answered:
-    each of those calls counts as a request. `labelling` items are still being labelled, and
-    `examples` are the keys of those that every prompt shows.
+    The `calls` of all items share `requests` different requests, of which `stored` are already
+    answered and cost nothing. `cost` is what the others may cost by the length of their prompts,
+    None if prices are unknown; `by_pilot` is an estimate with an interval, None until there is a
+    pilot, for which `pilot_items` items are enough. Later steps of a chain are not known before the
+    earlier ones are answered: each of their calls counts as one request. `labelling` items are
+    still being labelled. `examples` are the keys of the items shown in every prompt.
     """
 
     items: int
@@ -121,16 +122,16 @@ def estimate_run(
     endpoint: Endpoint,
     options: RunOptions,
 ) -> RunEstimate:
-    """What `runs.start_run` with the same arguments would ask; every prompt is rendered for it.
+    """Estimate what `lifecycle.start_run` with the same arguments would request, by rendering every
+    prompt.
 
-    Raises `Refused` for an endpoint that cannot be asked by this strategy, and where there is
-    nothing to ask about.
+    Raises `Refused` for an endpoint that this strategy cannot use, and if there are no items.
     """
     values = {**lifecycle.build_sample_counts(options.samples), "occasion": options.occasion}
     run = pinning.draft_run(project, strategy, endpoint, own=options.own, **values)
     asked = run.asked()
     start_checks.check_endpoint(asked, endpoint, parameters=run.pinned["parameters"])
-    # Which items a seed draws says little about what they cost.
+    # The cost hardly depends on which items the seed draws.
     drawn = options.draw(project, asked, options.seed or 0)
     pinning.pin_examples(run, drawn.examples)
     costs: dict[str, Decimal | None] = {}
@@ -163,7 +164,7 @@ def _mean(costs: list[Decimal]) -> Decimal:
 def _estimate_costs(
     run: Run, strategy: Strategy, places: list[dict[str, Any]], over: Run | None
 ) -> dict[str, Decimal | None]:
-    """The digests of the requests that these places begin with, with what each may cost."""
+    """The digests of the first requests of these places, with the cost of each."""
     revisions = Revision.objects.only("texts").in_bulk([place["revision_id"] for place in places])
     outcomes = [pinning.build_outcome(run, place) for place in places]
     for outcome in outcomes:

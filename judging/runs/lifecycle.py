@@ -1,4 +1,4 @@
-"""What becomes of a run: started, planned, paused, resumed, cancelled, tried again, finished."""
+"""The life of a run: start, plan, pause, resume, move, cancel, retry, finish."""
 
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -27,32 +27,32 @@ from judging.strategies import Strategy, frames
 from judging.strategies.definitions import MAX_SAMPLES
 
 PILOT = "pilot"
-# In these states requests of a run may have failed for good.
+# States in which a run may have requests that failed for good.
 RETRY_STATES = frozenset({Run.State.RUNNING, Run.State.PAUSED, Run.State.FINISHED})
-# In these states a run may be moved to another endpoint, if none of its requests was answered.
+# States in which a run may move to another endpoint, if none of its requests was answered.
 MOVABLE_STATES = frozenset({Run.State.PAUSED, Run.State.FINISHED})
-# Why a run of this kind has nobody to ask.
+# Why a run of this kind calls no evaluator.
 UNASKED_REASONS: dict[str, str] = {
     Run.Kind.RECORDED: "holds imported replies",
     Run.Kind.DERIVED: "is combined from other runs and sends no requests",
 }
-# Of what a provider said of failed requests so many different texts are read.
+# How many different messages about failed requests are read.
 MAX_MESSAGES = 10
-# Calls are planned in small transactions, so that nobody waits long for the write lock.
+# Calls are planned in small transactions, so that the write lock is never held for long.
 BATCH = 200
-# Outcomes of a run from which on planning it changes what PostgreSQL must know of the tables.
+# From this many outcomes, planning changes the tables enough for PostgreSQL to need new statistics.
 ANALYZE_FROM = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What a run is to be beside its strategy and its endpoint.
+    """The options of a run besides its strategy and endpoint.
 
-    It is over the project's judgeable items, those of `items`, or a random `limit` of them; an
-    explanation check is `over` a run that ended, and asks about what that found equal. `samples`
-    is how often each call is made, by default what the strategy says. An `occasion` asks anew
-    what was answered; what else differs from strategy and endpoint is the run's `own`. A `pilot`
-    only measures what calls take, so that lists and figures leave it out.
+    A run covers the project's judgeable items, or only those in `items`, or a random `limit` of
+    them. An explanation check is `over` a finished run, and covers the items that it scored equal
+    to gold. `samples` is how often each call is made, by default as the strategy says. With an
+    `occasion`, answered requests are sent again. `own` overrides the strategy and the endpoint. A
+    `pilot` only measures what calls use, so lists and figures leave it out.
     """
 
     seed: int | None = None
@@ -68,7 +68,7 @@ class RunOptions:
     while_labelling: bool = False
 
     def draw(self, project: Project, asked: Strategy, seed: int) -> DrawnItems:
-        """The items of a run, as `seed` draws them. Raises `Refused` where there are none."""
+        """Draw the items of a run with `seed`. Raises `Refused` if there are none."""
         if asked.frame == "explanation":
             return run_items.draw_for_check(
                 require_checked_run(self.over), asked, seed=seed, limit=self.limit
@@ -95,11 +95,11 @@ def start_run(
     member: Membership | None = None,
     options: RunOptions = DEFAULT_OPTIONS,
 ) -> Run:
-    """A new run. Everything that it rests on is pinned at once, in one transaction; its calls are
-    planned by whoever works on it first.
+    """Start a new run. Everything it rests on is pinned at once, in one transaction; the next
+    worker plans its calls.
 
-    Raises `Refused` when there is nothing to judge, a cap cannot be kept, or people are still
-    labelling the items and no lead allows it by `while_labelling`.
+    Raises `Refused` if there are no items, a cap cannot be enforced, or the items are still being
+    labelled and no lead allows it by `while_labelling`.
     """
     run = pinning.draft_run(
         project,
@@ -132,12 +132,13 @@ def clone_run(
     occasion: str = "",
     while_labelling: bool = False,
 ) -> Run:
-    """A new run of the same strategy version over the same items, as they are now, or in the
-    very revisions and with the very examples that were pinned; at the same endpoint as it is now,
-    or at another one.
+    """Start a new run of the same strategy version over the same items, in their current revisions,
+    or in the pinned revisions with the pinned examples; at the same endpoint as it is now, or at
+    another one.
 
-    What was answered is not asked again. An `occasion` asks anew as pinned, and names this run
-    as the one that is asked again. Raises `Refused` like `start`, and for a run that asked nobody.
+    Answered requests are not sent again. With an `occasion`, they are sent again as pinned, and
+    this run is recorded as the one that is repeated. Raises `Refused` like `start_run`, and for a
+    run that called no evaluator.
     """
     _check_asked(run, "cloned")
     endpoint = endpoint or run.endpoint
@@ -161,15 +162,15 @@ def clone_run(
 
 
 def restart_without_parameter(run: Run, member: Membership | None) -> Run:
-    """A new run in the place of this one, which is cancelled if it did not end: over the very
-    texts that it pinned, without the parameter that its evaluator refused, or with the limit of
-    tokens by the name that the refusal says to use.
+    """Start a new run in place of this one, which is cancelled if it has not ended. It covers
+    exactly the pinned texts, and leaves out the parameter that the evaluator refused, or sends the
+    token limit under the name that the refusal asks for.
 
-    Raises `Refused` where none was refused, and like `start`.
+    Raises `Refused` if no parameter was refused, and like `start_run`.
     """
     cap = None if run.cap is None else max(run.cap - run.spent, Decimal(0))
     with transactions.transact():
-        # One of two that press at the same moment.
+        # Only one of two people who press the button at the same time succeeds.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
         failed = Request.objects.wanted_by(run).filter(state="failed").words()
         name, instead = find_refused_parameter(run, failed[:MAX_MESSAGES])
@@ -202,9 +203,9 @@ def restart_without_parameter(run: Run, member: Membership | None) -> Run:
 
 
 def find_refused_parameter(run: Run, failed: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
-    """The parameter of ours that the evaluator refused, by cause and message of `failed` requests
-    of the run, and the one to send in its place, "" for none; both "" if it refused none, the run
-    is cancelled, or another one took its place."""
+    """The parameter of ours that the evaluator refused, and the one to send instead, "" for none.
+    They are found in cause and message of the run's `failed` requests. Both are "" if no parameter
+    was refused, the run is planning or cancelled, or another run has already replaced it."""
     if run.state not in RETRY_STATES:
         return "", ""
     words = (row["message"] for row in failed if row["cause"] == Rejected.cause)
@@ -256,7 +257,7 @@ def _draft_clone(
 
 
 def build_sample_counts(samples: int | None) -> dict[str, int]:
-    """How often each call is made, as a run keeps it; nothing where the strategy says it."""
+    """The number of samples as a keyword argument of a run; {} if the strategy decides it."""
     if samples is None:
         return {}
     if not 1 <= samples <= MAX_SAMPLES:
@@ -265,7 +266,7 @@ def build_sample_counts(samples: int | None) -> dict[str, int]:
 
 
 def require_checked_run(over: Run | None) -> Run:
-    """The run whose explanations are to be checked; `Refused` without one."""
+    """The run whose explanations to check; `Refused` if there is none."""
     if over is None:
         raise Refused("An explanation check needs a finished run. Choose one.")
     return over
@@ -274,7 +275,7 @@ def require_checked_run(over: Run | None) -> Run:
 def _store_draft(
     run: Run, draw: Callable[[], DrawnItems], *, sources: Iterable[Run], allowed: bool, **noted: Any
 ) -> Run:
-    """Store a draft, if it may be started, with what is `noted` in the record of it."""
+    """Check and store a draft; `noted` is added to its event in the audit log."""
     if run.strategy.project_id not in {None, run.project_id}:
         raise Refused(
             f"Strategy {run.strategy.slug} belongs to another project. Copy it to this project "
@@ -298,16 +299,16 @@ def _store_draft(
 
 
 def _check_not_deleted(run: Run) -> None:
-    """Raise `Refused` for a strategy that was deleted since somebody chose it."""
+    """Raise `Refused` for a strategy that was deleted after it was chosen."""
     version = run.strategy
     if version.project_id and StrategyVersion.objects.deleted(run.project).contains(version):
         raise Refused(f"Strategy {version.slug} has been deleted. Restore it first.")
 
 
 def plan_calls(run: Run, *, keep_on: Callable[[], bool] = lambda: True) -> None:
-    """Make the calls of a new run, batch by batch, as long as `keep_on` says so.
+    """Create the calls of a new run, batch by batch, while `keep_on` returns True.
 
-    Stopped half-way, it goes on where it was.
+    An interrupted plan continues where it stopped.
     """
     strategy = run.asked()
     planned = run.calls.aggregate(last=Max("outcome"))["last"] or 0
@@ -330,24 +331,25 @@ def plan_calls(run: Run, *, keep_on: Callable[[], bool] = lambda: True) -> None:
 
 
 def _analyze_calls(planned: int) -> None:
-    """What is asked next, and what pages show meanwhile, is looked up among the calls that were
-    just made: counted each time they are twice as many, and in the end."""
+    """Update PostgreSQL's statistics for the planned calls, which leases and pages look up. It is
+    called each time the number of batches reaches a power of two, and at the end."""
     if planned >= ANALYZE_FROM:
         bulk.analyze_tables(*(model._meta.db_table for model in (Outcome, Call, Request)))
 
 
 def pause(run: Run, member: Membership | None, *, reason: str = PAUSED_BY_HAND) -> None:
-    """No further call is started. By hand, those in flight are hung up and asked again on resume,
-    unless another run wants them; with another reason they end and are kept."""
+    """Start no further calls. With the default reason (by hand), calls in flight are cancelled and
+    sent again on resume, unless another run wants them; with another reason they end and are kept.
+    """
     change_state(run, {Run.State.RUNNING}, Run.State.PAUSED, member, reason=reason)
 
 
 def resume(run: Run, member: Membership | None, *, cap: Decimal | None = None) -> None:
-    """Go on with a paused run, under a higher cap if one is given. What timed out while nothing
-    was answered has all of its tries again, since that is why such a run is paused."""
+    """Resume a paused run, with a higher cap if one is given. If nothing was answered, requests
+    that timed out get all of their tries again, since the timeouts are why such a run is paused."""
     _check_asked(run, "resumed")
     with transactions.transact():
-        # Before the run is locked, as whoever stores replies does it.
+        # Before the run is locked, in the same order as storing replies does it.
         if not run.was_answered():
             Request.objects.wanted_by(run).try_afresh(clock.now())
         if cap is not None:
@@ -358,16 +360,16 @@ def resume(run: Run, member: Membership | None, *, cap: Decimal | None = None) -
 
 
 def is_unanswered(run: Run) -> bool:
-    """Whether no request of it was ever answered, be it for another run."""
+    """Whether none of its requests was ever answered, not even for another run."""
     return not run.calls.filter(request__state="answered").exists()
 
 
 def move_to_endpoint(run: Run, endpoint: Endpoint, member: Membership | None) -> None:
-    """Ask a run at another endpoint, while none of its requests was answered: its calls are planned
-    anew. Items, revisions, strategy, examples, samples and seed stay as they were pinned.
+    """Move a run to another endpoint, if none of its requests was answered; its calls are planned
+    again. Items, revisions, strategy, examples, samples and seed stay as pinned.
 
-    Raises `Refused` where an answer is there already, calls are in flight, other runs follow from
-    it, or the endpoint cannot be asked so.
+    Raises `Refused` if there is an answer, calls are in flight, other runs depend on it, or the
+    endpoint cannot be used.
     """
     _check_asked(run, "moved")
     if endpoint.pk == run.endpoint_id:
@@ -376,7 +378,8 @@ def move_to_endpoint(run: Run, endpoint: Endpoint, member: Membership | None) ->
     start_checks.check_endpoint(run.asked(), endpoint, run.cap, parameters=pinned["parameters"])
     start_checks.check_budget(run.project, endpoint)
     with transactions.transact():
-        # Before the run, and in the order in which they are decided: as a retry locks them.
+        # Before the run, and in the order in which outcomes are decided: a retry locks them the
+        # same way.
         list(run.outcomes.order_by("pk").select_for_update(no_key=True).values_list("pk"))
         held = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
         _check_movable(held)
@@ -394,12 +397,12 @@ def move_to_endpoint(run: Run, endpoint: Endpoint, member: Membership | None) ->
 
 
 def is_archived_by_hand(run: Run) -> bool:
-    """Whether a person archived it; pilots are archived from the first on."""
+    """Whether a person archived it; pilots are archived when they start."""
     return run.archived_at is not None and PILOT not in run.pinned
 
 
 def _check_movable(run: Run) -> None:
-    """Raise `Refused` unless nothing rests on what the run asked so far."""
+    """Raise `Refused` if something depends on what the run has requested so far."""
     instead = "Clone it with another endpoint instead."
     if run.state not in MOVABLE_STATES:
         raise Refused(f"Run {run.number} is {run.state}. Pause it before you move it.")
@@ -416,24 +419,24 @@ def _check_movable(run: Run) -> None:
 
 
 def cancel(run: Run, member: Membership | None) -> None:
-    """End a run for good; what was answered stays, the rest is never asked. Calls in flight are
-    hung up, unless another run wants them."""
+    """Cancel a run for good. Answers are kept, and no more requests are sent. Calls in flight are
+    cancelled, unless another run wants them."""
     open_states = {Run.State.PLANNING, Run.State.RUNNING, Run.State.PAUSED}
     change_state(run, open_states, Run.State.CANCELLED, member)
 
 
 def retry_failed(run: Run, member: Membership | None) -> int:
-    """Ask the run's failed requests again; the number of them.
+    """Send the run's failed requests again; return their number.
 
-    Its missing outcomes are decided anew, also those that another run's retry has mended. Other
-    runs that share the requests keep what they found until they are retried themselves. Raises
-    `Refused` where neither failed: a reply of no use is not asked for again.
+    Its missing outcomes are decided again, including those that another run's retry has fixed.
+    Other runs that share the requests keep their outcomes until they are retried themselves. Raises
+    `Refused` if there are neither: a reply that could not be used is not requested again.
     """
     _check_asked(run, "asked again")
     with transactions.transact():
         failed = Request.objects.wanted_by(run).filter(state="failed").order_by("pk")
         ids = list(failed.select_for_update(no_key=True).values_list("pk", flat=True))
-        # Waits for whoever is deciding one of them now by the failure that is being undone.
+        # Wait for a worker that is deciding one of them by the failure that is being undone.
         unsure = run.outcomes.lock_unsure()
         if not ids and not run.outcomes.mended().exists():
             raise Refused("This run has no failed requests.")
@@ -447,16 +450,16 @@ def retry_failed(run: Run, member: Membership | None) -> int:
 
 
 def _check_asked(run: Run, what: str) -> None:
-    """Raise `Refused` for a run that asked nobody."""
+    """Raise `Refused` for a run that called no evaluator."""
     if why := UNASKED_REASONS.get(run.kind):
         raise Refused(f"Run {run.number} {why}, so it cannot be {what}. Start a new run instead.")
 
 
 def finish_if_done(run: Run) -> bool:
-    """Mark a running run as finished if no request of it is open; whether none is.
+    """Mark a running run as finished if none of its requests is open; return whether none is.
 
-    Outcomes that nobody decided, since a worker was killed between two transactions, are decided
-    here, replies that a new parser has to read are read, and what is derived of the run follows.
+    Before that, it decides outcomes that a killed worker left pending, parses replies again if the
+    parser was switched, and updates derived runs.
     """
     if Request.objects.wanted_by(run).still_open().exists():
         return False
@@ -468,7 +471,7 @@ def finish_if_done(run: Run) -> bool:
         return False
     derived.refresh_dependants(run)
     with transactions.transact():
-        # Looked at once more under the run's lock: a retry may have come meanwhile.
+        # Check again under the run's lock: a retry may have come meanwhile.
         Run.objects.select_for_update(no_key=True).only("pk").get(pk=run.pk)
         if _awaits_replies(run):
             return False
@@ -478,7 +481,7 @@ def finish_if_done(run: Run) -> bool:
 
 
 def _awaits_replies(run: Run) -> bool:
-    """Whether a reply is waited for; a chain may have gone on since its last one came."""
+    """Whether a reply is still to come; a chain may have continued after its last one."""
     waiting = Request.objects.wanted_by(run).still_open()
     return waiting.exists() or run.outcomes.pending().exists()
 

@@ -1,7 +1,4 @@
-"""Sets of evaluators, of runs and of the requests that these make.
-
-Sets of outcomes and of the calls that they rest on.
-"""
+"""Models of runs: budgets, runs, outcomes, calls and cached counts, with their querysets."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
     from judging.models import StrategyVersion
 
 
-# Why a run is paused that a person paused.
+# The reason of a run that a person paused.
 PAUSED_BY_HAND = "Paused by hand."
 
 
@@ -43,12 +40,12 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self.filter(state__in=["planning", "running"])
 
     def stopped(self) -> RunQuerySet:
-        """Those that a person cancelled or paused. Where the program paused one by itself, for its
-        cap or for a key that is refused, calls in flight are paid for, and end."""
+        """Runs that a person cancelled or paused. If the program paused a run itself, for its cap
+        or a refused key, its calls in flight are paid for, so they end normally."""
         return self.filter(Q(state="cancelled") | Q(state="paused", reason=PAUSED_BY_HAND))
 
     def due(self, now: datetime) -> RunQuerySet:
-        """With calls to plan, requests to ask, or nothing left to wait for."""
+        """Runs with calls to plan, requests to send, or nothing left to wait for."""
         calls = self._calls()
         waiting = Q(request__state="waiting", request__next_try__lte=now)
         expired = Q(request__state="leased") & lease_expired("request__leased_until", now)
@@ -59,11 +56,12 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self.filter(Q(state="planning") | running)
 
     def to_retry(self) -> RunQuerySet:
-        """Those in which something failed that can be asked again, or that another run's retry has
-        mended."""
+        """Runs with failed requests that can be sent again, or with missing outcomes that another
+        run's retry has fixed."""
         from judging.models import Request
 
-        # Few requests failed, and a run may have many: so it begins with these.
+        # Few requests failed, while a run may have many calls: so the query starts from the failed
+        # ones.
         failed = Call.objects.filter(request__in=Request.objects.filter(state="failed"))
         mended = Outcome.objects.filter(run=OuterRef("pk")).mended()
         retried = self.filter(kind="asked", state__in=["running", "paused", "finished"])
@@ -74,20 +72,20 @@ class RunQuerySet(models.QuerySet["Run"]):
         return Call.objects.filter(run=OuterRef("pk"))
 
     def with_strategy(self, version: StrategyVersion) -> RunQuerySet:
-        """Those with any version of a strategy, the last run first."""
+        """Runs with any version of a strategy, newest first."""
         owner = Q(strategy__project=version.project_id)
         return self.filter(owner, strategy__slug=version.slug).order_by("-number")
 
     def judging(self) -> RunQuerySet:
-        """Those that figures can be made of: without generators, which judge nothing."""
+        """Runs for figures: without generators, which judge nothing."""
         return self.filter(generates=False)
 
     def shown(self, *, archived: bool = False) -> RunQuerySet:
-        """Those that lists and figures show: archived ones only if asked for."""
+        """Runs for lists and figures; archived ones only if asked for."""
         return self if archived else self.filter(archived_at=None)
 
     def numbered(self, numbers: Iterable[int]) -> RunQuerySet:
-        # A number that no column could hold is that of no run, and would make a database complain.
+        # A number that no column can hold belongs to no run, and would raise a database error.
         return self.filter(number__in=[one for one in numbers if 0 < one < 2**31])
 
     def for_results(self) -> RunQuerySet:
@@ -104,9 +102,9 @@ if TYPE_CHECKING:
     from annotation.models import Item
 
 
-# No column takes it, so nothing is found by it.
+# No column can contain it, so a search for it finds nothing.
 NUL = "\x00"
-# Causes that lie in what the evaluator said: asking again would not mend them.
+# Causes that lie in the reply itself: sending the request again would not help.
 REPLY_CAUSES = (
     "refused", "filtered", "truncated", "off_scale", "unparsable", "incomplete", "swapped",
     "echoed", "language", "unrelated",
@@ -115,32 +113,33 @@ REPLY_CAUSES = (
 
 class OutcomeQuerySet(models.QuerySet[Any]):
     def of_requests(self, ids: Iterable[int]) -> OutcomeQuerySet:
-        """Outcomes that hang on any of these requests."""
+        """Outcomes with a call for any of these requests."""
         return self.filter(calls__request__among=ids).distinct()
 
     def main(self) -> OutcomeQuerySet:
-        """Of several axes those of the items' own abilities."""
+        """The outcomes along the axes of the items' own abilities, if there are several axes."""
         return self.filter(main=True)
 
     def pending(self) -> OutcomeQuerySet:
         return self.filter(result="pending")
 
     def mended(self) -> OutcomeQuerySet:
-        """Missing for a request that failed, though none of their requests is failed now."""
+        """Outcomes that are missing because a request failed, though none of their requests is
+        failed now."""
         failures = ~Q(cause__in=[*REPLY_CAUSES, "one_order"]) | (
             Q(cause="one_order") & ~Q(values__missing__in=REPLY_CAUSES)
         )
         made, failed = self._calls(), self._calls().filter(request__state="failed")
-        # Of a call that could not be made, see `Outcome.reject`, no request failed.
+        # A call that could not be created, see `Outcome.reject`, has no failed request.
         unsent = Q(cause="rejected", values__has_key="reason")
-        # Each has a cause; SQLite looks into the index of missing ones only if that is said.
+        # Each missing outcome has a cause, but SQLite uses the index of missing ones only if the
+        # query says so.
         missing = self.filter(failures & ~unsent, result="missing", cause__gt="")
         return missing.filter(Exists(made), ~Exists(failed))
 
     def lock_unsure(self) -> list[int]:
-        """The ids of those that a retry decides anew, locked in the order in which they are
-        decided: missing ones that have calls, and those of which some call failed. Pending ones
-        are locked with them."""
+        """The ids of the outcomes that a retry decides again, locked in the order of deciding:
+        missing ones with calls, and those with a failed call. Pending ones are locked too."""
         failed = self._calls().filter(request__state="failed")
         unsure = Q(Exists(self._calls()), result="missing") | Q(Exists(failed))
         locked = self.filter(unsure | Q(result="pending")).order_by("pk")
@@ -148,16 +147,16 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return [pk for pk, result in rows if result != "pending"]
 
     def reopen(self) -> int:
-        """Let them be decided anew."""
+        """Make them pending again."""
         return self.update(result="pending", detail="", cause="", share=None, values={})
 
     def settled(self) -> OutcomeQuerySet:
         return self.exclude(result="pending")
 
     def counted(self) -> OutcomeQuerySet:
-        """Settled outcomes that figures count: the item is held for the same thing now, in the
-        same texts, as when it was judged; one with any truth only needs to be held for something.
-        """
+        """Settled outcomes that figures count: the item's current final label, on the judged
+        revision, is the one it had then. An outcome without a pinned label only needs some final
+        label."""
         return self.settled().filter(self._held())
 
     def not_counted(self) -> OutcomeQuerySet:
@@ -168,18 +167,18 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return self.filter(result__in=["detected", "undetected"])
 
     def with_errors(self) -> OutcomeQuerySet:
-        """Of items with an error that repeat no other one."""
+        """Outcomes of items with an error, without duplicates."""
         return self.filter(invariant=False).exclude(ability="")
 
     def of_invariant(self) -> OutcomeQuerySet:
         return self.filter(invariant=True)
 
     def of_repeats(self) -> OutcomeQuerySet:
-        """Of items that repeat another one, which are of no ability."""
+        """Outcomes of duplicate items, which belong to no ability."""
         return self.filter(ability="")
 
     def with_moved(self) -> OutcomeQuerySet:
-        """With `moved`, by how much the perturbed answer was scored above gold; None unless both
+        """Annotate `moved`, the score of the perturbed answer minus that of gold; None unless both
         were scored."""
         of = [Cast(KT(f"values__{name}"), models.FloatField()) for name in ("perturbed", "gold")]
         return self.annotate(moved=of[0] - of[1])
@@ -193,13 +192,13 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return self.select_related("item", "revision__item__project__task_type")
 
     def along(self, axis: str) -> OutcomeQuerySet:
-        """Those of this axis; without one the items' own come first."""
+        """Outcomes along this axis; with "" all, those along the items' own axes first."""
         if not axis:
             return self.order_by("-main", "axis")
         return self.none() if NUL in axis else self.filter(axis=axis)
 
     def about(self, key: str) -> OutcomeQuerySet:
-        """Those of the item with this key."""
+        """Outcomes of the item with this key."""
         return self.none() if NUL in key else self.filter(item__key=key)
 
     def of_item(self, item: Item) -> OutcomeQuerySet:
@@ -219,14 +218,16 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return self.values("run").annotate(items=items(), **counted).order_by()
 
     def kinds(self) -> models.QuerySet[Any, dict[str, Any]]:
-        """Which combinations of group and result there are, with their number."""
+        """The combinations of ability, category, source ability, result, detail and cause, each
+        with its number of outcomes."""
         fields = ("ability", "category", "source_ability", "result", "detail", "cause")
         return self.values(*fields).annotate(n=Count("pk")).order_by(*fields)
 
     def _held(self) -> Q:
         from annotation.models import Resolution
 
-        # One condition: of two, PostgreSQL would look up each outcome instead of joining all.
+        # A single condition: with two, PostgreSQL looks up each outcome instead of joining them
+        # all.
         truth = models.ExpressionWrapper(OuterRef("truth"), output_field=models.CharField())
         now = Resolution.objects.current().filter(
             item=OuterRef("item"), revision=OuterRef("revision")
@@ -244,14 +245,15 @@ class OutcomeQuerySet(models.QuerySet[Any]):
 
 class CallQuerySet(models.QuerySet[Any]):
     def for_list(self, key: str | None = None) -> CallQuerySet:
-        """With item, request, reply and readings, of the item with this key if one is named."""
+        """With item, request, reply and readings; only those of the item with this key, if one is
+        given."""
         found = self.select_related("outcome__item").for_replies()
         if key is None:
             return found
         return self.none() if NUL in key else found.filter(outcome__item__key=key)
 
     def for_replies(self) -> CallQuerySet:
-        """With request, reply and readings, in the order of asking."""
+        """With request, reply and readings, in the order of creation."""
         return (
             self.select_related("request__reply", "fed_by")
             .prefetch_related("request__reply__readings")
@@ -267,7 +269,7 @@ if TYPE_CHECKING:
 
 
 class Budget(models.Model):
-    """What a project may spend on evaluators; no row means no limit."""
+    """A project's spending cap for evaluators; no row means no cap."""
 
     project = models.OneToOneField("annotation.Project", models.PROTECT, related_name="budget")
     cap = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
@@ -279,7 +281,7 @@ class Budget(models.Model):
 
 
 class Run(models.Model):
-    """One strategy over a frozen set of items, with all that it pins (design 3.10)."""
+    """One strategy over a fixed set of items, with everything that it pins (design 3.10)."""
 
     class Kind(models.TextChoices):
         ASKED = "asked"
@@ -341,9 +343,9 @@ class Run(models.Model):
     archived_at = models.DateTimeField(null=True, blank=True)
 
     objects = RunQuerySet.as_manager()
-    # Put there by `counts.with_item_counts`.
+    # Set by `counts.with_item_counts`.
     counted: ItemCounts
-    # Put there by `results.run_marks`: why it stands beside no other run unless it is named.
+    # Set by `results.run_marks`: why tables leave the run out unless it is named.
     marks: Sequence[RunMark] = ()
 
     class Meta:
@@ -359,16 +361,16 @@ class Run(models.Model):
         return f"{self.project.slug} run {self.number}"
 
     def was_answered(self) -> bool:
-        """Whether anything that it wants was answered since it was started."""
+        """Whether any request that it wants was answered since it started."""
         return self.calls.filter(request__reply__created_at__gte=self.created_at).exists()
 
     def asked(self) -> Strategy:
-        """The strategy as this run pins it."""
+        """The strategy with the run's pinned settings."""
         return run_config.build_strategy(self.strategy.strategy(), self.pinned)
 
     def sends(self) -> dict[str, Any]:
-        """The parameters of each request, our defaults among them. Of a run that asked nobody
-        those that it pins, since what else was sent is not known."""
+        """The parameters of each request, including our defaults. For a run that called no
+        evaluator only the pinned ones, since the rest is not known."""
         if self.kind == self.Kind.ASKED:
             return merge_defaults(self.pinned)
         return {
@@ -377,8 +379,8 @@ class Run(models.Model):
 
 
 class Outcome(models.Model):
-    """What a run says of one item, along one axis if its strategy has some. Made pending with the
-    run, it pins the item's revision.
+    """A run's result for one item, along one axis if its strategy has axes. It is created pending
+    with the run and pins the item's revision.
 
     Category, ability and cluster are copied here, so that a headline table is one GROUP BY.
     """
@@ -437,14 +439,14 @@ class Outcome(models.Model):
         return f"{self.item} in {self.run}: {self.result}"
 
     def reject(self, reason: str) -> None:
-        """The item makes no request, so nobody can be asked about it."""
+        """Mark the outcome as missing because the item makes no request."""
         self.result, self.cause = self.Result.MISSING, "rejected"
         self.values = {"reason": reason}
         self.save(update_fields=["result", "cause", "values"])
 
 
 class Call(models.Model):
-    """What a run wants of one item; it points at the request that answers it."""
+    """What a run wants to ask about one item; it points at the request that answers it."""
 
     run = models.ForeignKey(Run, models.PROTECT, related_name="calls")
     outcome = models.ForeignKey(Outcome, models.PROTECT, related_name="calls")
@@ -478,11 +480,11 @@ class Call(models.Model):
 
 
 class Tally(models.Model):
-    """Counts of a run as somebody made them last, so that pages need not count a million rows.
+    """Stored counts of a run, so that pages need not count a million rows.
 
-    `state` says what was counted: the counts hold as long as it is the same. Of a run that is
-    being asked a worker counts again and again, and says until when its counts may be shown
-    though more came in meanwhile.
+    `state` identifies what was counted: the counts are valid while it is the same. For a running
+    run, a worker counts repeatedly and sets until when its counts may be shown even if more replies
+    have arrived.
     """
 
     class Kind(models.TextChoices):

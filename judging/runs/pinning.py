@@ -1,7 +1,4 @@
-"""What a run rests on, pinned at once under one digest (design 3.10).
-
-Whether what a run is to have of its own fits its strategy.
-"""
+"""Pin everything a run rests on, with one digest (design 3.10), and check its overrides."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +20,7 @@ from judging.strategies.replies import outputs
 
 
 def check_overrides(strategy: Strategy, own: RunOverrides, samples: int) -> None:
-    """Raise `Refused` for what does not fit, with what to do instead."""
+    """Raise `Refused` for overrides that do not fit the strategy, with what to do instead."""
     _check_axes(strategy, own.axes)
     if own.votes and samples < 2:
         raise Refused("Votes need at least 2 samples per call.")
@@ -45,7 +42,7 @@ def check_overrides(strategy: Strategy, own: RunOverrides, samples: int) -> None
 
 
 def is_storable(parameters: Mapping[str, Any]) -> bool:
-    """Whether a database takes them: without NUL and halves of surrogate pairs."""
+    """Whether a database can store the parameters: they contain no NUL and no lone surrogates."""
     text = json.dumps(parameters, ensure_ascii=False)
     try:
         text.encode("utf-8")
@@ -80,7 +77,7 @@ def _check_examples(strategy: Strategy, examples: int) -> None:
 
 
 NO_OVERRIDES = RunOverrides()
-# What is noted among the pins while work goes on, and is no part of what a run rests on.
+# Notes in `pinned` that are not part of what a run rests on.
 TRANSIENT_KEYS = ("rereading", "pilot")
 
 
@@ -92,10 +89,10 @@ def draft_run(
     own: RunOverrides = NO_OVERRIDES,
     **values: Any,
 ) -> Run:
-    """A run that is not stored, with all that its prompts are rendered from but its items.
+    """An unsaved run with everything that its prompts are rendered from, except its items.
 
-    Where the strategy takes its metrics from the task type, it pins them, and what the run has of
-    its `own`. Raises `Refused` where any of it does not fit.
+    Metrics that the strategy takes from the task type are pinned, and so are the overrides in
+    `own`. Raises `Refused` if any of it does not fit.
     """
     asked = version.strategy()
     pinned = endpoint.pinned(asked.parameters, own.parameters) | _pin_task_metrics(project, asked)
@@ -119,7 +116,7 @@ def draft_run(
 
 
 def repin_endpoint(run: Run, endpoint: Endpoint) -> dict[str, Any]:
-    """What a stored run pins if it is asked at another endpoint; all but that stays."""
+    """The pins of a stored run if it used another endpoint; everything else stays."""
     asked, own = run.strategy.strategy(), run_config.load_overrides(run.pinned)
     return run.pinned | endpoint.pinned(asked.parameters, own.parameters)
 
@@ -135,14 +132,14 @@ def _pin_task_metrics(project: Project, strategy: Strategy) -> dict[str, Any]:
 
 
 def pin_examples(run: Run, examples: Sequence[dict[str, Any]]) -> None:
-    """Pin the items that a draft shows as examples, with the answers that they have now."""
+    """Pin the items that a draft shows as examples, with their current answers."""
     run.few_shot = [[row["key"], row["texts"]] for row in examples]
     if examples:
         run.pinned["answers"] = [row["answer"] for row in examples]
 
 
 def store_run(run: Run, drawn: DrawnItems, *, sources: Iterable[Run] = ()) -> Run:
-    """Store a draft with the next number and a pending outcome for each of its places."""
+    """Save a draft with the next number and a pending outcome for each of its places."""
     last = Run.objects.in_project(run.project).aggregate(last=Max("number"))["last"] or 0
     pin_examples(run, drawn.examples)
     run.is_part = drawn.is_part
@@ -158,13 +155,13 @@ def store_run(run: Run, drawn: DrawnItems, *, sources: Iterable[Run] = ()) -> Ru
 
 
 def compute_digest(run: Run) -> str:
-    """The digest of all that a stored run pins, as it is now."""
+    """The digest of everything that a stored run pins now."""
     items = run.outcomes.values_list("item__key", "revision__digest").distinct()
     return _digest(run, set(items), run.sources.values_list("digest", flat=True))
 
 
 def build_outcome(run: Run, place: Mapping[str, Any]) -> Outcome:
-    """The outcome of a place, not stored and not decided."""
+    """The unsaved, pending outcome of a place."""
     return Outcome(run=run, **{name: place[name] for name in COPIED_COLUMNS})
 
 

@@ -1,7 +1,7 @@
-"""Where a run stands, for the page that follows it and for the API.
+"""The status of a run, for its page and for the API.
 
-What is counted is kept until it changes. While a worker asks, that is all the time: so the worker
-counts, once for all who look, and never for more than a small part of its time.
+Counts are cached until the run changes. While a worker calls an evaluator, that is all the time: so
+the worker counts, once for all viewers, and for only a small part of its time.
 """
 
 import json
@@ -22,12 +22,12 @@ from judging.runs import archiving, counts, lifecycle
 from judging.runs.lifecycle import MAX_MESSAGES
 from judging.strategies import frames
 
-# Seconds between two counts of a worker, or so many times what counting took if that is more. What
-# it counted is shown until well after it should have counted again.
+# Seconds between two counts of a worker, or REST_FACTOR times what counting took if that is more.
+# The counts are shown for GRACE_FACTOR times this pause, well after the next count is due.
 COUNT_EVERY, REST_FACTOR, GRACE_FACTOR = 1.0, 20, 2.5
-# What is answered a second is counted over so many seconds.
+# Seconds over which answers per second are measured.
 PACE_WINDOW = 10.0
-# No more of the last replies are looked at for that.
+# How many of the latest replies are read for that.
 MAX_RECENT_REPLIES = 5_000
 
 
@@ -35,9 +35,9 @@ MAX_RECENT_REPLIES = 5_000
 class Progress:
     """Counts of a run's requests and items.
 
-    `failures` are requests without a usable answer by cause, most frequent first: those that
-    failed, and replies that were cut, refused or unreadable. `to_come` counts calls that are
-    still to be made, by planning or as later steps of chains; some of them may share a request.
+    `failures` counts requests without a usable answer by cause, most frequent first: failed
+    requests, and replies that were cut, refused or unparsable. `to_come` counts calls that are
+    still to be created, by planning or as later steps of chains; some of them may share a request.
     """
 
     requests: int
@@ -58,9 +58,9 @@ class Progress:
 
 @dataclass(frozen=True)
 class RunCounts:
-    """What takes long to count of a run, see `Watched`.
+    """The counts of a run that take long to compute, see `RunStatus`.
 
-    `per_second` is what a worker saw answered a second, at a time `at` in seconds.
+    `per_second` is the number of answers per second that a worker measured at the timestamp `at`.
     """
 
     progress: Progress
@@ -73,8 +73,8 @@ class RunCounts:
 
 @dataclass(frozen=True)
 class RunPace:
-    """How fast the run's requests are answered now, and the seconds until the rest is at that pace;
-    None where nothing came in the last WINDOW seconds, or the run is not asking."""
+    """Answers per second now, and the seconds left at that pace; None if nothing arrived in the
+    last PACE_WINDOW seconds, or the run is not running."""
 
     per_second: float | None = None
     seconds_left: float | None = None
@@ -84,11 +84,11 @@ class RunPace:
 class RunStatus:
     """A run with its progress.
 
-    `missing` counts items by cause. `failed` and `tried` are what providers said of requests
-    that failed, and of those that wait for another try. `unattended`: something is due and no
-    worker is alive. `paused_until`: the evaluator asked not to be called before; None if it
-    did not. `steps` can be taken now. `refused` is a parameter of ours that the evaluator refused,
-    "" for none, and `instead` the one that it says to send in its place.
+    `missing` counts items by cause. `failed` and `tried` are the providers' messages for requests
+    that failed, and for those that wait for another try. `unattended`: work is due and no worker is
+    alive. `paused_until`: the provider asked for no calls before this time; None if it did not.
+    `steps` are the actions that are possible now. `refused` is a parameter of ours that the
+    evaluator refused, "" for none, and `instead` the one that it asked for in its place.
     """
 
     run: Run
@@ -105,18 +105,18 @@ class RunStatus:
 
     @property
     def leaves_no_limit(self) -> bool:
-        """Whether answers could be as long as the provider lets them without what is refused."""
+        """Whether answers would have no length limit of ours without the refused parameter."""
         return self.refused in TOKEN_LIMIT_NAMES and not self.instead
 
     @property
     def mended(self) -> str:
-        """The parameters by which a new endpoint is not refused, as JSON."""
+        """The parameters, as JSON, with which a new endpoint would not be refused."""
         kept = {self.instead: self.run.sends()[self.refused]} if self.instead else {}
         return json.dumps({self.refused: None, **kept})
 
 
 def load_status(run: Run) -> RunStatus:
-    """Where the run stands now, and `counted`; of a run that is being asked as of a moment ago."""
+    """The current status of a run, with its `counted`; for a running run as of a moment ago."""
     now = timezone.now()
     counts.with_item_counts([run], now)
     paused = run.state == Run.State.RUNNING and run.endpoint.is_paused(now)
@@ -142,7 +142,7 @@ def load_status(run: Run) -> RunStatus:
 
 
 def update_counts(runs: Iterable[int], now: datetime) -> float:
-    """Count these runs for all who look at them; the seconds until they should be counted again."""
+    """Count these runs for all viewers; return the seconds until they should be counted again."""
     begun = time.monotonic()
     listed = list(Run.objects.filter(pk__in=runs).select_related("strategy"))
     states = counts.load_states(listed)
@@ -161,9 +161,9 @@ def update_counts(runs: Iterable[int], now: datetime) -> float:
 
 
 def release_counts(run: Run) -> None:
-    """Nobody counts this run again and again any more: what is shown of it is what there is.
+    """Drop the grace time of the run's counts, since no worker updates them any more.
 
-    One that is finished is counted now, so that nobody waits who looks at it.
+    A finished run is counted now, so that its first viewer need not wait.
     """
     counts.release_counts(run)
     if run.state == Run.State.FINISHED:
@@ -186,7 +186,7 @@ def _build_counts(kept: counts.Counts) -> RunCounts:
 
 
 def count_run(run: Run) -> RunCounts:
-    """All that there is to count of a run, in a few queries over its requests and outcomes."""
+    """All counts of a run, in a few queries over its requests and outcomes."""
     done = count_progress(run)
     wanted = Request.objects.wanted_by(run)
     failed = wanted.filter(state="failed").words()[:MAX_MESSAGES] if done.failed else []
@@ -219,12 +219,13 @@ def _pace(run: Run, counted: RunCounts, now: datetime) -> RunPace:
 
 
 def _per_second(run: Run, now: datetime) -> float | None:
-    """How many replies of the run came a second in the last WINDOW seconds; None if none came."""
+    """How many replies of the run arrived per second in the last PACE_WINDOW seconds; None if none
+    did."""
     if run.state != Run.State.RUNNING:
         return None
     last = Reply.objects.aggregate(last=Max("pk"))["last"] or 0
     since = now - timedelta(seconds=PACE_WINDOW)
-    # Only the newest rows, so that it costs the same after a million replies.
+    # Only the newest rows, so that the query takes the same time after a million replies.
     recent = Reply.objects.filter(pk__gt=last - MAX_RECENT_REPLIES, created_at__gt=since)
     answered = recent.filter(Exists(run.calls.filter(request=OuterRef("request")))).count()
     running = (now - run.created_at).total_seconds()
@@ -232,7 +233,7 @@ def _per_second(run: Run, now: datetime) -> float | None:
 
 
 def count_progress(run: Run) -> Progress:
-    """How far a run has come, in requests and in items."""
+    """The progress of a run, in requests and in items."""
     wanted = Request.objects.filter(pk__in=run.calls.values("request"))
     counted = wanted.values("state").annotate(n=Count("pk")).order_by()
     counts = {row["state"]: row["n"] for row in counted}
@@ -252,20 +253,20 @@ def count_progress(run: Run) -> Progress:
 
 
 def _count_calls_to_come(run: Run) -> int:
-    """Calls that the pending outcomes of a run may still need, beside those that are made."""
+    """Calls that the pending outcomes of a run may still need, besides those already created."""
     strategy = run.asked()
     if run.state != Run.State.PLANNING and not strategy.last_step:
         return 0
     a_sample = sum(len(frames.list_calls(strategy, step=n)) for n in range(strategy.last_step + 1))
-    # By the calls' own outcomes: looked for among the run's, each may be looked for among all, as
-    # PostgreSQL has not counted them yet while they are planned.
+    # Filter by the calls' own outcomes: filtered by the run's, each may be looked up among all
+    # outcomes, as PostgreSQL has no statistics yet while they are planned.
     made = run.calls.filter(outcome__result=Outcome.Result.PENDING).count()
     return max(0, run.outcomes.pending().count() * run.samples * a_sample - made)
 
 
 def _failures(run: Run) -> dict[str, int]:
-    """Requests that failed, or whose reply says nothing, by cause."""
-    # Both begin with the few that are useless, of which there is an index, and not with the run's.
+    """Requests that failed, or whose reply could not be parsed, by cause."""
+    # Both start from the few useless ones, which have an index, and not from all of the run's.
     readings = Reading.objects.filter(parser=run.parser).exclude(cause="")
     useless = [
         Request.objects.wanted_by(run).filter(state="failed"),

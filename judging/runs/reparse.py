@@ -1,7 +1,7 @@
-"""Reading the replies of a run again, by the parser as it is now or by another one.
+"""Parse the replies of a run again, with the current version of its parser or another one.
 
-New readings stand beside the old ones. What would change is shown first; applying switches the
-run's parser, and its outcomes follow batch by batch.
+New readings are stored beside the old ones. A preview shows what would change; applying it switches
+the run's parser, and its outcomes follow in batches.
 """
 
 from collections import Counter
@@ -18,15 +18,15 @@ from judging.runs.engine import outcomes, reparse_batches
 from judging.runs.transitions import change_state
 from judging.strategies.replies import outputs
 
-# Items that a preview names; all are counted.
+# Changes that a preview lists; all are counted.
 MAX_LISTED = 200
 BATCH = 200
 
 
 @dataclass(frozen=True)
 class OutcomeChange:
-    """An item, along one axis, that another parser would decide otherwise: what it is held for
-    and what it would be, each as result and detail, or cause."""
+    """An item, along one axis, that another parser would decide differently: its outcome before and
+    after, each as result with detail or cause."""
 
     item: str
     axis: str
@@ -36,8 +36,8 @@ class OutcomeChange:
 
 @dataclass
 class ReparsePreview:
-    """What would become of a run's `outcomes` under `parser`: how many `change`, counted by what
-    they were and would be, and the first of them by name."""
+    """What would change in a run's `outcomes` with `parser`: `changed` of them, counted by outcome
+    before and after, and the first ones with their keys."""
 
     parser: str
     outcomes: int = 0
@@ -47,21 +47,21 @@ class ReparsePreview:
 
 
 def list_parsers(run: Run) -> tuple[str, ...]:
-    """The parsers that the replies of a run can be read by, by name; of most outputs there is one
-    alone, which has none."""
+    """The names of the parsers that can read a run's replies; most outputs have only one, named ""."""
     return outputs.PARSERS.get(run.asked().output, ("",))
 
 
 def can_reparse(run: Run) -> bool:
-    """Whether the replies of a run can be read again now."""
+    """Whether the replies of a run can be parsed again now."""
     return run.state == Run.State.FINISHED and run.kind == Run.Kind.ASKED
 
 
 def build_preview(run: Run, parser: str | None = None) -> ReparsePreview:
-    """What would change if the run's replies were read by this parser, by default the one that
-    it has, as that is now. Stores the new readings, and nothing else.
+    """What would change if this parser read the run's replies; None means the current version of
+    the run's own parser. Only new readings are stored.
 
-    Raises `Refused` for a run that is not over or has no replies, and an unknown parser.
+    Raises `Refused` for a run that is not finished or did not call an evaluator, and for an unknown
+    parser.
     """
     tried = _with_parser(run, parser)
     found = ReparsePreview(tried.parser)
@@ -69,7 +69,7 @@ def build_preview(run: Run, parser: str | None = None) -> ReparsePreview:
         for outcome, decision in outcomes.compute_decisions(tried, batch):
             found.outcomes += 1
             before, after = _format_outcome(outcome), _format_outcome(decision)
-            # Along a vote or a rating what was said may differ where the result does not.
+            # The values of a vote or a rating may differ even if the result does not.
             if before == after and outcome.values == decision.values:
                 continue
             found.changed += 1
@@ -80,9 +80,9 @@ def build_preview(run: Run, parser: str | None = None) -> ReparsePreview:
 
 
 def switch_parser(run: Run, member: Membership | None, parser: str | None = None) -> None:
-    """Switch the run to this parser, and let its outcomes and derived runs follow.
+    """Switch the run to this parser, and update its outcomes and derived runs.
 
-    Whoever finds it half-way goes on: until it is done the run is running, as while it is asked.
+    An interrupted switch is continued by any worker: until it is done, the run is running.
     """
     switched = _with_parser(run, parser)
     with transactions.transact():
@@ -98,7 +98,7 @@ def switch_parser(run: Run, member: Membership | None, parser: str | None = None
 
 
 def _with_parser(run: Run, parser: str | None) -> Run:
-    """The run as it would be under another parser, not stored."""
+    """An unsaved copy of the run with another parser."""
     if not can_reparse(run):
         raise Refused(f"Run {run.number} {_explain_unavailable(run)}")
     if parser is not None and parser not in list_parsers(run):
@@ -131,6 +131,6 @@ def _batches(run: Run) -> Iterator[list[Outcome]]:
 
 
 def _format_outcome(decided: Any) -> str:
-    """An outcome or a decision in one word and its detail or cause."""
+    """The result of an outcome or a decision, with its detail or cause."""
     more = decided.detail or decided.cause
     return f"{decided.result} {more}".strip()

@@ -1,4 +1,4 @@
-"""What a run pins as JSON beside its endpoint, and how it is read again."""
+"""The run settings that are pinned as JSON beside the endpoint, and how to load them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,19 +7,18 @@ from typing import Any
 from judging.strategies import Metric, Scale, Strategy, with_metrics
 
 OVERRIDES_KEY = "own"
-# Along the axis of its ability alone is each item judged, whatever the names of the axes.
+# Stands for the axis of each item's own ability, whatever the axes are called.
 MAIN_AXIS = "main"
 
 
 @dataclass(frozen=True)
 class RunOverrides:
-    """What a run has of its own, over what its strategy and endpoint say; by default nothing.
+    """What a run overrides of its strategy and endpoint; by default nothing.
 
-    `parameters` are laid over theirs. `axes` are those that are asked about, () for all; MAIN
-    among them stands for the axis of each item's ability. `votes` says whether several samples
-    are votes instead of repeats, and `examples` how many items are shown first; None leaves both
-    to the strategy. `guidance` is what people said against items, by their keys, for generators
-    that make them again.
+    `parameters` override theirs. `axes` are the axes to ask about, () for all; MAIN_AXIS stands for
+    the axis of each item's ability. `votes` says whether several samples are votes instead of
+    repeats, and `examples` how many few-shot examples are shown; None keeps the strategy's setting.
+    `guidance` are reviewers' remarks by item key, for generators that regenerate these items.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -29,7 +28,7 @@ class RunOverrides:
     guidance: Mapping[str, str] = field(default_factory=dict)
 
     def pinned(self) -> dict[str, Any]:
-        """As a run keeps it; empty where nothing is the run's own."""
+        """The overrides as a run pins them; empty if there are none."""
         every = {
             "parameters": dict(self.parameters),
             "axes": list(self.axes),
@@ -41,13 +40,13 @@ class RunOverrides:
 
 
 def load_overrides(pinned: Mapping[str, Any]) -> RunOverrides:
-    """What a run has of its own, by what it pins."""
+    """The overrides among a run's pins."""
     said = dict(pinned.get(OVERRIDES_KEY, {}))
     return RunOverrides(**{**said, "axes": tuple(said.get("axes", ()))})
 
 
 def serialize_metrics(metrics: Iterable[Metric]) -> list[dict[str, Any]]:
-    """Metrics of a task type as a run keeps them: one that is edited later changes no prompt."""
+    """Metrics of a task type as a run pins them, so that later edits change no prompt."""
     return [
         {
             "slug": metric.slug,
@@ -61,8 +60,8 @@ def serialize_metrics(metrics: Iterable[Metric]) -> list[dict[str, Any]]:
 
 
 def build_strategy(asked: Strategy, pinned: Mapping[str, Any]) -> Strategy:
-    """A strategy with what a run pins of it: metrics of the task type, what is the run's own, and
-    the parser in use."""
+    """A strategy with the pinned settings of a run: metrics of the task type, overrides, and
+    parser."""
     if "metrics" in pinned:
         decides = pinned.get("decides", "")
         asked = with_metrics(asked, _metrics(pinned["metrics"]), decides=decides)

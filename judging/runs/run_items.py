@@ -1,4 +1,4 @@
-"""The items of a run, what it keeps of each, and those that it shows as examples."""
+"""Draw the items of a run and its few-shot examples, and build the columns it copies from each."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from judging.runs.engine import digests
 from judging.runs.models import OutcomeQuerySet
 from judging.strategies import Strategy, frames
 
-# What an outcome copies of its item, so that headline tables need no other table.
+# The columns that an outcome copies from its item, so that headline tables need no join.
 COPIED_COLUMNS = (
     "item_id", "revision_id", "category", "ability", "source_ability", "cluster", "invariant",
     "truth", "axis", "main",
@@ -25,18 +25,19 @@ _NO_ITEMS_MESSAGE = (
     "None of the chosen items can be used: they are not resolved as the strategy needs, serve as "
     "examples, or belong to another ability than the chosen category. Choose other items."
 )
-# What of a base run's outcomes an explanation check asks about (study 000, section 5.3).
+# An explanation check covers the outcomes of the base run with this detail (study 000, section
+# 5.3).
 EQUAL_DETAIL = "equal"
 NO_OVERRIDES = run_config.RunOverrides()
 
 
 @dataclass(frozen=True)
 class DrawnItems:
-    """The outcomes that a run is to have, and its examples.
+    """The outcomes that a run will have, and its examples.
 
-    `places` hold what an outcome copies, with the item's `key` and the digest of its `texts`;
-    `examples` are resolved items in the order in which they are shown, with their `answer`.
-    `is_part`: there were further items to ask about.
+    `places` have the columns that an outcome copies, with the item's `key` and the digest of its
+    `texts`. `examples` are resolved items in the order shown, with their `answer`. `is_part`: other
+    items could have been included too.
     """
 
     places: list[dict[str, Any]]
@@ -58,11 +59,11 @@ def draw_items(
     only: Collection[int] | None = None,
     own: run_config.RunOverrides = NO_OVERRIDES,
 ) -> DrawnItems:
-    """Items that the strategy can be asked about, of `only` these ids, or a random part of them,
-    along the axes of its `own`. With guidance they may be items that were made themselves.
+    """The items that the strategy can judge, limited to the ids in `only`, or a random sample of
+    them, along the axes in `own`. With guidance they may be generated items.
 
     Examples are drawn first, and the run leaves out their clusters; with `only` they come from
-    other clusters than the run's. Raises `Refused` where nothing is left of either.
+    other clusters than the run's items. Raises `Refused` if no items or too few examples are left.
     """
     needs = frames.get_item_needs(strategy)
     again = only if own.guidance else None
@@ -91,16 +92,17 @@ def draw_items(
 
 
 def is_on_axes(axes: Collection[str], place: Mapping[str, Any]) -> bool:
-    """Whether a place is asked about where these axes are chosen; without a choice all are."""
+    """Whether a place is on one of these axes; without any axes all places are."""
     return not axes or place["axis"] in axes or (run_config.MAIN_AXIS in axes and place["main"])
 
 
 def draw_for_check(
     base: Run, strategy: Strategy, *, seed: int, limit: int | None = None
 ) -> DrawnItems:
-    """What an explanation check asks about: the items that a run scored equal to the gold answer.
+    """The places of an explanation check: the items that a run scored equal to the gold answer.
 
-    Raises `Refused` for a run that is not over, that repeats or explains nothing.
+    Raises `Refused` for a run that is not finished, has several samples or no explanations, or
+    scored no item equal.
     """
     said = base.asked()
     if base.state != Run.State.FINISHED:
@@ -124,7 +126,7 @@ def draw_for_check(
 
 
 def draw_as_pinned(run: Run) -> DrawnItems:
-    """The very revisions that a run is over, and the very examples that it shows."""
+    """Exactly the revisions and the examples that a run pinned."""
     answers = run.pinned.get("answers", [])
     examples = [
         {"key": key, "texts": texts, "answer": answer}
@@ -134,14 +136,13 @@ def draw_as_pinned(run: Run) -> DrawnItems:
 
 
 def load_places(outcomes: OutcomeQuerySet) -> list[dict[str, Any]]:
-    """The places of outcomes that are there, in the order of the items."""
+    """The places of stored outcomes, in the order of the items."""
     found = outcomes.order_by("item__position", "axis")
     return list(found.values(*COPIED_COLUMNS, key=F("item__key"), texts=F("revision__digest")))
 
 
 def build_places(strategy: Strategy, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What a row of `selection.load_rows` becomes: one place for each axis that the strategy
-    has."""
+    """The places of a row of `selection.load_rows`: one for each axis that the strategy has."""
     truth = row["truth"] if frames.get_item_needs(strategy) in selection.REQUIRED_RESULTS else ""
     place = {
         "key": row["key"],
@@ -160,10 +161,10 @@ def build_places(strategy: Strategy, row: Mapping[str, Any]) -> Iterator[dict[st
 
 
 def _build_table_columns(row: Mapping[str, Any]) -> dict[str, str]:
-    """Where an item counts: its class comes from its resolution, not from what was intended.
+    """The ability and category that an item counts in. Score-invariant items are recognised by
+    their resolution, not by what was intended.
 
-    Items that repeat another one have a row of their own and no ability, so that no total counts
-    a text twice.
+    Duplicates have a table row of their own and no ability, so that no total counts a text twice.
     """
     if row["duplicate_of"]:
         return {"ability": "", "category": row["category"]}
@@ -178,7 +179,8 @@ def _examples(
     taken: Iterable[dict[str, Any]],
     seed: int,
 ) -> list[dict[str, Any]]:
-    """As many items as the strategy shows, each of a cluster of its own and none of a taken one."""
+    """As many items as the strategy shows, from different clusters, and none from a taken
+    cluster."""
     if not strategy.examples:
         return []
     clusters = {row["cluster"] for row in taken}
@@ -209,6 +211,6 @@ def _examples(
 
 
 def _load_final_values(items: Iterable[int]) -> dict[int, dict[str, Any]]:
-    """What holds of every field of items, by their ids."""
+    """The final labels of all fields, by item id."""
     found = Resolution.objects.current().filter(item__in=list(items))
     return dict(found.values_list("item", "values"))

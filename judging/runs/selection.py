@@ -1,4 +1,4 @@
-"""Stored versions of strategies, endpoints, and the items that a run may be over."""
+"""Stored versions of strategies, endpoints, and the items that a run may cover."""
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import reduce
@@ -20,16 +20,16 @@ from judging.runs.engine import digests
 
 BASELINE = "baseline"
 PERTURBATION = "perturbation"
-# What an item must be resolved as; for all other needs any resolution will do.
+# The final labels that an item must have; other needs accept any resolution.
 REQUIRED_RESULTS = {PERTURBATION: (ERROR_ITEM, SI_ITEM), "detection": ("error", "no_error")}
-# What generators need, whatever people said of the item: a text of one of these names.
+# What generators need, whatever the item's label: a text with one of these names.
 SOURCE_TEXTS = {"prompt": ("prompt", "input"), "gold": ("gold",)}
-# What of an item a run keeps, beside its revision and what it is held for.
+# The columns of an item that a run pins, besides its revision and final label.
 PINNED_COLUMNS = ("key", "category", "ability", "source_ability", "cluster", "duplicate_of")
 
 
 def get_strategy_version(slug: str) -> StrategyVersion:
-    """The stored version of a strategy file as it is now. An unknown slug is a KeyError."""
+    """The stored version of a strategy file as it is now. Raises KeyError for an unknown slug."""
     definition = strategies.load_all()[slug].definition
     digest = strategies.compute_digest(definition)
     with transactions.transact():
@@ -51,10 +51,11 @@ def get_strategy_version(slug: str) -> StrategyVersion:
 def select_resolutions(
     project: Project, needs: str = PERTURBATION, *, with_duplicates: bool = False
 ) -> ResolutionQuerySet:
-    """Resolutions of the items that a run may be over, one an item, in their current texts.
+    """Current resolutions, on the current texts, of the items that a run may cover; one for each
+    item.
 
-    `needs` is what a strategy needs an item to be resolved as (see `frames.get_item_needs`). Items
-    that repeat another word for word are left out unless asked for.
+    `needs` is what the strategy needs an item to be resolved as (see `frames.get_item_needs`).
+    Exact duplicates are left out unless asked for.
     """
     found = Resolution.objects.of_current_texts().judgeable(REQUIRED_RESULTS.get(needs))
     found = found.of_project(project).exclude(value__in=_list_excluding_answers(project))
@@ -62,13 +63,13 @@ def select_resolutions(
 
 
 def _list_excluding_answers(project: Project) -> list[str]:
-    """Answers that take an item out of the final set."""
+    """Answers that exclude an item from the final set."""
     task = tasktypes.load_version(project.task_type)
     return [str(option.value) for option in task.deciding.options if option.drops]
 
 
 def explain_no_items(needs: str) -> str:
-    """What to do where no item is resolved as a strategy needs it."""
+    """What to do if no item is resolved as a strategy needs it."""
     if needs in SOURCE_TEXTS:
         names = " or ".join(map(repr, SOURCE_TEXTS[needs]))
         return f"No item of this project has the source text {names}. Import such items."
@@ -88,9 +89,10 @@ def select_sources(
 ) -> ItemQuerySet:
     """The items whose current texts have what a generator starts from: the "prompt", or "gold".
 
-    Resolved or not, but for a text that people were asked about and turned down; what is called
-    "input" is a prompt too. Of several with one source question it is the first, unless
-    duplicates are asked for. Made `again` are those of these ids, which were made themselves.
+    Unresolved items are included, but not those whose text was labelled and rejected. A text called
+    "input" is a prompt too. Only the first item of a cluster is included, unless duplicates are
+    asked for. With `again`, the result is the generated items with these ids instead, to regenerate
+    them.
     """
     every = Item.objects.in_project(project)
     if tasktypes.load_task_type(project).awaits == needs:
@@ -109,8 +111,8 @@ def load_rows(
     with_duplicates: bool = False,
     again: Collection[int] | None = None,
 ) -> list[dict[str, Any]]:
-    """What a run pins of each item that it may be over, in the order of the items; `again` is for
-    generators (see `sources`)."""
+    """What a run pins of each item that it may cover, in the order of the items; `again` is for
+    generators (see `select_sources`)."""
     if needs in SOURCE_TEXTS:
         found = select_sources(project, needs, with_duplicates=with_duplicates, again=again)
         made = found.order_by("position")
@@ -124,7 +126,7 @@ def load_rows(
                 truth=Value(""),
             )
         )
-    # A resolution names its item and revision, so that this is one flat join.
+    # A resolution has its item and revision, so this is one flat join.
     resolved = select_resolutions(project, needs, with_duplicates=with_duplicates)
     return list(
         resolved.order_by("item__position").values(
@@ -138,7 +140,7 @@ def load_rows(
 
 
 def find_first_item(project: Project, needs: str) -> int | None:
-    """The id of the first item that a run may be over."""
+    """The id of the first item that a run may cover; None if there is none."""
     if needs in SOURCE_TEXTS:
         made = select_sources(project, needs).order_by("position")
         return made.values_list("pk", flat=True).first()
@@ -147,14 +149,14 @@ def find_first_item(project: Project, needs: str) -> int | None:
 
 
 def accepts_item(project: Project, needs: str, item: Item) -> bool:
-    """Whether a run may be over an item, be it a duplicate."""
+    """Whether a run may cover an item, even if it is a duplicate."""
     if needs in SOURCE_TEXTS:
         return select_sources(project, needs, with_duplicates=True).filter(pk=item.pk).exists()
     return select_resolutions(project, needs, with_duplicates=True).filter(item=item).exists()
 
 
 def filter_by_category(rows: Iterable[dict[str, Any]], category: str) -> list[dict[str, Any]]:
-    """Those whose answer is of an ability in which a category is made."""
+    """The rows whose answer has an ability in which this category is generated."""
     made_of = taxonomy.load().is_made_of
     return [row for row in rows if made_of(category, row["source_ability"] or row["ability"])]
 
@@ -162,7 +164,7 @@ def filter_by_category(rows: Iterable[dict[str, Any]], category: str) -> list[di
 def sample_rows(
     rows: Sequence[dict[str, Any]], seed: int, limit: int | None
 ) -> list[dict[str, Any]]:
-    """A random part of `limit` items that the seed decides; all of them without a limit."""
+    """A random sample of `limit` items, drawn with the seed; all rows without a limit."""
     if limit is None:
         return list(rows)
     kept = set(digests.shuffle_keys(seed, {row["key"] for row in rows})[:limit])
@@ -170,7 +172,8 @@ def sample_rows(
 
 
 def list_all_endpoints() -> EndpointQuerySet:
-    """All endpoints; the offline baseline needs no setting up, so it is always among them."""
+    """All endpoints. The offline baseline needs no setup, so it is created here if it does not
+    exist."""
     Endpoint.objects.get_or_create(
         name=BASELINE, defaults={"provider": "baseline", "model": "offline", "in_flight": 64}
     )

@@ -1,9 +1,9 @@
-"""The cost cap (design 3.11): reserved before a request is asked, settled when it has ended.
+"""The cost cap (design 3.11): reserve before a request is sent, settle when it has ended.
 
-A reserved amount stands on the request, and what stands on run and project is their sum, so
-whatever happens to a worker, giving a request back gives back exactly what was reserved for it.
-Every function belongs inside the caller's transaction, and changes runs before projects: two that
-took them in turns would wait for each other.
+The reserved amount is stored on the request, and run and project store the sums. So even if a
+worker is killed, returning a request frees exactly what was reserved for it. Every function must
+run inside the caller's transaction, and changes runs before projects, so that two transactions do
+not deadlock.
 """
 
 from collections import defaultdict
@@ -20,17 +20,17 @@ from judging.models import Budget, Endpoint, Run
 from judging.runs.engine.models import RequestLease
 
 ZERO = Decimal(0)
-# A price has six decimals and is that of a million tokens, so no cost needs more.
+# Prices have six decimals and are per million tokens, so no cost needs more decimals.
 DECIMAL_PLACES = 12
 _SMALLEST = Decimal(1).scaleb(-DECIMAL_PLACES)
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """How many of the requests could be paid for, the first `count` of them.
+    """How many of the requests could be paid for: the first `count`.
 
-    `stuck` says why not even one could, in words for whoever started the run; it is "" while
-    calls in flight may still turn out cheaper than what is reserved for them.
+    `stuck` is the reason why not even one could, as a message to people; it is "" while calls in
+    flight may turn out cheaper than what is reserved for them.
     """
 
     count: int
@@ -38,14 +38,14 @@ class Reservation:
 
 
 def estimate_request(endpoint: Endpoint, run: Run, body: bytes) -> Decimal | None:
-    """What a request is taken to cost, rounded up to what a column holds; None if unknown."""
+    """The estimated cost of a request, rounded up to the column's precision; None if unknown."""
     price = estimate_cost(endpoint.prices(), body, run.pinned["parameters"])
     return None if price is None else price.quantize(_SMALLEST, ROUND_UP)
 
 
 def format_amount(amount: Decimal) -> str:
-    """An amount in words for people, without zeros at the end: six decimals, and four digits of
-    what is less than a thousandth, so that it does not look like nothing."""
+    """An amount as text, without trailing zeros: six decimals, or four significant digits if it is
+    below 0.001, so that it does not look like 0."""
     places = _places(amount) if amount else 0
     said = f"{amount:,.{places}f}"
     return said.rstrip("0").rstrip(".") if places else said
@@ -56,7 +56,7 @@ def _places(amount: Decimal) -> int:
 
 
 def format_estimate(amount: Decimal | float) -> str:
-    """An amount that is roughly known: two decimals, and four digits of what is less than 1."""
+    """A rough amount as text: two decimals, or four significant digits if it is below 1."""
     return f"{amount:,.2f}" if amount >= 1 else format_amount(Decimal(f"{amount:.3e}"))
 
 
@@ -66,9 +66,9 @@ def is_capped(run: Run) -> bool:
 
 
 def reserve(run: Run, prices: Sequence[Decimal | None]) -> Reservation:
-    """Reserve as many of the prices, from the first on, as run and project can pay.
+    """Reserve as many of the prices, from the first on, as the caps of run and project allow.
 
-    The updates themselves refuse to pass a cap, so two workers cannot both take what is left.
+    The updates themselves check the caps, so two workers cannot both take the remaining amount.
     """
     if None in prices and is_capped(run):
         name = run.endpoint.name
@@ -107,7 +107,8 @@ def _book(rows: QuerySet[Any], freed: Decimal, spent: Decimal) -> None:
 
 
 def _reserve(run: Run, total: Decimal) -> bool:
-    """True if run and project could reserve the total; else nothing is reserved."""
+    """Reserve the total on run and project; return False and reserve nothing if a cap does not
+    allow it."""
     fits = Q(cap__isnull=True) | Q(cap__gte=_round_sum(F("spent") + F("reserved") + total))
     more = {"reserved": _round_sum(F("reserved") + total)}
     if not Run.objects.filter(fits, pk=run.pk).update(**more):
@@ -130,7 +131,8 @@ def _explain_stuck(run: Run, price: Decimal) -> str:
 
 
 def _would_pass(cap: str, held: Run | Budget, price: Decimal) -> str:
-    """What would be passed, and what it has to be raised to, rounded up to what is written."""
+    """Which cap would be exceeded, and the value to raise it to, rounded up to the shown
+    decimals."""
     counted = held.spent + held.reserved
     needed = counted + price
     needed = needed.quantize(Decimal(1).scaleb(-_places(needed)), ROUND_UP)
@@ -142,5 +144,6 @@ def _would_pass(cap: str, held: Run | Budget, price: Decimal) -> str:
 
 
 def _round_sum(expression: Any) -> Round:
-    """SQLite counts in binary fractions: unrounded, what was freed leaves a rest, or a debt."""
+    """Round a sum, since SQLite adds binary fractions: unrounded sums would leave a small
+    remainder."""
     return Round(expression, precision=DECIMAL_PLACES)

@@ -1,7 +1,7 @@
-"""Runs as somebody wishes them: several strategies and evaluators at once, priced beforehand.
+"""Start several runs at once, and estimate their cost before.
 
-A wish is one run for each pair of a strategy and an endpoint that fit each other. All of its runs
-are looked at before the first is started, so that what cannot be is refused as a whole.
+A `NewRuns` is one run for each compatible pair of a strategy and an endpoint. All of its runs are
+checked before the first one starts, so that an impossible request is refused as a whole.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -17,13 +17,14 @@ from judging.runs.estimate import PILOT_CALLS, CostEstimate, RunEstimate
 from judging.runs.lifecycle import RunOptions
 from judging.runs.run_config import RunOverrides
 
-# More at once is rather a mistake than a wish.
+# More at once is probably a mistake.
 MAX_RUNS = 40
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewRuns:
-    """What is to be asked of whom, with the options of its runs; `canary` asks anew."""
+    """The strategies and endpoints to run, with the options of the runs; a `canary` sends answered
+    requests again."""
 
     strategies: Sequence[StrategyVersion]
     endpoints: Sequence[Endpoint]
@@ -39,7 +40,7 @@ class NewRuns:
     while_labelling: bool = False
 
     def options(self, strategy: StrategyVersion) -> RunOptions:
-        """What a run of this strategy is to be."""
+        """The options of a run with this strategy."""
         checks = not self.canary and strategy.strategy().frame == "explanation"
         return RunOptions(
             seed=self.seed,
@@ -56,7 +57,7 @@ class NewRuns:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run of a wish before it is started, with the pilots that are on their way."""
+    """One of the new runs before it starts, with its pilots that are in progress."""
 
     strategy: StrategyVersion
     endpoint: Endpoint
@@ -69,15 +70,16 @@ class PlannedRun:
 
     @property
     def wants_pilot(self) -> bool:
-        """Whether a pilot would tell more than is known, which costs what its calls cost."""
+        """Whether a pilot would improve the estimate; a pilot costs what its calls cost."""
         told = self.foreseen.pilot.is_enough or self.pilots
         return not (told or self.endpoint.is_offline) and self.foreseen.to_ask > PILOT_CALLS
 
 
 def build_pairs(wish: NewRuns) -> list[tuple[StrategyVersion, Endpoint]]:
-    """The runs of a wish: baselines go to the baseline, all else to all other endpoints.
+    """The pairs of strategy and endpoint: metrics go to the baseline, all others to evaluators.
 
-    Raises `Refused` where a strategy or an endpoint would be left alone.
+    Raises `Refused` for a strategy or an endpoint without a partner, and for more than MAX_RUNS
+    pairs.
     """
     found = [pair for pair in product(wish.strategies, wish.endpoints) if _is_compatible(*pair)]
     for strategy in wish.strategies:
@@ -93,15 +95,15 @@ def build_pairs(wish: NewRuns) -> list[tuple[StrategyVersion, Endpoint]]:
 
 
 def estimate_runs(project: Project, wish: NewRuns) -> list[PlannedRun]:
-    """What each run of the wish would ask. Raises `Refused` like `runs.start_run`, but for caps and
-    items that people are still labelling, which it only counts."""
+    """What each of the new runs would request. Raises `Refused` like `lifecycle.start_run`, but not
+    for caps, and items that are still being labelled are only counted."""
     return list(_estimate_each(project, wish))
 
 
 def start_pilots(project: Project, wish: NewRuns, member: Membership | None) -> list[Run]:
-    """A pilot of some 30 calls for each run that has none; those that were started.
+    """Start a pilot of about 30 calls for each run that needs one; return those that were started.
 
-    A pilot is over a part of the run's own items, so that nothing of it is paid for twice.
+    A pilot covers a part of the run's own items, so that nothing is paid for twice.
     """
     if wish.canary:
         raise Refused(
@@ -122,10 +124,9 @@ def start_pilots(project: Project, wish: NewRuns, member: Membership | None) -> 
 
 
 def start_runs(project: Project, wish: NewRuns, member: Membership | None) -> list[Run]:
-    """The runs of a wish. Raises `Refused` like `runs.start_run`, and then starts none of them;
-    only what changed in that very moment can refuse a later one, and the message says what was
-    started.
-    """
+    """Start the new runs. Raises `Refused` like `lifecycle.start_run`, and then starts none of
+    them, unless something changed between the check and the start; the message then says which runs
+    were started."""
     found = build_pairs(wish)
     if len(found) > 1:
         _check(project, wish, list(_estimate_each(project, wish)), member)
@@ -154,7 +155,7 @@ def _is_compatible(strategy: StrategyVersion, endpoint: Endpoint) -> bool:
 
 
 def _estimate_each(project: Project, wish: NewRuns) -> Iterator[PlannedRun]:
-    # Any occasion will do to foresee a canary: none of its requests was ever asked.
+    # Any unused occasion serves to estimate a canary: none of its requests was ever sent.
     occasion = "foreseen" if wish.canary else ""
     for strategy, endpoint in build_pairs(wish):
         options = replace(wish.options(strategy), occasion=occasion)
@@ -167,7 +168,7 @@ def _estimate_each(project: Project, wish: NewRuns) -> Iterator[PlannedRun]:
 
 
 def _list_open_pilots(project: Project, strategy: StrategyVersion, endpoint: Endpoint) -> list[Run]:
-    """Pilots of such a run that did not end yet."""
+    """Pilots of this strategy and endpoint that have not ended yet."""
     open_states = [Run.State.PLANNING, Run.State.RUNNING, Run.State.PAUSED]
     mine = Run.objects.in_project(project).filter(strategy=strategy, endpoint=endpoint)
     return list(mine.filter(pinned__pilot=True, state__in=open_states).order_by("number"))
@@ -176,7 +177,7 @@ def _list_open_pilots(project: Project, strategy: StrategyVersion, endpoint: End
 def _check(
     project: Project, wish: NewRuns, wanted: Sequence[PlannedRun], member: Membership | None
 ) -> None:
-    """Raise `Refused` for what `runs.start_run` would refuse, before the first of several
+    """Raise `Refused` for what `lifecycle.start_run` would refuse, before the first of several runs
     starts."""
     for one in wanted:
         labelling, allowed = one.foreseen.labelling, wish.while_labelling
@@ -187,9 +188,9 @@ def _check(
 
 
 def sum_costs(askings: Sequence[PlannedRun]) -> CostEstimate | None:
-    """What all of them cost by their pilots; None where one of them does not say.
+    """The total cost of all runs by their pilots; None if one of them has no estimate.
 
-    The ends of the interval are sums of ends, so it is rather too wide.
+    The bounds of the interval are sums of bounds, so it is wider than necessary.
     """
     found = [one.foreseen.by_pilot for one in askings]
     if not found or None in found:

@@ -1,4 +1,4 @@
-"""Whether a run may be started: it can be asked, a cap can be kept, nobody labels its items."""
+"""Checks before a run starts: endpoint, cap, budget, and items that are still being labelled."""
 
 from collections.abc import Collection, Mapping
 from decimal import Decimal
@@ -11,7 +11,7 @@ from judging.evaluators.providers.parameters import API_DEFAULT, find_family
 from judging.models import Budget, Endpoint, Run
 from judging.strategies import Strategy, frames
 
-# Providers that nobody calls, since their replies were made elsewhere or follow from others.
+# Providers without calls, since their replies were imported or combined from other runs.
 NEVER_CALLED_PROVIDERS = frozenset({"recorded", "derived"})
 
 
@@ -22,7 +22,7 @@ def check_endpoint(
     *,
     parameters: Mapping[str, Any] | None = None,
 ) -> None:
-    """Raise `Refused` if the endpoint cannot be asked this way, or not within a cap.
+    """Raise `Refused` if the strategy cannot use the endpoint, or a cap cannot be enforced.
 
     `parameters` are those of the run, by default the endpoint's with the strategy's over them.
     """
@@ -51,8 +51,8 @@ def check_endpoint(
 
 
 def _check_parameters(strategy: Strategy, pinned: Mapping[str, Any]) -> None:
-    """Raise `Refused` where the strategy sets what the model is known to refuse. What somebody
-    set for the endpoint or the run is theirs to know: a gateway may take it."""
+    """Raise `Refused` if the strategy sets a parameter that the model is known to refuse.
+    Parameters set for the endpoint or the run are not checked: a gateway may accept them."""
     for name in find_family(pinned["model"]).refuses:
         value = strategy.parameters.get(name)
         if value in (None, API_DEFAULT) or pinned["parameters"].get(name) != value:
@@ -66,14 +66,15 @@ def _check_parameters(strategy: Strategy, pinned: Mapping[str, Any]) -> None:
 
 
 def check_budget(project: Project, endpoint: Endpoint) -> None:
-    """Raise `Refused` if the project's budget cannot be kept with this endpoint."""
+    """Raise `Refused` if the project's budget cannot be enforced with this endpoint."""
     if Budget.objects.filter(project=project, cap__isnull=False).exists():
         check_prices(endpoint)
 
 
 def count_being_labelled(run: Run, items: Collection[int]) -> int:
-    """How many of the items people are still labelling, if the run's replies could reach them: a
-    baseline measures and a generator writes, and neither says what anybody could repeat."""
+    """How many of the items are still being labelled. It is 0 for a baseline, which only measures,
+    and for a generator, which only writes: neither gives a judgement that an annotator could copy.
+    """
     if run.generates or not run.endpoint.is_evaluator():
         return 0
     open_places = Slot.objects.at(run.project_id, Stage.LABEL).in_use().of_live_items()
@@ -81,9 +82,9 @@ def count_being_labelled(run: Run, items: Collection[int]) -> int:
 
 
 def check_labelling(labelling: int, *, allowed: bool, member: Membership | None) -> None:
-    """Raise `Refused` if people are labelling items of the run and no lead allowed that.
+    """Raise `Refused` if items of the run are still being labelled and no lead allowed that.
 
-    Nobody is a member on the command line, where whoever runs it may do everything.
+    `member` is None on the command line, where everything is allowed.
     """
     if not labelling:
         return
@@ -100,7 +101,7 @@ def check_labelling(labelling: int, *, allowed: bool, member: Membership | None)
 
 
 def check_prices(endpoint: Endpoint) -> None:
-    """Raise `Refused` if a cap cannot be kept since nobody said what calls cost."""
+    """Raise `Refused` if a cap cannot be enforced since the endpoint has no prices."""
     prices = endpoint.prices()
     if None in (prices.per_million_in, prices.per_million_out):
         raise Refused(

@@ -1,4 +1,4 @@
-"""How a run gets from one state to the next, and the record of it."""
+"""State changes of a run, and their events in the audit log."""
 
 from collections.abc import Collection
 from typing import Any
@@ -22,7 +22,8 @@ def change_state(
     reason: str = "",
     **data: Any,
 ) -> None:
-    """Move a run on, unless somebody else moved it out of the allowed states meanwhile."""
+    """Change the state of a run. Raises `Refused` if it is not in one of the allowed states (any
+    more)."""
     finished = timezone.now() if state in END_STATES else None
     values = {"state": state, "reason": reason, "finished_at": finished}
     with transactions.transact():
@@ -36,7 +37,7 @@ def change_state(
 
 
 def list_pause_reasons(run: Run) -> list[str]:
-    """Why the run was paused at the endpoint where it is now, in words."""
+    """The reasons of the run's pauses at its current endpoint."""
     events = Event.objects.filter(project=run.project_id, subject=f"run {run.number}")
     moved = events.filter(kind="run moved").order_by("pk").last()
     pauses = events.filter(kind=f"run {Run.State.PAUSED}", pk__gt=moved.pk if moved else 0)
@@ -44,7 +45,7 @@ def list_pause_reasons(run: Run) -> list[str]:
 
 
 def record_event(kind: str, run: Run, member: Membership | None, **data: Any) -> None:
-    """Put on record what happened to a run, in the transaction that does it."""
+    """Record an event of a run in the audit log, in the transaction that makes the change."""
     Event.record(
         kind,
         f"run {run.number}",

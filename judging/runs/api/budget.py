@@ -34,15 +34,15 @@ def _money(**options: Any) -> serializers.DecimalField:
 
 
 class CapSerializer(serializers.Serializer[Any]):
-    """What a project may spend in all; null for any amount."""
+    """The project's spending cap; null for no cap."""
 
     cap = _cap_field(min_value=0)
 
 
 class SpendingSerializer(serializers.Serializer[RunSpending]):
-    """What a run cost: `unknown` of its `replies` came at an unknown price, and took so many
-    `unknown_tokens`. `spent` is null where nothing is known; `counted` is what is held against caps
-    all the same: where there are prices, what was reserved for a reply that tells no tokens."""
+    """What a run cost. `unknown` of its `replies` have no known price; they used `unknown_tokens`.
+    `spent` is null if no price is known. `counted` is the amount that counts against caps: for a
+    reply that reports no tokens, the reserved amount counts if the endpoint has prices."""
 
     run = serializers.IntegerField(source="run.number")
     endpoint = serializers.CharField(source="run.endpoint.name")
@@ -57,9 +57,9 @@ class SpendingSerializer(serializers.Serializer[RunSpending]):
 
 
 class StandingSerializer(serializers.Serializer[BudgetStatus]):
-    """Money in the currency of the endpoints' prices. `counted` of what is spent is held against
-    the cap, `left` may still be reserved. `unknown` of the `replies` came at an unknown price, and
-    took so many `unknown_tokens`; `spent` is null where nothing is known."""
+    """Amounts in the currency of the endpoints' prices. `counted` is the spent amount that counts
+    against the cap, and `left` can still be reserved. `unknown` of the `replies` have no known
+    price; they used `unknown_tokens`. `spent` is null if no price is known."""
 
     cap = _cap_field()
     spent = _money(source="known", allow_null=True)
@@ -72,7 +72,7 @@ class StandingSerializer(serializers.Serializer[BudgetStatus]):
 
 
 class BudgetSerializer(serializers.Serializer[Any]):
-    """Where the project stands, and each of its runs that ask."""
+    """The budget of the project, and what each of its runs that call an evaluator cost."""
 
     project = StandingSerializer()
     runs = SpendingSerializer(many=True)
@@ -98,7 +98,8 @@ def budget(request: Request, slug: str) -> Response:
 
 
 def _get_cap(project: Project) -> Any:
-    """What somebody sets; what is spent changes by itself."""
+    """The cap as a client sees it. Only this is used for the ETag, since spending changes by
+    itself."""
     return StandingSerializer(runs_budget.load_status(project)).data["cap"]
 
 

@@ -1,7 +1,4 @@
-"""The API where runs are foreseen, piloted, made of runs, and read again.
-
-What the API takes and gives where runs are foreseen, made of runs, or read again.
-"""
+"""The API to estimate, pilot, clone, repeat, combine and parse runs again."""
 
 from typing import Any
 
@@ -39,7 +36,7 @@ from judging.runs.start import PlannedRun
 
 
 class AmountSerializer(serializers.Serializer[Any]):
-    """Money in the currency of the endpoint's prices, with the interval of the pilot."""
+    """Money in the currency of the endpoint's prices, with the interval from the pilot."""
 
     value = serializers.DecimalField(max_digits=20, decimal_places=6)
     low = serializers.DecimalField(max_digits=20, decimal_places=6)
@@ -47,7 +44,7 @@ class AmountSerializer(serializers.Serializer[Any]):
 
 
 class EstimateSerializer(serializers.Serializer[Any]):
-    """A figure with its 95 % interval; null with a reason where it is not defined."""
+    """A value with its 95 % interval; null with a reason if it is not defined."""
 
     value = serializers.FloatField(allow_null=True)
     low = serializers.FloatField(allow_null=True)
@@ -57,7 +54,7 @@ class EstimateSerializer(serializers.Serializer[Any]):
 
 
 class PilotSerializer(serializers.Serializer[Any]):
-    """What one call took, by `n` replies that are there."""
+    """What one call used, estimated from `n` stored replies."""
 
     n = serializers.IntegerField()
     tokens = EstimateSerializer()
@@ -65,10 +62,10 @@ class PilotSerializer(serializers.Serializer[Any]):
 
 
 class AskingSerializer(serializers.Serializer[PlannedRun]):
-    """What a run would ask: `stored` of its `requests` are answered already and cost nothing.
+    """What a run would request. `stored` of its `requests` are already answered and cost nothing.
 
-    `cost` is by the length of the prompts, null where a price is unknown; `by_pilot` has an
-    interval once 30 calls are answered. `pilots` are runs that are measuring it now.
+    `cost` is estimated from the length of the prompts, null if a price is unknown. `by_pilot` has
+    an interval once 30 calls are answered. `pilots` are the pilot runs that are still in progress.
     """
 
     strategy = serializers.CharField(source="strategy.slug")
@@ -94,14 +91,14 @@ class AskingSerializer(serializers.Serializer[PlannedRun]):
 
 
 class AgainSerializer(serializers.Serializer[Any]):
-    """Something is asked again; only a lead may do so while people label the items."""
+    """Ask something again. Only a lead may do so while the items are being labelled."""
 
     while_labelling = serializers.BooleanField(default=False)
 
 
 class CloneSerializer(AgainSerializer):
-    """How far a clone is the same: over the items as they are now, or as they were pinned; at the
-    same endpoint, or at another one by its name."""
+    """How to clone a run: over the current or the pinned revisions of the items, and at the same
+    endpoint or another one, given by its name."""
 
     endpoint = serializers.CharField(default=None, allow_null=True, max_length=80)
     as_pinned = serializers.BooleanField(default=False)
@@ -114,7 +111,7 @@ class CloneSerializer(AgainSerializer):
 
 
 class DeriveSerializer(serializers.Serializer[Any]):
-    """Runs by their numbers, and the strategy that makes one outcome of theirs."""
+    """The numbers of the runs to combine, and the strategy that combines their outcomes."""
 
     strategy = serializers.CharField(max_length=80)
     runs = serializers.ListField(
@@ -123,13 +120,13 @@ class DeriveSerializer(serializers.Serializer[Any]):
 
 
 class ParserSerializer(serializers.Serializer[Any]):
-    """By which parser replies are read; null for the one that the run has, as it is now."""
+    """The parser to read replies with; null for the current version of the run's own parser."""
 
     parser = serializers.CharField(default=None, allow_null=True, allow_blank=True, max_length=80)
 
 
 class OutcomeChangeSerializer(serializers.Serializer[OutcomeChange]):
-    """An item, along one axis, and what it is held for now and would be."""
+    """An item, along one axis, with its current outcome and the outcome it would get."""
 
     item = serializers.CharField()
     axis = serializers.CharField(allow_blank=True)
@@ -138,7 +135,7 @@ class OutcomeChangeSerializer(serializers.Serializer[OutcomeChange]):
 
 
 class CountedChangeSerializer(serializers.Serializer[Any]):
-    """How many outcomes would change in one way."""
+    """How many outcomes would change from `before` to `after`."""
 
     before = serializers.CharField()
     after = serializers.CharField()
@@ -146,7 +143,8 @@ class CountedChangeSerializer(serializers.Serializer[Any]):
 
 
 class ReparsedSerializer(serializers.Serializer[ReparsePreview]):
-    """What another parser would change; `changes` are the first of them, `counts` are of all."""
+    """What another parser would change; `counts` cover all changes, `changes` lists the first
+    ones."""
 
     parser = serializers.CharField()
     outcomes = serializers.IntegerField()
@@ -162,7 +160,8 @@ class ReparsedSerializer(serializers.Serializer[ReparsePreview]):
 
 
 class DriftSerializer(serializers.Serializer[Drift]):
-    """How many outcomes of an asking differ from the first one's, of those that both decided."""
+    """How many outcomes of a repetition differ from the first run, among those that both
+    decided."""
 
     run = serializers.IntegerField(source="run.number")
     state = serializers.CharField(source="run.state")
@@ -172,7 +171,7 @@ class DriftSerializer(serializers.Serializer[Drift]):
 
 
 class CanarySerializer(serializers.Serializer[Canary]):
-    """All askings of a canary by their runs' numbers, and how far each later one drifted."""
+    """The numbers of all runs of a canary, and the drift of each later run."""
 
     askings = serializers.SerializerMethodField()
     drifts = DriftSerializer(many=True)
@@ -182,7 +181,7 @@ class CanarySerializer(serializers.Serializer[Canary]):
 
 
 class ReplySerializer(serializers.Serializer[Reply]):
-    """What came back, as it came."""
+    """The reply as the provider sent it."""
 
     text = serializers.CharField(allow_blank=True)
     finish = serializers.CharField()
@@ -195,7 +194,7 @@ class ReplySerializer(serializers.Serializer[Reply]):
 
 
 class StoredReadingSerializer(serializers.Serializer[Reading]):
-    """What a parser made of a reply: a value, or the cause why there is none."""
+    """What a parser read in a reply: a value, or the cause if there is none."""
 
     parser = serializers.CharField()
     value = serializers.JSONField()
@@ -205,8 +204,8 @@ class StoredReadingSerializer(serializers.Serializer[Reading]):
 
 
 class CallSerializer(serializers.Serializer[Call]):
-    """What a run wanted of one item, and all that came of it; `shows` is what an earlier step said
-    that this call shows. `message` has the provider's words about a failure."""
+    """A call of a run for one item, with its request, reply and readings. `shows` is the value of
+    the earlier reading that the prompt includes. `message` is the provider's error message."""
 
     item = serializers.CharField(source="outcome.item.key")
     axis = serializers.CharField(allow_blank=True)
@@ -237,7 +236,7 @@ ITEM_PARAMETER = OpenApiParameter("item", OpenApiTypes.STR, description="The key
 @extend_schema(request=StartSerializer, responses={200: AskingSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def estimate(request: Request, slug: str) -> Response:
-    """What a run would ask and cost; nothing is started."""
+    """What a run would request and cost. Nothing is started."""
     member = access.member_for(request, slug, right="run")
     wish = parse_run_body(member, request.data)
     [asking] = call_or_422(lambda: start.estimate_runs(member.project, wish))
@@ -252,7 +251,7 @@ def estimate(request: Request, slug: str) -> Response:
 @api_view(["POST"])
 @make_idempotent("run")
 def pilot(request: Request, slug: str) -> Response:
-    """Ask some 30 calls of a run, unless that many are answered or on their way."""
+    """Start a pilot of about 30 calls, unless that many are answered or a pilot is in progress."""
     member = access.member_for(request, slug, right="run")
     wish = parse_run_body(member, request.data)
     for begun in call_or_422(
@@ -271,7 +270,7 @@ def pilot(request: Request, slug: str) -> Response:
 @api_view(["POST"])
 @make_idempotent("run")
 def clone(request: Request, slug: str, number: int) -> Response:
-    """Ask the same once more; what was answered is not asked again."""
+    """Start the same run again; answered requests are not sent again."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
     said = validate_body(CloneSerializer(data=request.data))
@@ -292,8 +291,7 @@ def clone(request: Request, slug: str, number: int) -> Response:
 @api_view(["POST"])
 @make_idempotent("run")
 def ask_without(request: Request, slug: str, number: int) -> Response:
-    """Ask the same without the parameter that the evaluator refused, in a run that takes the place
-    of this one."""
+    """Start the same run without the parameter that the evaluator refused; it replaces this run."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
     return respond_created(
@@ -311,7 +309,7 @@ def ask_without(request: Request, slug: str, number: int) -> Response:
 @api_view(["POST"])
 @make_idempotent("run")
 def derive(request: Request, slug: str) -> Response:
-    """Count the votes of runs, or average their scores, without asking anybody."""
+    """Combine runs by majority or by mean, without calling an evaluator."""
     member = access.member_for(request, slug, right="run")
     said = validate_body(DeriveSerializer(data=request.data))
     sources = [get_run_or_404(member, number) for number in dict.fromkeys(said["runs"])]
@@ -329,7 +327,7 @@ def derive(request: Request, slug: str) -> Response:
 @extend_schema(request=ParserSerializer, responses={200: ReparsedSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def preview_reparse(request: Request, slug: str, number: int) -> Response:
-    """What would change if a run's replies were read by another parser."""
+    """What would change if another parser read the run's replies."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
     said = validate_body(ParserSerializer(data=request.data))
@@ -341,7 +339,7 @@ def preview_reparse(request: Request, slug: str, number: int) -> Response:
 @extend_schema(request=ParserSerializer, responses={200: WatchedRunSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def reparse(request: Request, slug: str, number: int) -> Response:
-    """Read a run's replies by another parser; its outcomes and derived runs follow."""
+    """Parse a run's replies with another parser; its outcomes and derived runs are updated."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
     said = validate_body(ParserSerializer(data=request.data))
@@ -360,7 +358,7 @@ def reparse(request: Request, slug: str, number: int) -> Response:
 @api_view(["GET", "POST"])
 @make_idempotent("run")
 def canary(request: Request, slug: str, number: int) -> Response:
-    """How far an evaluator drifted since a canary was first asked, and where to ask it again."""
+    """How far an evaluator drifted since the first run of a canary; POST repeats the canary."""
     asks = request.method == "POST"
     member = access.member_for(request, slug, right="run" if asks else "results")
     run = get_run_or_404(member, number)
@@ -374,7 +372,7 @@ def canary(request: Request, slug: str, number: int) -> Response:
 
 
 class CallList(ListAPIView[Call]):
-    """Every call of a run with its reply and what was read in it, in the order of making."""
+    """Every call of a run with its reply and readings, in the order in which they were created."""
 
     serializer_class = CallSerializer
     pagination_class = CursorPages
@@ -394,7 +392,7 @@ class CallList(ListAPIView[Call]):
 
 
 def respond_created(run: Run) -> Response:
-    """The answer to a run that was just made."""
+    """The 201 response for a new run."""
     tasks.notify_workers(run.endpoint_id)
     return Response(WatchedRunSerializer(progress.load_status(run)).data, status=201)
 

@@ -1,4 +1,5 @@
-"""What all routes of runs share: how a run is found, a wish is read, and a refusal answered."""
+"""What all routes of runs share: find a run, parse the body of a new run, turn refusals into
+422."""
 
 import secrets
 from collections.abc import Callable
@@ -41,7 +42,7 @@ def get_run_or_404(member: Membership, number: int) -> Run:
 
 
 def parse_run_body(member: Membership, body: Any) -> NewRuns:
-    """What a body of `StartSerializer` wishes for; 422 for what cannot be."""
+    """The new run that a body of `StartSerializer` describes; 422 if it is not possible."""
     said = validate_body(StartSerializer(data=body))
     return call_or_422(lambda: _build_run_request(member, said))
 
@@ -63,7 +64,7 @@ def _build_run_request(member: Membership, said: dict[str, Any]) -> NewRuns:
 
 
 def call_or_422(what: Callable[[], T]) -> T:
-    """What a service made; its refusal as 422."""
+    """Call a service and return its result; `Refused` becomes a 422."""
     try:
         return what()
     except Refused as problem:

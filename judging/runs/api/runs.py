@@ -1,4 +1,4 @@
-"""The API of the evaluator half: runs and their outcomes."""
+"""The API of runs and their outcomes."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ from judging.runs.api.serializers import (
 
 
 class RunList(ListAPIView[Run]):
-    """Runs, newest first, and the place to start one at."""
+    """The runs of the project, newest first; POST starts a new one."""
 
     serializer_class = ListedRunSerializer
     pagination_class = CursorPages
@@ -63,7 +63,7 @@ class RunList(ListAPIView[Run]):
     )
     @make_idempotent("run")
     def post(self, request: Request, slug: str) -> Response:
-        """Put a strategy to the project's vetted items at an endpoint."""
+        """Run a strategy over the project's items at an endpoint."""
         member = access.member_for(request, slug, right="run")
         wish = parse_run_body(member, request.data)
         [started] = call_or_422(
@@ -76,7 +76,7 @@ class RunList(ListAPIView[Run]):
 @extend_schema(responses={200: WatchedRunSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def run(request: Request, slug: str, number: int) -> Response:
-    """One run: what it rests on and how far it is."""
+    """One run: what it pins and its progress."""
     member = access.member_for(request, slug, right="results")
     return Response(WatchedRunSerializer(progress.load_status(get_run_or_404(member, number))).data)
 
@@ -84,7 +84,7 @@ def run(request: Request, slug: str, number: int) -> Response:
 @extend_schema(request=None, responses={200: WatchedRunSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def change_run(request: Request, slug: str, number: int, step: str) -> Response:
-    """Pause or cancel a run, ask its failed requests again, put it away or take it back."""
+    """Pause, cancel, retry, archive or unarchive a run."""
     member = access.member_for(request, slug, right="run")
     steered = get_run_or_404(member, number)
     call_or_422(lambda: archiving.STEPS[step](steered, access.ensure_membership(member)))
@@ -95,7 +95,7 @@ def change_run(request: Request, slug: str, number: int, step: str) -> Response:
 @extend_schema(request=ResumeSerializer, responses={200: WatchedRunSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def resume(request: Request, slug: str, number: int) -> Response:
-    """Go on with a paused run; one that reached its cap needs a higher one."""
+    """Resume a paused run. If it reached its cap, give a higher one."""
     member = access.member_for(request, slug, right="run")
     paused = get_run_or_404(member, number)
     said = validate_body(ResumeSerializer(data=request.data))
@@ -107,7 +107,7 @@ def resume(request: Request, slug: str, number: int) -> Response:
 @extend_schema(request=MoveSerializer, responses={200: WatchedRunSerializer, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def move(request: Request, slug: str, number: int) -> Response:
-    """Ask a run of which nothing was answered at another endpoint; it is planned again."""
+    """Move a run without any answer to another endpoint; its calls are planned again."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
     name = validate_body(MoveSerializer(data=request.data))["endpoint"]
@@ -121,7 +121,7 @@ def move(request: Request, slug: str, number: int) -> Response:
 
 
 class OutcomeList(ListAPIView[Outcome]):
-    """What a run says of each item, in the order of the items."""
+    """The outcomes of a run, in the order of the items."""
 
     serializer_class = OutcomeSerializer
     pagination_class = CursorPages

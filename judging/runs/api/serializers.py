@@ -1,4 +1,4 @@
-"""What the API takes and gives of runs. Numbers and names, never ids of the database."""
+"""Serializers of runs. They use numbers and names, never database ids."""
 
 from typing import Any
 
@@ -13,20 +13,20 @@ from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
 
 
 class _NameField(serializers.CharField):
-    """A slug of ours, or what an import called a category."""
+    """A slug of this program, or a category name from an import."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=80, **kwargs)
 
 
 class StartSerializer(serializers.Serializer[Any]):
-    """A new run. The same seed chooses the same items for a `limit`.
+    """A new run. The same seed draws the same items for a `limit`.
 
-    `categories`, `abilities` and `keys` narrow the items down, each if it names any. `votes` says
-    whether several `samples` are votes instead of repeats, null leaves it to the strategy.
-    `parameters` are laid over the endpoint's. `axes` may name "main" for the axis of each item's
-    ability. An explanation check is `over` a run. A `canary` asks anew what was answered. Only a
-    lead may ask about items that people are still labelling.
+    `categories`, `abilities` and `keys` filter the items; an empty list filters nothing. `votes`
+    says whether several `samples` are votes instead of repeats; null uses the strategy's default.
+    `parameters` override the endpoint's. `axes` may include "main", the axis of each item's
+    ability. An explanation check needs the run to check in `over`. A `canary` sends answered
+    requests again. Only a lead may include items that are still being labelled.
     """
 
     strategy = serializers.CharField(max_length=80)
@@ -71,15 +71,15 @@ class StartSerializer(serializers.Serializer[Any]):
 
 
 def check_cap(cap: Any) -> Any:
-    """A cap that leaves something to ask for."""
+    """Return the cap; refuse 0, since no request could be sent."""
     if cap == 0:
         raise serializers.ValidationError("With a cap of 0 no request can be sent.")
     return cap
 
 
 class ResumeSerializer(serializers.Serializer[Any]):
-    """How a paused run goes on: under a higher `cap`, the project's at most; null leaves it as it
-    is."""
+    """Resume a paused run with a higher `cap`, at most the project's; null keeps the current
+    cap."""
 
     cap = serializers.DecimalField(
         default=None, allow_null=True, max_digits=14, decimal_places=6, min_value=0
@@ -87,7 +87,7 @@ class ResumeSerializer(serializers.Serializer[Any]):
 
 
 class MoveSerializer(serializers.Serializer[Any]):
-    """The name of the endpoint at which a run is asked from now on."""
+    """The name of the endpoint that the run uses from now on."""
 
     endpoint = serializers.CharField(max_length=80)
 
@@ -112,7 +112,7 @@ class RunSerializer(serializers.Serializer[Run]):
 
 
 class ListedRunSerializer(RunSerializer):
-    """A run with counts of its items: all, not decided yet, missing."""
+    """A run with its numbers of items: all, pending, missing."""
 
     items = serializers.IntegerField(source="counted.items")
     pending = serializers.IntegerField(source="counted.pending")
@@ -120,7 +120,7 @@ class ListedRunSerializer(RunSerializer):
 
 
 class WordsSerializer(serializers.Serializer[Any]):
-    """How many requests failed, or wait for another try, in these words of the provider."""
+    """How many requests failed, or wait for another try, with this message of the provider."""
 
     cause = serializers.CharField(allow_blank=True)
     message = serializers.CharField()
@@ -128,7 +128,8 @@ class WordsSerializer(serializers.Serializer[Any]):
 
 
 class RunProgressSerializer(serializers.Serializer[Progress]):
-    """Counts of requests, then of items; failures by cause; calls that are still to be made."""
+    """Numbers of requests and items, failures by cause, and the calls that are still to be
+    created."""
 
     requests = serializers.IntegerField()
     answered = serializers.IntegerField()
@@ -141,10 +142,10 @@ class RunProgressSerializer(serializers.Serializer[Progress]):
 
 
 class PinnedRunSerializer(RunSerializer):
-    """A run with all that it rests on.
+    """A run with everything it pins.
 
-    `sends` are the parameters of each of its requests, our defaults among them; those that are
-    null among the pinned ones are not sent.
+    `sends` are the parameters sent with each request, including our defaults. Pinned parameters
+    that are null are not sent.
     """
 
     pinned = serializers.JSONField()
@@ -164,8 +165,8 @@ class PinnedRunSerializer(RunSerializer):
 
 
 class PaidSerializer(serializers.Serializer[PaidReplies]):
-    """Of a run's `replies`, whichever run asked for them: `unknown` came at an unknown price, and
-    took so many `unknown_tokens`; `charged` cost something, the others nothing."""
+    """Prices of a run's `replies`, whichever run requested them: `unknown` have no known price and
+    used `unknown_tokens`; `charged` cost something; the others were free."""
 
     replies = serializers.IntegerField()
     unknown = serializers.IntegerField()
@@ -174,21 +175,21 @@ class PaidSerializer(serializers.Serializer[PaidReplies]):
 
 
 class RunPaceSerializer(serializers.Serializer[RunPace]):
-    """What is answered a second now, and the seconds until the rest is; null if nothing comes."""
+    """Answers per second now, and the seconds left at that pace; null if no replies arrive."""
 
     per_second = serializers.FloatField(allow_null=True)
     seconds_left = serializers.FloatField(allow_null=True)
 
 
 class WatchedRunSerializer(serializers.Serializer[RunStatus]):
-    """A run and where it stands: missing items by cause, what providers said of requests that
-    failed and of those that wait for another try.
+    """A run and its status: missing items by cause, and the providers' messages for failed requests
+    and for those that wait for another try.
 
-    `unattended`: something is due and no worker is alive. `paused_until`: the evaluator
-    asked not to be called before. `steps` can be taken now. `refused` is a parameter of ours that
-    the evaluator refused: `ask-without/` starts the same run without it, or with the same limit as
-    `instead`, which is what the evaluator says to send in its place. `run.spent` leaves out
-    what replies of an unknown price cost; `paid` says how many there are.
+    `unattended`: work is due and no worker is alive. `paused_until`: the provider asked for no
+    calls before this time. `steps` are the actions that are possible now. `refused` is a parameter
+    of ours that the evaluator refused: `ask-without/` starts the same run without it, or with the
+    same limit as `instead`, the name that the evaluator asked for. `run.spent` leaves out replies
+    with an unknown price; `paid` counts them.
     """
 
     run = PinnedRunSerializer()

@@ -1,1 +1,1 @@
-"""Asking: workers look for due work, lease requests, ask, and store what came of them."""
+"""The run engine: workers find due work, lease requests, call evaluators, and store the results."""

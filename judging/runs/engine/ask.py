@@ -1,16 +1,16 @@
-"""Asking one endpoint for a slice of time: one event loop, two database threads.
+"""Call one endpoint for a slice of time: one event loop and two database threads.
 
-A leaser keeps the callers' queue filled ahead, as many callers as calls may be in flight ask, a
-writer commits what they bring WRITE_EVERY later at the latest, so that a worker that is killed
-loses only what was answered in that time, and a decider makes outcomes of it. Waiting for a lease
-or a write inside the callers would leave the evaluator idle, and behind leases and decisions what
-was paid for would wait to be written: so writes have a thread of their own. Leases and decisions
-take turns in the other: Python runs one thread at a time, and each that has work makes the event
-loop wait once more for every call: at 256 in flight a third cost 0.03 to 0.07 of the ceiling.
+A leaser keeps the queue filled ahead of the callers; there are as many callers as calls may be in
+flight. A writer commits their results after at most WRITE_EVERY seconds, so a killed worker loses
+only the replies of that time. A decider turns results into outcomes. Callers never wait for the
+database, which would leave the evaluator idle. Writes have a thread of their own, so that paid
+replies do not wait behind leases and decisions. Leases and decisions share the other thread: Python
+runs one thread at a time, and each busy thread delays the event loop once per call. At 256 calls in
+flight, a third thread cost 0.03 to 0.07 of the maximum throughput.
 
-Slices overlap: one whose time is over gives back what it did not begin and waits for its calls in
-flight, while the next one asks with the other places. The limits are shared, so that both together
-have no more in flight than the endpoint may.
+Slices overlap: when its time is over, a slice returns the requests it has not started and waits for
+its calls in flight, while the next slice uses the free slots. Both share the limits, so together
+they never exceed the endpoint's calls in flight.
 """
 
 import asyncio
@@ -44,18 +44,17 @@ T = TypeVar("T")
 
 SLICE_SECONDS = 30.0
 WRITE_EVERY = 0.1
-# Of what is leased, a part is in flight, a part waits to be written, and the rest must last until
-# the next lease is there.
+# Leased requests are in flight, wait to be written, or must last until the next lease arrives.
 LEASED_AHEAD = 8
-# Not for every single reply: a lease of many costs little more than one of few.
+# Do not lease for every single reply: a large lease costs little more than a small one.
 MIN_LEASE_FACTOR = 2
 DECIDE_EVERY = 0.5
 RENEW_EVERY = 3.0
-# How soon a call in flight ends once somebody stopped the run that made it.
+# How often to look for calls in flight whose run was stopped, to cancel them.
 CANCEL_EVERY = 0.5
-# How long calls in flight may still take when the process is asked to stop.
+# Seconds that calls in flight may still take when the process is asked to stop.
 LAST_CALLS_SECONDS = 4.0
-# Threads of `work_overlapping` that have not ended.
+# Threads of `run_overlapping_slice` that have not ended.
 _slices: set[threading.Thread] = set()
 
 
@@ -65,12 +64,13 @@ def run_slice(
     seconds: float = SLICE_SECONDS,
     last_calls: Callable[[], object] = lambda: None,
 ) -> bool:
-    """Ask one endpoint for up to `seconds`, and wait for the calls in flight; False if another
-    worker is at it already and the limits are kept in memory, where only one can keep them.
+    """Call one endpoint for up to `seconds`, then wait for the calls in flight. Returns False if
+    another worker holds the endpoint and the limits are in memory, where only one worker can
+    enforce them.
 
-    New runs of the endpoint are planned first, also while its provider wants no calls. Ends early
-    when nothing is due any more. `last_calls` is called when its time is over and the next slice
-    may begin: calls in flight may take as long as the endpoint lets them.
+    New runs of the endpoint are planned first, even while its provider asks for a pause. The slice
+    ends early when no more work is due. `last_calls` is called when its time is over and the next
+    slice may begin; calls in flight may last as long as the endpoint's timeout allows.
     """
     holder = secrets.token_hex(8)
     if STOP.is_set() or not lease.acquire_endpoint(endpoint_id, holder, clock.now()):
@@ -80,23 +80,23 @@ def run_slice(
         _plan_runs(endpoint, holder, seconds)
         if not endpoint.is_paused(clock.now()):
             _run_event_loop(endpoint, holder, seconds, last_calls)
-        # The slice had a connection of its own; this one may have been cut meanwhile.
+        # The slice used its own connections; this one may have been closed meanwhile.
         close_old_connections()
         for run in Run.objects.running().filter(endpoint=endpoint):
             lifecycle.finish_if_done(run)
             progress.release_counts(run)
     finally:
-        # The lease is given back also where the connection was lost.
+        # Release the lease even if the connection was lost.
         close_old_connections()
         lease.release_endpoint(endpoint_id, holder, clock.now())
     return True
 
 
 def run_overlapping_slice(endpoint_id: int, *, seconds: float = SLICE_SECONDS) -> None:
-    """`work`, in a thread of its own, until the next slice may begin: then no more is left of this
-    one than calls in flight, for which `wait_for_last_calls` waits.
+    """Run `run_slice` in a thread, and return when the next slice may begin: then only calls in
+    flight are left of this one, and `wait_for_last_calls` waits for them.
 
-    Raises what went wrong before that; what goes wrong after it is logged.
+    Raises an error that happens before that; a later one is logged.
     """
     free = threading.Event()
     problems: list[Exception] = []
@@ -122,18 +122,19 @@ def run_overlapping_slice(endpoint_id: int, *, seconds: float = SLICE_SECONDS) -
 
 
 def wait_for_last_calls() -> None:
-    """Until every slice that began in a thread of its own has ended; soon, once STOP is set."""
+    """Wait until every slice in a thread has ended; this is soon once STOP is set."""
     for thread in list(_slices):
         thread.join()
 
 
 def run_due_slices(*, seconds: float = SLICE_SECONDS) -> int:
-    """Work on every endpoint that is due and that nobody else works on; how many there were."""
+    """Work on every due endpoint that no other worker holds; return how many there were."""
     return sum(run_slice(pk, seconds=seconds) for pk in lease.find_due_endpoints(clock.now()))
 
 
 def _plan_runs(endpoint: Endpoint, holder: str, seconds: float) -> None:
-    """One worker alone plans; what others would plan beside it, it plans as well."""
+    """Plan the endpoint's new runs. Only one worker does, since others would plan the same
+    calls."""
     if not lease.acquire_planning(endpoint.pk, holder, clock.now()):
         return
     ends = time.monotonic() + seconds
@@ -151,7 +152,7 @@ def _plan_runs(endpoint: Endpoint, holder: str, seconds: float) -> None:
 
 
 def _with_progress_counts(run: Run, keep_on: Callable[[], bool]) -> Callable[[], bool]:
-    """`keep_on`, which counts now and then how far the run is, once for all who look at it."""
+    """`keep_on`, but it also updates the run's progress counts now and then, for all viewers."""
     due = 0.0
 
     def keep_on_counting() -> bool:
@@ -190,7 +191,8 @@ def _run_event_loop(
 
 @asynccontextmanager
 async def _open_ledger(endpoint: Endpoint) -> AsyncIterator[Ledger]:
-    """What all who call the endpoint share: in Redis if there is one, else in this process."""
+    """The ledger that all callers of the endpoint share: in Redis if configured, else in this
+    process."""
     limits = Limits(endpoint.in_flight, endpoint.per_minute, endpoint.tokens_per_minute)
     if not settings.REDIS_URL or PROVIDERS[endpoint.provider].offline:
         yield get_ledger(endpoint.name, limits)
@@ -233,13 +235,14 @@ async def _run_tasks(work: TimeSlice) -> None:
 
 
 async def _keep_leased(work: TimeSlice) -> None:
-    """Keep AHEAD times as many requests leased as may be in flight, until time or work is over."""
+    """Keep LEASED_AHEAD times as many requests leased as may be in flight, until time or work is
+    over."""
     in_flight, looked = work.endpoint.in_flight, 0.0
     while not work.closing():
         room = LEASED_AHEAD * in_flight - work.open
         count = room if room >= MIN_LEASE_FACTOR * in_flight and not work.held else 0
         on_record = work.list_on_record()
-        # Without room the runs are looked at all the same: one may have been paused.
+        # Check the runs even if there is no room: one may have been paused.
         if count or on_record or time.monotonic() - looked >= LOOK_EVERY:
             batch = await work.in_database(partial(_lease_batch, work, count), work.background)
             looked, work.runs = time.monotonic(), batch.runs
@@ -258,7 +261,7 @@ def _lease_batch(work: TimeSlice, count: int) -> lease.LeasedBatch:
 
 
 async def _ask_requests(work: TimeSlice) -> None:
-    """Ask one request after the other; every leased one ends in exactly one result."""
+    """Send one request after the other; each leased request ends in exactly one result."""
     while True:
         leased = await work.todo.get()
         result, failed = None, None
@@ -266,10 +269,10 @@ async def _ask_requests(work: TimeSlice) -> None:
             if work.wants(leased) and work.limiter:
                 async with work.limiter.slot(leased.tokens) as place:
                     result = await _ask_request(work, leased, place)
-                    # At once: until the ledger has heard of it, it may be long.
+                    # Do not wait for the ledger: it may take long to settle.
                     work.done.put_nowait(result)
         except asyncio.CancelledError:
-            # A call that is hung up ends alone; this caller goes on unless it is to end itself.
+            # A cancelled call ends alone; this caller goes on unless it is cancelled itself.
             caller = asyncio.current_task()
             if caller is None or caller.cancelling():
                 raise
@@ -277,7 +280,7 @@ async def _ask_requests(work: TimeSlice) -> None:
             work.over = work.over or isinstance(error, Halting)
             failed = error
         except Exception as error:
-            # A mistake of ours in one call must not cost the replies to the others.
+            # A bug in one call must not lose the replies to the others.
             log.exception("Request %s could not be asked.", leased.request_id)
             failed = EvaluatorError(f"{type(error).__name__} in Blindspot itself")
         finally:
@@ -286,7 +289,7 @@ async def _ask_requests(work: TimeSlice) -> None:
 
 
 async def _ask_request(work: TimeSlice, leased: LeasedRequest, place: CallSlot) -> CallResult:
-    """What came of a request whose turn it is, which may no longer be wanted."""
+    """The result of a request that has a slot now; it may no longer be wanted."""
     if not work.wants(leased):
         place.used = 0
         return CallResult(leased)
@@ -305,7 +308,7 @@ async def _ask_request(work: TimeSlice, leased: LeasedRequest, place: CallSlot) 
 
 
 async def _write_results(work: TimeSlice) -> None:
-    """Commit results in groups; a failure that needs a person pauses the endpoint's runs."""
+    """Commit results in groups; a failure that a person must fix pauses the endpoint's runs."""
     while True:
         group = [await work.done.get()]
         await asyncio.sleep(WRITE_EVERY * 0.7)
@@ -325,7 +328,7 @@ def _store_group(work: TimeSlice, group: Sequence[CallResult]) -> None:
 
 
 def _remedy(endpoint: Endpoint, problem: Halting) -> str:
-    """What a person has to do where the provider's own words do not say it."""
+    """What a person must do, if the provider's own message does not say it."""
     if not isinstance(problem, Unauthorised):
         return ""
     if not endpoint.key_variable:
@@ -339,9 +342,10 @@ def _remedy(endpoint: Endpoint, problem: Halting) -> str:
 
 
 async def _decide_outcomes(work: TimeSlice) -> None:
-    """Make outcomes of what is on record: nobody waits for them, and many at once cost less.
+    """Decide outcomes from stored results, many at once since that costs less; no caller waits for
+    it.
 
-    A part at a time, so that a lease waits for one part alone.
+    Works in small batches, so that a lease waits for one batch only.
     """
     while True:
         first = await work.ended.get()
@@ -361,7 +365,7 @@ def _drain(queue: asyncio.Queue[T]) -> list[T]:
 
 
 async def _renew_leases(work: TimeSlice) -> None:
-    """Keep the leases; a worker that was taken for dead stops asking."""
+    """Renew the leases; a worker that was taken for dead stops calling."""
     while True:
         await asyncio.sleep(RENEW_EVERY)
         renewed = partial(_renew_once, work)
@@ -376,7 +380,8 @@ def _renew_once(work: TimeSlice) -> bool:
 
 
 async def _keep_slots(work: TimeSlice) -> None:
-    """Keep the places in flight, apart from the leases: a ledger that hangs must not cost them."""
+    """Renew the slots in flight, apart from the leases: a ledger that hangs must not lose the
+    leases."""
     while True:
         await asyncio.sleep(RENEW_EVERY)
         if work.limiter:
@@ -384,8 +389,8 @@ async def _keep_slots(work: TimeSlice) -> None:
 
 
 async def _cancel_unwanted_calls(work: TimeSlice) -> None:
-    """End calls that nobody waits for any more, so that a server of one's own stops working on
-    them. What they asked waits again, as if it had not been tried."""
+    """Cancel calls that no run waits for any more, so that a self-hosted server stops working on
+    them. Their requests wait again, as if they had not been tried."""
     while True:
         await asyncio.sleep(CANCEL_EVERY)
         if asked := [leased.request_id for leased in work.begun.values()]:
@@ -397,7 +402,7 @@ async def _cancel_unwanted_calls(work: TimeSlice) -> None:
 
 
 async def _count_progress(work: TimeSlice) -> None:
-    """Count how far the runs are, once for all who look at them."""
+    """Update the progress counts of the runs, for all viewers."""
     rest = progress.COUNT_EVERY
     while True:
         await asyncio.sleep(rest)
@@ -410,9 +415,9 @@ def _count_once(work: TimeSlice) -> float:
 
 
 async def _finish_calls(work: TimeSlice, callers: Sequence[asyncio.Task[None]]) -> None:
-    """Give back what was not begun, let calls in flight end, and see everything stored. Once all
-    but the calls in flight is stored, their places alone are taken, and the next slice may begin.
-    """
+    """Return the requests that were not started, wait for calls in flight, and store all results.
+    Once all but the calls in flight is stored, only their slots are taken and the next slice may
+    begin."""
     for leased in _drain(work.todo):
         work.done.put_nowait(CallResult(leased))
     first_in_line = work.limiter.dismiss() if work.limiter else 0
@@ -424,7 +429,7 @@ async def _finish_calls(work: TimeSlice, callers: Sequence[asyncio.Task[None]]) 
             lease.hand_over_endpoint(work.endpoint.pk, work.holder)
             work.last_calls()
         await work.any_stored()
-    # A second time for those who are telling a ledger that does not listen.
+    # Cancel a second time those that wait for a ledger that does not respond.
     for patience in (LAST_CALLS_SECONDS, None):
         for caller in callers:
             caller.cancel()

@@ -1,4 +1,4 @@
-"""The calls of a run: what each asks, to the byte, and the request that it shares."""
+"""The calls of a run: the exact body that each sends, and the request that it shares."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +17,8 @@ from judging.strategies.frames import CallSpec
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A call to make for a sample of an outcome: what it shows beside the item's texts, and the
-    reading that this comes from."""
+    """A call to create for one sample of an outcome: the texts it shows beside the item's, and the
+    id of the reading that they come from."""
 
     outcome: Outcome
     spec: CallSpec
@@ -34,8 +34,8 @@ RefusalHandler = Callable[[Outcome, str], None]
 def build_first_calls(
     run: Run, strategy: Strategy, batch: Sequence[Outcome], *, base: Run | None = None
 ) -> list[PlannedCall]:
-    """The calls with which these outcomes of a run begin; an explanation check is over `base`,
-    by default the run's source."""
+    """The first calls of these outcomes of a run. An explanation check uses the explanations of
+    `base`, by default the run's source."""
     checked: _CheckedExplanations = {}
     if strategy.frame == "explanation":
         checked = _load_checked_explanations(
@@ -61,10 +61,10 @@ def list_call_specs(strategy: Strategy, outcome: Outcome, step: int = 0) -> tupl
 
 
 def create_calls(run: Run, strategy: Strategy, wanted: Iterable[PlannedCall]) -> list[int]:
-    """Make these calls; the outcomes of them of which a reply is there already.
+    """Create these calls; return the ids of the outcomes for which a reply is already stored.
 
-    Made twice they are there once. An outcome whose item makes no request (a text that cannot be
-    sent, or is not there) is missing with the cause "rejected".
+    Idempotent. An outcome whose item makes no request (a text cannot be sent, or is missing)
+    becomes missing with the cause "rejected".
     """
     planned = [
         (one, digest)
@@ -104,8 +104,8 @@ def render_calls(
 ) -> Iterator[tuple[PlannedCall, str, bytes]]:
     """The calls with the digests and bodies of their requests, outcome by outcome.
 
-    One whose item makes no request goes to `refused` with the reason, and none of its calls is
-    among them.
+    If an outcome's item makes no request, `refused` is called with the reason, and none of its
+    calls is yielded.
     """
     everywhere, digest_of = (
         rendering.load_shared_texts(run, strategy),
@@ -126,7 +126,7 @@ def _render_outcome_calls(
     everywhere: Mapping[str, str],
     digest_of: Callable[[bytes, int], str],
 ) -> list[tuple[PlannedCall, str, bytes]]:
-    """The calls of one outcome; what only the sample tells apart is rendered once."""
+    """The calls of one outcome; calls that differ only in the sample are rendered once."""
     bodies: dict[tuple[CallSpec, int | None], bytes] = {}
     for one in asked:
         if (one.spec, one.fed_by) not in bodies:
@@ -140,11 +140,11 @@ def _render_outcome_calls(
 def _get_or_create_requests(
     run: Run, planned: Sequence[tuple[PlannedCall, str]]
 ) -> dict[str, tuple[int, str]]:
-    """Id and state of the request of each digest; what was not there is made.
+    """Id and state of the request of each digest; missing ones are created.
 
-    In one order, so that two runs that want the same requests do not wait for each other. They
-    are locked: a reply is stored either before, and seen here, or after, and then the calls are
-    there. One that failed for an earlier run gets another chance.
+    They are created and locked in one order, so that two runs that want the same requests do not
+    deadlock. With the lock, a reply is stored either before, and is seen here, or after, when the
+    calls already exist. A request that failed for an earlier run is tried again.
     """
     samples = {digest: one.sample for one, digest in planned}
     Request.objects.bulk_create(
@@ -170,7 +170,7 @@ def _get_or_create_requests(
 def _load_checked_explanations(
     base: Run, strategy: Strategy, batch: Sequence[Outcome]
 ) -> _CheckedExplanations:
-    """What an explanation check shows of items by id and axis, and the reading it is from.
+    """What an explanation check shows, by item id and axis, with the id of the reading it is from.
 
     Items without an explanation are left out, so that their calls cannot be rendered.
     """
@@ -189,7 +189,7 @@ def _load_checked_explanations(
 
 
 def note_first_replies(request_ids: Iterable[int], now: datetime) -> None:
-    """Mark the items that an evaluator's replies to these requests are about (design 3.6). What a
-    generator made of an item is no opinion of it."""
+    """Set the first reply time of items that an evaluator's replies to these requests are about
+    (design 3.6). A generator's output does not count, since it is no opinion about the item."""
     asked = Outcome.objects.of_requests(request_ids).filter(run__generates=False).values("item")
     Item.objects.filter(pk__in=asked, first_reply_at=None).update(first_reply_at=now)

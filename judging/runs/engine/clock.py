@@ -1,8 +1,8 @@
-"""The time that leases go by.
+"""The clock for leases.
 
-Several workers have to agree on it, so where there is a database server it is the server's: a
-worker whose own clock is wrong, or jumps, neither takes what another holds nor gives up its own.
-Where one process does the asking its own clock serves, and `leasing` knows what it holds itself.
+Several workers must agree on the time, so with a database server it is the server's: a worker whose
+own clock is wrong, or jumps, neither takes another worker's lease nor loses its own. If one process
+makes all calls, its own clock is enough, and `lease` keeps track of what it holds.
 """
 
 from datetime import datetime
@@ -12,7 +12,7 @@ from django.utils import timezone
 
 
 def now() -> datetime:
-    """Aware, UTC; on PostgreSQL one round trip."""
+    """The current time, aware, in UTC; on PostgreSQL it takes one round trip."""
     if connection.vendor != "postgresql":
         return timezone.now()
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""What makes a request one and the same, what a run pins, and the order in which it asks."""
+"""Digests that identify requests and runs, and the random order in which requests are sent."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,12 +16,12 @@ def build_request_hasher(
     parameters: Mapping[str, Any],
     occasion: str,
 ) -> Callable[[bytes, int], str]:
-    """From exact body and sample to the SHA-256, in hex, of all that decides what a request asks;
-    equal means asked only once.
+    """A function from exact body and sample to the SHA-256, in hex, of everything that identifies a
+    request; a request with an equal digest is sent only once.
 
-    `sample` tells wanted repeats apart, `occasion` is "" but for checks that must ask anew.
-    Parameters differ as their JSON does: 0 is not 0.0. What the requests of a run have in common
-    is spelled once.
+    `sample` distinguishes wanted repeats. `occasion` is "" except for checks that must send
+    answered requests again. Parameters are compared as JSON: 0 is not 0.0. The parts that all
+    requests of a run share are serialized once.
     """
     common = {
         "provider": provider,
@@ -30,8 +30,8 @@ def build_request_hasher(
         "parameters": parameters,
         "occasion": occasion,
     }
-    # Keys are sorted: only an address, whose quotes are escaped, stands before the first place,
-    # and nothing behind the last.
+    # The keys are sorted: only the address, whose quotes are escaped, comes before "body", and
+    # nothing comes after "sample".
     text = dump_canonical(common | {"body": "", "sample": ""})
     head, rest = text.split('"body":""', 1)
     middle, tail = rest.rsplit('"sample":""', 1)
@@ -57,12 +57,12 @@ def compute_run_digest(
     sources: Iterable[str] = (),
     occasion: str = "",
 ) -> str:
-    """SHA-256, in hex, of all that a run pins (design section 3, rule 10).
+    """SHA-256, in hex, of everything that a run pins (design section 3, rule 10).
 
     `strategy` is the digest of its definition; `endpoint` its provider, address, model and
     parameters; `items` are pairs of item key and revision digest, in any order; `few_shot` the
-    same, in the order shown; `seed` what the calls are shuffled with; `sources` the digests of
-    the runs it rests on, in any order; `occasion` why it asks anew.
+    same, in the order shown; `seed` the seed that shuffles the calls; `sources` the digests of the
+    source runs, in any order; `occasion` why it sends answered requests again.
     """
     pinned: dict[str, Any] = {
         "strategy": strategy,
@@ -74,7 +74,7 @@ def compute_run_digest(
         "samples": samples,
         "seed": seed,
     }
-    # Most runs have neither, and keep the digest that they had before there were any.
+    # Most runs have neither, and keep the digest from before these fields existed.
     if runs := sorted(sources):
         pinned["sources"] = runs
     if occasion:
@@ -83,21 +83,22 @@ def compute_run_digest(
 
 
 def shuffle_keys(seed: int, keys: Iterable[str]) -> list[str]:
-    """`keys` in an order that only the seed and the keys decide, on every Python alike.
+    """`keys` in a random order that depends only on the seed and the keys, on every Python version.
 
-    A key's place against another does not depend on which others are there, so a part of the
-    items is asked in the same order as the whole. Equal keys stand together.
+    The relative order of two keys does not depend on the other keys, so a part of the items is
+    asked in the same order as the whole. Equal keys are adjacent.
     """
     return sorted(keys, key=lambda key: (draw_place(seed, key), key))
 
 
 def draw_place(seed: int, key: str) -> int:
-    """A random place of `key` in the order of asking, 0 to 2^63 - 1: it fits a signed bigint."""
+    """A random position of `key` in the order of sending, 0 to 2^63 - 1: it fits a signed
+    bigint."""
     return draw_number(f"{seed}:{key}", bits=63)
 
 
 def _digest_of_all(items: Iterable[tuple[str, str]]) -> str:
-    """One item at a time: a run may hold a million, and one JSON text of them would be large."""
+    """Digest of all items, one at a time: a run may have a million, too many for one JSON text."""
     total = hashlib.sha256()
     for item in items:
         total.update(compute_digest(item).encode("ascii"))

@@ -1,7 +1,7 @@
-"""The database side of asking: who may ask, and what is asked next.
+"""The database side of the engine: which worker may call an endpoint, and what is sent next.
 
-Every change is one short transaction. The rows are the truth: a lease that its holder does not
-renew runs out, and the request is as good as waiting.
+Every change is one short transaction. The rows are the only truth: a lease that its holder does not
+renew expires, and then the request counts as waiting.
 """
 
 import threading
@@ -22,12 +22,12 @@ from judging.runs.engine import rendering
 from judging.runs.engine.models import lease_expired
 from judging.strategies.replies.outputs import strip_unstorable
 
-# A worker that was killed is noticed after this long, so it is also how long its requests rest.
+# A killed worker is noticed after this time, and until then its requests are not sent again.
 LEASE_DURATION = timedelta(seconds=12)
 _REQUEST_TABLE = Request._meta.db_table
-# Who works in this process now: what they hold is held, whatever a clock that jumped says.
+# Holders in this process. Their leases are valid, whatever a clock that jumped says.
 _local_holders: set[str] = set()
-# Those of them who only wait for calls in flight, each with its endpoint: the next slice of this
+# Holders that only wait for calls in flight, each with its endpoint id: the next slice of this
 # process may begin beside them.
 _ending_slices: dict[str, int] = {}
 _handover_lock = threading.Lock()
@@ -35,7 +35,7 @@ _handover_lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class LeasedRequest:
-    """A request that this worker asks now, with its exact body and the tokens it may take; `sent`
+    """A request that this worker sends now, with its exact body and the tokens it may use; `sent`
     are the names of the parameters in it."""
 
     request_id: int
@@ -49,17 +49,18 @@ class LeasedRequest:
 
 @dataclass(frozen=True, slots=True)
 class LeasedBatch:
-    """What was leased, and the runs that are being worked on now."""
+    """The leased requests, and the ids of the runs that are running now."""
 
     runs: frozenset[int]
     leased: list[LeasedRequest]
 
 
 def acquire_endpoint(endpoint_id: int, holder: str, now: datetime) -> bool:
-    """Whether `holder` may ask this endpoint until `now` + LEASE.
+    """Whether `holder` may call this endpoint until `now` + LEASE_DURATION.
 
-    Where limits are kept in memory one holder at a time keeps them true, however many workers
-    there are; where Redis keeps them, each may ask, and the row only says that somebody does.
+    If limits are in memory, only one holder at a time may, so that they are enforced with any
+    number of workers. If limits are in Redis, every holder may, and the row only says that somebody
+    does.
     """
     taken = _acquire_row(_asking(endpoint_id), holder, now, alone=not settings.REDIS_URL)
     if taken:
@@ -68,19 +69,20 @@ def acquire_endpoint(endpoint_id: int, holder: str, now: datetime) -> bool:
 
 
 def hand_over_endpoint(endpoint_id: int, holder: str) -> None:
-    """`holder` asks nothing more and waits for its calls in flight: the next slice of this process
-    may ask beside it, as they share the limits that are kept in memory."""
+    """Mark that `holder` sends nothing more and only waits for its calls in flight. The next slice
+    of this process may begin beside it, since both share the limits in memory."""
     _ending_slices[holder] = endpoint_id
 
 
 def is_ending(endpoint_id: int) -> bool:
-    """Whether a slice of this process still waits for calls to the endpoint, and asks no more."""
+    """Whether a slice of this process sends nothing more but waits for calls to the endpoint."""
     return endpoint_id in list(_ending_slices.values())
 
 
 def release_endpoint(endpoint_id: int, holder: str, now: datetime) -> None:
-    """`holder` has ended. While another slice of this process waits for calls, that has the row:
-    no other process may ask where it cannot know of them."""
+    """Release the endpoint of `holder`, which has ended. If another slice of this process still
+    waits for calls, it gets the row: no other process may call the endpoint without knowing of
+    them."""
     with _handover_lock:
         _local_holders.discard(holder)
         _ending_slices.pop(holder, None)
@@ -89,7 +91,7 @@ def release_endpoint(endpoint_id: int, holder: str, now: datetime) -> None:
 
 
 def acquire_planning(endpoint_id: int, holder: str, now: datetime) -> bool:
-    """Whether `holder` alone plans the endpoint's runs until `now` + LEASE."""
+    """Whether `holder` alone may plan the endpoint's runs until `now` + LEASE_DURATION."""
     return _acquire_row(_planning(endpoint_id), holder, now, alone=True)
 
 
@@ -98,13 +100,13 @@ def release_planning(endpoint_id: int, holder: str, now: datetime) -> None:
 
 
 def renew_leases(endpoint_id: int, holder: str, now: datetime, *, planning: bool = False) -> bool:
-    """Keep the dispatcher rows and all leases; False if another worker took over meanwhile."""
+    """Renew the dispatcher rows and all leases; False if another worker took over meanwhile."""
     rows = [_asking(endpoint_id)] if not settings.REDIS_URL else []
     rows += [_planning(endpoint_id)] if planning else []
     until = now + LEASE_DURATION
     with transactions.transact():
         kept = Dispatcher.objects.filter(name__in=rows, holder=holder).update(held_until=until)
-        # The next slice of this process has the row of one that is ending.
+        # If this holder is ending, the next slice of this process may hold the row.
         if kept < len(rows) and holder not in _ending_slices:
             return False
         if settings.REDIS_URL:
@@ -141,9 +143,9 @@ def _planning(endpoint_id: int) -> str:
 
 
 def lease_requests(endpoint: Endpoint, holder: str, count: int, now: datetime) -> LeasedBatch:
-    """Up to `count` due requests of the endpoint's running runs, shared out among the runs.
+    """Lease up to `count` due requests of the endpoint's running runs, divided among the runs.
 
-    A count of 0 leases nothing and only says which runs are running.
+    With a count of 0 nothing is leased; the result only says which runs are running.
     """
     running = list(Run.objects.running().filter(endpoint=endpoint).order_by("pk"))
     if count > 0:
@@ -157,28 +159,28 @@ def lease_requests(endpoint: Endpoint, holder: str, count: int, now: datetime) -
 
 
 def find_unwanted(ids: Iterable[int]) -> set[int]:
-    """Those of these requests that nobody waits for any more: a person stopped the run that asks
-    them, and no other run that goes on wants them."""
+    """Those of these requests that no run waits for any more: a person stopped the run that sends
+    them, and no other active run wants them."""
     stopped = Request.objects.filter(pk__among=ids, leased_for__in=Run.objects.stopped())
     return set(stopped.wanted_by_none(Run.objects.going_on()).values_list("pk", flat=True))
 
 
 def pause_endpoint_runs(endpoint: Endpoint, reason: str) -> None:
-    """Pause every running run of the endpoint, in the provider's words."""
+    """Pause every running run of the endpoint, with the provider's message as the reason."""
     for run in Run.objects.running().filter(endpoint=endpoint):
         pause_run(run, reason)
 
 
 def find_due_endpoints(now: datetime) -> list[int]:
-    """Endpoints with something to do, in one query.
+    """The ids of endpoints with work to do, in one query.
 
-    That is: a run to plan or to finish, a request to ask, or one to take from a dead worker.
+    That is: a run to plan or to finish, a request to send, or one to take over from a dead worker.
     """
     return list(Endpoint.objects.due(now).values_list("pk", flat=True))
 
 
 def _free_expired(now: datetime) -> None:
-    """Requests of a worker that was killed wait again; what was reserved for them is freed."""
+    """Return the requests of a killed worker to the queue, and free what was reserved for them."""
     with transactions.transact():
         elsewhere = Request.objects.expired(now).exclude(leased_by__in=_local_holders)
         expired = elsewhere.held(skip_locked=True)
@@ -201,7 +203,7 @@ def _lease_run_requests(
     except lifecycle.Refused as error:
         pause_run(run, str(error))
         return []
-    # Rendered before, so that replies need not wait long for the write lock.
+    # Render before the transaction, so that replies do not wait long for the write lock.
     with transactions.transact():
         prepared, stuck = _reserve_money(run, endpoint, _lock_still_due(prepared, now))
         ids = [leased.request_id for leased in prepared]
@@ -214,7 +216,7 @@ def _lease_run_requests(
 
 
 class _DueRequest(NamedTuple):
-    """Columns of a request: an object for each would cost more than finding it."""
+    """Columns of a due request: building model objects would take longer than the query."""
 
     pk: int
     digest: str
@@ -234,7 +236,8 @@ def _find_due_requests(
 
 
 def _lock_still_due(prepared: Sequence[LeasedRequest], now: datetime) -> list[LeasedRequest]:
-    """Those of the requests that nobody asked meanwhile, locked for this transaction."""
+    """Those of the requests that no other worker has taken meanwhile, locked for this
+    transaction."""
     ids = [leased.request_id for leased in prepared]
     held = Request.objects.filter(pk__among=ids).due(now).held(skip_locked=True)
     free = {request.pk for request in held}
@@ -242,7 +245,7 @@ def _lock_still_due(prepared: Sequence[LeasedRequest], now: datetime) -> list[Le
 
 
 def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedRequest]:
-    """The requests with their bodies, rendered again from one call each of the run."""
+    """The requests with their bodies; each body is rendered again from one call of the run."""
     bodies = rendering.render_bodies(run, [request.pk for request in found])
     digest_of = rendering.build_digest_function(run)
     sent, prepared = tuple(run.sends()), []
@@ -263,7 +266,7 @@ def _render_requests(run: Run, found: Sequence[_DueRequest]) -> list[LeasedReque
 def _reserve_money(
     run: Run, endpoint: Endpoint, prepared: list[LeasedRequest]
 ) -> tuple[list[LeasedRequest], str]:
-    """Those of the requests that can be paid for, and why none can if a person has to act."""
+    """The requests that can be paid for, and the reason if none can and a person must act."""
     if not prepared:
         return [], ""
     prices = [spending.estimate_request(endpoint, run, leased.body) for leased in prepared]
@@ -276,7 +279,7 @@ def _reserve_money(
 
 
 def pause_run(run: Run, reason: str) -> None:
-    """Pause a run for what a person has to mend; calls in flight end and are kept."""
-    # A person may have paused or cancelled it meanwhile, which serves as well.
+    """Pause a run for a reason that a person must fix; calls in flight end and are kept."""
+    # A person may have paused or cancelled it meanwhile; then nothing is left to do.
     with suppress(lifecycle.Refused):
         lifecycle.pause(run, None, reason=strip_unstorable(reason))

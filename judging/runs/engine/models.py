@@ -1,4 +1,5 @@
-"""When what was taken for some time is free again, and who lives that may take it."""
+"""Models of the engine: requests, replies, readings, dispatcher rows and workers, and their
+leases."""
 
 from __future__ import annotations
 
@@ -16,28 +17,28 @@ from datetime import UTC
 
 from django.utils import timezone
 
-# No lease is given for so long: one that lasts longer was given by a clock that was ahead, and
-# whoever lives renews what is his by the clock as it is now.
+# No lease lasts this long. A longer one was set by a clock that was ahead; a holder that is alive
+# renews its leases by the current clock.
 MAX_LEASE = timedelta(minutes=1)
 
 
 def lease_expired(until: str, now: datetime) -> Q:
-    """Whether a lease that ends at the time in this column has run out."""
+    """Whether a lease has expired that ends at the time in the column `until`."""
     return Q(**{f"{until}__lte": now}) | Q(**{f"{until}__gt": now + MAX_LEASE})
 
 
 class WorkerQuerySet(models.QuerySet[Any]):
     def alive(self, now: datetime) -> WorkerQuerySet:
-        """Those that said lately that they live."""
+        """Workers whose last heartbeat is still valid."""
         return self.filter(alive_until__gt=now)
 
 
-# What a request has when nobody asks it.
+# The values of a request that is not leased.
 UNLEASED = {"leased_by": "", "leased_until": None, "leased_for": None, "reserved": 0}
 
 
 class RequestLease(NamedTuple):
-    """Who has a request, and what is reserved for it on which run."""
+    """The lease of a request: its holder, its run, and the amount reserved for it."""
 
     pk: int
     state: str
@@ -63,11 +64,12 @@ class RequestQuerySet(models.QuerySet[Any]):
         return self.filter(state="leased", leased_by=holder)
 
     def expired(self, now: datetime) -> RequestQuerySet:
-        """Leased by a worker that does not renew its leases any more."""
+        """Requests leased by a worker that no longer renews its leases."""
         return self.filter(lease_expired("leased_until", now), state="leased")
 
     def held(self, *, skip_locked: bool = False) -> list[RequestLease]:
-        """Locked for this transaction, always in one order, so that two never wait in a ring."""
+        """Lock the rows for this transaction, always in one order, so that transactions do not
+        deadlock."""
         rows = self.order_by("pk").select_for_update(no_key=True, skip_locked=skip_locked)
         return [RequestLease(*row) for row in rows.values_list(*RequestLease._fields)]
 
@@ -75,16 +77,16 @@ class RequestQuerySet(models.QuerySet[Any]):
         return self.exclude(state="answered")
 
     def give_back(self) -> int:
-        """Let leased requests wait again."""
+        """Return leased requests to the queue."""
         return self.update(state="waiting", **UNLEASED)
 
     def ask_again(self, now: datetime) -> int:
-        """Let failed requests wait again, as if they had never been tried."""
+        """Return failed requests to the queue, as if they had never been tried."""
         again = {"attempts": 0, "tried": {}, "next_try": now, "cause": "", "message": ""}
         return self.filter(state="failed").update(state="waiting", **again)
 
     def try_afresh(self, now: datetime) -> int:
-        """Let what timed out and waits for another try have all of its tries again, now."""
+        """Reset the tries of waiting requests that timed out before, and make them due now."""
         slow = self.filter(state="waiting", tried__has_key="timed_out")
         return slow.update(tried={}, next_try=now)
 
@@ -97,7 +99,7 @@ class RequestQuerySet(models.QuerySet[Any]):
         return self.due(now) | self.expired(now)
 
     def words(self) -> models.QuerySet[Any, dict[str, Any]]:
-        """Causes and what providers said, with the number of requests, most frequent first."""
+        """Causes and messages of the providers with the number of requests, most frequent first."""
         said = self.exclude(message="").values("cause", "message").annotate(n=Count("pk"))
         return said.order_by("-n", "cause", "message")
 
@@ -107,14 +109,14 @@ class RequestQuerySet(models.QuerySet[Any]):
         return Call.objects.filter(request=OuterRef("pk"))
 
 
-# Of a request that was never tried: before any time that a clock says, be it set back meanwhile.
+# `next_try` of a request that was never tried: earlier than any clock, even one that is set back.
 DUE_NOW = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Request(models.Model):
-    """The exact body for one provider, unique by digest, so nothing is ever paid for twice.
+    """The exact body for one provider, unique by digest, so nothing is paid for twice.
 
-    The body itself is not kept: it is rendered again from what a run pins, and the digest proves
+    The body itself is not stored: it is rendered again from what a run pins, and the digest proves
     that it is the same. Calls of many runs may point at one request.
     """
 
@@ -163,7 +165,7 @@ class Request(models.Model):
             models.Index(
                 fields=["leased_until"], condition=Q(state="leased"), name="request_leased"
             ),
-            # Few, and looked for each time that somebody looks at a run.
+            # Few rows, but every view of a run looks them up.
             models.Index(fields=["endpoint"], condition=Q(state="failed"), name="request_failed"),
             models.Index(
                 fields=["endpoint"],
@@ -200,10 +202,10 @@ class Reply(models.Model):
 
 
 class Reading(models.Model):
-    """What one parser made of a reply; parsing again adds rows and changes none.
+    """What one parser read in a reply; parsing again adds rows and changes none.
 
-    `parser` names the parser's version and the output that was asked for, since two strategies
-    may share a request and yet offer different scales.
+    `parser` names the parser's version and the output type, since two strategies may share a
+    request and still use different scales.
     """
 
     reply = models.ForeignKey(Reply, models.PROTECT, related_name="readings")
@@ -229,7 +231,8 @@ class Reading(models.Model):
 
 
 class Dispatcher(models.Model):
-    """Where limits are kept in memory, one process alone may ask: the one that holds this row."""
+    """A lock row. If limits are in memory, only the process that holds an endpoint's row may call
+    it."""
 
     name = models.CharField(max_length=40, unique=True)
     holder = models.CharField(max_length=64, blank=True)
@@ -240,7 +243,7 @@ class Dispatcher(models.Model):
 
 
 class Worker(models.Model):
-    """A process that looks for due work: what it says of itself while it lives."""
+    """A worker process that looks for due work, with its heartbeat and counters."""
 
     name = models.CharField(max_length=64, unique=True)
     host = models.CharField(max_length=200)

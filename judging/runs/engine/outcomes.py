@@ -1,10 +1,8 @@
-"""Replies become readings, readings become outcomes; the steps of a chain follow one another.
+"""Turn replies into readings and readings into outcomes, and build the next calls of chains.
 
-Where an outcome stands: what its calls said, or what its chains ask next.
-
-Each sample of an outcome is a chain of its own, of one step for most strategies. A chain ends
-with the reading of its last step, or at the first step that cannot be read, which then is what
-the sample says.
+Each sample of an outcome is a chain of its own, with a single step for most strategies. A chain
+ends with the reading of its last step, or at the first step that cannot be parsed, whose cause then
+is the result of the sample.
 """
 
 import json
@@ -29,9 +27,9 @@ from judging.strategies.replies.outputs import ParsedReply
 
 
 class CallRow(NamedTuple):
-    """A call with what came of its request; the reply's columns are None without a reply.
+    """A call with its request's state and reply; the reply's columns are None without a reply.
 
-    `shown` is the value of the reading that the call shows.
+    `shown` is the value of the reading that the call's prompt includes.
     """
 
     outcome_id: int
@@ -53,7 +51,7 @@ class CallRow(NamedTuple):
         return CallSpec(self.role, self.order, self.axis, self.step)
 
 
-# Plain columns: whole rows of three tables took three times as long.
+# Plain columns: loading model objects of three tables took three times as long.
 CALL_COLUMNS = (
     "outcome", "role", "order", "axis", "step", "sample", "fed_by__value", "request",
     "request__state", "request__cause", "request__reply", "request__reply__text",
@@ -63,8 +61,9 @@ CALL_COLUMNS = (
 
 @dataclass(frozen=True)
 class ChainState:
-    """`said` is what the last step of every sample says, and `further` the calls to make next,
-    each with the reply that feeds it; `is_over` when nothing is open and nothing to be made."""
+    """`said` is the reading of the last step of every sample; `further` are the calls to make next,
+    each with the id of the reply that feeds it. `is_over` if nothing is open and nothing is to be
+    made."""
 
     said: dict[tuple[CallSpec, int], ParsedReply] = field(default_factory=dict)
     further: list[tuple[PlannedCall, int]] = field(default_factory=list)
@@ -81,7 +80,8 @@ def build_chain_state(
     asked: Sequence[CallRow],
     readings: Mapping[int, ParsedReply],
 ) -> ChainState:
-    """Where an outcome stands with the readings, by request, of those of its calls that ended."""
+    """The state of an outcome's chains, given the readings, by request, of those calls that
+    ended."""
     standing = ChainState()
     by_sample: dict[int, list[CallRow]] = defaultdict(list)
     for call in asked:
@@ -105,7 +105,7 @@ def build_chain_state(
 def _end_unreadable_chain(
     strategy: Strategy, outcome: Outcome, sample: int, said: ParsedReply
 ) -> dict[tuple[CallSpec, int], ParsedReply]:
-    """A step that could not be read stands for the last one, which is never asked."""
+    """Give the last step, which is never sent, the cause of the step that could not be parsed."""
     last = calls.list_call_specs(strategy, outcome, strategy.last_step)
     return {(spec, sample): ParsedReply(None, cause=said.cause) for spec in last}
 
@@ -116,7 +116,7 @@ def _build_next_calls(
     chain: Sequence[CallRow],
     known: Mapping[CallSpec, ParsedReply],
 ) -> list[tuple[PlannedCall, int]]:
-    """The calls of the next step of a chain, and the replies whose readings feed them."""
+    """The calls of a chain's next step, each with the id of the reply whose reading feeds it."""
     made = []
     for call in chain:
         if call.spec not in known or call.reply_id is None:
@@ -152,16 +152,17 @@ _READING = {
 
 
 def start_outcomes(run: Run, strategy: Strategy, batch: Sequence[Outcome]) -> None:
-    """Make the first calls of these outcomes, and decide those whose replies are there already."""
+    """Create the first calls of these outcomes, and decide those whose replies are already
+    stored."""
     settle(calls.create_calls(run, strategy, calls.build_first_calls(run, strategy, batch)))
 
 
 def settle(outcome_ids: Iterable[int]) -> int:
-    """Decide those pending outcomes whose calls are all answered or failed; how many there were.
+    """Decide the pending outcomes whose calls are all answered or failed; return how many.
 
-    Replies that the run's parser has not parsed yet are read first. Where a chain goes on, its next
-    calls are made, in a transaction of their own: if that never comes, the outcome is as pending
-    as before, and settling it again makes them.
+    Replies that the run's parser has not parsed yet are parsed first. If a chain goes on, its next
+    calls are created in a separate transaction: if that fails, the outcome stays pending, and
+    settling it again creates them.
     """
     with transactions.transact():
         settled = _settle(Outcome.objects.pending().filter(pk__among=list(outcome_ids)))
@@ -174,10 +175,10 @@ def settle(outcome_ids: Iterable[int]) -> int:
 
 
 def decide_again(outcome_ids: Iterable[int]) -> int:
-    """Decide settled outcomes anew, by what their run's parser reads; how many.
+    """Decide settled outcomes again, from the readings of their run's parser; return how many.
 
-    Belongs inside the caller's transaction. No call is made: a chain that broke at a step which
-    can be read now stays as it was.
+    Must run inside the caller's transaction. No call is created: a chain that broke at a step that
+    can be parsed now stays as it was.
     """
     settled = _settle(Outcome.objects.settled().filter(pk__among=list(outcome_ids)))
     return sum(one.decided for one in settled)
@@ -186,9 +187,9 @@ def decide_again(outcome_ids: Iterable[int]) -> int:
 def compute_decisions(
     run: Run, found: Sequence[Outcome]
 ) -> list[tuple[Outcome, decisions.Decision]]:
-    """What the run's parser, which need not be the stored one, makes of outcomes that are over.
+    """The decisions on finished outcomes by the run's parser, which need not be the stored one.
 
-    Its readings are stored if they were not there, and no outcome is changed.
+    New readings are stored, but no outcome is changed.
     """
     strategy = run.asked()
     with transactions.transact():
@@ -198,7 +199,7 @@ def compute_decisions(
 
 @dataclass(frozen=True)
 class _SettledRun:
-    """How many outcomes of a run were decided, and the calls that its chains want next."""
+    """How many outcomes of a run were decided, and the next calls of its chains."""
 
     run: Run
     strategy: Strategy
@@ -208,7 +209,7 @@ class _SettledRun:
 
 def _settle(found: OutcomeQuerySet) -> list[_SettledRun]:
     by_run: dict[int, list[Outcome]] = defaultdict(list)
-    # Locked, so that what is read here is not older than a retry that begins now.
+    # Locked, so that this does not use data from before a retry that starts now.
     for outcome in found.order_by("pk").select_for_update(no_key=True):
         by_run[outcome.run_id].append(outcome)
     runs = Run.objects.for_results().in_bulk(by_run)
@@ -223,7 +224,7 @@ def _settle_run(run: Run, found: list[Outcome]) -> _SettledRun:
         apply_decision(outcome, decision, strategy)
     store_decisions([outcome for outcome, _ in decided])
     further = [one for standing in standings.values() for one in standing.further]
-    # Nobody asks for a cancelled run any more.
+    # A cancelled run makes no more calls.
     wanted = _attach_readings(run, further) if run.state != Run.State.CANCELLED else []
     return _SettledRun(run, strategy, len(decided), wanted)
 
@@ -231,11 +232,11 @@ def _settle_run(run: Run, found: list[Outcome]) -> _SettledRun:
 def _decide_finished(
     strategy: Strategy, found: Sequence[Outcome], standings: Mapping[int, ChainState]
 ) -> list[tuple[Outcome, decisions.Decision]]:
-    """The outcomes that are over, each with what its replies come to."""
+    """The finished outcomes, each with its decision."""
     over = [outcome for outcome in found if standings[outcome.pk].is_over]
     texts: dict[int, Any] = {}
     if strategy.generates:
-        # Texts are long, and only what is made from them is held against them.
+        # Texts are long, and only generated texts are compared with them.
         ids = list({outcome.revision_id for outcome in over})
         texts = dict(Revision.objects.filter(pk__among=ids).values_list("pk", "texts"))
     return [
@@ -260,7 +261,7 @@ def _load_chain_states(
 
 
 def _attach_readings(run: Run, further: Sequence[tuple[PlannedCall, int]]) -> list[PlannedCall]:
-    """The calls with the readings that feed them."""
+    """The calls with the ids of the readings that feed them."""
     if not further:
         return []
     replies = [reply for _, reply in further]
@@ -270,9 +271,9 @@ def _attach_readings(run: Run, further: Sequence[tuple[PlannedCall, int]]) -> li
 
 
 def apply_decision(outcome: Outcome, decision: decisions.Decision, strategy: Strategy) -> None:
-    """Put a decision on an outcome, which is not stored by that.
+    """Set a decision on an outcome, without saving it.
 
-    The share counts for repeats alone: a vote is one verdict, however narrow.
+    The share is kept for repeats only: a vote gives one verdict, however narrow.
     """
     outcome.result, outcome.detail = decision.result, decision.detail
     outcome.cause, outcome.values = decision.cause, decision.values
@@ -280,7 +281,7 @@ def apply_decision(outcome: Outcome, decision: decisions.Decision, strategy: Str
 
 
 def store_decisions(decided: Sequence[Outcome]) -> None:
-    """Store what was decided, inside the caller's transaction."""
+    """Save decided outcomes, inside the caller's transaction."""
     rows = [
         (row.result, row.detail, row.cause, row.share, json.dumps(row.values), row.pk)
         for row in decided
@@ -291,7 +292,7 @@ def store_decisions(decided: Sequence[Outcome]) -> None:
 def _readings(
     run: Run, strategy: Strategy, asked: Sequence[CallRow]
 ) -> dict[int, outputs.ParsedReply]:
-    """What each terminal request of the calls says, by request; a failed one says its cause."""
+    """The reading of each finished request of the calls, by request; a failed one has its cause."""
     said = {
         call.request_id: outputs.ParsedReply(None, path="", cause=call.cause)
         for call in asked
@@ -322,7 +323,7 @@ def _parse_replies(
 
 
 def _store_readings(parser: str, made: Mapping[int, outputs.ParsedReply]) -> None:
-    """Keep what a parser made of replies, by their ids; one that is there already stays."""
+    """Store the readings of replies, by reply id; existing readings are kept."""
     now = connection.ops.adapt_datetimefield_value(timezone.now())
     rows = [
         (pk, parser, _as_json(one.value), one.path, one.cause, one.explanation, now)

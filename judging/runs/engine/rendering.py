@@ -1,6 +1,6 @@
-"""What a request shows, rendered from what a run pins: the same to the byte whenever it is made.
+"""Render requests from what a run pins; the result is always the same to the byte.
 
-A prompt is never stored. The digest of its request proves that it is what was asked.
+Prompts are not stored. The digest of the request proves that a rendered prompt was the one sent.
 """
 
 import json
@@ -33,12 +33,12 @@ def render_body(
 
 
 def compute_request_digest(run: Run, body: bytes, sample: int = 0) -> str:
-    """The digest of the request that a body makes under what the run pins."""
+    """The digest of the request with this body, given what the run pins."""
     return build_digest_function(run)(body, sample)
 
 
 def build_digest_function(run: Run) -> Callable[[bytes, int], str]:
-    """The same for many bodies and samples of a run."""
+    """The same as a function, for many bodies and samples of a run."""
     return digests.build_request_hasher(
         provider=run.pinned["provider"],
         address=run.pinned["address"],
@@ -49,7 +49,7 @@ def build_digest_function(run: Run) -> Callable[[bytes, int], str]:
 
 
 def load_shared_texts(run: Run, strategy: Strategy) -> dict[str, str]:
-    """What every prompt of a run shows: its examples, in the texts and with the answers pinned."""
+    """The texts in every prompt of a run: its examples, as pinned, with the pinned answers."""
     if not run.few_shot:
         return {}
     keys, digests = zip(*run.few_shot, strict=True)
@@ -63,7 +63,7 @@ def load_shared_texts(run: Run, strategy: Strategy) -> dict[str, str]:
 
 
 def load_guidance(run: Run, items: Iterable[int]) -> dict[int, dict[str, str]]:
-    """What prompts of a run show of what people said against items, by the ids of these."""
+    """The reviewers' guidance that a run's prompts show, by item id."""
     said = run_config.load_overrides(run.pinned).guidance
     if not said:
         return {}
@@ -74,7 +74,7 @@ def load_guidance(run: Run, items: Iterable[int]) -> dict[int, dict[str, str]]:
 
 
 def render_bodies(run: Run, requests: Collection[int]) -> dict[int, bytes]:
-    """The exact bodies of requests of a run by their ids, rendered again from what it pins."""
+    """The exact bodies of requests of a run by request id, rendered again from what it pins."""
     strategy = run.asked()
     return {
         pk: render_body(run, one.texts, one.spec, strategy, one.more)
@@ -83,7 +83,7 @@ def render_bodies(run: Run, requests: Collection[int]) -> dict[int, bytes]:
 
 
 class PromptInputs(NamedTuple):
-    """What the prompt of a request is rendered from."""
+    """The inputs of a request's prompt."""
 
     spec: CallSpec
     texts: Mapping[str, Any]
@@ -93,7 +93,7 @@ class PromptInputs(NamedTuple):
 def load_prompt_inputs(
     run: Run, strategy: Strategy, requests: Collection[int]
 ) -> dict[int, PromptInputs]:
-    """What requests of a run show by their ids, each from one call that it answers."""
+    """The prompt inputs of requests of a run by request id, each from one of its calls."""
     made = Call.objects.filter(run=run, request__among=requests).values_list(*_COLUMNS)
     asked = [_RenderedCallRow(*row) for row in made]
     everywhere, said = load_shared_texts(run, strategy), _load_earlier_replies(strategy, asked)
@@ -110,7 +110,7 @@ def load_prompt_inputs(
 
 
 class _RenderedCallRow(NamedTuple):
-    """Columns of a call, and of the reading that it shows."""
+    """Columns of a call, and of the reading that its prompt includes."""
 
     request_id: int
     outcome_id: int
@@ -130,7 +130,7 @@ class _RenderedCallRow(NamedTuple):
 
     @property
     def chain(self) -> tuple[int, str, int, int, int]:
-        """Which chain of calls it belongs to, and where in it."""
+        """The chain that the call belongs to, and its step."""
         return self.outcome_id, self.role, self.order, self.sample, self.step
 
 
@@ -143,8 +143,8 @@ _COLUMNS = (
 def _load_earlier_replies(
     strategy: Strategy, asked: Sequence[_RenderedCallRow]
 ) -> dict[tuple[int, str, int, int, int], dict[str, str]]:
-    """What the steps before a call said, by the chain it belongs to: each call of a chain shows
-    the reading it was fed by, and what the one before it showed."""
+    """The readings of earlier steps, by chain and step: each call of a chain shows the reading that
+    feeds it and those that the call before it showed."""
     chained = {call.outcome_id for call in asked if call.step > 0}
     if not chained:
         return {}
@@ -158,7 +158,7 @@ def _load_earlier_replies(
 
 
 def format_explanation(explanation: str, value: Any, scale: Scale | None) -> dict[str, str]:
-    """What the prompt of an explanation check shows of a reading, a score with its scale."""
+    """What the prompt of an explanation check shows of a reading; a score with its scale."""
     ends = f" ({scale.low:g} to {scale.high:g})" if scale else ""
     return {"explanation": explanation, "score": f"{format_value(value)}{ends}"}
 
@@ -169,7 +169,7 @@ def get_checked_run(run: Run) -> Run:
 
 
 def format_value(value: Any) -> str:
-    """What a reading says, as a later prompt shows it."""
+    """The value of a reading, as a later prompt shows it."""
     if isinstance(value, float):
         return f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)

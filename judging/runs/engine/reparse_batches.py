@@ -1,6 +1,6 @@
-"""What is left to do when a run's parser was switched: its outcomes are decided anew.
+"""Decide a run's outcomes again after its parser was switched, in batches.
 
-Where that has come to stands among the run's pins, so that whoever finds it half-way goes on.
+The progress is stored among the run's pins, so that any worker can continue an interrupted switch.
 """
 
 from annotation.db import transactions
@@ -18,7 +18,7 @@ def decide_remaining(run: Run) -> None:
 
 
 def _decide_next_batch(run: Run) -> bool:
-    """Whether there may be more."""
+    """Decide one batch; return whether there may be more."""
     with transactions.transact():
         held = Run.objects.select_for_update(no_key=True).only("pk", "pinned").get(pk=run.pk)
         if PROGRESS_KEY not in held.pinned:

@@ -1,4 +1,4 @@
-"""What came of requests that were asked: replies on record, failures counted, money settled."""
+"""Store the results of requests: replies, failed tries, and settled costs."""
 
 import json
 import random
@@ -30,10 +30,10 @@ from judging.runs.engine.models import RequestLease, RequestQuerySet
 from judging.runs.transitions import list_pause_reasons
 from judging.strategies.replies.outputs import strip_unstorable
 
-# Results, and outcomes, that are decided at a time: many at once cost less each, and replies wait
-# for the write lock some 40 ms.
+# Results and outcomes to decide at a time: large batches cost less for each, and replies wait some
+# 40 ms for the write lock.
 DECIDE_BATCH = 250
-# Where so many first requests of a run are rejected alike, the others would be, too.
+# If this many first requests of a run are all rejected alike, the rest would be too.
 FUTILE_AFTER = 20
 _REPLY = {
     "request_id": "bigint",
@@ -51,7 +51,7 @@ _REPLY = {
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What came of one leased request: an answer, an error, or neither (it was not asked)."""
+    """The result of one leased request: an answer, an error, or neither if it was not sent."""
 
     leased: LeasedRequest
     answer: Answer | None = None
@@ -62,11 +62,11 @@ _AnsweredRequest = tuple[LeasedRequest, Answer]
 
 
 def store_results(endpoint: Endpoint, holder: str, results: Sequence[CallResult]) -> None:
-    """Put what came of requests on record, in one transaction.
+    """Store the results of requests, in one transaction.
 
-    Storing the same results twice changes nothing, so it is safe to try again after a connection
-    broke. A lease may have run out meanwhile: an answer then counts all the same unless another
-    worker's came first, a failure is the business of whoever has the request now.
+    Idempotent, so it is safe to try again after a lost connection. A lease may have expired
+    meanwhile: an answer still counts unless another worker's came first; a failure is ignored,
+    since the request now belongs to another worker.
     """
     now = clock.now()
     ids = [result.leased.request_id for result in results]
@@ -84,13 +84,14 @@ def store_results(endpoint: Endpoint, holder: str, results: Sequence[CallResult]
         _note_pause(endpoint, kept, now)
         _note_remaining(endpoint, kept, now)
         for run in doubtful:
-            # First, since it says what to change; the other one speaks of all that can be wrong.
+            # A refused parameter comes first, since it says what to change; the other reason is
+            # more general.
             if reason := _explain_refused(run, kept) or _explain_futile(run, endpoint, kept):
                 lease.pause_run(run, reason)
 
 
 def decide_outcomes(results: Sequence[CallResult]) -> int:
-    """Decide the outcomes that these results were the last to be waited for; how many."""
+    """Decide the outcomes for which these were the last open results; return how many."""
     ids = [result.leased.request_id for result in results]
     waiting = list(Outcome.objects.of_requests(ids).pending().values_list("pk", flat=True))
     return sum(
@@ -111,7 +112,7 @@ def _settle_money(
     kept: Sequence[CallResult],
     replies: Iterable[tuple[_AnsweredRequest, Decimal | None]],
 ) -> None:
-    """What was reserved becomes what was spent; an unknown cost counts as what was reserved."""
+    """Replace reserved amounts by actual costs; an unknown cost counts as the reserved amount."""
     paid = [
         (leased.run_id, rows[leased.request_id].reserved if price is None else price)
         for (leased, _), price in replies
@@ -127,7 +128,7 @@ def _store_replies(
 ) -> None:
     if not replies:
         return
-    # As the columns take them: objects of the model took five times as long.
+    # Plain column values: model objects took five times as long.
     as_time = connection.ops.adapt_datetimefield_value
     stored = as_time(now)
     rows = [
@@ -153,12 +154,13 @@ def _store_replies(
 
 
 def _valid_count(tokens: int | None) -> int | None:
-    """A number that a column holds; a provider that reports more does not count tokens."""
+    """The count if it fits the column; a larger one is not a token count and becomes None."""
     return tokens if tokens is None or tokens < 2**31 else None
 
 
 def _store_failures(failures: Sequence[CallResult], now: datetime) -> None:
-    """The requests wait again, those with an error for their next try, or have failed for good."""
+    """Failed requests wait for their next try or fail for good; those without an error wait
+    again."""
     ids = [failure.leased.request_id for failure in failures]
     if ids:
         Request.objects.filter(pk__among=ids).give_back()
@@ -168,14 +170,15 @@ def _store_failures(failures: Sequence[CallResult], now: datetime) -> None:
 
 
 def _note_pause(endpoint: Endpoint, kept: Sequence[CallResult], now: datetime) -> None:
-    """The wait that the provider asked for holds for every worker, and the page can say it."""
+    """Store the longest wait that the provider asked for; it applies to every worker and is
+    shown."""
     waits = [one.error.retry_after or 0.0 for one in kept if one.error]
     if longest := max(waits, default=0.0):
         Endpoint.objects.filter(pk=endpoint.pk).pause(now + timedelta(seconds=longest))
 
 
 def _note_remaining(endpoint: Endpoint, kept: Sequence[CallResult], now: datetime) -> None:
-    """What the last answers' headers say is left, for the endpoint's page."""
+    """Store the remaining limits from the latest response headers, for the endpoint's page."""
     said = (one.answer.remaining for one in reversed(kept) if one.answer)
     endpoint.note_remaining(next(filter(None, said), {}), now)
 
@@ -198,8 +201,8 @@ def _count_try(leased: LeasedRequest, error: EvaluatorError, now: datetime) -> N
 def _lock_doubtful_runs(kept: Sequence[CallResult], rows: Mapping[int, RequestLease]) -> list[Run]:
     """The running runs that want a request which was rejected or timed out just now.
 
-    Locked, so that two workers who store at once do not both miss the one that was too many; with
-    all others on which money is booked now, in one order.
+    They are locked, so that two workers that store at once cannot both miss the request that
+    reaches the limit. All other runs with costs to book are locked with them, in one order.
     """
     failed = [one.leased.request_id for one in kept if isinstance(one.error, Rejected | TimedOut)]
     if not failed:
@@ -213,8 +216,9 @@ def _lock_doubtful_runs(kept: Sequence[CallResult], rows: Mapping[int, RequestLe
 
 
 def _explain_refused(run: Run, kept: Sequence[CallResult]) -> str:
-    """That a provider's words refuse a parameter which every request of the run has; "" if none
-    does. Whoever resumes the run then is not asked a second time."""
+    """A pause reason if a provider's message refuses a parameter that every request of the run
+    sends, else "". A run is paused once for each parameter: after a resume it is not paused for it
+    again."""
     sent = run.sends()
     words = [str(one.error) for one in kept if isinstance(one.error, Rejected)]
     said = next((said for said in words if find_refused(said, sent)), "")
@@ -225,8 +229,7 @@ def _explain_refused(run: Run, kept: Sequence[CallResult]) -> str:
 
 
 def _explain_futile(run: Run, endpoint: Endpoint, kept: Sequence[CallResult]) -> str:
-    """Why a run had better not go on: nothing that it asked was answered, and all failed alike.
-    "" where it may."""
+    """A pause reason if none of the run's requests was answered and all failed alike, else ""."""
     if run.was_answered():
         return ""
     wanted = Request.objects.wanted_by(run)
@@ -236,8 +239,8 @@ def _explain_futile(run: Run, endpoint: Endpoint, kept: Sequence[CallResult]) ->
 
 
 def _explain_all_rejected(run: Run, wanted: RequestQuerySet, kept: Sequence[CallResult]) -> str:
-    """Once, when the first FIRST requests, or all if they are fewer, were rejected with one status:
-    whoever resumes the run has seen that."""
+    """A pause reason if the first FUTILE_AFTER requests, or all if they are fewer, were rejected
+    with one status, else "". It is given once: whoever resumes the run has seen it."""
     errors = {one.leased.request_id: one.error for one in kept if isinstance(one.error, Rejected)}
     last = next(reversed(errors.values()), None)
     if last is None or last.status is None:
@@ -261,14 +264,15 @@ def _explain_all_rejected(run: Run, wanted: RequestQuerySet, kept: Sequence[Call
 def _explain_all_timed_out(
     run: Run, wanted: RequestQuerySet, endpoint: Endpoint, kept: Sequence[CallResult]
 ) -> str:
-    """When as many requests timed out as calls may be in flight, or all if they are fewer; once
-    for the numbers that decide it, since whoever resumes the run with the same has seen that."""
+    """A pause reason if as many requests timed out as calls may be in flight, or all if they are
+    fewer, else "". It is given once for each pair of timeout and calls in flight: whoever resumes
+    the run with the same numbers has seen it."""
     if not any(isinstance(one.error, TimedOut) for one in kept):
         return ""
     now = Endpoint.objects.get(pk=endpoint.pk)
     limits = (now.timeout, now.in_flight)
     if limits != (endpoint.timeout, endpoint.in_flight):
-        return ""  # Somebody changed them while these were in flight.
+        return ""  # The limits were changed while these were in flight.
     slow = wanted.filter(tried__has_key=TimedOut.cause)
     n, others = slow.count(), wanted.exclude(tried__has_key=TimedOut.cause)
     if others.filter(attempts__gt=0).exists():

@@ -1,4 +1,4 @@
-"""What one slice of asking shares: its queues, its clock, its way to the database."""
+"""The shared state of one slice: its queues, its clock, and its database access."""
 
 import asyncio
 import logging
@@ -26,26 +26,26 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LOOK_EVERY = 0.2
-# Waits between tries to reach a database that is away, in seconds; what came back meanwhile was
-# paid for and waits with them.
+# Seconds between tries to reach a database that is down. Replies that arrived meanwhile are paid
+# for, so they wait with it.
 DATABASE_RETRY_WAITS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 
-# Set when the process stops: slices then end within LAST_CALLS.
+# Set when the process stops: slices then end within LAST_CALLS_SECONDS.
 STOP = threading.Event()
 
 
 @dataclass
 class TimeSlice:
-    """What the coroutines of one slice share.
+    """The shared state of the coroutines of one slice.
 
-    `open` counts what is leased and not yet stored, `begun` has the calls in flight, each with what
-    it asks. `stored` is set when something was, `all_stored` at the end. `last_calls` is called
-    once nothing is left but calls in flight: the next slice may begin beside them.
+    `open` counts requests that are leased and not yet stored; `begun` maps the calls in flight to
+    their requests. `stored` is set when something was stored, `all_stored` at the end. `last_calls`
+    is called once only calls in flight are left: the next slice may begin beside them.
 
-    `held` are runs of which nothing is asked, each with the request whose reply refused one of
-    their parameters, until that is stored (then None) and was looked at whether they still run: a
-    fast provider refuses many more in this time. `refused` has what was refused so far, since a
-    run is held once for each parameter.
+    `held` are runs that send nothing for now, each with the request whose reply refused one of
+    their parameters. Once that reply is stored (then None) and the run's state was checked, the run
+    is released. Without this, a fast provider would refuse many more requests meanwhile. `refused`
+    has all refusals so far, since a run is held once for each parameter.
     """
 
     endpoint: Endpoint
@@ -71,19 +71,19 @@ class TimeSlice:
     over: bool = False
 
     def closing(self) -> bool:
-        """Whether it asks nothing more. It goes on beyond its time while the slice before it still
-        waits for calls, so that there are never more than two of an endpoint."""
+        """Whether the slice sends nothing more. It continues beyond its time while the slice before
+        it still waits for calls, so that an endpoint never has more than two slices."""
         if self.over or STOP.is_set():
             return True
         return time.monotonic() > self.ends and not lease.is_ending(self.endpoint.pk)
 
     def wants(self, leased: LeasedRequest) -> bool:
-        """Whether to ask it now: its run may have been paused since it was leased."""
+        """Whether to send it now: its run may have been paused since it was leased."""
         running = leased.run_id in self.runs and leased.run_id not in self.held
         return running and not self.closing()
 
     def hold_if_refused(self, leased: LeasedRequest, words: str) -> None:
-        """Ask nothing more of the run for now if a rejection refuses one of its parameters."""
+        """Send nothing more of the run for now if a rejection refuses one of its parameters."""
         refused = (leased.run_id, find_refused(words, leased.sent))
         if refused[1] and refused not in self.refused:
             self.refused.add(refused)
@@ -95,17 +95,18 @@ class TimeSlice:
                 self.held[one.leased.run_id] = None
 
     def list_on_record(self) -> list[int]:
-        """The runs that are held for what is stored: whoever looks now sees whether they run."""
+        """The held runs whose refusal is stored: a check now shows whether they are still
+        running."""
         return [run_id for run_id, request_id in self.held.items() if request_id is None]
 
     async def any_stored(self, seconds: float = LOOK_EVERY) -> None:
-        """Wait until something was stored, or for some time."""
+        """Wait until something was stored, or until the time is over."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.stored.wait(), seconds)
         self.stored.clear()
 
     async def in_database(self, query: Callable[[], T], thread: ThreadPoolExecutor) -> T:
-        """Run a query in a thread; try again for some seconds if the database is away."""
+        """Run a query in a thread; retry for some time if the database is down."""
         loop = asyncio.get_running_loop()
         for wait in DATABASE_RETRY_WAITS:
             try:
@@ -121,7 +122,8 @@ class TimeSlice:
 
 @contextmanager
 def database_thread(name: str) -> Iterator[ThreadPoolExecutor]:
-    """One thread, since a connection belongs to the thread that opened it; it is closed with it."""
+    """A single thread for queries, since a connection belongs to the thread that opened it. The
+    connection is closed at the end."""
     with ThreadPoolExecutor(1, thread_name_prefix=f"asking-{name}") as thread:
         try:
             yield thread

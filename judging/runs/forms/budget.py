@@ -1,10 +1,10 @@
-"""What a lead says a project may spend."""
+"""The form for a project's spending cap."""
 
 from django import forms
 
 
 class CapForm(forms.Form):
-    """The cap of a project."""
+    """The spending cap of a project."""
 
     cap = forms.DecimalField(
         label="Cap",

@@ -1,4 +1,4 @@
-"""What makes runs of runs, checked before a service sees it."""
+"""Forms that clone, move, repeat, combine or parse runs again."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ ONLY_PARSER = "Current parser"
 
 
 class RepeatRunForm(forms.Form):
-    """Something is asked again; only a lead may allow it while people label the items."""
+    """Repeat a run; only a lead may allow it while its items are being labelled."""
 
     while_labelling = forms.BooleanField(
         label="Include items still being labelled",
@@ -28,7 +28,7 @@ class RepeatRunForm(forms.Form):
 
 
 class CloneForm(RepeatRunForm):
-    """How far a clone is the same."""
+    """How to clone a run."""
 
     as_pinned = forms.ChoiceField(
         label="Texts",
@@ -75,7 +75,7 @@ class CloneForm(RepeatRunForm):
 
 
 class MoveForm(forms.Form):
-    """Where a run is asked from now on."""
+    """The endpoint that a run uses from now on."""
 
     endpoint = forms.ModelChoiceField(
         label="Endpoint",
@@ -96,7 +96,7 @@ def _set_choices(field: forms.Field, endpoints: QuerySet[Endpoint], empty: str) 
 
 
 class DeriveForm(forms.Form):
-    """How the outcomes of runs become one."""
+    """How to combine the outcomes of runs."""
 
     strategy = forms.ChoiceField(label="How to combine them", widget=forms.RadioSelect)
 
@@ -109,12 +109,12 @@ class DeriveForm(forms.Form):
         self.initial["strategy"] = next(iter(self.versions), "")
 
     def version(self) -> StrategyVersion:
-        """What was chosen, after the form was checked."""
+        """The chosen strategy version; call it after validation."""
         return self.versions[self.cleaned_data["strategy"]]
 
 
 class ReparseForm(forms.Form):
-    """By which parser replies are read."""
+    """The parser to read replies with."""
 
     parser = forms.ChoiceField(label="Parser", required=False)
 

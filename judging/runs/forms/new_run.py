@@ -1,4 +1,4 @@
-"""What starts a run, checked before a service sees it."""
+"""The form that starts runs."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ MOST_KEYS = 100_000
 
 @dataclass(frozen=True)
 class Option:
-    """One box to tick. `note` stands beside its label."""
+    """One checkbox. `note` is shown beside its label."""
 
     name: str
     value: str
@@ -34,7 +34,7 @@ class Option:
 
 
 class StartForm(forms.Form):
-    """New runs: what is asked of whom, over which items, how often, and what it may cost."""
+    """New runs: strategies, endpoints, items, samples and the cost cap."""
 
     strategy = forms.MultipleChoiceField(
         label="Strategies", error_messages={"required": "Choose one or more strategies."}
@@ -67,7 +67,7 @@ class StartForm(forms.Form):
         required=False,
         help_text="A random sample, drawn with the seed. Leave empty for all items.",
     )
-    # The same seed chooses the same items, so that what was foreseen is what is started.
+    # The same seed draws the same items, so that the run that starts is the one that was estimated.
     seed = forms.IntegerField(
         label="Seed",
         min_value=0,
@@ -175,7 +175,7 @@ class StartForm(forms.Form):
         return parse_parameters(self.cleaned_data["parameters"])
 
     def own(self) -> RunOverrides:
-        """What the runs are to have of their own, after the form was checked."""
+        """The overrides of the runs; call it after validation."""
         said = self.cleaned_data
         return RunOverrides(
             parameters=said["parameters"],
@@ -185,7 +185,7 @@ class StartForm(forms.Form):
         )
 
     def strategy_groups(self) -> list[tuple[str, bool, list[Option]]]:
-        """The strategies by frame, each group with whether something of it is chosen."""
+        """The strategies by frame, each group with whether any of it is chosen."""
         titles = {frame: words.title for frame, words in FRAME_DESCRIPTIONS.items()}
         grouped: dict[str, list[Option]] = {
             title: [] for title in [*titles.values(), OFFLINE_GROUP]
@@ -233,7 +233,7 @@ class StartForm(forms.Form):
 
 
 def parse_parameters(text: str) -> dict[str, Any]:
-    """A JSON object of parameters; ValidationError for anything else, {} for nothing."""
+    """A JSON object of parameters; {} for empty text, ValidationError for anything else."""
     if not text.strip():
         return {}
     try:

@@ -1,1 +1,1 @@
-"""Replies that were made elsewhere: what files tell of them, and how they are kept."""
+"""Recorded replies: import of replies that were made outside this program."""

@@ -1,4 +1,4 @@
-"""Where the stored verdicts of recorded replies and what our parser reads in them differ."""
+"""Differences between the stored verdicts of recorded replies and those of our parser."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ MAX_KINDS = 12
 
 @dataclass(frozen=True)
 class DifferenceKind:
-    """What the two say in `n` items, in words; None where one says nothing that counts."""
+    """The two verdicts of `n` items, as text; None if there is no usable one."""
 
     stored: str | None
     parsed: str | None
@@ -25,7 +25,7 @@ class DifferenceKind:
 
 @dataclass(frozen=True)
 class Difference:
-    """An item of which the two say different things, as in `Kind`."""
+    """An item with two different verdicts, as in `DifferenceKind`."""
 
     outcome: Outcome
     stored: str | None
@@ -34,10 +34,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class VerdictComparison:
-    """Where the replies of a run are from, and how its two verdicts compare.
+    """The source files of a run's replies, and how its two verdicts compare.
 
-    `compared` items have both, of them `differing` differ; `kinds` are the most frequent ways to
-    differ, none where scores are compared; `first` are some of these items, in their order.
+    `compared` items have both verdicts; `differing` of them differ. `kinds` are the most frequent
+    differences, empty for scores; `first` are the first of these items, in item order.
     """
 
     files: list[str]
@@ -49,7 +49,7 @@ class VerdictComparison:
 
 
 def compare_verdicts(run: Run) -> VerdictComparison | None:
-    """What is to be said of a recorded run; None for any other."""
+    """The comparison for a recorded run; None for any other run."""
     if run.kind != Run.Kind.RECORDED:
         return None
     both = run.outcomes.filter(values__has_keys=[STORED, PARSED])
@@ -79,7 +79,8 @@ def _count_kinds(differing: OutcomeQuerySet) -> list[DifferenceKind]:
 
 
 def _format_verdict(value: Any) -> str | None:
-    """A verdict as it is; scores by metric, sorted, since databases keep no order of theirs."""
+    """A verdict as it is; scores by metric, sorted, since databases do not keep the order of
+    keys."""
     if not isinstance(value, dict):
         return value
     numbers = sorted((name, one) for name, one in value.items() if isinstance(one, int | float))

@@ -1,9 +1,9 @@
-"""Replies that were made elsewhere, into a project as recorded runs.
+"""Import replies that were made elsewhere into a project, as recorded runs.
 
-One run for each endpoint and strategy. Nothing is asked and no prompt is known. A value that
-somebody else read in a reply is kept as a reading of the parser `stored`, beside what our own
-parser reads; which of the two decides the outcomes is the run's parser. Idempotent: the same rows
-again are nothing new.
+There is one run for each endpoint and strategy. Nothing is sent and no prompt is known. A value
+that somebody else read in a reply is stored as a reading of the parser `stored`, beside the reading
+of our own parser; the run's parser says which of the two decides the outcomes. Idempotent:
+importing the same rows again adds nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,16 +22,16 @@ from judging.runs.recorded.verdicts import JudgedPlace, PlaceKey
 from judging.runs.run_items import DrawnItems
 from judging.strategies import Strategy, frames
 
-# Who recorded replies left out some that failed: a run over so many of the items is no part.
+# Recordings may leave out failed replies: a run over this share of the items still counts as whole.
 NEARLY_ALL_SHARE = 0.9
 
 
 @dataclass
 class ImportReport:
-    """What became of an import. `runs` are new, `known` were there already; with a row in `bad`
-    nothing is stored. `values` came without the text of a reply. Of the new runs' items
-    `differing` have verdicts that differ; in those `otherwise` the verdicts decide that were not
-    wanted, since there are no others."""
+    """The result of an import. `runs` are new, `known` already existed. With a row in `bad`,
+    nothing is stored. `values` counts rows without the text of a reply. `differing` counts items of
+    the new runs whose two verdicts differ. In the runs in `otherwise` the verdicts decide that were
+    not wanted, since there are no others."""
 
     runs: list[Run] = field(default_factory=list)
     known: list[Run] = field(default_factory=list)
@@ -53,10 +53,11 @@ def record_replies(
     while_labelling: bool = False,
     member: Membership | None = None,
 ) -> ImportReport:
-    """A finished run for each part, unless a row of any part is bad: then none.
+    """Create a finished run for each part, unless a row of any part is bad: then none.
 
-    `wanted` says which verdicts decide, `stored` or `parsed`; "" the stored ones where a part has
-    them. Raises `Refused` where people still label the items, unless `while_labelling` allows it.
+    `wanted` says which verdicts decide, `stored` or `parsed`; with "" the stored ones if a part has
+    them. Raises `Refused` if the items are still being labelled, unless `while_labelling` allows
+    it.
     """
     report, prepared = ImportReport(), []
     for part in parts:
@@ -78,12 +79,12 @@ def record_replies(
 
 
 def build_project_strategy(project: Project, version: StrategyVersion) -> Strategy:
-    """A strategy as recorded runs of the project have it, with the metrics of its task type."""
+    """A strategy as the project's recorded runs use it, with the metrics of the task type."""
     return pinning.draft_run(project, version, Endpoint(provider=PROVIDER)).asked()
 
 
 def _check_labelling(one: CheckedPart, while_labelling: bool, member: Membership | None) -> None:
-    """Raise `Refused` where people still label the items and nobody allows it."""
+    """Raise `Refused` if the items are still being labelled and nobody allows it."""
     labelling = start_checks.count_being_labelled(one.run, one.drawn.items)
     start_checks.check_labelling(labelling, allowed=while_labelling, member=member)
     one.run.while_labelling, one.run.member = bool(labelling), member
@@ -101,7 +102,8 @@ def _add_to_report(one: CheckedPart, report: ImportReport, wanted: str) -> None:
 
 
 def _check_part(part: RecordedPart, run: Run, bad: list[BadRow]) -> CheckedPart | None:
-    """The part with what it says of each place; None, and why in `bad`, where it cannot be used."""
+    """The part with its verdicts for each place; None if it cannot be used, with the reasons in
+    `bad`."""
     strategy = build_project_strategy(run.project, part.version)
     judged: dict[PlaceKey, JudgedPlace] = {}
     choice = run.pinned["recorded"]["verdicts"]
@@ -120,8 +122,8 @@ def _check_part(part: RecordedPart, run: Run, bad: list[BadRow]) -> CheckedPart 
 def _draw_items(
     project: Project, strategy: Strategy, judged: Mapping[PlaceKey, JudgedPlace]
 ) -> DrawnItems:
-    """The places that the replies speak of, as far as the project has them resolved."""
-    # What is decided of a folded run is an error or none, as in detection.
+    """The places that the replies are about, as far as they are resolved in the project."""
+    # A folded run decides between error and no error, as in detection.
     asked = replace(strategy, frame="detection") if strategy.frame == "fold" else strategy
     keys = {key for key, _ in judged}
     found = selection.load_rows(project, frames.get_item_needs(asked), with_duplicates=True)
@@ -146,7 +148,7 @@ def _explain_lost(project: Project, lost: Sequence[Transcript]) -> Iterator[BadR
 
 
 def _draft_run(project: Project, part: RecordedPart, choice: str) -> Run:
-    """The run to be, with its endpoint, which is made when the run is stored."""
+    """The unsaved run with its endpoint, which is created when the run is stored."""
     endpoint = Endpoint.objects.named(part.endpoint) or Endpoint(
         name=part.endpoint, provider=PROVIDER, model=part.endpoint
     )

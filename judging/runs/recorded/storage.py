@@ -1,7 +1,7 @@
-"""Recorded replies on record: requests that nobody made, replies, readings, outcomes and calls.
+"""Store recorded replies: requests that were never sent, replies, readings, outcomes and calls.
 
-The digest of a recorded request is one of the reply itself and proves no prompt. The same reply is
-filed once, whatever else its file holds.
+The digest of a recorded request identifies the reply itself and proves no prompt. The same reply is
+stored once, even if it comes in another file.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,28 +23,28 @@ from judging.strategies.replies import outputs
 from judging.strategies.replies.causes import FORMER_CAUSES
 
 PROVIDER = "recorded"
-# Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
+# Small enough that a batch commits well within 200 ms, so that annotators can label meanwhile.
 BATCH = 100
 _DIGESTED = {now: before for before, now in FORMER_CAUSES.items()}
 
 
 @dataclass(frozen=True)
 class RecordedPart:
-    """The replies of one endpoint to one strategy: a run to be."""
+    """The replies of one endpoint to one strategy; they become one run."""
 
     endpoint: str
     version: StrategyVersion
     transcripts: Sequence[Transcript]
 
     def digest(self, choice: str) -> str:
-        """What tells these rows, judged by this choice of verdicts, from all others."""
+        """The digest of these rows with this choice of verdicts."""
         rows = sorted(self.digest_of(told) for told in self.transcripts)
         return compute_digest({"recorded": [self.endpoint, self.version.digest, choice, rows]})
 
     def digest_of(self, told: Transcript) -> str:
-        """What tells one recorded reply from all others: all that is known of it."""
+        """The digest of one recorded reply, from everything that is known about it."""
         spec, stored = told.spec, told.stored
-        # By the word from before it was changed, so that a file that came then is known again.
+        # With the former name of the cause, so that a file imported under it is recognised.
         cause = _DIGESTED.get(told.cause, told.cause)
         said = [told.text, told.finish, told.model, told.tokens_in, told.tokens_out, cause]
         read: list[Any] = []
@@ -58,7 +58,7 @@ class RecordedPart:
 
 @dataclass(frozen=True)
 class CheckedPart:
-    """A part in which every row is good: its run, not stored, and what it says of each place."""
+    """A part without bad rows: its unsaved run, and its verdicts for each place."""
 
     part: RecordedPart
     strategy: Strategy
@@ -73,15 +73,15 @@ class CheckedPart:
 
 
 def find_same_run(run: Run) -> Run | None:
-    """The run that holds the very rows of this one, if there is one."""
+    """The recorded run with exactly the same rows, or None."""
     recorded = Run.objects.in_project(run.project).filter(kind=Run.Kind.RECORDED)
     digest = run.pinned["recorded"]["digest"]
     return recorded.filter(pinned__recorded__digest=digest).first()
 
 
 def store_part(one: CheckedPart, now: datetime) -> bool:
-    """The replies batch by batch, then the run with all of its outcomes at once; whether it is
-    new: somebody else may have brought the same rows meanwhile."""
+    """Store the replies in batches, then the run with all of its outcomes at once. Returns False if
+    somebody else has imported the same rows meanwhile."""
     one.run.endpoint, one.run.finished_at = _endpoint(one.part.endpoint), now
     requests: dict[str, int] = {}
     for kept in _batches([told for told in one.part.transcripts if told.is_kept]):
@@ -116,7 +116,7 @@ def _batches(kept: Sequence[Transcript]) -> Iterator[Sequence[Transcript]]:
 
 
 def _store_replies(one: CheckedPart, kept: Sequence[Transcript], now: datetime) -> dict[str, int]:
-    """The requests of these replies by digest; what was not there is made."""
+    """The requests of these replies by digest; missing ones are created."""
     by_digest = {one.digest_of(told): told for told in kept}
     Request.objects.bulk_create(
         (_request(one.run, found, told) for found, told in by_digest.items()),
@@ -162,7 +162,7 @@ def _reply(request: int, told: Transcript, now: datetime) -> Reply:
 
 
 def _readings(one: CheckedPart, told: Transcript, reply: int) -> Iterable[Reading]:
-    """By our parser, and what was stored with the reply."""
+    """The reading of our parser, and the one that was stored with the reply."""
     ours = outputs.get_parser_version(one.strategy)
     for parser, read in (
         (ours, verdicts.parse_transcript(one.strategy, told)),

@@ -1,7 +1,7 @@
-"""Replies that evaluators, or people, gave elsewhere, as rows of files tell them; pure.
+"""Recorded replies of evaluators or people, parsed from rows of files; pure.
 
-A row names the item and which call it answers, and says what came of it: a text, a value that was
-read in it by somebody else, or why there is none.
+A row names the item and the call that it answers, and gives a text, a value that somebody else read
+in it, or the cause why there is none.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ from judging.strategies.replies import outputs
 from judging.strategies.replies.causes import FORMER_CAUSES
 from judging.strategies.replies.outputs import ParsedReply
 
-# A row that says which detector and prompt it is from, where the published folders tell it.
+# The strategy for rows that name their detector and prompt, as the published folders do.
 PUBLISHED_STRATEGIES = {
     "simple_prompt_baseline/baseline_errordetection_prompt_1": "detect-1a",
     "simple_prompt_baseline/baseline_errordetection_prompt_2": "detect-1b",
@@ -49,12 +49,12 @@ class _FaultError(ValueError):
 
 @dataclass(frozen=True)
 class Transcript:
-    """One reply as a row tells it.
+    """One recorded reply, from one row.
 
-    `text` None means that it was not kept. `stored` is what somebody else read in it, None if the
-    row does not say; what it gives off the scale is no reading and stands in `off_scale`. A reply
-    that never came has a `cause` and no text. `decided` is what was made of all replies about the
-    item: (what was said of it,), or () if the row does not say.
+    `text` is None if it was not kept. `stored` is the value that somebody else read in it, None if
+    the row has none; a value off the scale is no reading and is kept in `off_scale`. A reply that
+    never came has a `cause` and no text. `decided` is the verdict over all replies about the item,
+    as a tuple of one, or () if the row has none.
     """
 
     row: Row
@@ -74,7 +74,8 @@ class Transcript:
 
     @property
     def is_kept(self) -> bool:
-        """Whether there is a reply, or a failure, to keep; a value alone is in the outcome."""
+        """Whether there is a reply or a failure to store; a value alone is stored in the
+        outcome."""
         return self.text is not None or bool(self.cause and self.stored is None)
 
     def bad(self, field: str, reason: str) -> BadRow:
@@ -82,7 +83,7 @@ class Transcript:
 
 
 def parse_rows(rows: Iterable[Row | BadRow], strategy: Strategy) -> Iterator[Transcript | BadRow]:
-    """Each row as a reply to the strategy, or why it cannot be one."""
+    """Each row as a reply to the strategy, or the reason why it is not one."""
     for row in rows:
         if isinstance(row, BadRow):
             yield row
@@ -112,7 +113,7 @@ def _parse_row(row: Row, strategy: Strategy) -> Transcript:
 
 
 def _parse_result(told: Transcript, values: Mapping[str, Any], strategy: Strategy) -> Transcript:
-    """The reply, or what was read in it, or why there is none, as the row has them by name."""
+    """The reply, the value read in it, or the cause why there is none, from the row's columns."""
     text, cause = values.get("text"), _cause(values)
     if not isinstance(text, str | None):
         raise _FaultError("text", "is not text. Put it in quotes, or leave it out.")
@@ -139,7 +140,7 @@ def _item(values: Mapping[str, Any]) -> str:
 
 
 def _spec(values: Mapping[str, Any], strategy: Strategy) -> CallSpec:
-    """The call of the deciding step; where there is only one, a row need not name it."""
+    """The call of the deciding step; if the strategy has only one, a row need not name it."""
     axis = _word(values, "axis")
     axes = [one.slug for one in strategy.axes]
     if axis not in (axes or [""]):
@@ -158,7 +159,7 @@ def _spec(values: Mapping[str, Any], strategy: Strategy) -> CallSpec:
 
 
 def _parse_provider_reply(told: Transcript, values: Mapping[str, Any]) -> Transcript:
-    """The reply of a provider as a batch keeps it."""
+    """The reply of a provider as a batch output file has it."""
     if "error" in values:
         status = values["status"]
         cause = _CAUSES_OF_STATUS.get(status, "rejected" if status < 500 else "unavailable")
@@ -178,7 +179,7 @@ def _parse_provider_reply(told: Transcript, values: Mapping[str, Any]) -> Transc
 
 
 def _parse_vote(row: Row, strategy: Strategy) -> Transcript:
-    """What votes came to, of which no reply is kept."""
+    """The result of a vote, without the replies."""
     values = row.values
     if strategy.fold != "majority":
         raise _FaultError(
@@ -199,7 +200,7 @@ def _parse_decided(values: Mapping[str, Any], name: str) -> tuple[str | None, ..
 
 
 def _parse_stored(values: Mapping[str, Any], strategy: Strategy, cause: str) -> dict[str, Any]:
-    """What somebody else read in the reply: a value, or one for each metric."""
+    """The value that somebody else read in the reply, or one for each metric."""
     name = "values" if "values" in values else "value"
     if name not in values:
         return {}

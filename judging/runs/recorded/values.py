@@ -1,7 +1,7 @@
-"""Values that somebody else read in replies, as files give them; pure.
+"""Values in recorded files that somebody else read in replies; pure.
 
-They are read by the rules for a reply that says nothing else. A number off the scale is no reading,
-but what was given is kept beside it: nothing else might hold it, and figures can be made with it.
+They are parsed by the rules for a reply that consists of the value alone. A number off the scale is
+no reading, but it is kept beside it: the original may be lost, and figures may use it.
 """
 
 import json
@@ -12,24 +12,25 @@ from judging.strategies import Strategy, frames
 from judging.strategies.replies import json_objects, metric_scores, outputs
 from judging.strategies.replies.outputs import ParsedReply
 
-# One number, or some by metric.
+# One number, or numbers by metric.
 Numbers = float | dict[str, float]
 
 OFF_SCALE = "off_scale"
-# Beyond it no scale goes, and whole numbers need not have a float.
+# No scale exceeds it, and larger whole numbers may not fit a float.
 _MAX_NUMBER = 10**15
 
 
 @dataclass(frozen=True)
 class RecordedValue:
-    """What a value says, and the numbers as they were given where one is off its scale."""
+    """The reading of a value, and the given numbers if one is off its scale."""
 
     reading: ParsedReply
     off_scale: Numbers | None = None
 
 
 def parse_value(said: Any, strategy: Strategy) -> RecordedValue | None:
-    """What a value says, or one for each metric; None for what the strategy never says."""
+    """The reading of a value, or of one for each metric; None if the strategy never gives such a
+    value."""
     output = strategy.step(strategy.last_step).output
     fields = said if isinstance(said, dict) else {output: said}
     plain = replace(strategy, parser="", worded=False)
@@ -43,7 +44,7 @@ def parse_value(said: Any, strategy: Strategy) -> RecordedValue | None:
 
 
 def describe_values(strategy: Strategy) -> str:
-    """What can be given, in words."""
+    """The allowed values, as text."""
     output = strategy.step(strategy.last_step).output
     if output == "scores":
         return f"values of {', '.join(metric.slug for metric in strategy.metrics)}"

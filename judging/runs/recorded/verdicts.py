@@ -1,4 +1,4 @@
-"""What recorded replies say of each item, by what somebody else read in them and by our parser.
+"""The verdicts of recorded replies on each item: as stored, and as our parser reads them.
 
 Pure. Both are kept; one of them decides.
 """
@@ -22,13 +22,13 @@ DIFFERS_KEY = "differs"
 VERDICT_CHOICES = (STORED, PARSED)
 _RESULT_OF_VALUE = {"error": "detected", "no_error": "undetected"}
 
-# Item and axis: what has an outcome of its own.
+# Item key and axis, which together have one outcome.
 PlaceKey = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class JudgedPlace:
-    """All replies about one place, and what they say by either reading; None where there is none.
+    """All replies about one place, and the two verdicts from them; None if there is none.
 
     `decides` is the one that counts.
     """
@@ -46,7 +46,7 @@ class JudgedPlace:
 
     @property
     def values(self) -> dict[str, Any]:
-        """What the outcome keeps: the deciding values, and what either reading said."""
+        """What the outcome stores: the values of the deciding verdict, and both verdicts."""
         both = {STORED: self.stored, PARSED: self.parsed}
         kept = {name: get_decision_value(one) for name, one in both.items() if one}
         flags: dict[str, Any] = {DIFFERS_KEY: True} if self.differs else {}
@@ -62,14 +62,15 @@ def _collect_off_scale(one: Transcript) -> dict[str, Any]:
 
 
 def get_decision_value(decision: Decision | None) -> Any:
-    """What a decision says in one value: its detail or its scores, None where it is missing."""
+    """A decision as one value: its detail or its scores; None if it is missing."""
     if decision is None or decision.result == decisions.MISSING:
         return None
     return decision.detail or decision.values
 
 
 def choose_verdicts(transcripts: Sequence[Transcript], wanted: str) -> str:
-    """Which readings decide: those wanted, or the only ones that there are; stored ones first."""
+    """Which verdicts decide: the wanted ones, by default the stored ones, or the only ones that
+    exist."""
     if not any(one.stored or one.decided for one in transcripts):
         return PARSED
     if not any(one.text is not None for one in transcripts):
@@ -80,7 +81,7 @@ def choose_verdicts(transcripts: Sequence[Transcript], wanted: str) -> str:
 def judge_places(
     strategy: Strategy, transcripts: Sequence[Transcript], choice: str
 ) -> dict[PlaceKey, JudgedPlace | BadRow]:
-    """What the replies say of every place, or why that cannot be told."""
+    """The verdicts on every place, or the first problem with its rows."""
     by_place: dict[PlaceKey, list[Transcript]] = defaultdict(list)
     for one in transcripts:
         by_place[one.item, one.spec.axis].append(one)
@@ -121,7 +122,7 @@ def _find_faults(
 def _list_expected_calls(
     strategy: Strategy, found: Sequence[Transcript], samples: int
 ) -> Iterator[tuple[CallSpec, int]]:
-    """Every call that an item needs, as often as any item was asked about."""
+    """Every call that an item needs, as often as the item with the most samples has it."""
     if found[0].decided and found[0].text is None:
         return
     for spec in frames.list_calls(strategy, axis=found[0].spec.axis, step=strategy.last_step):
@@ -152,7 +153,7 @@ def _decide_parsed(strategy: Strategy, found: Sequence[Transcript]) -> Decision 
 
 
 def parse_transcript(strategy: Strategy, one: Transcript) -> ParsedReply | None:
-    """What our parser makes of a reply; None if its text was not kept."""
+    """What our parser reads in a reply; None if its text was not kept."""
     if one.text is None:
         return None
     return outputs.parse_reply(strategy, one.text, one.finish, spec=one.spec)

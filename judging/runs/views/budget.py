@@ -1,4 +1,4 @@
-"""What a project may spend on evaluators, and what it has spent."""
+"""The page of a project's budget and its spending."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -20,7 +20,8 @@ RUNS_PER_PAGE = 50
 @never_cache
 @login_required
 def budget(request: HttpRequest, slug: str) -> HttpResponse:
-    """Cap, spent and reserved of a project, and of each of its runs; a lead sets the cap."""
+    """Cap, spent and reserved amounts of a project, and of each of its runs; a lead sets the
+    cap."""
     sets = request.method == "POST"
     member = access.member_for(request, slug, right="manage" if sets else "results")
     standing = runs_budget.load_status(member.project)

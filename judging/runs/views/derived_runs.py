@@ -1,4 +1,4 @@
-"""Runs that are made of runs: cloned, moved, asked again as canaries, derived, parsed again."""
+"""Pages that start runs from runs (clone, move, canary, combine) or parse their replies again."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ from judging.strategies import catalogue
 @require_http_methods(["GET", "POST"])
 @login_required
 def clone_run(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """Ask the same once more, over the same items as they are now or as they were."""
+    """Start the same run again, over the current or the pinned revisions of its items."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
     others = choices.list_other_endpoints(run)
@@ -54,7 +54,7 @@ def clone_run(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def move_run(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """Ask a run elsewhere of which nothing was answered."""
+    """Move a run without answers to another endpoint."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
     form = MoveForm(_submitted_data(request), others=choices.list_other_endpoints(run))
@@ -72,7 +72,7 @@ def move_run(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 @require_POST
 @login_required
 def repeat_canary(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
-    """Ask a canary once more."""
+    """Repeat a canary."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
     form = RepeatRunForm(request.POST, is_lead=member.is_lead)
@@ -89,7 +89,7 @@ def repeat_canary(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
 @require_POST
 @login_required
 def ask_without(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
-    """Ask the same without the parameter that the evaluator refused."""
+    """Start the same run without the parameter that the evaluator refused."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
     try:
@@ -104,7 +104,7 @@ def ask_without(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def derive_run(request: HttpRequest, slug: str) -> HttpResponse:
-    """Count the votes of chosen runs, or average their scores, without asking anybody."""
+    """Combine the chosen runs by majority or by mean, without calling an evaluator."""
     member = access.member_for(request, slug, right="run")
     chosen = _named_runs(request, member)
     folds = [one.version for one in catalogue.list_offered(member.project) if one.strategy.fold]
@@ -128,7 +128,7 @@ def derive_run(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def reparse_run(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """What another parser would change, and the switch to it."""
+    """Preview what another parser would change, and switch to it."""
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
     form = ReparseForm(
@@ -152,12 +152,12 @@ def reparse_run(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 
 
 def _submitted_data(request: HttpRequest) -> QueryDict | None:
-    """What was sent, be it nothing; None where nobody sent anything yet."""
+    """The submitted data, which may be empty; None for a GET."""
     return request.POST if request.method == "POST" else None
 
 
 def _named_runs(request: HttpRequest, member: Membership) -> list[Run]:
-    """The runs that the page names; none without a name, since all would hardly be meant."""
+    """The runs named in the request; none if no run is named, since all are hardly meant."""
     query = request.POST if request.method == "POST" else request.GET
     if "run" not in query:
         return []

@@ -1,4 +1,4 @@
-"""New runs: what would be asked, what it costs by a pilot, and the start."""
+"""The page for new runs: estimate, pilot, and start."""
 
 import secrets
 from typing import Any
@@ -22,7 +22,7 @@ from judging.runs.forms.new_run import StartForm
 from judging.runs.start import NewRuns, PlannedRun
 from judging.strategies import catalogue
 
-# A page follows so many pilots at once; nobody has more on their way.
+# How many pilots a page can follow; there are never more in progress.
 MOST_PILOTS = 40
 
 
@@ -30,7 +30,7 @@ MOST_PILOTS = 40
 @never_cache
 @login_required
 def new_run(request: HtmxRequest, slug: str) -> HttpResponse:
-    """What to ask of whom: said beforehand and measured by a pilot on request, then started."""
+    """The form for new runs: estimates and pilots on request, then the start."""
     member = access.member_for(request, slug, right="run")
     form = _build_form(request, member)
     askings: list[PlannedRun] = []
@@ -60,7 +60,7 @@ def new_run(request: HtmxRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def pilots(request: HttpRequest, slug: str) -> HttpResponse:
-    """How far the pilots of a page are, for the page that waits for them."""
+    """The progress of pilots, for the page that waits for them."""
     member = access.member_for(request, slug, right="run")
     numbers = [int(one) for one in request.GET.getlist("run") if one.isdecimal() and len(one) < 10]
     found = Run.objects.in_project(member.project).numbered(numbers[:MOST_PILOTS]).for_page()
@@ -74,7 +74,7 @@ def _status(form: StartForm) -> int:
 
 
 def _estimate_context(askings: list[PlannedRun]) -> dict[str, Any]:
-    """What the page says of the runs before they start."""
+    """The template context of the estimates."""
     return {
         "askings": askings,
         "total": start.sum_costs(askings),
@@ -99,7 +99,7 @@ def _build_form(request: HttpRequest, member: Membership) -> StartForm:
 
 
 def _initial_data(query: QueryDict) -> dict[str, Any]:
-    """What a link asks for, so that a page can lead here with something chosen."""
+    """The initial data from the query string, so that links can preselect values."""
     several = ("strategy", "endpoint", "ability", "category", "axes")
     found: dict[str, Any] = {name: query.getlist(name) for name in several if name in query}
     return found | {name: query[name] for name in ("over", "keys", "samples") if name in query}

@@ -1,4 +1,5 @@
-"""What an evaluator was shown of one item, what it replied, and what was read in it."""
+"""The page of one item in one run: what the evaluator was shown, its replies, and their
+readings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,8 +22,8 @@ from judging.strategies.replies.combination import PARTS_KEY
 
 @dataclass(frozen=True)
 class MetricScore:
-    """What one metric was given; `means` is what its points say of that value, `value` a number or
-    the cause why there is none."""
+    """The score of one metric. `means` is the description of that point of its scale; `value` is a
+    number, or the cause if there is none."""
 
     title: str
     value: Any
@@ -32,11 +33,12 @@ class MetricScore:
 
 @dataclass(frozen=True)
 class CallLine:
-    """One call with all that came of it.
+    """One call with its request, reply and readings.
 
-    `prompt` is rendered again, None for a recorded reply; `verified` says whether it makes the
-    request that was sent. `shows` is what an earlier reply said that the call shows, said by
-    `shown_from`. `scored` are the metrics of the reading, `others` what other parsers read.
+    `prompt` is rendered again, None for a recorded reply; `verified` says whether its digest
+    matches the request that was sent. `shows` is the value of an earlier reply that the prompt
+    includes; `shown_from` names its call. `scored` are the metrics of the reading, `others` the
+    readings of other parsers.
     """
 
     title: str
@@ -54,7 +56,7 @@ class CallLine:
 
 @dataclass(frozen=True)
 class SampleLine:
-    """What one sample of an outcome said, or one run that it was derived of."""
+    """The result of one sample of an outcome, or of one source run of a derived run."""
 
     title: str
     run: int | None
@@ -95,7 +97,7 @@ def run_item(request: HttpRequest, slug: str, number: int, key: str) -> HttpResp
 
 
 def _call_lines(run: Run, strategy: Strategy, made: list[Call]) -> list[CallLine]:
-    """Sample by sample, each chain from its first step to its last."""
+    """The calls by sample, and each chain from its first step to its last."""
     shown = {}
     if run.kind == Run.Kind.ASKED:
         shown = rendering.load_prompt_inputs(run, strategy, [call.request_id for call in made])
@@ -131,7 +133,7 @@ def _call_line(
 
 
 def _title(run: Run, strategy: Strategy, call: Call) -> str:
-    """What was shown, and which of several calls about it this is, as far as there are several."""
+    """What the call shows, with its sample number if there are several."""
     spec = CallSpec(call.role, call.order, call.axis, call.step)
     sample = f", sample {call.sample + 1}" if run.samples > 1 else ""
     return f"{descriptions.format_call_title(strategy, spec)}{sample}"
@@ -144,7 +146,8 @@ def _earlier_reply(strategy: Strategy, call: Call) -> str:
 
 
 def _metric_scores(strategy: Strategy, values: Any) -> list[MetricScore]:
-    """The metrics of a rating or a rubric with what their points mean; [] for all else."""
+    """The metrics of a rating or a rubric with the meaning of their points; [] for other
+    outputs."""
     if not strategy.metrics or not isinstance(values, Mapping):
         return []
     causes = values.get("missing") or {}
@@ -161,7 +164,7 @@ def _metric_scores(strategy: Strategy, values: Any) -> list[MetricScore]:
 
 
 def _sample_lines(run: Run, outcome: Outcome) -> list[SampleLine]:
-    """The samples of an outcome, or what each run said that it follows from."""
+    """The samples of an outcome, or the outcomes of the runs that it was derived from."""
     if run.kind == Run.Kind.DERIVED:
         return [_source_line(one) for one in _source_outcomes(run, outcome)]
     said: Sequence[Mapping[str, Any]] = outcome.values.get(PARTS_KEY, ())

@@ -1,4 +1,4 @@
-"""Runs: listed, followed while they go on, steered."""
+"""Pages that list, show and control runs."""
 
 from collections.abc import Callable
 from functools import partial
@@ -49,7 +49,7 @@ STEP_MESSAGES = {
 @require_GET
 @login_required
 def run_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """Every run of the project, newest first, narrowed down by what it is."""
+    """The runs of the project, newest first, with filters."""
     member = access.member_for(request, slug, right="results")
     every = Run.objects.in_project(member.project)
     narrowed = RunFilter(request.GET, queryset=every)
@@ -70,7 +70,7 @@ def run_list(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
-    """One run: how far it is and why no further, what it rests on, what it says of each item."""
+    """One run: its progress and why it stopped, what it pins, and its outcome for each item."""
     member = access.member_for(request, slug, right="results")
     return render_run(request, member, get_run_or_404(member, number))
 
@@ -78,7 +78,7 @@ def run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
 @require_POST
 @login_required
 def change_run(request: HtmxRequest, slug: str, number: int, step: str) -> HttpResponse:
-    """Pause, cancel, ask again what failed, put away or take back."""
+    """Pause, cancel, retry, archive or unarchive a run."""
     member = access.member_for(request, slug, right="run")
     steered = get_run_or_404(member, number)
     take = partial(archiving.STEPS[step], steered, access.ensure_membership(member))
@@ -88,7 +88,7 @@ def change_run(request: HtmxRequest, slug: str, number: int, step: str) -> HttpR
 @require_POST
 @login_required
 def resume_run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
-    """Go on with a paused run, under a higher cap if one is entered."""
+    """Resume a paused run, with a higher cap if one is entered."""
     member = access.member_for(request, slug, right="run")
     paused = get_run_or_404(member, number)
     form = CapForm(request.POST)
@@ -116,7 +116,7 @@ def _apply_step(
 @require_http_methods(["GET", "POST"])
 @login_required
 def cancel_run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
-    """Ask once more before a run is ended for good."""
+    """Ask for confirmation, then cancel the run."""
     if request.method == "POST":
         response: HttpResponse = change_run(request, slug=slug, number=number, step="cancel")
         return response
@@ -138,7 +138,7 @@ def get_run_or_404(member: Membership, number: int) -> Run:
 def render_run(
     request: HtmxRequest, member: Membership, run: Run, *, problem: str = ""
 ) -> HttpResponse:
-    """The page of a run, of which a poll gets the progress alone."""
+    """The page of a run; a poll by htmx gets only the progress."""
     context = {
         "project": member.project,
         "member": member,
@@ -170,7 +170,7 @@ def _outcomes_context(request: HttpRequest, run: Run) -> dict[str, Any]:
 
 
 def _related_context(run: Run) -> dict[str, Any]:
-    """What it follows from, what follows from it, and what can be made of it now."""
+    """The source runs, the derived runs, and the actions that are possible with its results."""
     return {
         "sources": run.sources.for_results(),
         "derived": run.derived.for_results(),

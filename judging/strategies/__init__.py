@@ -1,9 +1,9 @@
-"""How an evaluator is asked: one TOML file a strategy, read here.
+"""Strategies: how an evaluator is asked. Each strategy is one TOML file, loaded here.
 
-A strategy says which texts are shown (frame), what comes back (output, scale, verdicts or
-metrics), and in which words it is asked for. A baseline names a metric and has no words. The
-files stand in the folder of the same name; that folder must stay without an `__init__.py`, so
-that this module is what `import judging.strategies` finds.
+A strategy says which texts are shown (frame), what is returned (output, scale, verdicts or
+metrics), and with which prompt. A baseline names a metric and has no prompt. The files are in the
+folder of the same name; that folder must not contain an `__init__.py`, so that `import
+judging.strategies` finds this module.
 """
 
 import hashlib
@@ -61,9 +61,9 @@ FOLDER = Path(__file__).parent
 
 
 def load_all() -> dict[str, Strategy]:
-    """Every strategy in the folder by its slug, in the order of the slugs.
+    """All strategies in the folder, by slug, sorted by slug.
 
-    The files are read once. Raises StrategyError for the first file that is not right.
+    The files are read once. Raises StrategyError for the first invalid file.
     """
     return dict(_read_folder())
 
@@ -87,18 +87,18 @@ def load(path: Path) -> Strategy:
 
 
 def read_source(slug: str) -> str:
-    """The text of a strategy's file; KeyError for one that is not there."""
+    """The text of a strategy's file; KeyError for an unknown slug."""
     if slug not in _read_folder():
         raise KeyError(slug)
     return (FOLDER / f"{slug}.toml").read_text(encoding="utf-8")
 
 
 def list_item_axes(strategy: Strategy, ability: str, source_ability: str) -> list[tuple[str, bool]]:
-    """The axes along which an item is judged: (slug, whether it decides the item's outcome).
+    """The axes along which an item is judged: (slug, whether the axis decides the item's outcome).
 
-    [("", True)] without axes. An item is decided by the axis of its ability; one whose ability
-    has none, such as a score-invariant item, by that of its source ability. If no axis knows
-    either, none decides, unless there is only one.
+    [("", True)] without axes. An item is decided by the axis of its ability; if its ability has no
+    axis, as with score-invariant items, by that of its source ability. If no axis covers either,
+    none decides, unless there is only one axis.
     """
     if not strategy.axes:
         return [("", True)]
@@ -112,8 +112,8 @@ def list_item_axes(strategy: Strategy, ability: str, source_ability: str) -> lis
 def with_metrics(strategy: Strategy, metrics: Sequence[Metric], *, decides: str = "") -> Strategy:
     """The strategy with the metrics of a task type, if it takes them from there.
 
-    `decides` is what decides in the task type, and counts where the strategy names nothing.
-    Raises StrategyError if there are no metrics, or none has the name of what decides.
+    `decides` is the deciding field of the task type, used if the strategy names none. Raises
+    StrategyError if there are no metrics, or none has the name that the strategy decides by.
     """
     if strategy.metrics_from != "task":
         return strategy
@@ -130,20 +130,21 @@ def with_metrics(strategy: Strategy, metrics: Sequence[Metric], *, decides: str 
 def compute_digest(value: Any) -> str:
     """SHA-256, in hex, of `value` as canonical JSON: keys sorted, no spaces, ASCII.
 
-    1 and 1.0 differ, as they do in a request. Raises TypeError or ValueError for what JSON
-    cannot say: NaN, dates, bytes, and keys that are not strings.
+    1 and 1.0 differ, as they do in a request. Raises TypeError or ValueError for what JSON cannot
+    represent: NaN, dates, bytes, and keys that are not strings.
     """
     return hashlib.sha256(dump_canonical(value).encode("ascii")).hexdigest()
 
 
 def dump_canonical(value: Any) -> str:
-    """The text that a digest is of; raises as `digest` does."""
+    """The canonical JSON that `compute_digest` hashes; raises the same errors."""
     _refuse_odd_keys(value)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _refuse_odd_keys(value: Any) -> None:
-    """json.dumps turns the key 1 into "1", which would give two values one digest."""
+    """Raise TypeError for keys that are not strings: json.dumps turns the key 1 into "1", which
+    would give two values one digest."""
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise TypeError("only an object whose keys are strings has a digest")

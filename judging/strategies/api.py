@@ -1,6 +1,6 @@
-"""The API of strategies: read, copied, written in versions, tried before anything runs.
+"""The API of strategies: read, copy, save versions, preview prompts, and parse replies.
 
-What the API takes and gives of strategies: texts, names and numbers, never ids.
+Serializers use texts, names and numbers, never database ids.
 """
 
 from typing import Any
@@ -42,8 +42,9 @@ LONGEST_TITLE = 120
 
 
 class ListedStrategySerializer(serializers.Serializer[Any]):
-    """A strategy in its newest version. `own`: the project wrote it. `runs` of the project use
-    any version of it. New runs are not offered one that was retired."""
+    """The newest version of a strategy. `own`: it belongs to the project. `runs` counts the
+    project's runs with any version. A strategy that is not `offered` is retired: new runs cannot
+    use it."""
 
     slug = serializers.CharField(source="version.slug")
     title = serializers.CharField(source="strategy.title")
@@ -58,8 +59,8 @@ class ListedStrategySerializer(serializers.Serializer[Any]):
 
 
 class StrategyVersionSerializer(serializers.Serializer[Any]):
-    """One version. `made_from` is the version that its text was made from, as "slug vN". A shipped
-    one that was never used is not stored yet, and has no time."""
+    """One version. `made_from` is the version that it was edited or copied from, as "slug vN". A
+    built-in strategy that was never used is not stored yet and has no time."""
 
     slug = serializers.CharField()
     version = serializers.IntegerField(source="number")
@@ -86,7 +87,7 @@ class StrategyCallSerializer(serializers.Serializer[Any]):
 
 
 class StrategySerializer(StrategyVersionSerializer):
-    """One version with its text (TOML), what that says, and the calls that an item takes."""
+    """One version with its TOML source, its definition, and the calls for each item."""
 
     title = serializers.SerializerMethodField()
     study = serializers.SerializerMethodField()
@@ -123,7 +124,7 @@ class StrategySerializer(StrategyVersionSerializer):
 
 
 class StrategyCopySerializer(serializers.Serializer[Any]):
-    """A copy of a strategy (by default of its newest version) as the project's own."""
+    """Copy a strategy, by default its newest version, as the project's own."""
 
     strategy = serializers.CharField(max_length=MAX_SLUG_LENGTH)
     version = serializers.IntegerField(default=None, allow_null=True, min_value=1)
@@ -133,8 +134,8 @@ class StrategyCopySerializer(serializers.Serializer[Any]):
 
 
 class StrategyTextSerializer(serializers.Serializer[Any]):
-    """The next version of an own strategy. `base` is the number of the version that the text was
-    made from: if there is a later one by now, nothing is stored."""
+    """The next version of the project's own strategy. `base` is the number of the version that was
+    edited: if there is a newer one by now, nothing is saved."""
 
     toml = serializers.CharField(max_length=MAX_SOURCE_LENGTH, trim_whitespace=False)
     base = serializers.IntegerField(min_value=1)
@@ -142,8 +143,8 @@ class StrategyTextSerializer(serializers.Serializer[Any]):
 
 
 class StrategyTriedSerializer(serializers.Serializer[Any]):
-    """`toml` is a text that is not stored; without one the newest version is meant. `call` is a
-    name that the strategy lists."""
+    """`toml` is an unsaved source; without it the newest version is used. `call` is the name of one
+    of the strategy's calls."""
 
     toml = serializers.CharField(
         default=None, allow_null=True, max_length=MAX_SOURCE_LENGTH, trim_whitespace=False
@@ -152,8 +153,8 @@ class StrategyTriedSerializer(serializers.Serializer[Any]):
 
 
 class StrategyPreviewAskedSerializer(StrategyTriedSerializer):
-    """Without an item one is taken that a run would be over. `said` stands for what only a run
-    has: replies of earlier steps by their names, or explanation and score."""
+    """Without an item, one that a run would cover is used. `said` gives texts that only a run has:
+    replies of earlier steps by step name, or explanation and score."""
 
     item = serializers.CharField(default="", allow_blank=True, max_length=200)
     endpoint = serializers.CharField(default="", allow_blank=True, max_length=80)
@@ -175,8 +176,8 @@ class StrategySentSerializer(serializers.Serializer[Any]):
 
 
 class StrategyPreviewSerializer(serializers.Serializer[CallPreview]):
-    """What a call would send. `flags`: what the shown texts hold that speaks to the judge; they
-    are passed as they are. `sent` is null without an endpoint, or where `refused` says why."""
+    """What a call would send. `flags` are possible prompt injections in the shown texts, which are
+    sent unchanged. `sent` is null without an endpoint, or if there is a reason in `refused`."""
 
     call = serializers.CharField()
     title = serializers.CharField()
@@ -190,15 +191,15 @@ class StrategyPreviewSerializer(serializers.Serializer[CallPreview]):
 
 
 class StrategyParseAskedSerializer(StrategyTriedSerializer):
-    """A reply to be read as a run would read it, with how it ended."""
+    """A reply to parse as a run would parse it, with its finish reason."""
 
     text = serializers.CharField(allow_blank=True, max_length=LONGEST_REPLY, trim_whitespace=False)
     finish = serializers.ChoiceField(choices=list(descriptions.FINISH_DESCRIPTIONS), default="stop")
 
 
 class StrategyReadingSerializer(serializers.Serializer[ParsedReply]):
-    """What was read: `value` is a number, a word, true or false, or one for each metric, with a
-    cause in the place of what was not read; null says why in `cause`."""
+    """The reading: `value` is a number, a word, a boolean, or one entry for each metric, with the
+    cause in place of a missing number; if it is null, `cause` says why."""
 
     value = serializers.JSONField()
     path = serializers.CharField()
@@ -234,7 +235,7 @@ VERSION_PARAMETER = OpenApiParameter(
 @api_view(["GET", "POST"])
 @make_idempotent("run")
 def strategy_list(request: Request, slug: str) -> Response:
-    """Every strategy that the project can use; a POST copies one, to be the project's own."""
+    """All strategies that the project can use; POST copies one as the project's own."""
     if request.method == "POST":
         return _copy_strategy(request, slug)
     member = access.member_for(request, slug, right="results")
@@ -248,7 +249,7 @@ def strategy_list(request: Request, slug: str) -> Response:
 )
 @api_view(["GET"])
 def strategy(request: Request, slug: str, strategy: str) -> Response:
-    """One strategy: its text, what that says, the calls that an item takes."""
+    """One strategy: its source, its definition, and the calls for each item."""
     member = access.member_for(request, slug, right="results")
     number = request.query_params.get("version", "")
     return Response(StrategySerializer(_get_version_or_404(member, strategy, number)).data)
@@ -271,9 +272,10 @@ def strategy(request: Request, slug: str, strategy: str) -> Response:
 @api_view(["GET", "POST"])
 @make_idempotent("run")
 def versions(request: Request, slug: str, strategy: str) -> Response:
-    """All versions, the newest first; a POST stores the next one.
+    """All versions, newest first; POST saves the next one.
 
-    A text that is the newest version's already stores nothing, and answers 200 with that.
+    If the source equals the newest version, nothing is saved, and the response is 200 with that
+    version.
     """
     right = "run" if request.method == "POST" else "results"
     member = access.member_for(request, slug, right=right)
@@ -290,7 +292,7 @@ def versions(request: Request, slug: str, strategy: str) -> Response:
 )
 @api_view(["POST"])
 def preview_strategy(request: Request, slug: str, strategy: str) -> Response:
-    """What one call would send about an item, to the byte if an endpoint is named.
+    """What one call would send about an item; with an endpoint, the exact request body.
 
     Nothing is sent, and nothing is stored.
     """
@@ -325,7 +327,8 @@ def preview_strategy(request: Request, slug: str, strategy: str) -> Response:
 )
 @api_view(["POST"])
 def parse_reply(request: Request, slug: str, strategy: str) -> Response:
-    """What would be read in a reply, by which way, or why nothing counts."""
+    """What would be parsed from a reply, and by which method, or the cause if there is no
+    answer."""
     member = access.member_for(request, slug, right="run")
     newest = _get_newest_or_404(member, strategy)
     body = validate_body(StrategyParseAskedSerializer(data=request.data))
@@ -342,8 +345,7 @@ def parse_reply(request: Request, slug: str, strategy: str) -> Response:
 @extend_schema(request=None, responses={204: None, **REFUSAL_RESPONSES})
 @api_view(["POST"])
 def change_strategy(request: Request, slug: str, strategy: str, step: str) -> Response:
-    """Retire one of the project's own strategies, delete one that no run rests on, or take either
-    back."""
+    """Retire one of the project's own strategies, delete one that no run uses, or restore it."""
     member = access.member_for(request, slug, right="run")
     retirement.STEPS[step](member.project, strategy, access.ensure_membership(member))
     return Response(status=204)
@@ -392,7 +394,7 @@ def _get_version_or_404(member: Membership, slug: str, number: str) -> StrategyV
 
 
 def _get_tried_version(newest: StrategyVersion, body: dict[str, Any]) -> StrategyVersion:
-    """The text that was sent, or the newest version; 422 for a call that it does not make."""
+    """The version from the submitted source, or the newest version; 422 for an unknown call."""
     source = body["toml"]
     version = newest if source is None else _parse_draft(newest, source).version()
     if body["call"] and descriptions.find_call(version.strategy(), body["call"]) is None:

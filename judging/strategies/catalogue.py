@@ -1,4 +1,4 @@
-"""The strategies that a project can use: those that are shipped, and its own."""
+"""The strategies that a project can use: the built-in ones and its own."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from judging.strategies import Strategy, descriptions
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """One strategy in its newest version; `runs` of the project pin any version of it."""
+    """The newest version of a strategy; `runs` counts the project's runs with any version of it."""
 
     version: StrategyVersion
     strategy: Strategy
@@ -42,7 +42,8 @@ class FrameGroup:
 
 
 def list_strategies(project: Project) -> list[CatalogueEntry]:
-    """Every strategy by its slug; the project's own one goes before a shipped one of its name."""
+    """All strategies, sorted by slug; the project's own one replaces a built-in one of the same
+    slug."""
     used = _runs(project)
     own = StrategyVersion.objects.own(project).newest()
     found = {one.slug: one for one in [*_list_shipped(), *own]}
@@ -53,7 +54,8 @@ def list_strategies(project: Project) -> list[CatalogueEntry]:
 
 
 def group_by_frame(project: Project) -> list[FrameGroup]:
-    """The same by frame, and in a frame by study; the project's own ones come first."""
+    """The same strategies grouped by frame, and sorted by study within a frame; the project's own
+    ones come first."""
     listed = sorted(
         list_strategies(project), key=lambda one: (not one.is_own, one.strategy.study[:3])
     )
@@ -65,14 +67,14 @@ def group_by_frame(project: Project) -> list[FrameGroup]:
 
 
 def list_offered(project: Project) -> list[CatalogueEntry]:
-    """Every strategy that a new run can use."""
+    """All strategies that new runs can use."""
     return [listed for listed in list_strategies(project) if listed.is_offered]
 
 
 def find_version(project: Project, slug: str) -> StrategyVersion | None:
-    """The newest version of a strategy; None if there is none of this name.
+    """The newest version of a strategy; None if there is none with this slug.
 
-    One that is shipped and was never used is not stored; `stored` stores it.
+    A built-in strategy that was never used is not stored; `store_version` stores it.
     """
     own = StrategyVersion.objects.own(project).named(slug).first()
     if own or slug not in strategies.load_all():
@@ -81,12 +83,12 @@ def find_version(project: Project, slug: str) -> StrategyVersion | None:
 
 
 def store_version(version: StrategyVersion) -> StrategyVersion:
-    """The version as a row, which runs and copies can point at."""
+    """The version as a stored row, which runs and copies can point at."""
     return version if version.pk else selection.get_strategy_version(version.slug)
 
 
 def list_versions(project: Project, newest: StrategyVersion) -> list[StrategyVersion]:
-    """All versions of a strategy, the last one first, with how many runs of the project `used`
+    """All versions of a strategy, newest first, with `used`, the number of the project's runs with
     each."""
     if newest.project_id is not None:
         found = StrategyVersion.objects.own(project)
@@ -97,17 +99,17 @@ def list_versions(project: Project, newest: StrategyVersion) -> list[StrategyVer
 
 
 def list_deleted(project: Project) -> list[StrategyVersion]:
-    """The project's own strategies that were deleted, in their newest versions."""
+    """The newest versions of the project's own strategies that were deleted."""
     return list(StrategyVersion.objects.deleted(project).newest().order_by("slug"))
 
 
 def list_runs(project: Project, newest: StrategyVersion) -> list[Run]:
-    """The project's runs with any version of a strategy, the last one first."""
+    """The project's runs with any version of a strategy, newest first."""
     return list(Run.objects.in_project(project).with_strategy(newest).for_page())
 
 
 def get_source(version: StrategyVersion) -> str:
-    """The TOML of a version; written out for those whose own text was not kept."""
+    """The TOML source of a version; generated from the definition if the source was not kept."""
     if version.source:
         return version.source
     shipped = strategies.load_all().get(version.slug) if version.project_id is None else None
@@ -129,7 +131,7 @@ def _build_shipped(strategy: Strategy) -> StrategyVersion:
 
 
 def _find_stored(strategy: Strategy, known: list[StrategyVersion]) -> StrategyVersion:
-    """The stored version of a file as it is now, or the one that its first use will store."""
+    """The stored version of the current file, or the unsaved one that its first use will store."""
     digest = strategies.compute_digest(strategy.definition)
     stored = next((version for version in known if version.digest == digest), None)
     return stored or StrategyVersion(
@@ -142,7 +144,7 @@ def _find_stored(strategy: Strategy, known: list[StrategyVersion]) -> StrategyVe
 
 
 def _runs(project: Project) -> Counter[tuple[str, bool]]:
-    """How many runs of the project use each strategy, by slug and whether it is its own."""
+    """The number of the project's runs with each strategy, by slug and whether it is its own."""
     pinned = Run.objects.in_project(project).order_by()
     counted = pinned.values_list("strategy__slug", "strategy__project").annotate(n=Count("pk"))
     used: Counter[tuple[str, bool]] = Counter()

@@ -1,4 +1,4 @@
-"""Axes, metrics and points of a scale in words, as prompts show them."""
+"""Render axes, metrics, scale points, examples and guidance as text for prompts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,10 @@ _MARKER = re.compile(r"\[((?:BEGIN|END)\b[^\]\n]{0,40})\]", re.IGNORECASE)
 
 
 def build_task_metrics(task: TaskType) -> tuple[Metric, ...]:
-    """The scales and points of a task type as metrics, so that people and evaluator read the same.
+    """The scales and points of a task type as metrics, so that annotators and evaluators read the
+    same.
 
-    A metric's slug is the field's name, and a point says the title and the help of its option.
+    A metric's slug is the field's name; a point's text is its option's title and help.
     """
     found = [field for field in task.fields if field.kind in {"scale", "points"}]
     return tuple(
@@ -34,17 +35,17 @@ def _join_title(title: str, more: str) -> str:
 
 
 def render_axis(shown: Axis) -> str:
-    """What {{axis}} becomes."""
+    """The text for {{axis}}."""
     return f"{shown.title}. {shown.text}"
 
 
 def render_points(shown: Mapping[float, str]) -> str:
-    """A line for each point, the lowest first."""
+    """One line for each point, lowest first."""
     return "\n".join(f"{value:g} = {shown[value]}" for value in sorted(shown))
 
 
 def render_metrics(shown: Sequence[Metric]) -> str:
-    """What {{metrics}} becomes: each metric with its key, what it asks and what its points mean."""
+    """The text for {{metrics}}: each metric with its key, its question, and its points."""
     return "\n\n".join(_metric(metric) for metric in shown)
 
 
@@ -62,8 +63,9 @@ def _format_range(scale: Scale) -> str:
 
 
 def render_guidance(remarks: str) -> str:
-    """What {{guidance}} becomes: what people said against an earlier version of the answer. No
-    remark can end or begin a part of the prompt: its marker lines lose their brackets."""
+    """The text for {{guidance}}: reviewers' remarks on an earlier version of the answer. Marker
+    lines inside the remarks lose their brackets, so that no remark can end or begin a part of the
+    prompt."""
     remarks = _MARKER.sub(r"(\1)", remarks)
     return (
         "\nPeople turned down an earlier version. What they said of it stands between the marker"
@@ -73,26 +75,26 @@ def render_guidance(remarks: str) -> str:
 
 
 def render_form(strategy: Strategy) -> str:
-    """What {{form}} becomes: the JSON object of the answer, N where a number belongs."""
+    """The text for {{form}}: the JSON object of the answer, with N in place of numbers."""
     explained = ['"explanation": "..."'] if strategy.explanation else []
     keys = [f'"{metric.slug}": N' for metric in strategy.metrics]
     return "{" + ", ".join(explained + keys) + "}"
 
 
-# What the texts of an example are called in it.
+# The headings of an example's texts.
 PART_TITLES = {"question": "Question", "reference": "Ground truth", "response": "Answer"}
 
 
 def render_example(number: int, parts: Mapping[str, str], said: str) -> str:
-    """One resolved item as an example, between markers of its own."""
+    """One resolved item as an example, between its own marker lines."""
     shown = "\n\n".join(f"{name}:\n{text}" for name, text in parts.items())
     return f"[BEGIN EXAMPLE {number}]\n{shown}\n\nGiven:\n{said}\n[END EXAMPLE {number}]"
 
 
 def render_truth(strategy: Strategy, held: Any) -> str:
-    """What people hold true of an item, in the form in which the evaluator answers.
+    """The final label of an item, in the form in which the evaluator answers.
 
-    A metric that they left open is not shown.
+    A metric without a value is not shown.
     """
     if strategy.output != "scores":
         return str(held)

@@ -1,8 +1,7 @@
-"""Reads one definition of a strategy and refuses what cannot be used, with a remedy.
+"""Read the definition of a strategy; refuse what cannot be used, and say how to fix it.
 
-Which placeholders the prompts of a strategy must and may hold.
-
-The tables inside a definition: scale, axes, metrics and steps. Each is read and checked here.
+This covers the placeholders that prompts must or may use, and the tables inside a definition:
+scale, axes, metrics and steps.
 """
 
 import json
@@ -32,9 +31,9 @@ from judging.strategies.schema import (
 
 
 def check_prompts(strategy: Strategy, source: str) -> None:
-    """Raise StrategyError for prompts that are missing, or hold unknown names or lack needed ones.
+    """Raise StrategyError for prompts that are missing, use unknown names, or lack needed ones.
 
-    A name that a chain needs may stand in any of its steps.
+    In a chain, a needed name may be in any of the steps.
     """
     if strategy.metric or strategy.frame == "fold":
         _check_no_prompt(strategy, source)
@@ -57,14 +56,15 @@ def check_prompts(strategy: Strategy, source: str) -> None:
 
 
 def shows_rubric(definition: Mapping[str, Any]) -> bool:
-    """Whether a prompt of a definition, which may be wrong yet, shows the rubric of an axis."""
+    """Whether any prompt of a definition, which need not be valid yet, shows the rubric of an
+    axis."""
     steps = [step.get("prompt") for step in definition.get("steps", []) if isinstance(step, dict)]
     prompts = [definition.get("prompt"), *steps]
     return any("rubric" in schema.find_names(one) for one in prompts if isinstance(one, str))
 
 
 def _names(strategy: Strategy) -> tuple[frozenset[str], frozenset[str]]:
-    """What the prompts must hold, and all that they may."""
+    """The names that the prompts must use, and all names that they may use."""
     needed, allowed = (
         set(FRAME_PLACEHOLDERS[strategy.frame].needed),
         set(FRAME_PLACEHOLDERS[strategy.frame].allowed),
@@ -116,13 +116,13 @@ _KINDS: dict[type, str] = {
 
 
 def require(holds: bool, source: str, key: str, remedy: str) -> None:
-    """Raise StrategyError unless it holds."""
+    """Raise StrategyError unless `holds` is true."""
     if not holds:
         raise StrategyError(source, key, remedy)
 
 
 def is_of_type(value: Any, kind: type | tuple[type, ...]) -> bool:
-    """isinstance, but true and false are no numbers."""
+    """Like isinstance, but booleans are not numbers."""
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
@@ -149,10 +149,10 @@ def read_scale(table: Mapping[str, Any], source: str, key: str = "scale") -> Sca
 
 
 def resolve_axes(entries: Sequence[Any], scale: Scale | None, source: str) -> list[dict[str, Any]]:
-    """Entries of `axes` as tables: a name stands for an axis of axes.toml.
+    """Entries of `axes` as tables: a name is replaced by the axis of that name in axes.toml.
 
-    A definition keeps the tables, so that an edited axes.toml changes no stored strategy. Of the
-    rubrics there it takes the one of `scale`, and none without a scale.
+    A definition keeps the tables, so that an edited axes.toml changes no stored strategy. Of an
+    axis's rubrics it keeps the one for `scale`, and none without a scale.
     """
     known, found = _load_shipped_axes(), []
     for number, entry in enumerate(entries):
@@ -233,14 +233,14 @@ def _metric(entry: Any, source: str, key: str) -> Metric:
 
 
 def infer_scale(points: Iterable[float]) -> Scale:
-    """The scale whose values these are; without a step if they stand unevenly."""
+    """The scale with these values; without a step if they are not evenly spaced."""
     values = sorted(points)
     gaps = {round(after - before, 9) for before, after in pairwise(values)}
     return Scale(values[0], values[-1], gaps.pop() if len(gaps) == 1 else None)
 
 
 def read_steps(entries: Sequence[Any], output: str, system: str, source: str) -> tuple[Step, ...]:
-    """The questions of a chain; the last has the output of the strategy, the others any."""
+    """The steps of a chain; the last has the output of the strategy, the others any output."""
     made = tuple(
         _step(one, system, source, f"steps.{number}") for number, one in enumerate(entries)
     )
@@ -270,7 +270,7 @@ def _step(entry: Any, system: str, source: str, key: str) -> Step:
 
 
 def _points(table: Any, source: str, key: str) -> dict[float, str]:
-    """A sentence for each value; keys are strings, since TOML and JSON know no others."""
+    """A sentence for each value; the keys are strings, since TOML and JSON have no other keys."""
     require(isinstance(table, dict), source, key, 'write a table such as { "1" = "wrong" }')
     points: dict[float, str] = {}
     for name, sentence in table.items():
@@ -338,7 +338,7 @@ OUTPUT_OF_FRAME = {
     "input": "input",
     "sorting": "ability",
 }
-# metric -> the frames that show it what it measures; ROUGE-L without a reference would say 0
+# metric -> the frames with the texts it needs; without a reference, ROUGE-L would always be 0
 FRAMES_OF_METRIC = {
     "rouge-l": ("reference", "matching"),
     "rouge-l-unicode": ("reference", "matching"),
@@ -346,7 +346,7 @@ FRAMES_OF_METRIC = {
     "length": ("single",),
 }
 METRICS = tuple(FRAMES_OF_METRIC)
-# output -> its parsers by name; "" is the usual one
+# output -> its parsers by name; "" is the default parser
 PARSERS = {"detection": ("strict", "phrases-001")}
 FOLDS = ("majority", "mean")
 MAX_SAMPLES, MAX_EXAMPLES = 100, 50
@@ -356,7 +356,7 @@ WITH_EXAMPLES = ("detection", "rating", "rubric", "matching")
 SECRET_NAME = re.compile(r"(?i)key|secret|password|authorization|\btoken\b")
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
-# key -> what its value must be, and whether it must be there
+# key -> the type of its value, and whether it is required
 _KEYS: dict[str, tuple[type | tuple[type, ...], bool]] = {
     "slug": (str, True),
     "title": (str, True),
@@ -386,7 +386,7 @@ _KEYS: dict[str, tuple[type | tuple[type, ...], bool]] = {
     "category": (str, False),
     "needs_context": (bool, False),
 }
-# taken as they are once they were checked
+# used as they are after the checks
 _PLAIN_KEYS = (
     "slug", "title", "study", "frame", "output", "explanation", "metric", "metrics_from",
     "samples", "votes", "parameters", "examples", "fold", "parser", "decides", "about", "worded",
@@ -396,10 +396,10 @@ _DEFAULTS = {"metric": ""}
 
 
 def from_definition(definition: Mapping[str, Any], source: str = "definition") -> Strategy:
-    """The strategy that a parsed TOML file describes; StrategyError if it describes none.
+    """The strategy in a parsed TOML file; StrategyError if it is not valid.
 
-    `source` is what errors name: the file, or where else the definition was kept. Axes that it
-    names are looked up, and the strategy's own definition holds them in full.
+    `source` is the name in error messages: the file, or where else the definition was stored. Named
+    axes are looked up, and the strategy's own definition contains them in full.
     """
     _check_keys(definition, source)
     _check_kind(definition, source)

@@ -1,4 +1,4 @@
-"""What a strategy shows, offers and decides by, in words that people read on its page; pure."""
+"""Descriptions of a strategy for people: what it shows, its answers, and how it decides; pure."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from judging.strategies.schema import TOTAL, Scale, Strategy
 
 
 class FrameDescription(NamedTuple):
-    """What a frame is called, and what it asks about."""
+    """The title of a frame, and the texts that it shows."""
 
     title: str
     shows: str
@@ -47,7 +47,7 @@ FRAME_DESCRIPTIONS = {
     "input": FrameDescription("Generators of inputs", "The source prompt for a new input."),
     "sorting": FrameDescription("Suggestions of abilities", "The prompt alone."),
 }
-# How a reply ended, as providers say it.
+# The finish reasons of a reply.
 FINISH_DESCRIPTIONS = {
     "stop": "complete",
     "length": "cut off at the token limit",
@@ -93,7 +93,7 @@ _PARSER_DESCRIPTIONS = {
 
 
 def format_call_title(strategy: Strategy, spec: CallSpec) -> str:
-    """What one call shows, with its axis and step as far as there are several."""
+    """What one call shows, with its axis and step if there are several."""
     shown = _CALL_TITLES.get((spec.role, spec.order), f"{spec.role} {spec.order}")
     if strategy.frame == "explanation":
         shown = f"Explanation of the {spec.role} answer"
@@ -104,12 +104,12 @@ def format_call_title(strategy: Strategy, spec: CallSpec) -> str:
 
 
 def format_call_name(spec: CallSpec) -> str:
-    """A call as an address or a form names it."""
+    """The name of a call in URLs and forms."""
     return ".".join((spec.role, str(spec.order), spec.axis, str(spec.step)))
 
 
 def find_call(strategy: Strategy, wanted: str) -> CallSpec | None:
-    """The call of this name; the first one for "", None if the strategy has none such."""
+    """The call with this name; the first one for "", None if the strategy has none of this name."""
     specs = frames.list_all_calls(strategy)
     if not wanted:
         return specs[0] if specs else None
@@ -117,7 +117,7 @@ def find_call(strategy: Strategy, wanted: str) -> CallSpec | None:
 
 
 def describe_answers(strategy: Strategy) -> str:
-    """What may be answered."""
+    """The possible answers, as text."""
     said = {
         "score": f"a score {describe_scale(strategy.scale)}",
         "verdict": f"one verdict of {', '.join(strategy.verdicts)}",
@@ -136,7 +136,7 @@ def describe_answers(strategy: Strategy) -> str:
 
 
 def describe_scale(scale: Scale | None) -> str:
-    """A scale in words."""
+    """A scale, as text."""
     if scale is None:
         return "of any size"
     steps = "" if scale.step in (None, 1) else f" in steps of {scale.step:g}"
@@ -145,14 +145,14 @@ def describe_scale(scale: Scale | None) -> str:
 
 
 def describe_decision(strategy: Strategy) -> list[str]:
-    """What makes the outcome of an item, sentence by sentence."""
+    """How the outcome of an item is decided, as sentences."""
     return [
         *filter(None, (_describe_output(strategy), _describe_axes(strategy), _samples(strategy)))
     ]
 
 
 def describe_parsing(strategy: Strategy) -> str:
-    """How a reply is looked through."""
+    """How a reply is parsed, as text."""
     if strategy.metric or strategy.frame == "fold":
         return "there is no reply to read"
     return _PARSER_DESCRIPTIONS[strategy.parser]

@@ -1,4 +1,4 @@
-"""A project's own strategies: begun as a copy, written as TOML, stored version by version."""
+"""A project's own strategies: created as copies, edited as TOML, and saved as versions."""
 
 import re
 import tomllib
@@ -21,13 +21,13 @@ MAX_NOTE_LENGTH = 2_000
 
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _UNKNOWN_PLACEHOLDER = re.compile(r"unknown placeholder (\{\{\w*(?:\}\})?)")
-# Their entries are counted in the keys of errors: steps.0.prompt.
+# Errors in these lists have the entry's number in their key: steps.0.prompt.
 _LIST_KEYS = ("axes", "metrics", "steps", "verdicts")
 
 
 @dataclass(frozen=True)
 class StrategyDraft:
-    """A text as a strategy, or what keeps it from being one."""
+    """A TOML source with its strategy, or with the problems that make it invalid."""
 
     source: str
     definition: dict[str, Any]
@@ -35,7 +35,7 @@ class StrategyDraft:
     problems: tuple[TomlProblem, ...] = ()
 
     def version(self) -> StrategyVersion:
-        """The draft as a version that is not stored; ValueError while it has problems."""
+        """The draft as an unsaved version; ValueError if it has problems."""
         if self.strategy is None:
             raise ValueError("A text with problems is no version.")
         digest = strategies.compute_digest(self.strategy.definition)
@@ -48,7 +48,7 @@ class StrategyDraft:
 
 
 def parse_source(source: str, slug: str) -> StrategyDraft:
-    """What a text says; its slug is this one, whatever stands there. Never raises."""
+    """The draft of a source; its slug is replaced by `slug`. Never raises."""
     source = source.replace("\r\n", "\n")
     if len(source) > MAX_SOURCE_LENGTH:
         return StrategyDraft(
@@ -80,9 +80,9 @@ def copy_strategy(
     note: str = "",
     member: Membership,
 ) -> StrategyVersion:
-    """A strategy of the project's own that says what another one says.
+    """Create the project's own strategy as a copy of another one.
 
-    Raises `Refused` for a slug that cannot be taken.
+    Raises `Refused` for a slug that is invalid or in use, and if the copy is not valid.
     """
     _check_slug(slug)
     source = catalogue.get_source(parent)
@@ -106,10 +106,10 @@ def copy_strategy(
 def save_version(
     project: Project, draft: StrategyDraft, *, shown: int, note: str = "", member: Membership
 ) -> StrategyVersion | None:
-    """Store the text as the next version of the project's strategy; None if nothing changed.
+    """Save the draft as the next version of the project's strategy; None if nothing changed.
 
-    `shown` is the number of the version that the text was made from. Raises `Stale` if there is
-    a later one by now, and `Refused` for a text with problems. Runs keep the version they pin.
+    `shown` is the number of the version that was edited. Raises `Stale` if there is a newer one by
+    now, and `Refused` for a draft with problems. Runs keep the version they pin.
     """
     if draft.strategy is None:
         raise Refused(" ".join(format_problem(problem) for problem in draft.problems))
@@ -128,7 +128,7 @@ def save_version(
 
 
 def format_problem(problem: TomlProblem) -> str:
-    """A problem in one sentence, with its line."""
+    """A problem as one sentence, with its line number."""
     return f"Line {problem.line}: {problem.text}" if problem.line else problem.text
 
 
@@ -146,7 +146,7 @@ def _parse_toml(source: str) -> StrategyDraft:
 
 
 def _iterate_texts(value: Any, place: Place) -> Iterator[tuple[Place, str]]:
-    """Every text of a definition, keys too, with its place."""
+    """Every string in a definition, including keys, with its place."""
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, Mapping):
@@ -163,7 +163,7 @@ def _format_place(place: Place) -> str:
 
 
 def _line(source: str, error: StrategyError) -> int | None:
-    """Where an error stands; a placeholder that is unknown stands in a line of the prompt."""
+    """The line of an error; for an unknown placeholder, its line inside the prompt."""
     line = toml_text.find_line(source, _parse_key(error.key))
     unknown = _UNKNOWN_PLACEHOLDER.match(error.remedy)
     if line is None or unknown is None:
@@ -173,7 +173,7 @@ def _line(source: str, error: StrategyError) -> int | None:
 
 
 def _parse_key(key: str) -> Place:
-    """Where the key of an error leads: steps.0.prompt, metrics.1.points.0.5, scale.low."""
+    """The place of an error's key: steps.0.prompt, metrics.1.points.0.5, scale.low."""
     first, *rest = key.split(".", 1)
     if not rest or first not in _LIST_KEYS:
         return (first, *rest)
@@ -192,7 +192,7 @@ def _check_slug(slug: str) -> None:
 
 
 def _lock(project: Project) -> None:
-    """Two people who save at once come one after the other."""
+    """Lock the project, so that two people cannot save at the same time."""
     Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
 
 

@@ -1,4 +1,5 @@
-"""Which texts of an item an evaluator is shown, in how many calls, and as what prompt."""
+"""Frames: which texts of an item an evaluator is shown, in which calls, and the rendered
+prompts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,11 +14,11 @@ NO_EXAMPLES = "(none)"
 
 @dataclass(frozen=True, slots=True, order=True)
 class CallSpec:
-    """One call that an item needs: what it is for, and which order its texts stand in.
+    """One call for an item: its role, and the order of its texts.
 
-    `order` is 0 where there is only one; for a pair 1 shows gold first, 2 the perturbed answer.
-    `axis` is the slug of what alone is looked at, "" for the whole; `step` counts a chain's
-    questions from 0.
+    `order` is 0 if there is only one; for a pair, 1 shows gold first, 2 the perturbed answer first.
+    `axis` is the slug of the axis to judge, "" for the whole answer; `step` is the step of a chain,
+    from 0.
     """
 
     role: str
@@ -28,7 +29,8 @@ class CallSpec:
 
 @dataclass(frozen=True, slots=True)
 class RenderedPrompt:
-    """What is sent: a system and a user text, both "" for a baseline, which takes the `parts`."""
+    """A rendered prompt: the system and the user text. Both are "" for a baseline, which uses
+    `parts`."""
 
     system: str
     user: str
@@ -37,7 +39,7 @@ class RenderedPrompt:
 
 _RESPONSE = {"question": "question", "response": "response", "reference": "gold"}
 
-# frame -> call -> placeholder -> the item's text that goes there
+# frame -> call -> placeholder -> name of the item's text
 FRAMES: dict[str, dict[CallSpec, dict[str, str]]] = {
     "single": {
         CallSpec("gold"): {"question": "prompt", "response": "gold"},
@@ -58,10 +60,10 @@ FRAMES: dict[str, dict[CallSpec, dict[str, str]]] = {
     "rating": {CallSpec("response"): _RESPONSE},
     "rubric": {CallSpec("response"): _RESPONSE},
     "matching": {CallSpec("response"): _RESPONSE},
-    # What it shows is not the item's own: the explanation and score of a run's reply.
+    # It shows no texts of the item, only the explanation and score from a run's reply.
     "explanation": {CallSpec("perturbed"): {}, CallSpec("gold"): {}},
     "fold": {},
-    # Generators: what they say is no judgement but a text of an item to be.
+    # Generators: their replies are not judgements but texts of new items.
     "answer": {CallSpec("answer"): {"question": "question"}},
     "perturbation": {CallSpec("perturbation"): {"question": "prompt", "reference": "gold"}},
     "input": {CallSpec("input"): {"question": "question"}},
@@ -87,17 +89,17 @@ _ITEM_NEEDS = {
 
 
 def get_item_needs(strategy: Strategy) -> str:
-    """Which items the strategy can be asked about, by what they are resolved as.
+    """What an item must be resolved as for this strategy.
 
     "perturbation": valid or score-invariant; "detection": error or no_error; "values": any
-    resolution; "run": what another run found of them; "prompt" and "gold": whatever has that text,
-    resolved or not; an input of study 001 is a prompt too.
+    resolution; "run": items with outcomes in another run; "prompt" and "gold": items with that
+    text, resolved or not; an input of study 001 is a prompt too.
     """
     return _ITEM_NEEDS[strategy.frame]
 
 
 def list_calls(strategy: Strategy, *, axis: str = "", step: int = 0) -> tuple[CallSpec, ...]:
-    """The calls that one item needs at a step and along an axis, in the order of making."""
+    """The calls for one item at a step and along an axis, in the order of creation."""
     return tuple(
         CallSpec(spec.role, spec.order, axis, step)
         for spec in FRAMES[strategy.frame]
@@ -106,7 +108,7 @@ def list_calls(strategy: Strategy, *, axis: str = "", step: int = 0) -> tuple[Ca
 
 
 def list_all_calls(strategy: Strategy) -> tuple[CallSpec, ...]:
-    """The calls of one item along every axis, step by step."""
+    """The calls for one item along every axis and at every step."""
     axes = [axis.slug for axis in strategy.axes] or [""]
     steps = range(strategy.last_step + 1)
     return tuple(
@@ -126,11 +128,10 @@ def render_prompt(
 ) -> RenderedPrompt:
     """The prompt of one call about an item with these texts.
 
-    It depends on nothing but the strategy, the texts that the call shows, and `more`: what an
-    earlier step said by its name, `examples`, and for an explanation check `explanation` and
-    `score`. So two items with the same prompt and gold share their gold prompt to the byte. Texts
-    go in as they are. Raises ValueError for a call that is not the strategy's, or a text that is
-    not there.
+    It depends only on the strategy, the texts that the call shows, and `more`: replies of earlier
+    steps by step name, `examples`, and for an explanation check `explanation` and `score`. So two
+    items with the same prompt and gold share their gold prompt to the byte. Texts are inserted
+    unchanged. Raises ValueError for a call that the strategy does not make, or for a missing text.
     """
     sources = _sources(strategy, spec)
     if strategy.metric:
@@ -146,10 +147,10 @@ def render_prompt(
 
 
 def render_examples(strategy: Strategy, shown: Sequence[tuple[Mapping[str, Any], Any]]) -> str:
-    """What {{examples}} becomes: pairs of an item's texts and what people hold true of it.
+    """The text for {{examples}}, from pairs of an item's texts and its final label.
 
-    That is a value for each metric, a score, or the word of a verdict. Of the texts those are
-    shown that the last step shows. Raises ValueError where one is not there.
+    The label is a value for each metric, a score, or a verdict. The same texts are shown as in the
+    last step. Raises ValueError for a missing text.
     """
     spec = list_calls(strategy)[0]
     used = schema.find_names(strategy.step(strategy.last_step).prompt)
@@ -167,7 +168,7 @@ def render_examples(strategy: Strategy, shown: Sequence[tuple[Mapping[str, Any],
 
 
 def render_blank_prompts(strategy: Strategy) -> list[RenderedPrompt]:
-    """Every prompt of the strategy with nothing in it, to see whether a provider takes them."""
+    """Every prompt of the strategy without texts, to check whether a provider accepts them."""
     more = {name: "" for step in strategy.steps for name in [step.name]}
     more |= dict.fromkeys(("examples", "explanation", "score", "metrics", "form", "guidance"), "")
     texts = dict.fromkeys(("prompt", "gold", "perturbed", "response"), "")
@@ -175,7 +176,7 @@ def render_blank_prompts(strategy: Strategy) -> list[RenderedPrompt]:
 
 
 def build_schema(strategy: Strategy, spec: CallSpec) -> dict[str, Any] | None:
-    """The JSON schema of the answer to a call; None where the answer is no JSON."""
+    """The JSON schema of the answer to a call; None if the answer is not JSON."""
     return strategy.schema_at(spec.step)
 
 
@@ -188,10 +189,10 @@ def _sources(strategy: Strategy, spec: CallSpec) -> dict[str, str]:
 
 
 def _build_strategy_values(strategy: Strategy, spec: CallSpec) -> dict[str, str]:
-    """What the strategy itself puts into a prompt."""
+    """The placeholder values that come from the strategy itself."""
     values = {"guidance": ""} if strategy.frame == "perturbation" else {}
     if not strategy.examples:
-        values["examples"] = NO_EXAMPLES  # of a run that is to show none
+        values["examples"] = NO_EXAMPLES  # for a run that shows no examples
     if axis := strategy.axis(spec.axis):
         values = {"axis": criteria.render_axis(axis), "rubric": criteria.render_points(axis.points)}
     if strategy.metrics:
@@ -211,13 +212,13 @@ def _text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> Any:
 
 
 def _get_measured_text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> Any:
-    """A text for a baseline, which takes several references as a list."""
+    """A text for a baseline; several references are a list."""
     text = _text(texts, name, spec)
     return list(text) if isinstance(text, Sequence) and not isinstance(text, str) else text
 
 
 def format_text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> str:
-    """A text as a prompt shows it: the context of a task with it, several references numbered."""
+    """A text as a prompt shows it: a question with its context, several references numbered."""
     text = _text(texts, name, spec)
     if name == "question" and texts.get("context"):
         return f"{text}\n\n{texts['context']}"

@@ -1,8 +1,9 @@
-"""Texts that talk to the judge. They are data here: shown as they are, and flagged for people.
+"""Flag possible prompt injections in an item's texts. The texts are sent unchanged.
 
-A flag says what a text holds that could be taken for part of a prompt, for an answer, or for an
-instruction to whoever judges it. It proves nothing: a question about prompts has them as well.
-Every search does a bounded amount of work for each character, however hostile the text.
+A flag quotes a part that could be mistaken for a part of the prompt, an answer, or an instruction
+to the evaluator. It is not a proof: a question about prompts contains such parts too.
+
+Each search does a bounded amount of work for each character, even on hostile texts.
 """
 
 import re
@@ -12,10 +13,10 @@ from typing import Any, NamedTuple
 from judging.strategies import schema
 from judging.strategies.schema import Strategy
 
-# Flags of one text; whoever looks has seen enough by then.
+# The most flags for one text; more would tell a reader nothing new.
 MAX_FLAGS = 20
 MAX_QUOTE_LENGTH = 60
-# A line between texts that is shorter than this would be found in every text.
+# A shorter delimiter line would be found in every text.
 MIN_DELIMITER_LENGTH = 4
 
 _JUDGE = r"(?:judges?|evaluators?|graders?|raters?|examiners?)"
@@ -69,16 +70,16 @@ class _Found(NamedTuple):
 
 
 def find_flags(texts: Mapping[str, Any], *, delimiters: Collection[str] = ()) -> list[str]:
-    """What the texts of an item hold that speaks to a judge, with the place; [] for most items.
+    """The possible prompt injections in an item's texts, with their positions; [] for most items.
 
-    `texts` are an item's: a text or a list of them by name. Places count characters from 1.
-    `delimiters` are more lines to look for, such as those of a strategy of one's own.
+    `texts` are an item's: a text or a list of texts by name. Positions count characters from 1.
+    `delimiters` are further lines to look for, such as those of a project's own strategy.
     """
     return [flag for name, text in _iterate_texts(texts) for flag in _flags(name, text, delimiters)]
 
 
 def find_delimiters(strategy: Strategy) -> frozenset[str]:
-    """The lines that fence a text in the strategy's prompts: those next to a lone placeholder."""
+    """The lines that delimit texts in the strategy's prompts: those next to a lone placeholder."""
     found = set()
     for number in range(strategy.last_step + 1):
         lines = ["", *strategy.step(number).prompt.splitlines(), ""]

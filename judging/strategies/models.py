@@ -14,35 +14,36 @@ if TYPE_CHECKING:
 
 class StrategyVersionQuerySet(models.QuerySet["StrategyVersion"]):
     def own(self, project: Project) -> StrategyVersionQuerySet:
-        """Those that a project wrote itself, and did not delete."""
+        """Versions that belong to the project and are not deleted."""
         return self.filter(project=project, deleted_at=None)
 
     def deleted(self, project: Project) -> StrategyVersionQuerySet:
-        """Those that a project wrote and deleted, which it can take back."""
+        """Deleted versions of the project, which it can restore."""
         return self.filter(project=project, deleted_at__isnull=False)
 
     def shipped(self) -> StrategyVersionQuerySet:
         return self.filter(project=None)
 
     def named(self, slug: str) -> StrategyVersionQuerySet:
-        """The versions of one strategy, the newest first."""
+        """The versions of one strategy, newest first."""
         return self.filter(slug=slug).order_by("-number")
 
     def newest(self) -> StrategyVersionQuerySet:
-        """Of each of a project's own strategies the last version."""
+        """The newest version of each of a project's own strategies."""
         later = self.filter(slug=OuterRef("slug"), number__gt=OuterRef("number"))
         return self.filter(~Exists(later))
 
     def with_runs(self, project: Project) -> StrategyVersionQuerySet:
-        """With `used`, how many runs of the project pin each, and who wrote it."""
+        """With `used`, the number of the project's runs that pin each, and with its author and
+        parent."""
         mine = Count("runs", filter=Q(runs__project=project))
         return self.annotate(used=mine).select_related("member", "parent")
 
 
 class StrategyVersion(models.Model):
-    """One state of a strategy, shipped as a file or written in a project's browser.
+    """One version of a strategy, from a built-in file or saved by a project.
 
-    A run names it, so an edited one changes no old run.
+    A run points at the version, so later edits change no old run.
     """
 
     project = models.ForeignKey(

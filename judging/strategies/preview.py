@@ -1,4 +1,4 @@
-"""What a strategy would send about an item, and what is read in a reply: nothing is stored."""
+"""Preview what a strategy would send about an item, and parse a reply; nothing is stored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from judging.strategies.frames import CallSpec, RenderedPrompt
 from judging.strategies.replies import outputs
 from judging.strategies.replies.outputs import ParsedReply
 
-# What stands for an evaluator while none is chosen.
+# A placeholder endpoint while none is chosen.
 _DUMMY_ENDPOINT = {"name": "nobody", "provider": "openai_compatible", "model": "none"}
 EXPLANATION_INPUTS = ("explanation", "score")
 MAX_SUGGESTED_KEYS = 20
@@ -25,8 +25,8 @@ MAX_SUGGESTED_KEYS = 20
 
 @dataclass(frozen=True)
 class RequestPreview:
-    """What an endpoint would get: the exact body, the digest of its request, and whether that
-    request was answered before, so that a run would not ask again."""
+    """The request to an endpoint: the exact body, its digest, and whether it was answered before,
+    so that a run would not send it again."""
 
     body: str
     digest: str
@@ -37,12 +37,12 @@ class RequestPreview:
 class CallPreview:
     """One call of a strategy about an item.
 
-    `calls` are all that the item takes, by name and title, and `call` the name of the one shown.
-    `prompt` is None where `problem` says why there is none. `replies` are texts that only a run
-    has, by name: what was said in their place, or a stand-in for each that is in `stand_ins`.
-    `flags` say what the shown texts hold that speaks to the judge. `notes` are what else a run
-    would do otherwise. `sent` is None without an endpoint, or where `refused` says why. `examples`
-    are the ids of items whose answers are shown.
+    `calls` are all calls for the item, by name and title; `call` is the name of the one shown.
+    `prompt` is None if there is a `problem`. `replies` are texts that only a run has, by name:
+    those given by the user, or a stand-in for each name in `stand_ins`. `flags` are possible prompt
+    injections in the shown texts. `notes` say what else a run would do differently. `sent` is None
+    without an endpoint, or if there is a reason in `refused`. `examples` are the ids of items whose
+    answers are shown.
     """
 
     calls: tuple[tuple[str, str], ...] = ()
@@ -62,8 +62,8 @@ class CallPreview:
 def record_seen_answers(
     member: Membership, item: Item | None, made: CallPreview, now: datetime
 ) -> None:
-    """Note what a member sees in a preview of what people hold true: the answers of the examples,
-    and by whether a run would leave the item out, something of its own."""
+    """Record which final labels the preview reveals to a member: those of the examples, and
+    something about the item itself, by whether a run would leave it out."""
     if item is not None:
         visibility.record_seen(member, item, now=now)
     visibility.record_all_seen(member, made.examples, now=now)
@@ -78,10 +78,10 @@ def build_preview(
     endpoint: Endpoint | None = None,
     said: Mapping[str, str] | None = None,
 ) -> CallPreview:
-    """What one call of the version would send about an item, rendered as a run renders it.
+    """Preview one call of the version about an item, rendered as a run renders it.
 
-    `call` is a name of `descriptions.format_call_name`; without one of the strategy's the axis of
-    the item's ability comes first. `said` is what stands for earlier replies.
+    `call` is a name from `descriptions.format_call_name`; by default, or if it is unknown, the
+    first call along the axis of the item's ability. `said` gives texts in place of earlier replies.
     """
     try:
         run = _draft(project, version, endpoint)
@@ -113,9 +113,9 @@ def build_preview(
 def parse_reply(
     project: Project, version: StrategyVersion, *, text: str, finish: str, call: str = ""
 ) -> ParsedReply:
-    """What the version's parser makes of a reply to a call, by default to the last step.
+    """The reading of a reply to a call, by default to the last step.
 
-    Raises `Refused` where the strategy does not fit the project, or asks nobody.
+    Raises `Refused` if the strategy does not fit the project, or sends no requests.
     """
     strategy = build_project_strategy(project, version)
     if strategy.metric or not frames.list_all_calls(strategy):
@@ -125,14 +125,14 @@ def parse_reply(
 
 
 def build_project_strategy(project: Project, version: StrategyVersion) -> Strategy:
-    """The strategy as a run of the project would pin it, with metrics of the task type where it
-    takes them from there. Raises `Refused` where the two do not fit."""
+    """The strategy as a run of the project would pin it, with the metrics of the task type if it
+    uses them. Raises `Refused` if the two do not fit."""
     return _draft(project, version, None).asked()
 
 
 def find_item(project: Project, key: str, version: StrategyVersion | None) -> Item | None:
-    """The item of this key, None if there is none; without a key one that a run would be over, or
-    else the first of all."""
+    """The item with this key, None if there is none; without a key, the first item that a run would
+    cover, or else the first of all."""
     items = Item.objects.in_project(project).order_by("position")
     if key:
         return None if "\0" in key else items.filter(key=key).first()
@@ -144,7 +144,7 @@ def find_item(project: Project, key: str, version: StrategyVersion | None) -> It
 
 
 def suggest_keys(project: Project, part: str) -> list[str]:
-    """Item keys that hold this part, in the order of the items."""
+    """Item keys that contain this part, in the order of the items."""
     if "\0" in part:
         return []
     found = Item.objects.in_project(project).with_key_like(part).order_by("position")
@@ -152,7 +152,7 @@ def suggest_keys(project: Project, part: str) -> list[str]:
 
 
 def _draft(project: Project, version: StrategyVersion, endpoint: Endpoint | None) -> Run:
-    """A run as `runs.start_run` would pin it, not stored; its seed decides the examples."""
+    """An unsaved run with the pins of `lifecycle.start_run`; its seed decides the examples."""
     return pinning.draft_run(project, version, endpoint or Endpoint(**_DUMMY_ENDPOINT), seed=0)
 
 
@@ -166,7 +166,7 @@ def _choose_first_call(strategy: Strategy, item: Item | None) -> CallSpec:
 
 @dataclass(frozen=True)
 class _PreviewedCall:
-    """A call with the texts of its item, and what stands for earlier replies."""
+    """A call with the texts of its item, and the texts in place of earlier replies."""
 
     run: Run
     strategy: Strategy
@@ -211,7 +211,8 @@ def _render_preview(
 def _build_earlier_replies(
     strategy: Strategy, spec: CallSpec, said: Mapping[str, str] | None
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """What the call shows of earlier replies, and which of it only stands for them."""
+    """The texts that the call shows in place of earlier replies, and which of them are
+    stand-ins."""
     used = schema.find_names(strategy.step(spec.step).prompt)
     names = [step.name for step in strategy.steps[: spec.step]]
     if strategy.frame == "explanation":
@@ -225,8 +226,8 @@ def _build_earlier_replies(
 def _examples(
     asked: _PreviewedCall, item: Item
 ) -> tuple[dict[str, str], frozenset[int], tuple[str, ...]]:
-    """The examples that a run over this item alone would show, and the ids of their items; a note
-    where there are none."""
+    """The examples that a run over this item alone would show, and the ids of their items, or a
+    note if there are none."""
     if not asked.strategy.examples:
         return {}, frozenset(), ()
     try:
@@ -249,7 +250,8 @@ def _list_text_names(asked: _PreviewedCall) -> frozenset[str]:
 
 
 def _list_missing_texts(asked: _PreviewedCall) -> list[str]:
-    """Those of them that the item does not have; a question may be its prompt or its input."""
+    """The texts that the call shows and the item lacks; a question may be its prompt or its
+    input."""
     there = set(asked.texts)
     if there & {"prompt", "input"}:
         there.add("question")
@@ -257,7 +259,7 @@ def _list_missing_texts(asked: _PreviewedCall) -> list[str]:
 
 
 def _collect_shown_texts(asked: _PreviewedCall) -> dict[str, Any]:
-    """The texts that the call shows, by their names in the item; earlier replies too."""
+    """The texts that the call shows, by their names in the item, and the earlier replies."""
     names = set(_list_text_names(asked))
     if "question" in names:
         names |= {"prompt", "input", "context"}
@@ -266,7 +268,7 @@ def _collect_shown_texts(asked: _PreviewedCall) -> dict[str, Any]:
 
 
 def _explain_exclusion(asked: _PreviewedCall, item: Item) -> tuple[str, ...]:
-    """Whether a run would not be over this item."""
+    """A note if a run would not cover this item."""
     needs = frames.get_item_needs(asked.strategy)
     if needs == "run":
         return ()
@@ -281,7 +283,7 @@ def _explain_exclusion(asked: _PreviewedCall, item: Item) -> tuple[str, ...]:
 def _build_request(
     asked: _PreviewedCall, more: Mapping[str, str], *, whole: bool
 ) -> RequestPreview:
-    """The exact body; what has stand-ins in it is no request, and has no digest."""
+    """The exact body; a body with stand-ins is not a request, so it has no digest."""
     body = rendering.render_body(asked.run, asked.texts, asked.spec, asked.strategy, more)
     if not whole:
         return RequestPreview(body.decode(), "", answered=False)

@@ -1,7 +1,7 @@
-"""A project's own strategies that it no longer wants: retired, deleted, taken back.
+"""Retire, delete and restore a project's own strategies.
 
-What runs rest on stays readable; what none rests on is put away with all of its versions, and its
-name with it, until somebody takes it back.
+Strategies that runs use stay readable. A strategy that no run uses can be deleted with all of its
+versions; its name stays reserved until it is restored.
 """
 
 from collections.abc import Callable
@@ -16,16 +16,16 @@ from judging.strategies.models import StrategyVersionQuerySet
 
 
 def retire(project: Project, slug: str, member: Membership) -> None:
-    """Offer a strategy to new runs no more; it stays where it can be read."""
+    """No longer offer a strategy to new runs; it stays readable."""
     with transactions.transact():
         found = _get_own_versions(project, slug).filter(retired_at=None)
         _set_state(found, "retired", project, slug, member, retired_at=timezone.now())
 
 
 def delete(project: Project, slug: str, member: Membership) -> None:
-    """Put a strategy away. Raises `Refused` if runs rest on it."""
+    """Delete a strategy. Raises `Refused` if runs use it."""
     with transactions.transact():
-        # Whoever starts a run holds the project, too.
+        # Starting a run locks the project, too.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
         found = _get_own_versions(project, slug)
         used = Run.objects.filter(strategy__in=found).count()
@@ -36,7 +36,7 @@ def delete(project: Project, slug: str, member: Membership) -> None:
 
 
 def restore(project: Project, slug: str, member: Membership) -> None:
-    """Offer a strategy again that was retired or deleted."""
+    """Restore a strategy that was retired or deleted."""
     with transactions.transact():
         found = StrategyVersion.objects.filter(project=project, slug=slug)
         if not found.exists():
@@ -45,7 +45,7 @@ def restore(project: Project, slug: str, member: Membership) -> None:
         _set_state(away, "taken back", project, slug, member, retired_at=None, deleted_at=None)
 
 
-# What a person may do to a strategy, by the name that pages and the API have for it.
+# Actions on a strategy, by their name in pages and the API.
 STEPS: dict[str, Callable[[Project, str, Membership], None]] = {
     "retire": retire,
     "delete": delete,
@@ -54,7 +54,7 @@ STEPS: dict[str, Callable[[Project, str, Membership], None]] = {
 
 
 def list_open_steps(newest: StrategyVersion, runs: int) -> list[str]:
-    """The steps that a strategy on which so many runs rest can take now."""
+    """The actions that are possible for a strategy that this many runs use."""
     if newest.project_id is None:
         return []
     return ["back" if newest.retired_at else "retire", *([] if runs else ["delete"])]

@@ -1,11 +1,11 @@
-"""What a strategy is made of, as its file declares it. How a file is read stands in `declaring`.
+"""The parts of a strategy as its file declares them; `definitions` reads the file.
 
-The names in double braces that a prompt may hold, and how they are filled.
+This module also has the names in double braces that a prompt may use, and fills them in.
 
-Which texts of an item a frame shows is said here; a strategy adds names by what it declares:
+FRAME_PLACEHOLDERS lists the texts that each frame shows. A strategy adds names by what it declares:
 {{axis}} and {{rubric}} with axes, {{metrics}} and {{form}} with metrics, {{examples}} with
-examples, and in a chain the names of the earlier steps. {{guidance}} is what a person said against
-an earlier attempt, and the attempt; "" for the first one.
+examples, and in a chain the names of the earlier steps. {{guidance}} is the reviewer's remark on an
+earlier attempt, and the attempt; "" for the first one.
 """
 
 import math
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from annotation.items import taxonomy
 
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
-# Names that are not free for a step of a chain.
+# Names that a step of a chain cannot have.
 RESERVED_NAMES = frozenset(
     {
         "question", "response", "reference", "first", "second", "explanation", "score",
@@ -27,7 +27,7 @@ RESERVED_NAMES = frozenset(
 
 
 class FramePlaceholders(NamedTuple):
-    """What the prompts of a frame show: names that they must hold, and that they may."""
+    """The names that the prompts of a frame must use, and those that they may use."""
 
     needed: frozenset[str]
     allowed: frozenset[str] = frozenset()
@@ -47,7 +47,7 @@ FRAME_PLACEHOLDERS: dict[str, FramePlaceholders] = {
     "input": FramePlaceholders(frozenset({"question"})),
     "sorting": FramePlaceholders(frozenset({"question"})),
 }
-# frame -> the names that its prompt must hold
+# frame -> the names that its prompt must use
 NEEDED_PLACEHOLDERS = {frame: shown.needed for frame, shown in FRAME_PLACEHOLDERS.items()}
 
 
@@ -57,12 +57,12 @@ def fill_template(template: str, values: Mapping[str, str]) -> str:
 
 
 def find_names(template: str) -> set[str]:
-    """The names that a template holds."""
+    """The placeholder names in a template."""
     return set(PLACEHOLDER.findall(template))
 
 
 def split_template(template: str) -> Iterator[tuple[str, bool]]:
-    """The template cut up: each piece with whether it is a placeholder; none is empty."""
+    """The template in pieces, each with whether it is a placeholder; no piece is empty."""
     at = 0
     for found in PLACEHOLDER.finditer(template):
         if at < found.start():
@@ -74,24 +74,24 @@ def split_template(template: str) -> Iterator[tuple[str, bool]]:
 
 
 def has_malformed(template: str) -> bool:
-    """Whether double braces are left that make no name, such as {{ first }}."""
+    """Whether there are double braces that are not a placeholder, such as {{ first }}."""
     return "{{" in PLACEHOLDER.sub("", template)
 
 
 VERDICTS = ("A", "B", "both good", "both unacceptable")
 TOTAL = "total"
-# The parts of a perturbation, as a generator is asked for them.
+# The parts of a generated perturbation.
 PERTURBED, CLAIM, RATIONALE = "perturbed", "claim", "rationale"
-# Those of an input, beside a rationale. It may need no context.
+# The parts of a generated input, besides a rationale. It may need no context.
 INPUT, CONTEXT = "input", "context"
-# What a prompt is sorted into, beside a rationale.
+# The ability that a prompt is sorted into, besides a rationale.
 ABILITY = "ability"
-# What makes texts of items, or sorts them, and judges none.
+# Frames that generate or sort texts, and judge none.
 GENERATOR_FRAMES = frozenset({"answer", "perturbation", "input", "sorting"})
 
 
 class StrategyError(ValueError):
-    """A definition that cannot be used; the text names the file, the key and the remedy."""
+    """An invalid definition; the message has the file, the key and the remedy."""
 
     def __init__(self, source: str, key: str, remedy: str) -> None:
         super().__init__(f"{source}: {key}: {remedy}")
@@ -100,9 +100,9 @@ class StrategyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The values a score may take: `low` to `high`, both included, `step` apart.
+    """The values that a score may take: `low` to `high`, both included, `step` apart.
 
-    `step` None is a continuous scale.
+    A `step` of None is a continuous scale.
     """
 
     low: float
@@ -110,7 +110,7 @@ class Scale:
     step: float | None = None
 
     def admits(self, value: float) -> bool:
-        """Whether `value` is on the scale and on a step of it; never for NaN and infinities."""
+        """Whether `value` is on the scale and on one of its steps; never for NaN and infinities."""
         if not (math.isfinite(value) and self.low <= value <= self.high):
             return False
         if self.step is None:
@@ -122,9 +122,9 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What an evaluator is told to look at alone; `abilities` are those whose items it decides.
+    """An aspect that an evaluator judges on its own; it decides the items of its `abilities`.
 
-    Title and text are what {{axis}} becomes, `points` (what each score means) {{rubric}}.
+    Title and text are shown as {{axis}}, `points` (the meaning of each score) as {{rubric}}.
     """
 
     slug: str
@@ -136,7 +136,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One thing that is scored by itself; `points` says what each value of its scale means."""
+    """One quality that is scored on its own; `points` says what each value of its scale means."""
 
     slug: str
     title: str
@@ -145,7 +145,8 @@ class Metric:
     points: Mapping[float, str] = field(default_factory=dict, hash=False)
 
     def admits(self, value: float) -> bool:
-        """Whether `value` may be given: one of the points, where there are any."""
+        """Whether `value` is allowed: one of the points if there are any, else a value of the
+        scale."""
         return value in self.points if self.points else self.scale.admits(value)
 
 
@@ -161,22 +162,22 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """One way to ask. `system` and `prompt` are "" for a baseline, `metric` "" for all others.
+    """One way to ask an evaluator. `system` and `prompt` are "" for a baseline, `metric` "" for
+    others.
 
-    `scale` is None for all that is no single score and for a metric without an upper end. `top`
-    is the perfect score of a reference strategy, else None. `verdicts` are those offered to a
-    pair strategy. `study` names where it comes from, "" if it is our own.
+    `scale` is None unless the output is a single score, and for a metric without an upper bound.
+    `top` is the perfect score of a reference strategy, else None. `verdicts` are those offered to a
+    pair strategy. `study` names its source, "" if it is our own.
 
-    `axes` each make a call and an outcome of their own. `metrics` are what a rating or a rubric
-    scores; with `metrics_from` "task" they come from the task type. `steps` is () where one
-    question is asked, and then system and prompt are that question's. `samples` is how often
-    each call is made, and with `votes` the majority of them decides. `parameters` are laid over
-    the endpoint's. `examples` is how many resolved items are shown first. `fold` says how a
-    derived run makes one outcome of many: "majority" or "mean". `parser` is a named parser, ""
-    for the usual one; `decides` the metric (or "total") that stands for the item; `about` whose
-    explanation is checked: "perturbed" or "gold". With `worded` the answer is no JSON. `category`
-    is what a generator of perturbations makes, "" for all else. With `needs_context` an input
-    that comes without its context is incomplete.
+    Each of the `axes` has its own call and outcome. `metrics` are what a rating or a rubric scores;
+    with `metrics_from` "task" they come from the task type. `steps` is () if there is a single
+    question, and then system and prompt are that question's. `samples` is how often each call is
+    made; with `votes` their majority decides. `parameters` override the endpoint's. `examples` is
+    the number of few-shot examples. `fold` says how a derived run combines outcomes: "majority" or
+    "mean". `parser` is a named parser, "" for the default; `decides` the metric (or "total") that
+    decides the item; `about` whose explanation is checked: "perturbed" or "gold". With `worded` the
+    answer is not JSON. `category` is what a generator of perturbations generates, "" for others.
+    With `needs_context` an input without its context is incomplete.
     """
 
     slug: str
@@ -210,16 +211,16 @@ class Strategy:
 
     @property
     def generates(self) -> bool:
-        """Whether it makes texts of items, and judges none."""
+        """Whether it generates texts of items and judges none."""
         return self.frame in GENERATOR_FRAMES
 
     @property
     def last_step(self) -> int:
-        """The number of the step whose reply says what the item gets."""
+        """The number of the step whose reply decides the item."""
         return max(0, len(self.steps) - 1)
 
     def step(self, number: int) -> Step:
-        """What is asked at a step, from 0; IndexError if there is none."""
+        """The step with this number, from 0; IndexError if there is none."""
         if self.steps:
             return self.steps[number]
         return (Step("", self.system, self.prompt, self.output),)[number]
@@ -229,11 +230,11 @@ class Strategy:
 
     @property
     def schema(self) -> dict[str, Any] | None:
-        """The JSON schema of the last step's answer; None where the answer is no JSON."""
+        """The JSON schema of the last step's answer; None if the answer is not JSON."""
         return self.schema_at(self.last_step)
 
     def schema_at(self, number: int) -> dict[str, Any] | None:
-        """The JSON schema of a step's answer; None where the answer is no JSON."""
+        """The JSON schema of a step's answer; None if the answer is not JSON."""
         answer = None if self.worded else self._answer(self.step(number).output)
         if answer is None or self.metric:
             return None
@@ -267,7 +268,8 @@ class Strategy:
 
 
 def _number(scale: Scale | None) -> dict[str, Any]:
-    """A short scale lists its values: every provider takes those, few take bounds."""
+    """The schema of a number. A short scale lists its values: every provider accepts an enum, few
+    accept bounds."""
     if scale is None or scale.step is None or (scale.high - scale.low) / scale.step > 50:
         return {"type": "number"}
     steps = round((scale.high - scale.low) / scale.step)

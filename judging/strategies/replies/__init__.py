@@ -1,1 +1,1 @@
-"""What replies say: the answer in a text, its worth, and many made into one; pure."""
+"""Parse replies into values, and decide the outcome of an item from them; pure."""

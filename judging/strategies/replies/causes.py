@@ -1,16 +1,16 @@
-"""What a run says of one item, and the causes for which it says nothing."""
+"""The decision on an item, and the causes for a missing one."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 DETECTED, UNDETECTED, SCORED, MISSING = "detected", "undetected", "scored", "missing"
-# Of a generator: there is a text.
+# For generators: a text was generated.
 MADE = "made"
 
-# What the evaluator itself did comes before what happened on the way, since asking again would
-# not mend it. Of several causes in one item the first in this list is named, whichever call it
-# is from; a cause that is not listed comes last, by name.
+# Causes in the reply itself come before failed requests, since sending the request again would not
+# help. An item with several causes gets the first one in this list, whichever call it is from; a
+# cause that is not listed comes last, by name.
 CAUSES = (
     "refused",
     "filtered",
@@ -28,17 +28,17 @@ CAUSES = (
     "unavailable",
 )
 ONE_ORDER = "one_order"
-# Causes whose word was changed, as files and archives from before have them.
+# Causes that were renamed, as older files and archives have them.
 FORMER_CAUSES = {"rate-limited": "rate_limited"}
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a run says of one item, along one axis if its strategy has some.
+    """A run's decision on one item, along one axis if its strategy has axes.
 
-    `detail` is "" and `cause` set when `result` is missing, the other way round when not (scores
-    may have no detail). `values` is plain JSON; what it holds stands with each frame in deciding.
-    `share` is the share of parsed repeats or members that detect, None where there is one alone
+    If `result` is missing, `detail` is "" and `cause` is set; otherwise the other way round (scores
+    may have no detail). `values` is plain JSON; item_decisions says what it contains for each
+    frame. `share` is the share of parsed repeats or members that detect, None if there is only one
     or nothing to detect.
     """
 
@@ -50,7 +50,7 @@ class Decision:
 
 
 def first_cause(causes: Iterable[str]) -> str:
-    """The cause that stands for several; "" of none."""
+    """The first of several causes by the order of `CAUSES`; "" if there are none."""
     return min(causes, key=lambda cause: (_rank_cause(cause), cause), default="")
 
 

@@ -1,7 +1,7 @@
-"""Several decisions about one item made into one: repeats, votes, panels.
+"""Combine several decisions on one item into one: repeats, votes, panels.
 
-Whatever is folded, `values` keeps each part under "parts", with its result and its detail or
-cause; beside them stand the numbers, folded too.
+`values` keeps each part under "parts", with its result and its detail or cause, and also the
+combined numbers.
 """
 
 from collections import Counter
@@ -23,14 +23,14 @@ from judging.strategies.replies.causes import (
 )
 
 PARTS_KEY = "parts"
-# what is said where nobody says what was outvoted
+# the detail if no part has the winning result
 _OPPOSITE_DETAIL = {"error": "no_error", "found": "not_found", "G": "mixed"}
 
 Average = Callable[[list[float]], float]
 
 
 class DecisionLike(Protocol):
-    """A decision, or the outcome that was made of one."""
+    """A decision, or an outcome with its fields."""
 
     @property
     def result(self) -> str: ...
@@ -43,9 +43,9 @@ class DecisionLike(Protocol):
 
 
 def combine_repeats(parts: Sequence[DecisionLike]) -> Decision:
-    """The same question asked again: an item's value is the share of parsed repeats that detect.
+    """Combine repeats of one question: the item's share is that of the parsed repeats that detect.
 
-    Detected if that is more than half, so a tie is undetected. Numbers are means over the repeats
+    Detected if it is more than half, so a tie is undetected. Numbers are means over the repeats
     that have them. Missing, with the first cause, if no repeat was parsed.
     """
     if _is_scored(parts):
@@ -55,12 +55,13 @@ def combine_repeats(parts: Sequence[DecisionLike]) -> Decision:
 
 
 def combine_votes(parts: Sequence[DecisionLike]) -> Decision:
-    """The majority of all members: detected if more than half say so, missing ones in the total.
+    """The majority of all members: detected if more than half detect, with missing ones in the
+    total.
 
-    So two of four do not, nor do two of five of which three are missing. `share` is among the
-    parsed all the same. Missing, with the first cause, only if no member was parsed. Numbers take
-    the median of those given: the value of any majority, and of three different values the
-    middle one, as study 003 has it for people.
+    So two of four do not suffice, nor two of five of which three are missing. `share` is still
+    among the parsed members. Missing, with the first cause, only if no member was parsed. Numbers
+    are medians of the given ones: this is the value of any majority, and the middle one of three
+    different values, as study 003 does it for annotators.
     """
     if _is_scored(parts):
         return _combine_scores(parts, median)
@@ -68,12 +69,12 @@ def combine_votes(parts: Sequence[DecisionLike]) -> Decision:
 
 
 def combine_panel(parts: Sequence[DecisionLike], source: Strategy | None = None) -> Decision:
-    """The mean of several evaluators: scores are averaged first, and compared then.
+    """The mean of several evaluators: scores are averaged first and then compared.
 
-    Gold and perturbed answer: the mean scores of the members that gave both. Against a reference:
-    the mean score against the top of `source`, the strategy that the members were asked by.
-    Metrics: each by itself over the members that gave it; a total is the sum of these means.
-    Missing if no member was parsed. Raises ValueError for what has no scores to average.
+    Gold and perturbed answer: the mean scores of the members that gave both. With a reference: the
+    mean score against the top of `source`, the strategy of the members. Metrics: each on its own
+    over the members that gave it; a total is the sum of these means. Missing if no member was
+    parsed. Raises ValueError if there are no scores to average.
     """
     if _is_scored(parts):
         return _combine_scores(parts, mean)
@@ -95,7 +96,8 @@ def mean(numbers: Sequence[float]) -> float:
 
 
 def _combine_detections(parts: Sequence[DecisionLike], needed: float) -> Decision:
-    """Detected if more than `needed` parts are; the detail is the most frequent on that side."""
+    """Detected if more than `needed` parts are; the detail is the most frequent one with that
+    result."""
     there = [part for part in parts if part.result != MISSING]
     if not there:
         return _missing(parts)
@@ -106,7 +108,8 @@ def _combine_detections(parts: Sequence[DecisionLike], needed: float) -> Decisio
 
 
 def _choose_detail(result: str, there: Sequence[DecisionLike]) -> str:
-    """Nobody may be on the winning side: two of five detect, three are missing."""
+    """The most frequent detail with this result, or its opposite if no part has the result: two of
+    five detect and three are missing."""
     details = Counter(part.detail for part in there if part.result == result)
     if details:
         return details.most_common(1)[0][0]
@@ -125,7 +128,7 @@ def _combine_scores(parts: Sequence[DecisionLike], fold: Average) -> Decision:
 
 
 def _metrics(part: DecisionLike) -> list[str]:
-    """Those it has a number of, and those it says are missing."""
+    """The metrics with a number, and those that are listed as missing."""
     there = [name for name, value in part.values.items() if _is_number(value) and name != TOTAL]
     return [*there, *part.values.get(item_decisions.MISSING_KEY, ())] if _has_scores(part) else []
 
@@ -138,7 +141,7 @@ def _find_metric_cause(name: str, parts: Sequence[DecisionLike]) -> str:
 
 
 def _numbers(there: Sequence[DecisionLike]) -> dict[str, float]:
-    """The mean of what is a number in every part."""
+    """The means of the values that are numbers in every part."""
     return {
         name: mean([part.values[name] for part in there])
         for name in (there[0].values if there else ())

@@ -1,6 +1,6 @@
-"""From the readings of an item, or from several runs' outcomes, to one outcome.
+"""Decide the outcome of an item from its readings, or from the outcomes of several runs.
 
-What one sample says stands in deciding, how several are folded in folding.
+item_decisions decides one sample, combination combines several.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,14 +42,14 @@ def decide(
     *,
     texts: Mapping[str, Any] | None = None,
 ) -> Decision:
-    """The outcome of one item along one axis, from a reading of every call and sample.
+    """The outcome of one item along one axis, from the readings of all calls and samples.
 
-    The number beside a call is its sample. Several samples are votes if the strategy says so,
-    else repeats, and sample j of one call goes with sample j of the other. Of a chain the last
-    step decides; readings of earlier steps may be there. A request that failed for good comes as
-    Reading(None, cause=...). `texts` are the item's, beside which the replies of a generator may
-    prove unfit; nothing else needs them. Raises ValueError if the reading of a call is not there,
-    since an item with open calls has no outcome yet, and if calls of two axes are mixed.
+    The number beside a call is its sample. Several samples are votes if the strategy says so, else
+    repeats; sample j of one call is paired with sample j of the other. In a chain the last step
+    decides; readings of earlier steps may be included. A request that failed for good is given as
+    ParsedReply(None, cause=...). `texts` are the item's; they are only needed to check whether the
+    replies of a generator are usable. Raises ValueError if the reading of a call is missing, since
+    an item with open calls has no outcome yet, and if there are calls of two axes.
     """
     axes = {spec.axis for spec, _ in readings}
     if len(axes) > 1:
@@ -72,12 +72,12 @@ def decide(
 def combine(
     strategy: Strategy, outcomes: Sequence[DecisionLike], *, source: Strategy | None = None
 ) -> Decision:
-    """The outcome of an item in a derived run, from those that its source runs gave it.
+    """The outcome of an item in a derived run, from its outcomes in the source runs.
 
-    A run that says nothing of the item is given as a Decision with result missing and a cause, so
-    that it stays in the total. `strategy.fold` is "majority" (see folding.votes) or "mean"
-    (folding.panel). `source` is how the members were asked; a mean against references needs it.
-    Raises ValueError for a mean of what has no scores, and without any outcome.
+    For a run without a result on the item, give a Decision with result missing and a cause, so that
+    it stays in the total. `strategy.fold` is "majority" (see combination.combine_votes) or "mean"
+    (combination.combine_panel). `source` is the strategy of the source runs; a mean with references
+    needs it. Raises ValueError for a mean without scores, and without any outcome.
     """
     if not outcomes:
         raise ValueError("no outcome to fold")

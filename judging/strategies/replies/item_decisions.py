@@ -1,6 +1,6 @@
-"""From one reply to each call of an item to what they say of it (figures, "Items and outcomes").
+"""Decide one item from one reading of each of its calls (figures, "Items and outcomes").
 
-A pair verdict speaks of the shown order; here it is turned back into gold and perturbed.
+A pair verdict refers to the shown order; it is mapped back to gold and perturbed here.
 """
 
 from collections import Counter
@@ -25,10 +25,10 @@ from judging.strategies.replies.outputs import ParsedReply
 
 Readings = Mapping[CallSpec, ParsedReply]
 
-# What `values` holds beside metrics, and so no number of any.
+# A key of `values` beside the metrics, not a metric itself.
 MISSING_KEY = "missing"
 
-# shown order -> verdict -> what it says of the item
+# shown order -> verdict -> its meaning for the item
 _VERDICT_MEANINGS = {
     1: {"A": "gold", "B": "perturbed", "both good": "both_good", "both unacceptable": "both_bad"},
     2: {"A": "perturbed", "B": "gold", "both good": "both_good", "both unacceptable": "both_bad"},
@@ -40,27 +40,28 @@ _DETAIL_OF_MEANING = {
     "both_bad": "both_bad",
 }
 _SIDES = {"gold", "perturbed"}
-# Sums of floats that should be equal may differ by less.
+# Equal sums of floats may differ by less than this.
 _TOLERANCE = 1e-9
 
 
 def decide_sample(strategy: Strategy, readings: Readings) -> Decision:
-    """What one sample says: a reading for each call of the frame, in the frame's order."""
+    """The decision for one sample, from a reading of each call of the frame, in the frame's
+    order."""
     return _DECIDERS[strategy.frame](strategy, readings)
 
 
 def compare_scores(gold: float, perturbed: float) -> tuple[str, str]:
-    """Result and detail of two scores: a lower one for the perturbed answer detects."""
+    """Result and detail of two scores: a lower score for the perturbed answer is a detection."""
     if perturbed < gold - _TOLERANCE:
         return DETECTED, "lower"
     return UNDETECTED, "higher" if perturbed > gold + _TOLERANCE else "equal"
 
 
 def compare_with_top(strategy: Strategy, score: float) -> tuple[str, str]:
-    """Result and detail of a score against gold: anything below the top detects.
+    """Result and detail of a score with a reference: anything below the top is a detection.
 
     On a scale with steps the detail counts the steps below the top: top-1, top-2, then lower; a
-    mean between two steps counts to the lower one.
+    mean between two steps counts as the lower one.
     """
     if strategy.top is None or strategy.scale is None:
         raise ValueError(f"strategy {strategy.slug!r} has no top to compare with")
@@ -73,10 +74,11 @@ def compare_with_top(strategy: Strategy, score: float) -> tuple[str, str]:
 
 
 def decide_scores(found: Mapping[str, float | str], *, total: bool = False) -> Decision:
-    """Numbers by metric, a cause in the place of one that was not read; scored if one was.
+    """The decision for numbers by metric, with a cause in place of a missing one; scored if any was
+    parsed.
 
-    `values` has every metric, None where it was not read, and then "missing" with the causes. With
-    `total` there is "total": the sum of the metrics, None if one of them is missing.
+    `values` has every metric, None if it was not parsed, and then "missing" with the causes. With
+    `total` it also has "total": the sum of the metrics, None if one of them is missing.
     """
     values: dict[str, Any] = {name: _or_none(value) for name, value in found.items()}
     missing = {name: value for name, value in found.items() if isinstance(value, str)}
@@ -92,11 +94,10 @@ def decide_scores(found: Mapping[str, float | str], *, total: bool = False) -> D
 def decide_generated(
     strategy: Strategy, readings: Iterable[ParsedReply], texts: Mapping[str, Any]
 ) -> Decision:
-    """What a generator's replies for one item came to: made if one of them gave a text that is fit
-    for the item's own.
+    """The decision on a generator's replies for one item: made if one of them gave a usable text.
 
-    `values`: how many did, as "made", and how many did not by cause, as "missing". The texts
-    themselves stay with the readings.
+    `values`: the number of usable texts as "made", and the others by cause as "missing". The texts
+    themselves stay in the readings.
     """
     said = [unusable_texts.mark_unusable(strategy, reading, texts) for reading in readings]
     missing = Counter(reading.cause for reading in said if reading.value is None)
@@ -107,7 +108,8 @@ def decide_generated(
 
 
 def _decide_single(strategy: Strategy, readings: Readings) -> Decision:
-    """Gold and perturbed answer scored apart; `values`: both scores by role, None if missing."""
+    """Gold and perturbed answer are scored separately; `values`: both scores by role, None if
+    missing."""
     values = {spec.role: _number(reading) for spec, reading in readings.items()}
     gold, perturbed = values["gold"], values["perturbed"]
     if gold is None or perturbed is None:
@@ -117,7 +119,7 @@ def _decide_single(strategy: Strategy, readings: Readings) -> Decision:
 
 
 def _decide_reference(strategy: Strategy, readings: Readings) -> Decision:
-    """The perturbed answer scored against gold; `values`: its score."""
+    """The perturbed answer is scored with gold as the reference; `values`: its score."""
     (score,) = (_number(reading) for reading in readings.values())
     values = {"perturbed": score}
     if score is None:
@@ -127,12 +129,12 @@ def _decide_reference(strategy: Strategy, readings: Readings) -> Decision:
 
 
 def _decide_pair(strategy: Strategy, readings: Readings) -> Decision:
-    """Both orders: gold chosen in both detects. Either reply missing leaves the item missing.
+    """Both orders: detected if gold is chosen in both. The item is missing if either reply is.
 
-    `values`: what each order means, by `gold_first` and `perturbed_first`. One parsed order is
-    noted as `chose_gold`: where that is false, no second reply could have made the item
-    detected. A mixed item says in `order_effect` whether the place decided: first_twice,
-    second_twice, half_tie (one order ties), or "" (two unlike ties).
+    `values`: the meaning of each order, under `gold_first` and `perturbed_first`. If only one order
+    was parsed, `chose_gold` says whether it chose gold: if not, the second reply could not have
+    made the item detected. For a mixed item `order_effect` says whether the position decided:
+    first_twice, second_twice, half_tie (one order ties), or "" (two different ties).
     """
     first, second = (_meaning(spec, reading) for spec, reading in readings.items())
     values: dict[str, Any] = {"gold_first": first, "perturbed_first": second}
@@ -151,7 +153,8 @@ def _decide_pair(strategy: Strategy, readings: Readings) -> Decision:
 
 
 def _decide_detection(strategy: Strategy, readings: Readings) -> Decision:
-    """Error or no_error, which is the detail; right or wrong it becomes beside the truth."""
+    """The detail is error or no_error; it becomes right or wrong by comparison with the final
+    label."""
     return _decide_by_meaning(
         readings, {"error": (DETECTED, "error"), "no_error": (UNDETECTED, "no_error")}
     )
@@ -160,7 +163,7 @@ def _decide_detection(strategy: Strategy, readings: Readings) -> Decision:
 def _decide_explanation(strategy: Strategy, readings: Readings) -> Decision:
     """Whether an explanation reports an error.
 
-    An unreadable reply is missing here, so that it is listed; figures count it as not found.
+    An unparsable reply is missing here, so that it is listed; figures count it as not found.
     """
     return _decide_by_meaning(
         readings, {True: (DETECTED, "found"), False: (UNDETECTED, "not_found")}
@@ -168,7 +171,7 @@ def _decide_explanation(strategy: Strategy, readings: Readings) -> Decision:
 
 
 def _decide_by_meaning(readings: Readings, means: Mapping[Any, tuple[str, str]]) -> Decision:
-    """`values`: what was said, as "said"."""
+    """The decision from the single reading's value; `values`: that value, under "said"."""
     (reading,) = readings.values()
     values = {"said": reading.value}
     if reading.value is None:
@@ -178,7 +181,7 @@ def _decide_by_meaning(readings: Readings, means: Mapping[Any, tuple[str, str]])
 
 
 def _decide_metrics(strategy: Strategy, readings: Readings) -> Decision:
-    """One number a metric. A rubric, and whatever is decided by its total, has a total."""
+    """One number for each metric. A rubric, and a rating decided by its total, also has a total."""
     (reading,) = readings.values()
     said = reading.value if isinstance(reading.value, dict) else {}
     unread = reading.cause or "unparsable"
@@ -206,7 +209,7 @@ def _meaning(spec: CallSpec, reading: ParsedReply) -> str | None:
 
 
 def _order_effect(first: str, second: str) -> str:
-    """For two orders that disagree; gold stood first in the first of them."""
+    """The order effect of two orders that disagree; the first of them showed gold first."""
     if {first, second} == _SIDES:
         return "first_twice" if first == "gold" else "second_twice"
     return "half_tie" if _SIDES & {first, second} else ""

@@ -1,11 +1,11 @@
-"""JSON objects in a text that may hold much else.
+"""Find JSON objects in a text that may contain anything else.
 
-Objects are read as they stand. What can be mended without touching a value is mended, and the
-object says so: raw line breaks inside strings; backslashes that JSON has no use for, as TeX has
-them; a comma behind the last entry. A brace or a quote that is missing is not put in: what should
-have stood before it is a guess.
+Objects are parsed as they are. Errors that can be repaired without changing a value are repaired,
+and the object is marked: raw line breaks inside strings; backslashes that are no JSON escapes, as
+in TeX; a comma after the last entry. A missing brace or quote is not added, since its position
+would be a guess.
 
-Every search does a bounded amount of work for each character, however hostile the text.
+Every search does a bounded amount of work for each character, even on hostile texts.
 """
 
 import json
@@ -18,18 +18,18 @@ Fields = dict[str, Any]
 
 _OBJECT = re.compile(r"\{\s{0,100}\"")
 _BETWEEN = re.compile(r"[\s_-]+")
-# A pair with a backslash outside of strings is taken up too: else each quote in a row of them
-# would be tried as the beginning of a string that has no end.
+# A backslash pair outside of strings is matched too: otherwise each quote in a row of them would be
+# tried as the start of a string without an end.
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|\\.|,(?=\s{0,100}[}\]])', re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 
 
 class TooTangledError(ValueError):
-    """A text with so many broken or nested objects that looking through it has no end."""
+    """The text has too many broken or nested objects to search it completely."""
 
 
 class FoundObject(NamedTuple):
-    """An object and where it stands; `mended` if it took more than reading."""
+    """An object and its position; `mended` if it had to be repaired."""
 
     start: int
     end: int
@@ -38,7 +38,7 @@ class FoundObject(NamedTuple):
 
 
 def parse_whole(text: str) -> Fields:
-    """The object that the text is, without mending; {} if it is none."""
+    """The object if the whole text is one, without repairs; else {}."""
     try:
         found = _STRICT.decode(text.strip())
     except (ValueError, RecursionError):
@@ -50,9 +50,9 @@ def find_objects(text: str) -> Iterator[FoundObject]:
     """The outermost JSON objects, from first to last.
 
     Every `{` that fails costs what was read, plus a fixed share of the text because the decoder
-    counts lines for its error. Raises TooTangledError past eight readings of the text, and where
-    objects stand in each other deeper than the decoder goes: what is not read to the end may
-    hold a later answer, so an earlier one must not count.
+    counts lines for its error. Raises TooTangledError after eight readings of the text, and if
+    objects are nested deeper than the decoder allows: the unread rest may contain a later answer,
+    so an earlier one must not count.
     """
     budget = 8.0 * len(text) + 10_000
     opening = _OBJECT.search(text)
@@ -72,12 +72,12 @@ def find_objects(text: str) -> Iterator[FoundObject]:
 
 
 def is_strict_json(text: str, found: FoundObject) -> bool:
-    """Whether the object is JSON as it stands in `text`, raw line breaks not let pass."""
+    """Whether the object is strict JSON in `text`, without raw line breaks in strings."""
     return bool(parse_whole(text[found.start : found.end]))
 
 
 def repair_objects(text: str) -> str:
-    """The text with mended objects; the same text where there is nothing to mend."""
+    """The text with its objects repaired; the same text if there is nothing to repair."""
     opening = _OBJECT.search(text)
     if not opening:
         return text
@@ -85,7 +85,7 @@ def repair_objects(text: str) -> str:
 
 
 def normalize_key(key: str) -> str:
-    """A key as it is compared: in small letters, with "-" for spaces, hyphens and underscores."""
+    """A key for comparison: in lower case, with "-" for spaces, hyphens and underscores."""
     return _BETWEEN.sub("-", key.strip().lower())
 
 
@@ -106,12 +106,13 @@ def _normalize_fields(pairs: list[tuple[str, Any]]) -> Fields:
 
 
 def _integer(digits: str) -> float:
-    """Beyond 18 digits no scale goes, and int() is slow or refuses."""
+    """The integer, or infinity beyond 18 digits: no scale goes that far, and int() is slow or
+    fails."""
     return int(digits) if len(digits) <= 18 else math.inf
 
 
 def _no_value(_: str) -> None:
-    """NaN and Infinity are not JSON; as the answer they are none."""
+    """None for NaN and Infinity, which are not JSON and not an answer."""
 
 
 _STRICT = json.JSONDecoder(

@@ -1,10 +1,10 @@
-"""A reply that gives one number a metric.
+"""Parse a reply that gives one number for each metric.
 
 In JSON each metric is a key, its slug or its title, of the object itself or of an object under
-"scores"; its value a number, or an object with a "score" and reasons. In words it is what stands
-behind the metric's name: `S1: 1, S2: 0`; where the reply has `<RESULT>...</RESULT>`, only what the
-last of them holds counts. The last number of a metric counts. A metric that is not mentioned, or
-whose value cannot be used, has its cause instead of a number: it takes none of the others along.
+"scores"; its value is a number, or an object with a "score" and reasons. In prose it is what
+follows the metric's name: `S1: 1, S2: 0`; if the reply has `<RESULT>...</RESULT>`, only the content
+of the last one counts. The last number of a metric counts. A metric that is not mentioned, or whose
+value cannot be used, has a cause instead of a number; the other metrics still count.
 """
 
 import re
@@ -20,17 +20,17 @@ from judging.strategies.schema import Metric, Strategy
 Scores = dict[str, float | str]
 
 SCORES_KEY, SCORE_KEY = "scores", "score"
-# of the causes of several metrics the one that says more
+# the more informative cause comes first
 _CAUSES = ("off_scale", "unparsable")
 
 
 def list_answer_keys(strategy: Strategy) -> frozenset[str]:
-    """What makes an object an answer: a metric of the strategy, or "scores"."""
+    """The keys that make an object an answer: the strategy's metrics, or "scores"."""
     return frozenset({SCORES_KEY, *_names(strategy.metrics)})
 
 
 def build_patterns(strategy: Strategy) -> AnswerPatterns:
-    """Tags, or a reply in which some metric has a value."""
+    """The patterns for tags, or for a reply in which some metric has a value."""
     return AnswerPatterns(
         marked=parsing.find_tagged, loose=(_build_mention_finder(strategy.metrics),)
     )
@@ -49,7 +49,7 @@ def parse_scores(raw: Fields | str, strategy: Strategy) -> tuple[Scores | None, 
 
 
 def _collect_scores(raw: Fields | str, metrics: tuple[Metric, ...]) -> Fields:
-    """What is said of each metric, by slug; a later mention replaces an earlier one."""
+    """The raw value of each metric, by slug; a later mention replaces an earlier one."""
     names = _names(metrics)
     if isinstance(raw, str):
         pairs: Iterator[tuple[str, Any]] = _mentions(raw, metrics)
@@ -65,7 +65,7 @@ def _number(value: Any) -> Any:
 
 
 def _names(metrics: tuple[Metric, ...]) -> dict[str, str]:
-    """Each name by which a metric goes -> its slug; a slug goes before another's title."""
+    """Each name of a metric -> its slug; a slug takes precedence over another metric's title."""
     titles = {json_objects.normalize_key(metric.title): metric.slug for metric in metrics}
     return titles | {json_objects.normalize_key(metric.slug): metric.slug for metric in metrics}
 
@@ -86,10 +86,10 @@ def _mentions(text: str, metrics: tuple[Metric, ...]) -> Iterator[tuple[str, str
 
 @lru_cache(maxsize=256)
 def _pattern(metrics: tuple[Metric, ...]) -> re.Pattern[str]:
-    """A metric's name with what is said of it, which is looked at and not taken up.
+    """A metric's name followed by its value, which is only looked ahead at.
 
-    A name without a number, as where a rubric is repeated, is no mention; "NA" is one that gives
-    no number.
+    A name without a number, as in a repeated rubric, does not match; "NA" matches without giving a
+    number.
     """
     longest_first = sorted(_names(metrics), key=len, reverse=True)
     names = "|".join(re.escape(name).replace("\\-", r"[\s_-]{1,3}") for name in longest_first)

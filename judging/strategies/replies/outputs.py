@@ -1,24 +1,25 @@
-"""What a reply says: a number, a verdict, one number a metric, true or false, or a text.
+"""Parse a reply into a number, a verdict, one number for each metric, a boolean, or a text.
 
-The finish reason is read before the text: half a reply, a refusal or a filtered reply is never
-searched for an answer. A score off the scale or off its steps is kept out, never moved onto it.
-A last verdict that was not offered makes the reply unparsable, even if an offered one stands
-before it. A verdict speaks of the shown order: A is what stood first.
+The finish reason is checked before the text: a truncated, refused or filtered reply is never
+searched for an answer. A score outside the scale or between its steps is refused, never rounded. A
+last verdict that was not offered makes the reply unparsable, even if an offered one comes before
+it. A verdict refers to the shown order: A is the answer shown first.
 
 score      a number on the strategy's scale
 verdict    one of those the strategy offers
-detection  "error" or "no_error"; in words read by `phrases.find_last_statement`, or as study 001
-did scores     {metric: number}; a metric that was not read has its cause in the number's place
+detection  "error" or "no_error"; in prose by `phrases.find_last_statement`, or as study 001 did
+scores     {metric: number}; a metric that was not parsed has its cause in place of the number
 flag       true or false
-text       what stands in the last `<RESULT>...</RESULT>`, for a later step of a chain; the whole
-           reply where the prompt asks for no such tags
-answer     the whole reply, as the gold answer that it is to be
-perturbation  {"perturbed", "claim", "rationale"}, each a text; one that is missing or empty makes
-           the reply incomplete, since what was changed could not be vetted
-input      {"input", "context", "rationale"}, each a text, of which the context alone may be empty,
-           unless the strategy needs it
-ability    {"ability", "rationale"}: one of the abilities that prompts are sorted into, by its slug,
-           name or code, and why, which may be missing; another ability leaves the reply unparsable
+text       the content of the last `<RESULT>...</RESULT>`, for a later step of a chain; the whole
+           reply if the prompt does not ask for these tags
+answer     the whole reply, as the new gold answer
+perturbation  {"perturbed", "claim", "rationale"}, each a text; if one is missing or empty, the
+           reply is incomplete, since the change could not be reviewed
+input      {"input", "context", "rationale"}, each a text; only the context may be empty, unless
+           the strategy needs it
+ability    {"ability", "rationale"}: one of the abilities that prompts are sorted into, by its
+           slug, name or code, and the reason, which may be missing; any other ability makes the
+           reply unparsable
 """
 
 import hashlib
@@ -53,10 +54,10 @@ from judging.strategies.schema import (
 )
 
 PARSER = parsing.PARSER
-# Named parsers of an output; the first is what a strategy gets that names none.
+# Named parsers of an output; the first is the default.
 PHRASE_PARSER = "phrases-001"
 PARSERS = {"detection": ("strict", PHRASE_PARSER)}
-# finish reason -> cause; any other ("stop", "other", none given) leaves a text to read
+# finish reason -> cause; with any other ("stop", "other", none) the text is parsed
 FINISH_CAUSES = {"length": "truncated", "refused": "refused", "filtered": "filtered"}
 MAX_NAME_LENGTH = 80
 
@@ -104,13 +105,12 @@ _DETECTION_PATTERNS = AnswerPatterns(
 
 @dataclass(frozen=True, slots=True)
 class ParsedReply:
-    """What a parser made of one reply.
+    """The result of parsing one reply.
 
-    `value` is what the output says (see above), or None, and then `cause` says why: truncated,
-    refused, filtered, unparsable, incomplete, off_scale, or the cause of a request that failed. Of
-    scores it
-    is None only if no metric was read. `path` is the way by which the answer was found (see
-    parsing), "" if none was.
+    `value` depends on the output (see above). If it is None, `cause` says why: truncated, refused,
+    filtered, unparsable, incomplete, off_scale, or the cause of a failed request. For scores it is
+    None only if no metric was parsed. `path` is the way in which the answer was found (see
+    parsing), "" if there is none.
     """
 
     value: float | str | bool | dict[str, float | str] | None
@@ -120,7 +120,7 @@ class ParsedReply:
 
 
 class OutputKind(NamedTuple):
-    """A kind of answer: its keys in JSON, its marks in prose, and how to read what they hold."""
+    """An output: its keys in JSON, its patterns in prose, and how to parse the value."""
 
     keys: Callable[[Strategy], frozenset[str]]
     patterns: Callable[[Strategy], AnswerPatterns]
@@ -132,8 +132,8 @@ def parse_reply(
 ) -> ParsedReply:
     """The reading of one reply to `strategy`; never raises, whatever the text.
 
-    `finish` is the finish reason in the words of judging.evaluators.providers. `spec` is the call
-    that was answered; only its step matters, and without it the last one is meant.
+    `finish` is a finish reason of judging.evaluators.providers. `spec` is the call that was
+    answered; only its step matters, by default the last one.
     """
     if finish in FINISH_CAUSES:
         return ParsedReply(None, cause=FINISH_CAUSES[finish])
@@ -151,10 +151,10 @@ def parse_reply(
 
 
 def get_parser_version(strategy: Strategy) -> str:
-    """The parser's version with all of the strategy that a reading depends on.
+    """The parser's version with every setting of the strategy that a reading depends on.
 
-    Two strategies with equal names here read every reply alike. At most 80 characters: what is
-    longer ends in a digest.
+    Strategies with equal versions parse every reply alike. At most 80 characters: a longer name
+    ends in a digest.
     """
     steps = strategy.steps or (strategy.step(0),)
     outputs = [f"{step.output}-in-tags" if _asks_for_tags(step) else step.output for step in steps]
@@ -168,7 +168,8 @@ def get_parser_version(strategy: Strategy) -> str:
 
 
 def strip_unstorable(text: str) -> str:
-    """A text as a column takes it: without NUL and half surrogate pairs, which JSON can spell."""
+    """The text as a column can store it: without NUL and lone surrogates, which JSON can
+    contain."""
     whole = text.encode("utf-8", "replace").decode("utf-8")
     return whole.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
@@ -186,7 +187,7 @@ def _format_offered(strategy: Strategy) -> str:
 
 
 def _format_metric(metric: Metric) -> str:
-    """The title too: a metric is known by it."""
+    """The metric's points or range with its title, which replies may name it by."""
     points = "/".join(f"{value:g}" for value in sorted(metric.points))
     return f"{points or _range(metric.scale)}={json_objects.normalize_key(metric.title)}"
 
@@ -200,7 +201,8 @@ def _asks_for_tags(step: Step) -> bool:
 
 
 def _parse_text(text: str, *, in_tags: bool) -> ParsedReply:
-    """Tags that were asked for and are not there, or have no end, leave the reply unparsable."""
+    """The text, in tags if they were asked for; tags that are missing or not closed make the reply
+    unparsable."""
     mark = parsing.find_tagged(text, 0) if in_tags else None
     found = mark.phrase if mark else "" if in_tags else text.strip()
     if not found:
@@ -209,7 +211,7 @@ def _parse_text(text: str, *, in_tags: bool) -> ParsedReply:
 
 
 def _parse_published(text: str, strategy: Strategy) -> ParsedReply:
-    """As study 001 read it; the phrase may stand anywhere, so the whole reply explains it."""
+    """Parse as study 001 did; the phrase may be anywhere, so the whole reply is the explanation."""
     value = phrases.find_published_verdict(text)
     if value is None:
         return ParsedReply(None, cause="unparsable")
@@ -249,7 +251,8 @@ def _parse_parts(
 
 
 def _score_patterns(strategy: Strategy) -> AnswerPatterns:
-    """`7/10` is a score only where 10 ends the scale: 3/4 of something is not."""
+    """The patterns for a score. `7/10` is a score only if the scale ends at 10: 3/4 of something is
+    not."""
     if strategy.scale is None:
         return AnswerPatterns(_SCORE_MARK, (_SCORE_BARE,))
     return AnswerPatterns(
@@ -268,7 +271,7 @@ def _build_output(
     patterns: Callable[[Strategy], AnswerPatterns],
     value: Callable[[Any, Strategy], ParsedValue],
 ) -> OutputKind:
-    """An output whose answer stands under one key."""
+    """An output whose answer is under one key."""
 
     def read_one(raw: Fields | str, strategy: Strategy) -> ParsedValue:
         return value(raw[key] if isinstance(raw, dict) else raw, strategy)
@@ -291,7 +294,7 @@ OUTPUTS: dict[str, OutputKind] = {
     "scores": OutputKind(
         metric_scores.list_answer_keys, metric_scores.build_patterns, metric_scores.parse_scores
     ),
-    # Nothing but an object holds three texts, so no mark is looked for.
+    # Only an object can hold three texts, so there are no patterns for prose.
     "perturbation": OutputKind(
         lambda _: frozenset({PERTURBED}), lambda _: _UNMARKED, _parse_perturbation
     ),

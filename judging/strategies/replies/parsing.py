@@ -1,20 +1,20 @@
-"""Where in a reply the answer stands; what it is worth is for outputs to say.
+"""Find the answer in a reply; `outputs` parses its value.
 
-A reply is looked through in this order, and the first way that finds an answer decides:
+The ways to find it are tried in this order, and the first one that finds an answer decides:
 
 strict    the whole reply is one JSON object that has the key
 fenced    a JSON object that has the key, alone at the start of a code block
 embedded  such an object anywhere else
-repaired  such an object that JSON would not admit before it is mended (see objects)
+repaired  such an object that is valid JSON only after repairs (see json_objects)
 pattern   a mark: `[[7]]`, `[RESULT] 7`, `<RESULT>7</RESULT>`, `Score: 7` (`Verdict: A`), else a
-          looser form of the output, such as `7/10`, else the reply being nothing but the answer
+          looser form of the output, such as `7/10`, else a reply that is only the answer
 
-Where an answer stands more than once in one way, the last counts, and a mark behind the last
-object counts instead of that object. Keys match in any case, with spaces, hyphens or underscores
-between words. A key that stands twice in one object has no value, and the object still decides:
-taking either value would be a guess.
+If an answer is found more than once in one way, the last counts; a mark after the last object
+counts instead of that object. Keys match in any case, with spaces, hyphens or underscores between
+words. A key that occurs twice in one object has no value, and the object still decides: choosing
+either value would be a guess.
 
-Every search does a bounded amount of work for each character, however hostile the reply.
+Every search does a bounded amount of work for each character, even on hostile replies.
 """
 
 import re
@@ -38,7 +38,7 @@ _TAG = re.compile(r"<(/?)RESULT>", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class FoundAnswer:
-    """An answer as it was found: `raw` is the object that holds it, or a phrase ("pattern")."""
+    """An answer as found: `raw` is the object that contains it, or a phrase ("pattern")."""
 
     raw: Fields | str
     path: str
@@ -46,21 +46,21 @@ class FoundAnswer:
 
 
 class MarkedPhrase(NamedTuple):
-    """A phrase that a text marks as its answer; the mark is from `start` to `end`."""
+    """A phrase that is marked as the answer; the mark is from `start` to `end`."""
 
     phrase: str
     start: int
     end: int
 
 
-# the last mark of a text from a place on, if it has one
+# finds the last mark in a text from a position on
 Finder = Callable[[str, int], MarkedPhrase | None]
 
 
 class AnswerPatterns(NamedTuple):
-    """How an output's answer may be marked.
+    """The patterns of an output's answer in prose.
 
-    `marked` also stands behind an object, `loose` is asked in turn when nothing else is found.
+    `marked` is also looked for after an object; `loose` are tried in turn if nothing else is found.
     """
 
     marked: Finder
@@ -68,7 +68,7 @@ class AnswerPatterns(NamedTuple):
 
 
 def build_last_finder(pattern: re.Pattern[str]) -> Finder:
-    """Finds the last match; the phrase is the group that matched."""
+    """Find the last match; the phrase is the group that matched."""
 
     def find(text: str, start: int) -> MarkedPhrase | None:
         found = _get_last(pattern.finditer(text, start))
@@ -78,7 +78,7 @@ def build_last_finder(pattern: re.Pattern[str]) -> Finder:
 
 
 def build_bare_finder(pattern: re.Pattern[str]) -> Finder:
-    """Finds a text that is nothing but what the pattern matches."""
+    """Match only if the pattern covers the whole text."""
 
     def find(text: str, start: int) -> MarkedPhrase | None:
         found = pattern.fullmatch(text[start:].strip())
@@ -88,7 +88,7 @@ def build_bare_finder(pattern: re.Pattern[str]) -> Finder:
 
 
 def find_tagged(text: str, start: int) -> MarkedPhrase | None:
-    """Finds what the last `<RESULT>` with an end has in it."""
+    """Find the content of the last closed `<RESULT>`."""
     phrase, opened = None, None
     for tag in _TAG.finditer(text, start):
         if not tag[1]:
@@ -102,11 +102,11 @@ def find_tagged(text: str, start: int) -> MarkedPhrase | None:
 
 
 def build_mark_pattern(label: str, phrase: str) -> re.Pattern[str]:
-    """The pattern of `[[...]]`, `[RESULT] ...`, `<RESULT>...</RESULT>` and `<label>: ...`; letter
-    case does not matter.
+    """The pattern of `[[...]]`, `[RESULT] ...`, `<RESULT>...</RESULT>` and `<label>: ...`; case
+    does not matter.
 
-    `phrase` is what must follow a label, so that prose behind "Reason for the score:" is no
-    mark. A phrase is looked at, not taken up, so that marks may stand side by side.
+    `phrase` must follow a label, so that prose after "Reason for the score:" is not a mark. A
+    phrase is only looked ahead at, so that marks may be adjacent.
     """
     closing, opening = r"[\"'*_`]{0,4}", r"[\"'*_`\[(]{0,4}"
     remark = r"(?:[ \t]?\([^()\n]{1,30}\))?"
@@ -121,7 +121,8 @@ def build_mark_pattern(label: str, phrase: str) -> re.Pattern[str]:
 
 
 def find_answer(text: str, keys: frozenset[str], patterns: AnswerPatterns) -> FoundAnswer | None:
-    """The answer under one of `keys` in a reply, by the ways named above; None without any."""
+    """The answer under one of `keys` in a reply, in the ways listed above; None if there is
+    none."""
     fields = json_objects.parse_whole(text)
     if keys & fields.keys():
         return FoundAnswer(fields, "strict", _explanation(fields))
@@ -138,7 +139,7 @@ def find_answer(text: str, keys: frozenset[str], patterns: AnswerPatterns) -> Fo
 def _find_in_objects(
     text: str, keys: frozenset[str], patterns: AnswerPatterns
 ) -> FoundAnswer | None:
-    """The last object, or the last mark behind it."""
+    """The last object with a key, or the last mark after it."""
     found = _get_last(one for one in json_objects.find_objects(text) if keys & one.fields.keys())
     if not found:
         return None
@@ -175,13 +176,14 @@ def _get_last(found: Iterable[Any_]) -> Any_ | None:
 
 
 def _build_mark(found: re.Match[str]) -> MarkedPhrase:
-    """A phrase may stand behind its mark, where it was only looked at."""
+    """The marked phrase. It may come after the end of the match, if it was only looked ahead at."""
     phrase = found.lastindex or 0
     return MarkedPhrase(found[phrase], found.start(), max(found.end(), found.end(phrase)))
 
 
 def _build_marked_answer(text: str, mark: MarkedPhrase) -> FoundAnswer:
-    """What stands before a mark explains it; where nothing does, what stands behind it."""
+    """The marked answer. The text before the mark is the explanation, or the text after it if there
+    is none before."""
     explanation = text[: mark.start].strip() or text[mark.end :].strip()
     return FoundAnswer(mark.phrase, "pattern", explanation)
 

@@ -1,7 +1,7 @@
-"""Whether a reply says in words that a response has an error (study 001).
+"""Parse from prose whether a reply says that the response has an error (study 001).
 
-Two readers of the same replies. `published` reads them as the study did, so that its figures come
-out; `last_statement` is ours and stricter.
+There are two parsers for the same replies. `find_published_verdict` reproduces the study's figures;
+`find_last_statement` is our own and stricter.
 """
 
 import re
@@ -11,13 +11,13 @@ from judging.strategies.replies.parsing import MarkedPhrase
 
 ERROR, NO_ERROR = "error", "no_error"
 
-# Appendix E of study 001, with a third phrase for "no error" that the published verdicts follow
-# and the text does not name.
+# Appendix E of study 001, with a third phrase for "no error" that the published verdicts use but
+# the text does not list.
 _SAYS_NO_ERROR = ("contains no error", "response is valid", "response is correct")
 _SAYS_ERROR = ("contains an error", "response is not valid")
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s{1,99}|\n")
-# A statement under one of these is none.
+# A statement after one of these does not count.
 _HEDGE = re.compile(r"\b(?:if|whether|unless|would|could|might|may|should)\b", re.IGNORECASE)
 _ADVERB = (
     r"(?:(?:itself|thus|therefore|hence|also|indeed|clearly|overall|in[ ]fact|still|actually)"
@@ -56,11 +56,11 @@ _GROUP_MEANINGS = {
 
 
 def find_published_verdict(text: str) -> str | None:
-    """The verdict as study 001 read it (appendix E), None where it found the reply invalid.
+    """The verdict as study 001 parsed it (appendix E); None if the study found the reply invalid.
 
-    A phrase counts wherever it stands and whatever it speaks of. Of both kinds the one for "no
-    error" wins. Letter case matters. All 8,400 published verdicts on the MathGen responses of
-    GPT-4, with the simple prompts and with evaluation steps, come out so.
+    A phrase counts anywhere and whatever its subject. If both kinds occur, "no error" wins. Case
+    matters. This reproduces all 8,400 published verdicts on the MathGen responses of GPT-4, with
+    the simple prompts and with evaluation steps.
     """
     if any(phrase in text for phrase in _SAYS_NO_ERROR):
         return NO_ERROR
@@ -68,7 +68,8 @@ def find_published_verdict(text: str) -> str | None:
 
 
 class Statement(NamedTuple):
-    """What a sentence says of the response; "" if it says both, or neither outright. Its place."""
+    """What a sentence says about the response, with its position; "" if it says both, or neither
+    outright."""
 
     verdict: str
     start: int
@@ -76,13 +77,13 @@ class Statement(NamedTuple):
 
 
 def find_last_statement(text: str) -> Statement | None:
-    """The last sentence that says of the response that it has an error, or that it has none.
+    """The last sentence that says that the response has an error, or that it has none.
 
-    Only "response" as the subject counts, in either wording of the study and near variants
-    ("does not contain any errors", "is invalid"). A statement under "if", "whether", "would" and
-    the like is none, nor is one that is denied ("not clear that the response contains ...") or
-    speaks of another response ("the corrected response"). A sentence that says both, or says it
-    of a part ("is valid except", "no major errors"), has the verdict "".
+    Only "response" as the subject counts, in either wording of the study and near variants ("does
+    not contain any errors", "is invalid"). A statement after "if", "whether", "would" and the like
+    does not count, nor one that is denied ("not clear that the response contains ...") or is about
+    another response ("the corrected response"). A sentence that says both, or limits its statement
+    ("is valid except", "no major errors"), has the verdict "".
     """
     found = None
     for start, end in _sentences(text):

@@ -1,15 +1,15 @@
-"""Replies of generators that were read, and whose texts are still of no use: what only the texts of
-the item tell. The reading stays as it is; the outcome is missing for one of these causes.
+"""Find generated texts that were parsed but cannot be used, by comparing them with the item's
+texts. The reading stays as it is; the outcome is missing with one of these causes.
 
-echoed     it gives back, but for white space, what it was shown: the gold answer as the perturbed
-           one, or the prompt as the input
-swapped    the claim or the rationale stands in the answer's place, whatever stands in theirs
-language   it reads as another language or script than what it was made from
-unrelated  of the perturbed answer's words too few are the gold answer's, though its category keeps
-           the text
+echoed     it repeats, apart from white space, what it was shown: the gold answer as the
+           perturbed one, or the prompt as the input
+swapped    the claim or the rationale is in the place of the answer, whatever is in theirs
+language   it seems to be in another language or script than its source
+unrelated  too few of the perturbed answer's words are in the gold answer, though its category
+           keeps the text
 
-An answer has none of them: one to a prompt may be in any language, and to give back an input is a
-mistake that a study of responses wants to see.
+These checks do not apply to answers: the answer to a prompt may be in any language, and repeating
+the input is a mistake that a study of responses wants to see.
 """
 
 import re
@@ -25,16 +25,18 @@ from judging.strategies.schema import CLAIM, INPUT, PERTURBED, RATIONALE, Strate
 from perturbers import flags
 
 ECHOED, SWAPPED, LANGUAGE, UNRELATED = "echoed", "swapped", "language", "unrelated"
-# A claim may well quote all of a gold answer that has fewer words.
+# A claim may quote all of a gold answer with fewer words.
 MIN_WORDS = 10
-# So much of a perturbed answer's words stands in the gold answer, in its order. In the archive of
-# study 000 those with an assumption alone have less, 32 of 81; the least of all others is 0.30.
+# The least share of a perturbed answer's words that are in the gold answer, in its order. In the
+# archive of study 000, those that only state an assumption have less, 32 of 81; the minimum of all
+# others is 0.30.
 MIN_KEPT_SHARE = 0.2
-# Characters. Longer texts are held against each other by their beginnings: the work grows with the
-# square of their length.
+# Characters. Of longer texts only the beginnings are compared: the work grows with the square of
+# their length.
 MAX_CHARACTERS = 100_000
 _WORD = re.compile(r"\w+")
-# Of scripts without spaces between words each letter is one: of Thai to Khmer, Japanese, Chinese.
+# In scripts without spaces between words each letter counts as a word: Thai to Khmer, Japanese,
+# Chinese.
 _UNSPACED_SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _KEPT_WORD = re.compile(rf"[{_UNSPACED_SCRIPTS}]|[^\W{_UNSPACED_SCRIPTS}]+")
 
@@ -42,17 +44,17 @@ _KEPT_WORD = re.compile(rf"[{_UNSPACED_SCRIPTS}]|[^\W{_UNSPACED_SCRIPTS}]+")
 def mark_unusable(
     strategy: Strategy, reading: ParsedReply, texts: Mapping[str, Any]
 ) -> ParsedReply:
-    """The reading of a generator's reply, without a value and with the cause if it is unfit for
-    the item whose texts these are."""
+    """The reading of a generator's reply; if its text cannot be used for the item with these texts,
+    without a value and with the cause."""
     found = find_cause(strategy, reading.value, texts)
     return ParsedReply(None, reading.path, found) if found else reading
 
 
 def find_cause(strategy: Strategy, value: Any, texts: Mapping[str, Any]) -> str:
-    """Why what a generator's reply says is unfit for the item with these texts; "" if it is not.
+    """Why a generator's reply cannot be used for the item with these texts; "" if it can.
 
-    `value` is that of a reading. Of several gold answers each is right, so that one to which the
-    reply fits is enough, but to give back any is an echo.
+    `value` is that of a reading. If there are several gold answers, each is correct: it is enough
+    if the reply fits one of them, but repeating any of them is an echo.
     """
     if not isinstance(value, Mapping):
         return ""
@@ -78,7 +80,7 @@ def _find_perturbation_cause(strategy: Strategy, value: Mapping[str, str], gold:
         return LANGUAGE
     category = taxonomy.load().find(strategy.category)
     if category is None or category.expected_effect == "none":
-        return ""  # another wording of all is what was asked for
+        return ""  # the task was to reword everything
     reference, said = _plain_words(gold), _plain_words(answer)
     if len(reference) < MIN_WORDS:
         return ""
@@ -89,16 +91,16 @@ def _find_perturbation_cause(strategy: Strategy, value: Mapping[str, str], gold:
 
 
 def _is_swapped(part: str, answer: str, gold: str) -> bool:
-    """Whether another part is the answer, rather than what is called so, beside the gold answer.
+    """Whether another part is the actual answer, judged by comparing both with the gold answer.
 
-    It is if it has half of the gold answer's words, in their order, and shares more with it by both
-    measures: of the words of the two together, and of its own words alone. The first by itself
-    would take a claim that quotes at length for an answer of which much was left out, the second a
-    short quotation for a long answer. A part that quotes the answer speaks of it, and of a very
-    short gold answer there is no telling.
+    It is if it has half of the gold answer's words, in their order, and has more in common with it
+    by both measures: as a share of the words of the two together, and of its own words alone. The
+    first measure alone would take a claim with long quotes for an answer of which much was left
+    out, the second a short quotation for a long answer. A part that quotes the answer is about it.
+    With a very short gold answer it cannot be decided.
     """
     words = _words(part)
-    # Most parts are too short, and then no more words are looked at than tell so.
+    # Most parts are too short; this reads only as many words as needed to know it.
     if sum(
         1 for _ in islice(_WORD.finditer(gold, 0, MAX_CHARACTERS), 2 * len(words) + 1)
     ) > 2 * len(words):
@@ -114,8 +116,8 @@ def _is_swapped(part: str, answer: str, gold: str) -> bool:
 
 
 class _Likeness(NamedTuple):
-    """How many words a text shares with another, in one order: as a number, as a share of the words
-    of both together, and as one of its own."""
+    """How many words a text has in common with another, in the same order: as a number, as a share
+    of the words of both together, and as a share of its own."""
 
     shared: float
     of_both: float
@@ -136,7 +138,7 @@ def _plain_words(text: str) -> list[str]:
 
 
 def _each(text: Any) -> list[str]:
-    """A text, or several that are right alike."""
+    """The text, or the alternative texts, as a list."""
     if isinstance(text, str):
         return [text]
     return [str(one) for one in text or ()]

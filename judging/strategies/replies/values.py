@@ -1,7 +1,7 @@
-"""What an answer is worth: a number on a scale, a verdict that was offered, true or false.
+"""Parse the value of an answer: a number on a scale, an offered verdict, or a boolean.
 
-Each function takes what a reply holds in the answer's place, a JSON value or a phrase, and gives
-a Value. A number off the scale or off its steps is kept out, never moved onto it.
+Each function takes the raw answer, a JSON value or a phrase, and returns a ParsedValue. A number
+outside the scale or between its steps is refused, never rounded.
 """
 
 import math
@@ -15,14 +15,14 @@ from judging.strategies.schema import Scale
 NUMBER_PATTERN = r"[-+−]?[0-9]{1,15}(?:\.[0-9]{1,15})?"
 OUT_OF_PATTERN = r"\s{0,3}(?:/|out of)\s{0,3}"
 NUMBER_END = r"(?![\w%/]|[.,][0-9])"
-# no percentage, date, decimal comma, range, or choice between two numbers
+# not a percentage, date, decimal comma, range, or choice between two numbers
 _ALONE = r"(?![\w%/]|[.,][0-9]|\s{0,3}(?:-|–|to\b|or\b)\s{0,3}[0-9])"
 _SCORE = re.compile(
     rf"[\s\"'*_`(\[]{{0,9}}({NUMBER_PATTERN})(?:{OUT_OF_PATTERN}([0-9]{{1,6}}){NUMBER_END}|{_ALONE})",
     re.IGNORECASE,
 )
 
-# a letter has to be a capital and to be followed by an end, or "A tie" would be a verdict
+# a letter must be a capital and be followed by an end, or "A tie" would be a verdict
 VERDICT_PATTERN = r"(?-i:(?:[Rr]esponse[ ])?[AB])\b|both[ _-](?:good|unacceptable)\b"
 VERDICT_END = (
     r"[\"'*_`)\]]{0,4}[ \t]{0,3}"
@@ -41,7 +41,7 @@ _MARKUP = " \t\r\n\"'*_`.()[]"
 
 
 class ParsedValue(NamedTuple):
-    """An answer's worth, or None with a cause: unparsable or off_scale."""
+    """The value of an answer, or None with a cause: unparsable or off_scale."""
 
     value: float | str | bool | None
     cause: str = ""
@@ -54,10 +54,10 @@ OFF_SCALE = ParsedValue(None, "off_scale")
 def parse_score(
     raw: Any, scale: Scale | None, admits: Callable[[float], bool] | None = None
 ) -> ParsedValue:
-    """A number, or a text that begins with one; true and false are none.
+    """A number, or a text that begins with one; booleans do not count.
 
-    `admits` says which numbers of the scale may be given, if not all its steps; without a scale
-    any finite number may be.
+    `admits` says which numbers of the scale are allowed, by default all its steps; without a scale
+    any finite number is.
     """
     admits = admits or (scale.admits if scale else math.isfinite)
     if isinstance(raw, str):
@@ -68,7 +68,7 @@ def parse_score(
 
 
 def parse_verdict(raw: Any, offered: Sequence[str]) -> ParsedValue:
-    """A verdict as it was offered; one that was not is unparsable."""
+    """A verdict as it was offered; any other one is unparsable."""
     if not isinstance(raw, str):
         return UNPARSABLE
     said = _VERDICT.match(raw)
@@ -79,7 +79,7 @@ def parse_verdict(raw: Any, offered: Sequence[str]) -> ParsedValue:
 
 
 def parse_flag(raw: Any) -> ParsedValue:
-    """True or false, or a text that begins with true, false, yes or no."""
+    """A boolean, or a text that begins with true, false, yes or no."""
     if isinstance(raw, bool):
         return ParsedValue(raw)
     said = _WORD.match(raw) if isinstance(raw, str) else None

@@ -1,7 +1,4 @@
-"""Strategies are copied, written and tried: a text, what it would send, what it reads.
-
-What people enter about strategies: the name of a copy, and all that stands on the desk.
-"""
+"""Pages to copy, edit and try a strategy: its source, its prompts, and the parsing of a reply."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,7 +34,7 @@ LONGEST_TITLE = 120
 
 
 class CopyForm(forms.Form):
-    """A copy: the name by which the project asks for it, a title, why it is made."""
+    """A copy: its slug in the project, a title, and a note on why it was made."""
 
     slug = forms.CharField(
         label="Name",
@@ -57,11 +54,10 @@ class CopyForm(forms.Form):
 
 @dataclass(frozen=True)
 class EditorInput:
-    """What somebody wrote and chose where a strategy is written and tried; nothing of it is lost
-    when something else is wrong.
+    """Everything that was entered in the editor; it is all kept if one part of it is invalid.
 
-    `source` is None where the stored text is meant. `shown` is the number of the version that the
-    text was made from, 0 if the page did not say. `said` stands for earlier replies, by name.
+    `source` is None for the stored source. `shown` is the number of the version that was edited, 0
+    if the page did not send it. `said` gives texts in place of earlier replies, by name.
     """
 
     source: str | None = None
@@ -76,7 +72,7 @@ class EditorInput:
 
 
 def parse_editor_input(data: QueryDict) -> EditorInput:
-    """What a page sent; whatever it is, it is kept as text."""
+    """The submitted data, whatever it is, kept as text."""
     sent = {
         name: str(value).replace("\0", "\N{REPLACEMENT CHARACTER}") for name, value in data.items()
     }
@@ -104,7 +100,7 @@ LONGEST_REPLY = 200_000
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def copy_strategy(request: HttpRequest, slug: str, strategy: str) -> HttpResponse:
-    """Make a strategy the project's own, to change it there."""
+    """Copy a strategy as the project's own, to edit it."""
     member = access.member_for(request, slug, right="run")
     parent = _get_version_or_404(member, strategy, request.GET.get("version", ""))
     initial = {"slug": f"our-{parent.slug}"[: editing.MAX_SLUG_LENGTH].rstrip("-")}
@@ -129,7 +125,7 @@ def copy_strategy(request: HttpRequest, slug: str, strategy: str) -> HttpRespons
 @never_cache
 @login_required
 def edit_strategy(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
-    """The text of the project's own strategy; a POST stores it as the next version."""
+    """The editor of the project's own strategy; POST saves the next version."""
     member = access.member_for(request, slug, right="run")
     newest = get_strategy_or_404(member, strategy)
     if newest.project_id is None:
@@ -148,7 +144,8 @@ def edit_strategy(request: HtmxRequest, slug: str, strategy: str) -> HttpRespons
 @never_cache
 @login_required
 def preview_strategy(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
-    """What the text, or the stored strategy, would send about an item; alone for a script."""
+    """What the source, or the stored strategy, would send about an item; only the preview for
+    htmx."""
     member = access.member_for(request, slug, right="run")
     newest = get_strategy_or_404(member, strategy)
     wish = parse_editor_input(request.POST if request.method == "POST" else request.GET)
@@ -163,7 +160,7 @@ def preview_strategy(request: HtmxRequest, slug: str, strategy: str) -> HttpResp
 @never_cache
 @login_required
 def parse_reply(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
-    """What would be read in a pasted reply; alone for a script."""
+    """What would be parsed from a pasted reply; only the reading for htmx."""
     member = access.member_for(request, slug, right="run")
     newest = get_strategy_or_404(member, strategy)
     wish = parse_editor_input(request.POST)
@@ -178,7 +175,7 @@ def parse_reply(request: HtmxRequest, slug: str, strategy: str) -> HttpResponse:
 @never_cache
 @login_required
 def suggest_items(request: HttpRequest, slug: str) -> HttpResponse:
-    """Items to choose from, by a part of their keys."""
+    """Suggested items, by a part of their keys."""
     member = access.member_for(request, slug, right="run")
     found_keys = preview.suggest_keys(member.project, request.GET.get("item", "").strip())
     return render(request, "judging/_item_keys.html", {"keys": found_keys})
@@ -221,13 +218,13 @@ def _save_version(
 def _conflict_context(
     newest: StrategyVersion, draft: StrategyDraft, problem: Stale
 ) -> dict[str, Any]:
-    """What somebody else stored meanwhile, beside the text that was not."""
+    """The version that somebody else saved meanwhile, compared with the unsaved source."""
     compared = difference.compare(catalogue.get_source(newest), draft.source)
     return {"stale": str(problem), "compared": compared, "shown": newest.number}
 
 
 def _get_version_or_404(member: Membership, slug: str, number: str) -> StrategyVersion:
-    """The version of this number, by default the newest one."""
+    """The version with this number, by default the newest one."""
     newest = get_strategy_or_404(member, slug)
     known = {str(one.number): one for one in catalogue.list_versions(member.project, newest)}
     version = known.get(number) if number else newest
@@ -272,7 +269,7 @@ def _editor_context(
 
 
 def _build_draft(newest: StrategyVersion, wish: EditorInput) -> StrategyDraft:
-    """The text in the editor; of what is shipped only its own text."""
+    """The draft in the editor; for a built-in strategy always its own source."""
     if wish.source is None or newest.project_id is None:
         return editing.parse_source(catalogue.get_source(newest), newest.slug)
     return editing.parse_source(wish.source, newest.slug)
@@ -292,7 +289,7 @@ def _preview_context(member: Membership, draft: StrategyDraft, wish: EditorInput
 
 
 def _parse_context(member: Membership, draft: StrategyDraft, wish: EditorInput) -> dict[str, Any]:
-    """What is read in the pasted reply, or why nothing can be."""
+    """The reading of the pasted reply, or why there is none."""
     if draft.strategy is None or not wish.reply:
         return {"reading": None}
     if len(wish.reply) > LONGEST_REPLY:

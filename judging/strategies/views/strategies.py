@@ -1,4 +1,4 @@
-"""Strategies: listed, read, and their versions compared."""
+"""Pages that list and show strategies, and compare their versions."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ STEP_MESSAGES = {
 @require_safe
 @login_required
 def strategy_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """Every strategy that the project can use, by what it is asked about."""
+    """All strategies that the project can use, by frame."""
     member = access.member_for(request, slug, right="results")
     context = {
         "project": member.project,
@@ -40,9 +40,9 @@ def strategy_list(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def strategy(request: HttpRequest, slug: str, strategy: str) -> HttpResponse:
-    """One strategy in words and as text, with its versions and runs.
+    """One strategy with its description, source, versions and runs.
 
-    `?version=N` shows an earlier version, `?old=&new=` how two of them differ.
+    `?version=N` shows an earlier version, `?old=&new=` compares two versions.
     """
     member = access.member_for(request, slug, right="results")
     newest = get_strategy_or_404(member, strategy)
@@ -68,7 +68,7 @@ def strategy(request: HttpRequest, slug: str, strategy: str) -> HttpResponse:
 @require_POST
 @login_required
 def change_strategy(request: HttpRequest, slug: str, strategy: str, step: str) -> HttpResponse:
-    """Retire or delete one of the project's own strategies, or take it back."""
+    """Retire, delete or restore one of the project's own strategies."""
     member = access.member_for(request, slug, right="run")
     try:
         retirement.STEPS[step](member.project, strategy, access.ensure_membership(member))
@@ -90,7 +90,7 @@ def get_strategy_or_404(member: Membership, slug: str) -> StrategyVersion:
 
 
 def _version_context(project: Project, version: StrategyVersion) -> dict[str, Any]:
-    """A version as its page describes it, with the metrics of the task type if it takes those."""
+    """The description of a version, with the metrics of the task type if it uses them."""
     asked, misfit = version.strategy(), ""
     try:
         metrics = preview.build_project_strategy(project, version).metrics
@@ -120,9 +120,9 @@ def _select_version(
 
 
 def _comparison_context(request: HttpRequest, versions: list[StrategyVersion]) -> dict[str, Any]:
-    """The two versions that the address names, and how their texts differ.
+    """The two versions named in the URL, and how their sources differ.
 
-    What a strategy was copied from can be compared with it, too.
+    A strategy can also be compared with the version that it was copied from.
     """
     known = {str(version): version for version in versions}
     if origin := versions[-1].parent:

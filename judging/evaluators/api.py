@@ -1,7 +1,6 @@
-"""The API of endpoints: who can be asked, within which limits and at which prices.
+"""The API of endpoints: evaluators with their limits and prices.
 
-What the API takes and says of endpoints: never a key, only the name of the variable that holds
-it.
+It never accepts or returns a key, only the name of the environment variable with the key.
 """
 
 from typing import Any
@@ -40,11 +39,11 @@ from judging.models import Endpoint
 
 
 class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
-    """An evaluator. Prices are of a million tokens, null where unknown.
+    """An evaluator. Prices are per million tokens, null if unknown.
 
-    `sends` are the parameters of every request: defaults, and `parameters` over them. `key_set`:
-    whether the server finds a key in `key_variable`. `remaining`: what the provider's headers said
-    is left, and when.
+    `sends` are the parameters of every request: the defaults, overridden by `parameters`.
+    `key_set`: whether the server finds a key in `key_variable`. `remaining`: the remaining limits
+    in the provider's response headers, and when they were read.
     """
 
     sends = serializers.SerializerMethodField()
@@ -85,23 +84,23 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
 
 
 class NewEndpointSerializer(FormSerializer):
-    """An evaluator to be set up. One that is asked in chats gets a limit of tokens among its
-    parameters, unless these name one or say by null that there is to be none."""
+    """A new evaluator. A chat endpoint gets a token limit among its parameters, unless they already
+    have one, or disable it by null."""
 
     form = EndpointPageForm
 
 
 class ChangedEndpointSerializer(FormSerializer):
-    """What is to be changed of an endpoint. Once runs rest on it, what shapes its requests stays:
-    provider, address, model, parameters, api, template and json_mode."""
+    """The settings of an endpoint to change. Once runs use it, settings that shape its requests are
+    fixed: provider, address, model, parameters, api, template and json_mode."""
 
     form = EndpointPageForm
     leaves = frozenset({"name"})
 
 
 class TriedSerializer(serializers.Serializer[TrialResult]):
-    """What came of a test call; `problem` says why there is no answer. `cost` is null where a price
-    or a count of tokens is unknown."""
+    """The result of a test call; `problem` says why there is no answer. `cost` is null if a price
+    or a token count is unknown."""
 
     problem = serializers.CharField(allow_blank=True)
     text = serializers.CharField(allow_blank=True)
@@ -117,7 +116,7 @@ RUNS_DEPEND = "Runs use this endpoint. Add a new endpoint instead."
 
 
 class EndpointList(ListAPIView[Endpoint]):
-    """The endpoints of the site, by name: for whoever may start runs in some project."""
+    """The endpoints of the site, by name, for users who may start runs in some project."""
 
     serializer_class = EndpointSerializer
     pagination_class = CursorPages
@@ -134,8 +133,8 @@ class EndpointList(ListAPIView[Endpoint]):
         responses={201: EndpointSerializer, **REFUSED_RESPONSES},
     )
     def post(self, request: Request) -> Response:
-        """Set up an evaluator, as a site admin. Its key stays in the environment of server and
-        workers; say here the name of the variable that holds it."""
+        """Add an evaluator, as a site admin. Its key stays in the environment of the server and the
+        workers; give the name of the environment variable with the key."""
         by = access.require_site_admin(request)
         form = EndpointPageForm(validate_body(NewEndpointSerializer(data=request.data)))
         check_form(form)
@@ -151,7 +150,7 @@ class EndpointList(ListAPIView[Endpoint]):
 )
 @api_view(["GET", "PATCH"])
 def endpoint(request: Request, name: str) -> Response:
-    """One endpoint; a site admin's PATCH changes what it names and nothing else."""
+    """One endpoint; a site admin's PATCH changes only the given settings."""
     if request.method == "PATCH":
         _update_endpoint(request, get_object_or_404(endpoints.list_changeable(request), name=name))
     found = endpoints.get_visible(request, name)
@@ -161,7 +160,7 @@ def endpoint(request: Request, name: str) -> Response:
 @extend_schema(request=None, responses={200: TriedSerializer, **PROBLEM_RESPONSES})
 @api_view(["POST"])
 def try_endpoint(request: Request, name: str) -> Response:
-    """Ask an endpoint once, outside of runs, which may cost money. No reply is stored."""
+    """Make one test call to an endpoint, which may cost money. The reply is not stored."""
     found = endpoints.get_visible(request, name)
     return Response(TriedSerializer(trial_call.run_trial(found, timezone.now())).data)
 
@@ -183,7 +182,8 @@ def _update_endpoint(request: Request, found: Endpoint) -> None:
 
 
 def _get_settings(found: Endpoint) -> dict[str, Any]:
-    """What people set; what is left and until when to wait changes by itself."""
+    """The settings that people change, for the ETag; remaining limits and pauses change by
+    themselves."""
     return {name: getattr(found, name) for name in EndpointPageForm.base_fields}
 
 

@@ -1,4 +1,4 @@
-"""Who may see and change endpoints: they belong to the site, and no project has its own."""
+"""Access to endpoints. They belong to the site, not to a project."""
 
 from decimal import Decimal
 from typing import Any
@@ -16,9 +16,9 @@ from judging.runs import selection
 
 
 def list_visible(request: HttpRequest) -> EndpointQuerySet:
-    """All endpoints, to site admins and to whoever may start runs in some project.
+    """All endpoints, for site admins and for users who may start runs in some project.
 
-    404 for whoever has no place in any project, 403 for other members.
+    404 for users without any membership, 403 for other members.
     """
     roles = _roles(request)
     if roles is not None and not roles & RIGHTS["run"]:
@@ -27,26 +27,26 @@ def list_visible(request: HttpRequest) -> EndpointQuerySet:
 
 
 def get_visible(request: HttpRequest, name: str) -> Endpoint:
-    """One endpoint, to the same people."""
+    """One endpoint, for the same users."""
     return _named(list_visible(request), name)
 
 
 def list_changeable(request: HttpRequest) -> EndpointQuerySet:
-    """All endpoints, to site admins alone: an address is called from inside the network."""
+    """All endpoints, for site admins only, since an address is called from inside the network."""
     if _roles(request) is not None:
         raise PermissionDenied("Only site admins can add and change endpoints.")
     return selection.list_all_endpoints()
 
 
 def get_changeable(request: HttpRequest, name: str) -> Endpoint:
-    """One endpoint, to be changed."""
+    """One endpoint to change, for site admins only."""
     return _named(list_changeable(request), name)
 
 
 def save_endpoint(form: EndpointForm, by: Account) -> Endpoint:
-    """Store an endpoint whose form is valid, with what was changed in the audit."""
+    """Save a valid endpoint form, and record the changes in the audit log."""
     new_one = form.instance.pk is None
-    # What a new one was given is on record, too, since nobody typed it.
+    # Record the parameters of a new endpoint too, since some were added automatically.
     changed = [*dict.fromkeys([*form.changed_data, *(["parameters"] if new_one else [])])]
     with transactions.transact():
         saved: Endpoint = form.save()
@@ -65,12 +65,12 @@ def _named(endpoints: EndpointQuerySet, name: str) -> Endpoint:
 
 
 def _to_json(value: Any) -> Any:
-    """As JSON takes it: a price is its text."""
+    """The value for JSON: a price becomes a string."""
     return str(value) if isinstance(value, Decimal) else value
 
 
 def _roles(request: HttpRequest) -> set[str] | None:
-    """The person's roles in all projects, None for a site admin; a stranger gets 404."""
+    """The user's roles in all projects, None for a site admin; 404 for a user without any."""
     account = request.user
     if not isinstance(account, Account):
         raise Http404

@@ -1,4 +1,4 @@
-"""An endpoint as people enter it, in the admin and on its own page."""
+"""Forms for an endpoint, in the admin and on its own page."""
 
 import json
 from typing import Any, cast
@@ -15,7 +15,7 @@ from judging.evaluators.providers.errors import ForbiddenAddress
 from judging.evaluators.providers.parameters import with_token_limit
 from judging.models import Endpoint
 
-# What can be set up by hand; the others come with imports and with Blindspot itself.
+# Providers that people can set up; the others come with imports and with Blindspot itself.
 CALLABLE_PROVIDERS = ("openai_compatible", "anthropic", "gemini")
 RESERVED_NAMES = frozenset({"new"})
 FIELDSETS = {
@@ -27,23 +27,23 @@ FIELDSETS = {
 
 
 class EndpointForm(forms.ModelForm):
-    """An endpoint whose address may be called and whose parameters can be sent."""
+    """An endpoint, with checks that its address may be called and its parameters can be sent."""
 
     def clean_address(self) -> str:
         address: str = self.cleaned_data["address"]
         if self.fields["address"].disabled:
-            # Nothing to mend here; every call is held against what may be called anyway.
+            # The field cannot be corrected here; every call checks the address again anyway.
             return address
         try:
             return check_address(address, settings.EVALUATOR_HOSTS) if address else ""
         except ForbiddenAddress as error:
-            # The model would not see an address that was refused, and ask for one as well.
+            # Otherwise the model would see no address, and report it as missing too.
             self.instance.address = address
             raise ValidationError(str(error)) from error
 
     def clean(self) -> dict[str, Any]:
-        """A new endpoint that is asked in chats gets a limit of tokens: without one, small models
-        go on to the end of the context. One that is there keeps what it sends."""
+        """Give a new chat endpoint a token limit: without one, small models continue to the end of
+        the context. An existing endpoint keeps its parameters."""
         cleaned: dict[str, Any] = super().clean() or {}
         provider, parameters = str(cleaned.get("provider")), cleaned.get("parameters")
         is_chat = provider in CALLABLE_PROVIDERS and cleaned.get("api") == "chat"
@@ -53,7 +53,7 @@ class EndpointForm(forms.ModelForm):
         return cleaned
 
     def clean_parameters(self) -> Any:
-        # An empty field is None to Django, and no run could be planned with it.
+        # Django turns an empty field into None, and no run could be planned with it.
         parameters = self.cleaned_data["parameters"]
         if parameters is None:
             return {}
@@ -66,7 +66,7 @@ class EndpointForm(forms.ModelForm):
 
 
 class EndpointPageForm(EndpointForm):
-    """The form of an endpoint's own page, without what runs rest on."""
+    """The form of an endpoint's own page; settings that runs depend on are disabled."""
 
     class Meta:
         model = Endpoint
@@ -115,7 +115,7 @@ class EndpointPageForm(EndpointForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # Its default is made anew each time, for which Django would have the page send it back.
+        # Its default is callable, for which Django would add a hidden initial field.
         self.fields["parameters"].show_hidden_initial = False
         self.resting = bool(self.instance.pk) and self.instance.runs.exists()
         if self.instance.pk:
@@ -143,7 +143,7 @@ class EndpointPageForm(EndpointForm):
 
 
 def _storable(parameters: Any) -> bool:
-    """Whether every database takes it, and every request carries it."""
+    """Whether every database can store the parameters and every request can contain them."""
     try:
         plain = json.dumps(parameters, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:

@@ -1,4 +1,4 @@
-"""Keys of evaluators: named in the database, held in the environment, read when needed."""
+"""Keys of evaluators: the database has the variable's name, the environment has the key."""
 
 import os
 import re
@@ -6,17 +6,16 @@ from collections.abc import Mapping
 
 from judging.evaluators.providers.errors import MissingKey
 
-# Narrow on purpose: whoever may edit an endpoint chooses both this name and the address the
-# value is sent to, so SECRET_KEY or DATABASE_URL must not be choosable.
+# Narrow on purpose: whoever can edit an endpoint chooses both this name and the address that gets
+# the value, so SECRET_KEY or DATABASE_URL must not be allowed.
 VARIABLE_PATTERN = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
 
 
 def read_key(variable: str, environment: Mapping[str, str] | None = None) -> str:
-    """The key held by an environment variable, "" when `variable` is "" (no key wanted).
+    """The key in an environment variable, "" if `variable` is "" (no key wanted).
 
-    Raises MissingKey, which says what to do, for a name that is not of the form
-    `SOMETHING_API_KEY`, for a variable that is unset or empty, and for a value that cannot be
-    sent in a header.
+    Raises MissingKey, with what to do, for a name that is not of the form `SOMETHING_API_KEY`, for
+    a variable that is unset or empty, and for a value that cannot be sent in a header.
     """
     if not variable:
         return ""
@@ -39,7 +38,7 @@ def read_key(variable: str, environment: Mapping[str, str] | None = None) -> str
 
 
 def is_key_set(variable: str) -> bool:
-    """Whether this process finds a key in an environment variable that can be sent."""
+    """Whether this process finds a usable key in the environment variable."""
     try:
         return bool(read_key(variable))
     except MissingKey:

@@ -1,10 +1,10 @@
-"""How fast one endpoint may be called.
+"""Rate limits for the calls to one endpoint.
 
-Two parts. The *ledger* is what everybody who calls an endpoint shares: calls in flight, the pace
-of calls and of tokens, the pause that the provider asked for, and a ceiling that adapts. It only
-answers "in" or "wait so long"; this one is in memory, the one in Redis (`shared_limits`) answers
-the same. The *limiter* is the door of one event loop: callers wait there in order, and the first
-of them asks the ledger for all.
+There are two parts. The *ledger* is the state that all callers of an endpoint share: calls in
+flight, the rates of calls and tokens, the pause that the provider asked for, and an adaptive
+ceiling. It only answers "enter" or "wait for this long". The ledger in this module is in memory;
+the one in Redis (`shared_limits`) behaves the same. The *limiter* is the queue of one event loop:
+callers wait there in order, and the first one asks the ledger for all of them.
 """
 
 import asyncio
@@ -18,15 +18,15 @@ from typing import Protocol
 
 from judging.evaluators.providers.errors import RateLimited, Transient
 
-# How far behind its pace an endpoint may catch up, in seconds: enough for late wake-ups.
+# How far an endpoint may catch up with its rate, in seconds: enough for late wake-ups.
 CATCH_UP_SECONDS = 0.05
-# How soon to look again for room that another loop or process may have made, in seconds.
+# Seconds until the next check for slots that another loop or process may have freed.
 RETRY_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Highest number of calls in flight, and of calls begun and tokens a minute (None: no such
+    """The maximum number of calls in flight, and of started calls and tokens per minute (None: no
     limit)."""
 
     in_flight: int = 16
@@ -36,10 +36,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The ledger's answer: in (`wait` is 0), or come back in `wait` seconds.
+    """The ledger's answer: enter (`wait` is 0), or try again in `wait` seconds.
 
-    `era` counts the cuts of the ceiling so far; a call tells its era when it leaves. `tokens` is
-    what it was taken to use, `name` tells it from other calls where the ledger needs that.
+    `era` counts the cuts of the ceiling so far; a call returns its era when it leaves. `tokens` is
+    the estimate for the call; `name` identifies the call if the ledger needs that.
     """
 
     wait: float
@@ -50,13 +50,13 @@ class Turn:
 
 @dataclass(slots=True)
 class CallSlot:
-    """A call's place among those in flight; `used` are the tokens it turned out to take."""
+    """The slot of a call in flight; `used` is the number of tokens it actually used."""
 
     used: int | None = None
 
 
 class Ledger(Protocol):
-    """What callers of one endpoint share, wherever it is kept."""
+    """The limits that all callers of one endpoint share, wherever they are stored."""
 
     async def enter(self, tokens: Sequence[int]) -> list[Turn]: ...
 
@@ -68,10 +68,11 @@ class Ledger(Protocol):
 
 
 class _RateMeter:
-    """So much a minute, evenly: what was begun is paid off before the next may begin.
+    """An even rate per minute: the amount of the last call must be paid off before the next may
+    begin.
 
-    A call larger than what is left over still goes, and the next one waits the longer, so that
-    over time the rate is kept to the token.
+    A call larger than the rest still goes, and the next one waits longer, so that over time the
+    rate is kept exactly.
     """
 
     def __init__(self) -> None:
@@ -85,7 +86,7 @@ class _RateMeter:
             self._free_at = max(self._free_at, now - CATCH_UP_SECONDS) + amount * 60.0 / per_minute
 
     def correct(self, amount: int, per_minute: int | None) -> None:
-        """What was counted turned out to be so much more, or less."""
+        """Correct the counted amount by the difference to the actual one."""
         if per_minute:
             self._free_at += amount * 60.0 / per_minute
 
@@ -93,9 +94,9 @@ class _RateMeter:
 class MemoryLedger:
     """A ledger for one process; its threads and event loops may share it.
 
-    The ceiling starts at `limits.in_flight`, halves on a RateLimited (once for all calls that
-    were in flight together), and climbs by one whenever as many calls as it allows have
-    succeeded in a row. A `retry_after` of any Transient pauses everybody.
+    The ceiling starts at `limits.in_flight`, halves on a RateLimited error (once for all calls that
+    were in flight together), and rises by one whenever as many calls as it allows have succeeded in
+    a row. A `retry_after` of any Transient error pauses all callers.
     """
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
@@ -110,15 +111,15 @@ class MemoryLedger:
         self._lock = threading.Lock()
 
     def adopt(self, limits: Limits) -> None:
-        """Take over limits that were changed; the ceiling starts anew only then."""
+        """Use these limits; the ceiling is reset only if they changed."""
         with self._lock:
             if limits != self.limits:
                 self.limits = limits
                 self.ceiling = max(1, limits.in_flight)
 
     async def enter(self, tokens: Sequence[int]) -> list[Turn]:
-        """Turns for calls of about so many tokens each, in this order; the first that has to wait
-        is the last turn. One that is in must be given back with `leave`."""
+        """Turns for calls with these estimated tokens, in this order; the first one that must wait
+        is the last turn. A turn that may enter must be returned with `leave`."""
         turns: list[Turn] = []
         with self._lock:
             now = self._clock()
@@ -132,8 +133,8 @@ class MemoryLedger:
         return turns
 
     def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
-        """The call of `turn` has ended, with `error` or well, and took `used` tokens, None where
-        that is not known."""
+        """End the call of `turn`, with `error` or None for success; it used `used` tokens, None if
+        unknown."""
         with self._lock:
             self.in_flight -= 1
             if used is not None:
@@ -146,10 +147,10 @@ class MemoryLedger:
                 self.paused_until = max(self.paused_until, self._clock() + error.retry_after)
 
     async def keep(self) -> None:
-        """Hold on to what is in flight: here it is, as long as the process is."""
+        """Renew the slots in flight: nothing to do here, since they live as long as the process."""
 
     async def settle(self) -> None:
-        """See that all know who left: here they do at once."""
+        """Send pending changes: nothing to do here, since they are immediate."""
 
     def _wait(self, now: float) -> float:
         pauses = (self.paused_until - now, self._calls.wait(now), self._tokens.wait(now))
@@ -173,7 +174,7 @@ _ledgers_lock = threading.Lock()
 
 
 def get_ledger(endpoint: str, limits: Limits) -> MemoryLedger:
-    """This process's ledger of an endpoint, kept from one event loop to the next."""
+    """This process's ledger of an endpoint, shared by its event loops over time."""
     with _ledgers_lock:
         ledger = _ledgers.setdefault(endpoint, MemoryLedger(limits))
     ledger.adopt(limits)
@@ -182,8 +183,8 @@ def get_ledger(endpoint: str, limits: Limits) -> MemoryLedger:
 
 @dataclass(slots=True)
 class _Caller:
-    """Somebody at the door. `word` is their turn, or None once they are the first in line, who
-    asks for all."""
+    """A waiting caller. `word` becomes its turn, or None once it is the first in the queue and asks
+    the ledger for all."""
 
     tokens: int
     word: asyncio.Future[Turn | None] = field(
@@ -192,7 +193,7 @@ class _Caller:
 
 
 class Limiter:
-    """The door to one endpoint for the callers of one event loop, first come first served."""
+    """The queue for one endpoint of the callers in one event loop, first come, first served."""
 
     def __init__(
         self, ledger: Ledger, sleep: Callable[[float], Awaitable[object]] | None = None
@@ -204,8 +205,8 @@ class Limiter:
 
     @asynccontextmanager
     async def slot(self, tokens: int = 0) -> AsyncIterator[CallSlot]:
-        """Waits for its turn, holds it for the length of the block, learns from its error and
-        from the tokens that the block notes on its place."""
+        """Wait for a turn and hold its slot during the block. The block's error, and the tokens
+        that it sets on the slot, are reported to the ledger."""
         turn = await self._turn(tokens)
         error: BaseException | None = None
         place = CallSlot()
@@ -229,9 +230,9 @@ class Limiter:
             raise
 
     def dismiss(self) -> int:
-        """Let nobody wait any more: what they wanted in for is not asked now. Their waits are
-        cancelled, but for the first in line, who asks the ledger for all and gives back what comes;
-        how many that leaves, 0 or 1."""
+        """Cancel all waiting callers, since their requests are not sent now. Only the first in the
+        queue continues: it is asking the ledger for all and returns what it gets. Returns how many
+        are left, 0 or 1."""
         for caller in list(self._line):
             if not caller.word.done():
                 caller.word.cancel()
@@ -242,7 +243,8 @@ class Limiter:
             self._line[0].word.set_result(None)
 
     async def _ask(self, first: _Caller) -> Turn:
-        """Ask for all who are in line until `first` is in; who is let in beside is told."""
+        """Ask for all callers in the queue until `first` may enter; others that may enter are
+        woken."""
         while True:
             self._left.clear()
             asking = list(self._line)
@@ -254,7 +256,7 @@ class Limiter:
             await self._sleep(turns[-1].wait)
 
     def _let_in(self, first: _Caller, turns: Iterable[tuple[_Caller, Turn]]) -> Turn | None:
-        """The turn of `first`, if they are in."""
+        """The turn of `first`, or None if it must wait."""
         own = None
         for caller, turn in turns:
             if turn.wait > 0.0:
@@ -262,7 +264,7 @@ class Limiter:
             if caller is first:
                 own = turn
                 self._line.popleft()
-            elif caller.word.done():  # who stopped waiting meanwhile
+            elif caller.word.done():  # it stopped waiting meanwhile
                 self.ledger.leave(turn, None, 0)
             else:
                 self._line.remove(caller)
@@ -270,7 +272,8 @@ class Limiter:
         return own
 
     def _forget(self, caller: _Caller) -> None:
-        """Somebody stops waiting: the next in line asks, a turn that just came is given back."""
+        """Remove a caller that stops waiting: the next in the queue asks, and a turn it just got is
+        returned."""
         with suppress(ValueError):
             self._line.remove(caller)
         self._call_first()

@@ -20,30 +20,31 @@ from judging.strategies.definitions import SECRET_NAME
 
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def named(self, name: str) -> Endpoint | None:
-        if "\0" in name:  # which PostgreSQL refuses to look for
+        if "\0" in name:  # PostgreSQL raises an error for it
             return None
         return self.filter(name=name).first()
 
     def alike(self, endpoint: Endpoint) -> EndpointQuerySet:
-        """Endpoints at the same address: what one of them is asked, all of them are."""
+        """Endpoints at the same address: they share their requests."""
         return self.filter(provider=endpoint.provider, address=endpoint.address)
 
     def due(self, now: datetime) -> EndpointQuerySet:
-        """With a run to plan, to ask for or to finish, or with requests of a dead worker.
+        """Endpoints with a run to plan, continue or finish, or with requests of a dead worker.
 
-        While the pause lasts that its provider asked for, only with a run to plan.
+        During a pause that the provider asked for, only those with a run to plan.
         """
         from judging.models import Request, Run
 
         runs = Run.objects.filter(endpoint=OuterRef("pk"))
-        # Few are leased and all others of an endpoint may be many, so it begins with these.
+        # Few requests are leased, while an endpoint may have many others: so the query starts from
+        # these.
         expired = Request.objects.expired(now).values("endpoint")
         free = Q(paused_until=None) | Q(paused_until__lte=now)
         to_ask = free & (Exists(runs.running().due(now)) | Q(pk__in=expired))
         return self.filter(to_ask | Exists(runs.filter(state="planning"))).order_by("pk")
 
     def pause(self, until: datetime) -> int:
-        """Ask nothing before this time; a pause that is longer already stays."""
+        """Send nothing before this time; a longer pause is kept."""
         return self.exclude(paused_until__gte=until).update(paused_until=until)
 
 
@@ -55,19 +56,19 @@ PROVIDER_CHOICES = {
     "recorded": "Recorded (imported replies)",
     "derived": "Derived (votes and panels)",
 }
-# What they say is no evaluator's opinion, which nobody could repeat.
+# Their replies are not judgements that an annotator could copy.
 NO_EVALUATORS = frozenset({"baseline", "derived"})
 API_CHOICES = {"chat": "Chat", "completions": "Completions with a template"}
 JSON_CHOICES = {"": "As text", "json_object": "JSON object", "json_schema": "JSON by schema"}
 
-# What shapes a request. Once runs rest on an endpoint it stays, since what they asked stays.
+# Settings that shape a request. They are fixed once runs use the endpoint.
 REQUEST_FIELDS = ("provider", "address", "model", "parameters", "api", "template", "json_mode")
 REMAINING_EVERY = timedelta(seconds=5)
 
 
 @dataclass(frozen=True)
 class _EmptyPrompt:
-    """A prompt with hardly anything in it, to see whether a body can be made at all."""
+    """A minimal prompt, to check whether a body can be built at all."""
 
     system: str = "System"
     user: str = "User"
@@ -75,7 +76,7 @@ class _EmptyPrompt:
 
 
 class Endpoint(models.Model):
-    """An evaluator that can be called. Its key stays in the environment; only a name is here."""
+    """An evaluator that can be called. Only the name of the variable with its key is stored."""
 
     name = models.SlugField(max_length=80, unique=True)
     provider = models.CharField(max_length=40, choices=PROVIDER_CHOICES)
@@ -176,9 +177,9 @@ class Endpoint(models.Model):
             self._try_bodies()
 
     def _try_bodies(self) -> None:
-        """Make a request now, since a run would fail half-way through planning.
+        """Build a request now, since otherwise a run would fail in the middle of planning.
 
-        First with the least that shapes it, then with more, to say which part is wrong.
+        It starts with the minimum and adds one part at a time, to say which part is wrong.
         """
         tried = self.pinned() | {"parameters": {}, "json_mode": ""}
         parts = {"model": {}, "json_mode": {"json_mode": self.json_mode}}
@@ -195,33 +196,34 @@ class Endpoint(models.Model):
 
     @property
     def is_offline(self) -> bool:
-        """Whether nobody is called."""
+        """Whether it makes no network calls."""
         return PROVIDERS[self.provider].offline
 
     def is_reshaped(self) -> bool:
-        """Whether something that shapes requests was changed although runs rest on it."""
+        """Whether a setting that shapes requests was changed although runs use the endpoint."""
         if not (self.pk and self.runs.exists()):
             return False
         stored = Endpoint.objects.get(pk=self.pk)
         return any(getattr(stored, name) != getattr(self, name) for name in REQUEST_FIELDS)
 
     def is_paused(self, now: datetime) -> bool:
-        """Whether its provider asked not to be called yet."""
+        """Whether its provider asked for a pause that has not ended."""
         return self.paused_until is not None and self.paused_until > now
 
     def is_evaluator(self) -> bool:
-        """Whether its replies are opinions that people must not see before they label."""
+        """Whether its replies are judgements that annotators must not see before they label."""
         return self.provider not in NO_EVALUATORS
 
     def prices(self) -> Prices:
-        """What a million tokens cost; nothing where no network is needed."""
+        """The prices per million tokens; zero for an offline endpoint."""
         if self.is_offline:
             return Prices(Decimal(0), Decimal(0))
         return Prices(self.price_in, self.price_out)
 
     def pinned(self, *over: Mapping[str, Any]) -> dict[str, Any]:
-        """What a run keeps of the endpoint: all that shapes a request, and no key. Parameters of
-        its own and those `over` them are as the model's family takes them."""
+        """The settings that a run pins: everything that shapes a request, and no key. The
+        parameters are the endpoint's, overridden by `over`, with the names that the model's family
+        uses."""
         shapes = {name: getattr(self, name) for name in REQUEST_FIELDS}
         defaults = PROVIDERS[self.provider].default_parameters
         layers = (self.parameters, *over)
@@ -229,12 +231,13 @@ class Endpoint(models.Model):
         return {"name": self.name} | shapes
 
     def remaining_at(self) -> datetime | None:
-        """When the provider last said what is left."""
+        """When the provider last reported remaining limits."""
         at = self.remaining.get("at")
         return datetime.fromisoformat(at) if at else None
 
     def note_remaining(self, said: Mapping[str, Any], now: datetime) -> None:
-        """Keep what the provider's headers say is left, every REMAINING_EVERY at most."""
+        """Store the remaining limits in the provider's headers, at most once per
+        REMAINING_EVERY."""
         noted = self.remaining_at()
         if not said or (noted and abs(now - noted) < REMAINING_EVERY):
             return

@@ -1,28 +1,28 @@
-"""What calls cost, in the currency of the endpoint's prices, exact to the last digit."""
+"""Costs of calls, in the currency of the endpoint's prices, exact to the last digit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-# Bytes of UTF-8 in one token. Low for English (about 4.3) and close for scripts of three bytes
-# a character, so that what is reserved is rather too much than too little.
+# Bytes of UTF-8 per token. It is low for English (about 4.3) and close for scripts with three bytes
+# per character, so that the reserved amount is rather too high than too low.
 BYTES_PER_TOKEN = 3
 DEFAULT_MAX_TOKENS = 1024
-# What a limit of the answer's tokens is called, by protocol and age of the model.
+# The names of the limit on answer tokens, which depend on the protocol and the model's age.
 TOKEN_LIMIT_NAMES = ("max_completion_tokens", "max_tokens", "maxOutputTokens")
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Per million tokens, in and out; None where unknown, zero where nothing is charged."""
+    """Prices per million tokens, in and out; None if unknown, zero if free."""
 
     per_million_in: Decimal | None = None
     per_million_out: Decimal | None = None
 
 
 def compute_cost(prices: Prices, tokens_in: int | None, tokens_out: int | None) -> Decimal | None:
-    """What one answer cost; None if a price or a count is unknown and the price is not zero."""
+    """The cost of one answer; None if a price or a count is unknown and the price is not zero."""
     sums = [
         _price_tokens(prices.per_million_in, tokens_in),
         _price_tokens(prices.per_million_out, tokens_out),
@@ -32,16 +32,16 @@ def compute_cost(prices: Prices, tokens_in: int | None, tokens_out: int | None) 
 
 
 def estimate_cost(prices: Prices, body: bytes, parameters: Mapping[str, Any]) -> Decimal | None:
-    """What a request may cost before it is sent; None if a price is unknown.
+    """The estimated cost of a request before it is sent; None if a price is unknown.
 
-    The body is counted whole at BYTES_PER_TOKEN. The answer is taken to be as long as the
-    parameters allow by one of LIMITS, else LONGEST_ANSWER tokens.
+    The whole body counts with BYTES_PER_TOKEN. The answer is assumed to be as long as the
+    parameters allow by one of TOKEN_LIMIT_NAMES, else DEFAULT_MAX_TOKENS tokens.
     """
     return compute_cost(prices, _tokens_in(body), _max_answer_tokens(parameters))
 
 
 def estimate_tokens(body: bytes, parameters: Mapping[str, Any]) -> int:
-    """How many tokens a request may take in and out, as `estimate` counts them."""
+    """The tokens in and out that a request may use, counted as in `estimate_cost`."""
     return _tokens_in(body) + _max_answer_tokens(parameters)
 
 

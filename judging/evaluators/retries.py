@@ -1,4 +1,4 @@
-"""The one retry policy: how many times for each cause, and how long to wait in between."""
+"""The retry policy: how many attempts for each cause, and how long to wait between them."""
 
 import math
 import random
@@ -15,15 +15,15 @@ MAX_RETRY_AFTER = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """`attempts` in all, the first included; waits grow from `base` to `cap`, in seconds."""
+    """`attempts` in total, including the first; waits grow from `base` to `cap`, in seconds."""
 
     attempts: int = 6
     base: float = 1.0
     cap: float = 60.0
 
 
-# Each cause has a budget of its own, so that a provider's rush hour does not use up the attempts
-# that a broken connection has. Being told to come later costs nothing and says nothing about the
+# Each cause has its own number of attempts, so that a provider's rush hour does not use up the
+# attempts for a broken connection. Being rate limited costs nothing and says nothing about the
 # request; each attempt that timed out may have been paid for.
 POLICIES = {
     "rate_limited": RetryPolicy(attempts=30),
@@ -37,10 +37,10 @@ def compute_wait(
 ) -> float | None:
     """Seconds to wait before the next attempt, or None to give up.
 
-    `attempt` counts from 1 those that failed by the cause of `error`, this one included. Gives up
-    on everything but Transient errors, and when the attempts of the cause's policy are used up.
-    The wait is drawn evenly from 0 to base x 2^(attempt - 1), at most `cap` ("full jitter":
-    callers that failed together do not come back together); a longer `retry_after` wins.
+    `attempt` counts, from 1, the attempts that failed with the cause of `error`, including this
+    one. It gives up on all but Transient errors, and when the attempts of the cause's policy are
+    used up. The wait is uniform between 0 and base x 2^(attempt - 1), at most `cap` ("full jitter":
+    callers that failed together do not retry together); a longer `retry_after` takes precedence.
     """
     policy = policy or POLICIES.get(error.cause, RetryPolicy())
     if not isinstance(error, Transient) or attempt >= policy.attempts:
@@ -50,10 +50,10 @@ def compute_wait(
 
 
 def parse_retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds that a provider asks us to wait, or None if it does not say so legibly.
+    """The seconds that a provider asks us to wait; None if there is no valid value.
 
-    Reads `retry-after-ms`, then `Retry-After` as seconds, then as an HTTP date, compared with
-    `now` (seconds since 1970, the present by default). Never negative, at most a day.
+    Reads `retry-after-ms`, then `Retry-After` as seconds, then as an HTTP date, compared with `now`
+    (seconds since 1970, by default the current time). Never negative, at most a day.
     """
     milliseconds = _number(_header(headers, "retry-after-ms"))
     if milliseconds is not None:
@@ -80,7 +80,7 @@ def _number(text: str) -> float | None:
 def _parse_date(text: str, now: float) -> float | None:
     try:
         date = parsedate_to_datetime(text)
-        # HTTP dates are in GMT, also when they do not say so legibly.
+        # HTTP dates are in GMT, even if they do not state it clearly.
         return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now
     except (ValueError, OverflowError):
         return None

@@ -1,11 +1,10 @@
-"""The limits of an endpoint where several workers keep them together: a ledger in Redis.
+"""Limits of an endpoint shared by several workers: a ledger in Redis.
 
-Each answer is one script, so that no two workers see the same free place, and the clock is
-Redis's own, so that a worker whose clock jumps changes nothing. Places in flight run out unless
-their worker keeps them: one that was killed gives them back by that alone. Nothing
-here has to survive: a Redis that was emptied begins with the limits as they are entered and
-learns the rest again. While it is away nobody enters, since a limit that is not kept is paid for
-by everyone; calls in flight end and are kept.
+Each answer is one script, so that two workers never see the same free slot. The clock is Redis's
+own, so a worker whose clock jumps changes nothing. Slots in flight expire unless their worker
+renews them, so those of a killed worker are freed. Nothing here must be persistent: after Redis was
+emptied, the limits start as configured and adapt again. While Redis is down, no call may start,
+since an exceeded limit costs everyone; calls in flight end and are kept.
 """
 
 import asyncio
@@ -28,32 +27,33 @@ from judging.evaluators.providers.errors import RateLimited, Transient
 
 log = logging.getLogger(__name__)
 
-# More connections make nobody faster: the door of each worker asks once at a time.
+# More connections do not help: the limiter of each worker sends one question at a time.
 CONNECTIONS = 16
-# How long to wait before asking a Redis again that did not answer, in seconds.
+# Seconds to wait before asking Redis again after it did not answer.
 RECONNECT_SECONDS = 0.5
-# How long a place in flight is held that nobody keeps, in seconds.
+# Seconds after which a slot in flight expires if it is not renewed.
 HOLD_SECONDS = 12.0
 EXPIRE_SECONDS = 86_400
-# How long the end of a call waits for another that wants in, in seconds. As often a worker that
-# hands its places on hears what the others were told.
+# Seconds that the end of a call waits for another call that wants to enter. A worker that reuses
+# its slots also learns this often what the others were told.
 RELEASE_DELAY = 0.01
-# Places are handed on for so many seconds after a question to which Redis answered well.
+# Slots are reused for this many seconds after a question to which Redis gave a good answer.
 FRESH_SECONDS = 0.1
-# While calls are in flight it is asked so often at least: those that end together after a while
-# would all find its last answer too old, and wait for the next one together.
+# While calls are in flight, Redis is asked at least this often: otherwise calls that end together
+# later would all find its last answer outdated, and wait for the next one together.
 POLL_SECONDS = 0.03
-# Where no call ended for so many seconds, calls are long and one question more is nothing.
+# If no call ended for this many seconds, calls are long, and one more question costs nothing.
 RECENT_SECONDS = 1.0
-# A worker that found no room is left some for so many seconds: it looks again within them.
+# For this many seconds, the others leave slots to a worker that found none: it asks again within
+# that time.
 CROWDED_SECONDS = 0.2
 
-# KEYS: state, calls in flight. ARGV: the limits (in flight, calls a minute, tokens a minute), the
-# seconds (that a place is held, to catch up, to look again, to forget), who leaves (name, how it
-# ended, its era, seconds of pause, seconds that its tokens took longer than foreseen), who
-# wants in (name, tokens), and of the worker (its number, how many calls whose places it handed on
-# ended well, seconds that others are left room), all as JSON. Says how many are let in, how long
-# the next waits, the era, when the state was born, whether places may be handed on.
+# KEYS: state, calls in flight. ARGV, all as JSON: the limits (in flight, calls per minute, tokens
+# per minute); seconds (slot expiry, catch-up, next check, expiry of the state); who leaves (name,
+# result, its era, seconds of pause, seconds that its tokens took longer than estimated); who wants
+# to enter (name, tokens); and about the worker (its number, how many calls whose slots it reused
+# succeeded, seconds that slots are left to others). Returns how many may enter, how long the next
+# waits, the era, when the state was created, and whether slots may be reused.
 _MOVE = """
 local at = redis.call('TIME')
 local now = at[1] + at[2] / 1e6
@@ -119,7 +119,7 @@ local born = string.format('%.6f', get('born'))
 return {entered, string.format('%.6f', wait), get('era'), born, free and not others and 1 or 0}
 """
 
-# ARGV: seconds that the places are held, then their names. Says which are held no more.
+# ARGV: seconds until the slots expire, then their names. Returns those that have already expired.
 _KEEP = """
 local at = redis.call('TIME')
 local held, lost = at[1] + at[2] / 1e6 + ARGV[1], {}
@@ -136,7 +136,8 @@ return lost
 
 @asynccontextmanager
 async def connect(url: str) -> AsyncIterator["redis.Redis"]:
-    """A client for the event loop that runs now; its pool is bounded, and waiting callers wait."""
+    """A client for the running event loop; its pool is bounded, and callers wait for a
+    connection."""
     pool = redis.BlockingConnectionPool.from_url(
         url,
         max_connections=CONNECTIONS,
@@ -154,8 +155,8 @@ async def connect(url: str) -> AsyncIterator["redis.Redis"]:
 
 
 class _MoveResult(NamedTuple):
-    """What came of a batch: how many of those who wanted in are, how long the next waits, when
-    what Redis knows began, and whether places may be handed on."""
+    """The result of a batch: how many of those that wanted to enter may, how long the next waits,
+    the era, when Redis's state was created, and whether slots may be reused."""
 
     entered: int
     wait: float
@@ -165,16 +166,18 @@ class _MoveResult(NamedTuple):
 
 
 class RedisLedger:
-    """A ledger that all who name the same key share; the rules are those of `MemoryLedger`.
+    """A ledger shared by all who use the same key, with the same rules as `MemoryLedger`.
 
-    Who leaves goes with the next who want in, and who wants in while Redis is asked with the next
-    question: at a thousand calls a second a question for each would take longer than the calls
-    may. And while they wait for its answer together, they would end together as well.
+    Calls that leave are sent together with the next that want to enter, and calls that want to
+    enter while Redis is being asked go with the next question: at a thousand calls per second, a
+    question for each would take longer than the calls may. And calls that wait for its answer
+    together would end together as well.
 
-    So the place of a call that ended well is handed on to the next of this worker, as long as
-    Redis was asked within FRESH seconds and knew of no pause, no lower ceiling and no other worker
-    that waits for a place. Meanwhile it is asked every LEFT seconds; after an error, or without
-    its answer, nobody enters but by its word. Where calls or tokens have a pace, each is asked for.
+    So the slot of a call that succeeded is reused for this worker's next call, as long as Redis was
+    asked within FRESH_SECONDS and knew of no pause, no lower ceiling and no other worker that waits
+    for a slot. Meanwhile it is asked RELEASE_DELAY seconds after a call ends, and every
+    POLL_SECONDS at least; after an error, or without its answer, calls enter only with its
+    permission. If there is a rate limit for calls or tokens, Redis is asked for each call.
     """
 
     def __init__(self, client: "redis.Redis", key: str, limits: Limits) -> None:
@@ -188,9 +191,9 @@ class RedisLedger:
         self._well = 0
         self._era, self._born = 0, ""
         self._fresh_until = 0.0
-        # Whether an error is still to be told.
+        # Whether an error still has to be reported to Redis.
         self._troubled = False
-        # Whether somebody left since Redis was last asked.
+        # Whether a call left since Redis was last asked.
         self._leaves = False
         self._left_at = time.monotonic()
         self._leaving: list[list[str | float]] = []
@@ -201,7 +204,7 @@ class RedisLedger:
         self._told: asyncio.Task[None] | None = None
 
     async def enter(self, tokens: Sequence[int]) -> list[Turn]:
-        """Turns for calls of about so many tokens each; while Redis is away, a wait."""
+        """Turns for calls with these estimated tokens; while Redis is down, a wait."""
         return self._handed_on(tokens) or await self._ask(tokens)
 
     async def _ask(self, tokens: Sequence[int]) -> list[Turn]:
@@ -222,10 +225,10 @@ class RedisLedger:
         return turns if entered == len(names) else [*turns, Turn(moved.wait, moved.era)]
 
     def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
-        """The call of `turn` has ended, with `error` or well, and took `used` tokens.
+        """End the call of `turn`, with `error` or None for success; it used `used` tokens.
 
-        All know it once the next call of this worker wants in, or after LEFT seconds; of an error
-        at once.
+        The other workers learn of it when the next call of this worker wants to enter, or after
+        RELEASE_DELAY seconds; of an error at once.
         """
         self._left_at = time.monotonic()
         if error is None and self._hands_on() and turn.name in self._in_flight:
@@ -243,9 +246,9 @@ class RedisLedger:
             self._soon = asyncio.get_running_loop().call_later(RELEASE_DELAY, self._tell)
 
     async def keep(self) -> None:
-        """Hold on to the places of this worker's calls; well before HELD is over.
+        """Renew the slots of this worker's calls; call it well before HOLD_SECONDS are over.
 
-        One that ran out meanwhile is another's: it is not handed on.
+        A slot that has expired meanwhile belongs to another worker and is not reused.
         """
         if not self._in_flight:
             return
@@ -256,7 +259,7 @@ class RedisLedger:
             log.warning("The places of calls in flight could not be kept (%s).", problem)
 
     async def settle(self) -> None:
-        """See that all know who left."""
+        """Send all pending changes to Redis."""
         if self._leaving or self._spare or self._well:
             self._tell()
         if self._told:
@@ -267,7 +270,7 @@ class RedisLedger:
         return not paced and time.monotonic() < self._fresh_until
 
     def _handed_on(self, tokens: Sequence[int]) -> list[Turn]:
-        """Turns for the first of these calls, as many as there are places to spare."""
+        """Turns for the first of these calls, as many as there are slots to reuse."""
         if not self._hands_on():
             self._stop_handing_on()
         turns: list[Turn] = []
@@ -297,14 +300,14 @@ class RedisLedger:
         try:
             await self._moved()
         except (TimeoutError, RedisError, OSError) as problem:
-            # Their places run out by themselves.
+            # Their slots expire by themselves.
             log.warning("The end of calls could not be noted (%s).", problem)
 
     async def _moved(self) -> _MoveResult:
-        """What came of the next batch, in which everything is that waits now."""
+        """The result of the next batch, which includes everything that waits now."""
         if self._next is None:
             self._next = asyncio.create_task(self._move_all())
-        # Who stops waiting does not stop the others' batch.
+        # A caller that stops waiting must not cancel the others' batch.
         return await asyncio.shield(self._next)
 
     async def _move_all(self) -> _MoveResult:
@@ -338,7 +341,7 @@ class RedisLedger:
 
     def _learn(self, moved: _MoveResult, asked: float) -> None:
         if moved.born != self._born:
-            # Of places that were taken before, this Redis knows nothing.
+            # This Redis knows nothing of slots that were taken before.
             self._in_flight.clear()
             self._spare.clear()
         self._era, self._born = moved.era, moved.born

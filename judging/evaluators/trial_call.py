@@ -1,4 +1,4 @@
-"""One call to an endpoint outside of runs: does it answer, how fast, at what cost?"""
+"""Test calls to an endpoint outside of runs: does it answer, how fast, at what cost?"""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ SCHEMA = {
     "required": ["answer"],
     "additionalProperties": False,
 }
-# Of the threads that serve pages, so many may wait for evaluators.
+# How many threads that serve pages may wait for evaluators.
 _slots = threading.BoundedSemaphore(2)
 
 
@@ -46,9 +46,9 @@ class _TrialPrompt:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """What came of a test call: an answer, or in `problem` why there is none.
+    """The result of a test call: an answer, or a `problem` if there is none.
 
-    `text` is cut short and free of the key. `cost` is None where a price or a count is unknown.
+    `text` is shortened and has the key removed. `cost` is None if a price or a count is unknown.
     """
 
     problem: str = ""
@@ -62,7 +62,7 @@ class TrialResult:
 
 
 def run_trial(endpoint: Endpoint, now: datetime) -> TrialResult:
-    """Ask once, with the endpoint's own parameters; nothing is tried again, no reply is stored."""
+    """Make one call with the endpoint's own parameters; no retry, and no reply is stored."""
     if endpoint.is_paused(now):
         until = f"{endpoint.paused_until:%H:%M:%S}"
         return TrialResult(f"The provider asked for no calls before {until} UTC. Wait until then.")
@@ -83,7 +83,7 @@ def run_trial(endpoint: Endpoint, now: datetime) -> TrialResult:
 
 
 def _remedy(endpoint: Endpoint, words: str) -> str:
-    """What to do where the evaluator refused one of our parameters."""
+    """What to do if the evaluator refused one of our parameters."""
     sent = merge_defaults(endpoint.pinned())
     name = find_refused(words, sent)
     if instead := instead_of(words, name):

@@ -1,4 +1,4 @@
-"""Endpoints: listed, set up, changed, and tried out."""
+"""Pages that list, add, change and test endpoints."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from judging.models import Endpoint
 @require_GET
 @login_required
 def endpoint_list(request: HttpRequest) -> HttpResponse:
-    """Every evaluator that can be asked, and those whose replies were recorded."""
+    """All endpoints, including those of recorded replies."""
     found = endpoints.list_visible(request)
     context = {"rows": [(one, is_key_set(one.key_variable)) for one in found]}
     return render(request, "judging/endpoints.html", context)
@@ -31,7 +31,7 @@ def endpoint_list(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def new_endpoint(request: HttpRequest) -> HttpResponse:
-    """Set up an evaluator."""
+    """Add an evaluator."""
     endpoints.list_changeable(request)
     return _save_form(request, EndpointPageForm(request.POST or None))
 
@@ -40,14 +40,14 @@ def new_endpoint(request: HttpRequest) -> HttpResponse:
 @never_cache
 @login_required
 def endpoint(request: HttpRequest, name: str) -> HttpResponse:
-    """One evaluator: how it is asked, its limits and prices, and what is left."""
+    """One evaluator: its settings, limits, prices, and remaining limits."""
     return _render_endpoint(request, endpoints.get_visible(request, name))
 
 
 @require_http_methods(["GET", "POST"])
 @login_required
 def edit_endpoint(request: HttpRequest, name: str) -> HttpResponse:
-    """Change what does not shape requests; all of it as long as no run rests on it."""
+    """Change an endpoint; once runs use it, only settings that do not shape requests."""
     found = endpoints.get_changeable(request, name)
     return _save_form(request, EndpointPageForm(request.POST or None, instance=found))
 
@@ -55,7 +55,7 @@ def edit_endpoint(request: HttpRequest, name: str) -> HttpResponse:
 @require_POST
 @login_required
 def try_endpoint(request: HttpRequest, name: str) -> HttpResponse:
-    """Ask it once, outside of runs."""
+    """Make one test call, outside of runs."""
     found = endpoints.get_visible(request, name)
     return _render_endpoint(request, found, trial_call.run_trial(found, timezone.now()))
 

@@ -47,7 +47,8 @@ class ReparsePreview:
 
 
 def list_parsers(run: Run) -> tuple[str, ...]:
-    """The names of the parsers that can read a run's replies; most outputs have only one, named ""."""
+    """The names of the parsers that can read a run's replies; most outputs have only one, which is
+    named ""."""
     return outputs.PARSERS.get(run.asked().output, ("",))
 
 

@@ -1,6 +1,7 @@
-"""How evaluators are called. The only code that talks HTTP; knows neither Django nor the database.
+"""Providers of evaluators. Only this package makes HTTP calls; it uses neither Django nor the
+database.
 
-A provider is a module with the names of `Provider`. To add one: the module, and its line in
+A provider is a module with the names of `Provider`. To add one, write the module and add it to
 PROVIDERS.
 """
 
@@ -35,13 +36,13 @@ __all__ = [
 
 
 class Provider(Protocol):
-    """What every provider module offers.
+    """The interface of a provider module.
 
-    `body` gives the exact bytes that are sent (a protocol that names the model in its address has
-    it in them besides), equal for equal input, and raises ValueError for what cannot be sent.
-    `schema` is the JSON schema of the answer; it is used where a `json_mode` is set. `ask` sends
-    them once and returns the answer or raises an EvaluatorError; it needs no session if the
-    provider is `offline`.
+    `body` builds the exact bytes that are sent (if the protocol has the model in its address, the
+    body contains it too). Equal input gives equal bytes; it raises ValueError for what cannot be
+    sent. `schema` is the JSON schema of the answer; it is used if there is a `json_mode`. `ask`
+    sends the body once and returns the answer or raises an EvaluatorError; it needs no session if
+    the provider is `offline`.
     """
 
     @property
@@ -80,9 +81,9 @@ PROVIDERS: dict[str, Provider] = {
 def build_body(
     pinned: Mapping[str, Any], prompt: Prompt, *, schema: Mapping[str, Any] | None = None
 ) -> bytes:
-    """The body of a request under what a run pins of its endpoint.
+    """The body of a request with the endpoint settings that a run pins.
 
-    Older pins do not say `api`, `template` and `json_mode`, and mean a chat that answers as text.
+    Older pins lack `api`, `template` and `json_mode`; they mean a chat with text answers.
     """
     return PROVIDERS[pinned["provider"]].body(
         model=pinned["model"],
@@ -96,7 +97,7 @@ def build_body(
 
 
 def merge_defaults(pinned: Mapping[str, Any]) -> dict[str, Any]:
-    """What is sent under these pins, defaults of the provider included."""
+    """The parameters sent with these pins, including the provider's defaults."""
     is_completion = pinned.get("api", "chat") == "completions"
     provider = PROVIDERS[pinned["provider"]]
     defaults = (

@@ -1,10 +1,10 @@
-"""Where evaluators may be called.
+"""Which addresses of evaluators may be called.
 
-Whoever may edit an endpoint chooses its address, and this process calls it from inside the
-network. So an address is judged twice: as written (`check`), and again by the IP addresses its
-name resolves to, on every connection (`GuardedResolver`), since a name can change its mind
-between the two. Public hosts are allowed. Loopback and private ones only if the deployment lists
-them; link-local ones and cloud metadata services never.
+Whoever can edit an endpoint chooses its address, and this process calls it from inside the network.
+So an address is checked twice: as written (`check_address`), and again by the IP addresses that its
+name resolves to, on every connection (`GuardedResolver`), since the resolution may change between
+the two. Public hosts are allowed. Loopback and private ones are allowed only if the deployment
+lists them; link-local ones and cloud metadata services never are.
 """
 
 import socket
@@ -39,21 +39,21 @@ _METADATA_NETWORKS = tuple(
         "fd20:ce::254/128",
     )
 )
-# IPv6 addresses that end in the IPv4 address they stand for: translated (by a prefix known to all,
-# a network's own, or none), and in the old compatible form.
+# IPv6 addresses that end in the IPv4 address they stand for: translated (by a well-known prefix, a
+# network's own, or none), and in the old compatible form.
 _TRANSLATED = tuple(
     IPv6Network(network)
     for network in ("64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96")
 )
-# All that was ever given out to be routed. Python takes some of the rest for public as well.
+# All address space assigned for routing. Python considers some of the rest public as well.
 _ROUTED = IPv6Network("2000::/3")
 
 
 def check_address(address: str, allowed_hosts: Collection[str] = ()) -> str:
-    """The address without a slash at its end, ready for a path; raises ForbiddenAddress.
+    """The address without a trailing slash, ready for a path; raises ForbiddenAddress.
 
-    Asks no name server. `allowed_hosts` are exact names or IP addresses, with or without
-    `:port`, that may be called although they are not public.
+    It makes no DNS query. `allowed_hosts` are exact names or IP addresses, with or without `:port`,
+    that may be called although they are not public.
     """
     parts = _split_address(address)
     host = (parts.hostname or "").rstrip(".")
@@ -70,7 +70,7 @@ def check_address(address: str, allowed_hosts: Collection[str] = ()) -> str:
 
 
 class GuardedResolver(AbstractResolver):
-    """Resolves names like aiohttp does and refuses those that lead to a forbidden address."""
+    """Resolve names like aiohttp does, but refuse those that resolve to a forbidden address."""
 
     def __init__(
         self, allowed_hosts: Collection[str] = (), inner: AbstractResolver | None = None
@@ -81,14 +81,14 @@ class GuardedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """What `host` resolves to; raises ForbiddenAddress if any of it must not be called."""
+        """The addresses of `host`; raises ForbiddenAddress if any of them must not be called."""
         found = await self._inner.resolve(host, port, family)
         for result in found:
             _check_ip(ip_address(result["host"]), host.rstrip("."), port, self._allowed_hosts)
         return found
 
     async def close(self) -> None:
-        """Closes the resolver inside."""
+        """Close the inner resolver."""
         await self._inner.close()
 
 
@@ -112,10 +112,10 @@ def _split_address(address: str) -> SplitResult:
 
 
 def _literal(host: str) -> _IP | None:
-    """The IP address that `host` is, None if it is a name.
+    """The IP address if `host` is one, None if it is a name.
 
-    Other numeric spellings (2130706433, 127.1, 0x7f.1) are refused: the system's own resolver
-    would read them as IP addresses.
+    Other numeric spellings (2130706433, 127.1, 0x7f.1) are refused: the system's own resolver would
+    read them as IP addresses.
     """
     try:
         return ip_address(host)
@@ -143,10 +143,10 @@ def _is_public(ip: _IP) -> bool:
 
 
 def _embedded(ip: _IP) -> _IP:
-    """The IPv4 address that an IPv6 one stands for, or the address itself."""
+    """The IPv4 address that an IPv6 address stands for, or the address itself."""
     if isinstance(ip, IPv4Address):
         return ip
-    bare = IPv6Address(int(ip))  # without its zone
+    bare = IPv6Address(int(ip))  # without its zone id
     if any(bare in network for network in _TRANSLATED):
         return IPv4Address(int(bare) & 0xFFFFFFFF)
     return bare.ipv4_mapped or bare.sixtofour or bare

@@ -1,4 +1,4 @@
-"""What a provider is told and what it gives back, the same for every protocol."""
+"""The input and output of a call, the same for every protocol."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ Finish = Literal["stop", "length", "refused", "filtered", "other"]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where one call goes: base `address`, `key` ("" for none), deadline in seconds.
+    """The target of one call: base `address`, `key` ("" for none), timeout in seconds.
 
-    The key is left out of the representation, so that a logged target gives nothing away.
+    The key is left out of the repr, so that a logged target does not reveal it.
     """
 
     address: str
@@ -24,11 +24,11 @@ class Target:
 class Answer:
     """One raw answer.
 
-    `text` is what the model wrote, "" if nothing; for `finish` "refused" and "filtered" the
-    provider's words if it gave any. `model` is the provider's own name for what answered.
-    Tokens are None when not reported. `started` is aware, UTC; `seconds` from sending to the
-    last byte. `remaining` is what the reply's headers say is left of limits, as
-    `remaining_limits.parse_headers` gives it.
+    `text` is what the model wrote, "" if nothing; for `finish` "refused" and "filtered" it is the
+    provider's message, if any. `model` is the provider's name of the model that answered. Token
+    counts are None if not reported. `started` is aware, UTC; `seconds` is the time from sending to
+    the last byte. `remaining` are the remaining limits in the response headers, as from
+    `remaining_limits.parse_headers`.
     """
 
     text: str

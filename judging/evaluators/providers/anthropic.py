@@ -26,7 +26,8 @@ _FINISHES: Mapping[str, Finish] = {
     "model_context_window_exceeded": "length",
     "refusal": "refused",
 }
-# What a schema may not say here; a prompt says it in words besides, and the parser checks it.
+# Keywords that schemas must not have here; the prompt states them in words, and the parser checks
+# them.
 _UNKNOWN_IN_SCHEMA = frozenset(
     {
         "minimum",
@@ -52,9 +53,9 @@ def body(
     template: str = "",
     json_mode: str = "",
 ) -> bytes:
-    """The exact bytes of a request: equal input gives equal bytes.
+    """The exact bytes of a request; equal input gives equal bytes.
 
-    `parameters` go over the defaults; one that is None is left out. Raises ValueError for what
+    `parameters` override the defaults; one that is None is left out. Raises ValueError for what
     cannot be sent: a reserved parameter, no max_tokens, completions, JSON without a schema.
     """
     if api != "chat" or template:
@@ -79,7 +80,7 @@ def body(
 
 
 async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
-    """Send one request once and read its answer; raises an EvaluatorError for anything else."""
+    """Send one request once and return its answer; raises an EvaluatorError for anything else."""
     if session is None:
         raise ValueError("An evaluator that is called needs a session.")
     headers = {"anthropic-version": API_VERSION}
@@ -92,7 +93,7 @@ async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes
 
 
 def _simplify_schema(schema: Any) -> Any:
-    """A schema without the limits that are refused; a property may be called like one of them."""
+    """A schema without the keywords that are refused; a property may have the same name as one."""
     if not isinstance(schema, Mapping):
         return [_simplify_schema(part) for part in schema] if isinstance(schema, list) else schema
     return {
@@ -105,7 +106,7 @@ def _simplify_schema(schema: Any) -> Any:
 
 
 def _build_refusal(received: transport.ReceivedReply, target: Target) -> EvaluatorError:
-    """As the status says; but that the money is gone, it says with a bad request."""
+    """The error by its status, except that an empty credit balance is reported as a bad request."""
     words, _ = transport.parse_error_body(received.body)
     if received.status == 400 and "credit balance is too low" in words.lower():
         return QuotaExhausted(
@@ -134,7 +135,7 @@ def _parse_answer(reply: Any, received: transport.ReceivedReply, target: Target)
 
 
 def _tokens_in(usage: Mapping[str, Any]) -> int | None:
-    """All of them: what was read from a cache or written to one is counted apart."""
+    """All input tokens: those read from or written to a cache are reported separately."""
     if usage.get("input_tokens") is None:
         return None
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")

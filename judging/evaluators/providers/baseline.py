@@ -1,7 +1,7 @@
-"""Evaluators that need no network: they measure, always alike, and cost nothing.
+"""Offline baselines: they compute a metric, are deterministic, and cost nothing.
 
-What they cannot know is the point: ROUGE-L sees every changed word, and length sees nothing
-else, so the two show what a figure is worth before a real evaluator is asked.
+Their limits are the point: ROUGE-L reacts to every changed word, and length to nothing else, so the
+two show what a figure is worth before an evaluator is called.
 """
 
 import asyncio
@@ -34,19 +34,19 @@ def body(
     template: str = "",
     json_mode: str = "",
 ) -> bytes:
-    """The prompt's parts as canonical JSON; nothing else changes it.
+    """The prompt's parts as canonical JSON; no other argument changes it.
 
-    Parts: `metric` (a name in METRICS), `response`, and for all but length `reference`, a text or
-    a list.
+    Parts: `metric` (a name in METRICS), `response`, and for all but length `reference`, a text or a
+    list.
     """
     return canonical_json(dict(prompt.parts))
 
 
 async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
-    """Measure one body; the text is strict JSON, {"score": ...}, the number unrounded.
+    """Compute the metric of one body; the text is strict JSON, {"score": ...}, not rounded.
 
-    Works in a thread, so that long texts do not hold up the event loop. Raises Rejected for an
-    unknown metric and for parts that are missing.
+    It runs in a thread, so that long texts do not block the event loop. Raises Rejected for an
+    unknown metric and for missing parts.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     metric, score = await asyncio.to_thread(_measure, body)

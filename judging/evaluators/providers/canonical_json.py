@@ -1,4 +1,4 @@
-"""One spelling of JSON, so that equal requests have equal bytes and equal digests."""
+"""Canonical JSON, so that equal requests have equal bytes and equal digests."""
 
 import json
 from collections.abc import Mapping
@@ -6,21 +6,22 @@ from typing import Any
 
 
 class OrderedMapping(dict[str, Any]):
-    """A mapping that is written in its own order: models fill in a schema's properties in the
-    order in which they stand, and an explanation is worth something only before the score."""
+    """A mapping that is written in its own order: models fill in a schema's properties in the given
+    order, and an explanation is only useful before the score."""
 
 
 def keep_order(schema: Any) -> Any:
-    """A schema whose order stays, at every depth."""
+    """A schema whose order is kept, at every depth."""
     if isinstance(schema, Mapping):
         return OrderedMapping((name, keep_order(part)) for name, part in schema.items())
     return [keep_order(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def canonical_json(value: Any) -> bytes:
-    """UTF-8, keys sorted but for those `InOrder`, no space, characters as they are.
+    """Canonical JSON in UTF-8: keys sorted except in an `OrderedMapping`, no spaces, characters not
+    escaped.
 
-    Raises ValueError for NaN, infinity and half a surrogate pair.
+    Raises ValueError for NaN, infinity and lone surrogates.
     """
     text = json.dumps(_sorted(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode("utf-8")

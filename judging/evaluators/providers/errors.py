@@ -1,21 +1,21 @@
-"""What can go wrong between us and an evaluator, and what to do about it.
+"""Errors of calls to evaluators, and what to do about them.
 
 EvaluatorError
 ├── Transient            try again, not before `retry_after` seconds if it is set
 │   ├── RateLimited      429
-│   ├── ServerTrouble    5xx, 408, 409, 425, or nobody answers at the address
-│   ├── TimedOut         the call's deadline passed
-│   └── BrokenReply      cut half-way, not JSON, too long, or not of the protocol's shape
+│   ├── ServerError      5xx, 408, 409, 425, or nothing answers at the address
+│   ├── TimedOut         the call's timeout passed
+│   └── BrokenReply      cut off, not JSON, too long, or not in the protocol's format
 ├── Permanent            this request will never succeed, others may
 │   └── Rejected         400, 404, 413, 422 and any other status without a rule of its own
 └── Halting              no request will succeed until a person acts: pause the run
     ├── Unauthorised     401, 403
-    ├── QuotaExhausted   402, or 429 with a code that says the money is gone
-    ├── MissingKey       the environment variable is absent, empty, or not one that may be sent
-    └── ForbiddenAddress the address is one that evaluators must not be called at
+    ├── QuotaExhausted   402, or 429 with a code for an exhausted quota
+    ├── MissingKey       the environment variable is unset, empty, or not allowed
+    └── ForbiddenAddress the address must not be called
 
-`cause` is the word under which a request that is given up is counted. The text of an error is
-fit for a screen: it never holds a key, and what the provider said is cut short.
+`cause` is the name under which a failed request is counted. The message of an error can be shown to
+users: it never contains a key, and the provider's message is shortened.
 """
 
 import re
@@ -32,14 +32,14 @@ _CREDENTIAL = re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',;]+|\bsk-[\w-]{8,}")
 
 
 class EvaluatorError(Exception):
-    """Any failure to get an answer; `retry_after` is None unless the provider named a wait."""
+    """Any failure to get an answer; `retry_after` is None unless the provider asked for a wait."""
 
     cause = "unavailable"
     retry_after: float | None = None
 
 
 class Transient(EvaluatorError):
-    """A failure that may pass; `retry_after` in seconds when the provider asked for a wait."""
+    """A failure that may pass; `retry_after` is in seconds if the provider asked for a wait."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -63,11 +63,11 @@ class BrokenReply(Transient):
 
 
 class Permanent(EvaluatorError):
-    """This request is refused for good; trying it again would only repeat the refusal."""
+    """This request is refused for good; sending it again would only repeat the refusal."""
 
 
 class Rejected(Permanent):
-    """`status` is the provider's, None where nobody was asked."""
+    """The request was rejected; `status` is the provider's, None if no provider was called."""
 
     cause = "rejected"
 
@@ -77,7 +77,7 @@ class Rejected(Permanent):
 
 
 class Halting(EvaluatorError):
-    """A person has to act first; the request itself is not at fault and is not used up."""
+    """A person must act first; the request itself is fine and uses up no attempt."""
 
 
 class Unauthorised(Halting):
@@ -97,15 +97,15 @@ class ForbiddenAddress(Halting):
 
 
 def format_status(status: int) -> str:
-    """How the words about a status begin, on screens and where they are kept."""
+    """The start of a message about a status, as shown and stored."""
     return f"The provider answered {status}: "
 
 
 def redact_message(words: str, secrets: Iterable[str] = ()) -> str:
-    """`words` of a provider on one line, without secrets, at most LONGEST_WORDS characters.
+    """The provider's message on one line, without secrets, at most MAX_MESSAGE_LENGTH characters.
 
-    Hides every given secret, its beginning where the words end with it, and whatever looks like
-    a credential, before it cuts, so that no part of a key is left at the end.
+    It hides every given secret, its beginning at the end of the message, and everything that looks
+    like a credential, before it shortens the message, so that no part of a key is left at the end.
     """
     for secret in secrets:
         words = _mask_secret(secret, words)
@@ -114,15 +114,15 @@ def redact_message(words: str, secrets: Iterable[str] = ()) -> str:
 
 
 def redact_bytes(secret: str, content: bytes) -> bytes:
-    """Bytes of a provider that may be kept: a key that it repeats is hidden in them.
+    """A provider's bytes with the key hidden, so that they can be stored.
 
-    So is the beginning of one, SHORTEST_BEGINNING characters or more, with which a text ends
-    that was cut. A word too short to be a secret (local servers are given one like EMPTY) stays,
-    since replies may well use it.
+    The beginning of a key, MIN_KEY_PREFIX characters or more, is hidden too at the end of a
+    truncated text. A key too short to be a secret (local servers get one like EMPTY) is not hidden,
+    since replies may contain the word.
     """
     if len(secret) < MIN_KEY_LENGTH:
         return content
-    # One character for each byte, whatever they are.
+    # Latin-1 maps each byte to one character.
     return _mask_secret(secret, content.decode("latin-1")).encode("latin-1")
 
 
@@ -133,7 +133,7 @@ def _mask_secret(secret: str, text: str) -> str:
 
 
 def _mask_prefix(secret: str, text: str) -> str:
-    """The text without what it has of a secret at its end, or at the end of a string in JSON."""
+    """The text without the beginning of a secret at its end, or at the end of a JSON string."""
     found = text.find(secret[:MIN_KEY_PREFIX]) if len(secret) > MIN_KEY_PREFIX else -1
     while found >= 0:
         pairs = zip(secret, text[found : found + len(secret)], strict=False)
@@ -145,6 +145,6 @@ def _mask_prefix(secret: str, text: str) -> str:
 
 
 def _spellings(secret: str) -> list[str]:
-    """A secret as it is, inside an address, and inside JSON that escapes slashes."""
+    """A secret as it is, URL-encoded, and in JSON that escapes slashes."""
     forms = [secret, quote(secret, safe=""), secret.replace("/", "\\/")]
     return [form for form in forms if form]

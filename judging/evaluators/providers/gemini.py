@@ -20,8 +20,8 @@ from judging.evaluators.providers.errors import (
 
 offline = False
 default_parameters: Mapping[str, Any] = MappingProxyType({"temperature": 0})
-# Names that strategies use for every provider, as this one spells them. Any other parameter goes
-# into generationConfig as it is.
+# Parameter names that strategies use for every provider, with this provider's names. Any other
+# parameter goes into generationConfig as it is.
 PARAMETER_NAMES: Mapping[str, str] = {
     "top_p": "topP",
     "top_k": "topK",
@@ -55,10 +55,10 @@ def body(
     template: str = "",
     json_mode: str = "",
 ) -> bytes:
-    """A request as canonical JSON: equal input gives equal bytes.
+    """A request as canonical JSON; equal input gives equal bytes.
 
-    It holds the `model`, which `ask` takes out: it belongs into the address. `parameters` go over
-    the defaults; one that is None is left out. Raises ValueError for what cannot be sent.
+    It contains the `model`, which `ask` moves into the address. `parameters` override the defaults;
+    one that is None is left out. Raises ValueError for what cannot be sent.
     """
     if api != "chat" or template:
         raise ValueError("Gemini supports chat only. Choose chat and leave the template empty.")
@@ -85,9 +85,9 @@ def body(
 
 
 async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
-    """Send one request once and read its answer; raises an EvaluatorError for anything else.
+    """Send one request once and return its answer; raises an EvaluatorError for anything else.
 
-    The key travels in a header: in the address it would end in the logs of every proxy.
+    The key is sent in a header: in the address it would end up in the logs of every proxy.
     """
     if session is None:
         raise ValueError("An evaluator that is called needs a session.")
@@ -137,7 +137,7 @@ def _text_and_finish(reply: Mapping[str, Any]) -> tuple[str, Finish]:
 
 
 def _tokens_out(usage: Mapping[str, Any]) -> int | None:
-    """What was written and what was thought: both are paid for. A blocked prompt has neither."""
+    """Output and thinking tokens: both are paid for. A blocked prompt has neither."""
     names = ("candidatesTokenCount", "thoughtsTokenCount")
     counts = [usage[name] for name in names if usage.get(name) is not None]
     if counts:
@@ -149,10 +149,10 @@ def _tokens_out(usage: Mapping[str, Any]) -> int | None:
 
 
 def _build_refusal(received: transport.ReceivedReply, target: Target) -> EvaluatorError:
-    """As the status says, but for what only the details of the error tell.
+    """The error by its status, except where only the details of the error tell.
 
-    A wrong key and a project that may not ask at all are bad requests here, a day's quota that is
-    used up looks like a limit per minute, and the wait stands in the body.
+    Here, a wrong key and a project without access are bad requests, an exhausted daily quota looks
+    like a rate limit, and the wait is in the body.
     """
     words = transport.format_provider_words(received, received.status, (target.key,))
     error = _error(received.body)

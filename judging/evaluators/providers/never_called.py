@@ -1,4 +1,4 @@
-"""Evaluators that nobody asks: their replies were made elsewhere, or follow from other runs."""
+"""Providers that are never called: their replies were imported, or are combined from other runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from judging.evaluators.providers.errors import Rejected
 
 @dataclass(frozen=True)
 class NeverCalledProvider:
-    """A provider that refuses to be asked, for a `reason` in words."""
+    """A provider that refuses every call with the message `reason`."""
 
     reason: str
     offline: bool = True
@@ -29,13 +29,13 @@ class NeverCalledProvider:
         template: str = "",
         json_mode: str = "",
     ) -> bytes:
-        """There is nothing to send: always a ValueError."""
+        """Always raises ValueError: there is nothing to send."""
         raise ValueError(self.reason)
 
     async def ask(
         self, session: aiohttp.ClientSession | None, target: Target, body: bytes
     ) -> Answer:
-        """Nobody is there: always Rejected."""
+        """Always raises Rejected: there is nothing to call."""
         raise Rejected(self.reason)
 
 

@@ -1,4 +1,4 @@
-"""Chat and text completions in OpenAI's protocol, which most evaluators and local servers speak."""
+"""Chat and text completions in OpenAI's protocol, used by most evaluators and local servers."""
 
 import re
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from judging.evaluators.providers.errors import redact_message
 
 offline = False
 default_parameters: Mapping[str, Any] = MappingProxyType({"temperature": 0})
-# Without a limit of ours, servers end a text completion after 16 tokens.
+# Without a limit, servers end a text completion after 16 tokens.
 completion_parameters: Mapping[str, Any] = MappingProxyType(
     {"temperature": 0, "max_tokens": DEFAULT_MAX_TOKENS}
 )
 
-# Ours to say: `stream` changes the shape of the reply, and of several choices all but one would
-# be paid for and dropped.
+# Set by this module: `stream` changes the format of the reply, and with several choices all but one
+# would be paid for and dropped.
 RESERVED = frozenset({"model", "messages", "stream", "n"})
 RESERVED_IN_COMPLETIONS = RESERVED | {"prompt", "echo", "best_of", "suffix"}
 _FINISHES: Mapping[str, Finish] = {
@@ -35,7 +35,7 @@ _FINISHES: Mapping[str, Finish] = {
     "refusal": "refused",
 }
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-# Where a chat's body differs from all others. Inside a text its quotes would be escaped.
+# A chat's body contains this, and no other body does: inside a text the quotes are escaped.
 _CHAT = b'"messages":['
 
 
@@ -49,13 +49,13 @@ def body(
     template: str = "",
     json_mode: str = "",
 ) -> bytes:
-    """The exact bytes of a request: equal input gives equal bytes.
+    """The exact bytes of a request; equal input gives equal bytes.
 
-    `parameters` go over the defaults; one that is None is left out, so that `temperature` can be
-    taken away from models that refuse it. `api` is "chat" or "completions", which fills in the
-    `template`. A `schema` of the answer is sent if there is a `json_mode`. Raises ValueError for
-    a reserved parameter, a template that cannot be filled in, and for what JSON or UTF-8 cannot
-    say (NaN, half a surrogate pair).
+    `parameters` override the defaults; one that is None is left out, so that `temperature` can be
+    removed for models that refuse it. `api` is "chat" or "completions", which fills in the
+    `template`. A `schema` of the answer is sent if there is a `json_mode`. Raises ValueError for a
+    reserved parameter, a template that cannot be filled in, and for what JSON or UTF-8 cannot
+    represent (NaN, lone surrogates).
     """
     is_chat = api == "chat"
     taken = (RESERVED if is_chat else RESERVED_IN_COMPLETIONS) & parameters.keys()
@@ -80,9 +80,9 @@ def body(
 
 
 async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes) -> Answer:
-    """Send one request once and read its answer; raises an EvaluatorError for anything else.
+    """Send one request once and return its answer; raises an EvaluatorError for anything else.
 
-    Refusals, filtered and truncated answers are answers: their `finish` says so.
+    Refused, filtered and truncated answers are answers: their `finish` says so.
     """
     if session is None:
         raise ValueError("An evaluator that is called needs a session.")
@@ -95,7 +95,7 @@ async def ask(session: aiohttp.ClientSession | None, target: Target, body: bytes
 
 
 def parse_recorded(reply: Any, at: datetime) -> Answer:
-    """The answer in a completion that was kept; raises BrokenReply or another EvaluatorError."""
+    """The answer in a stored completion; raises BrokenReply or another EvaluatorError."""
     return _parse_answer(reply, transport.ReceivedReply(200, {}, b"", at, 0.0), Target(""))
 
 
@@ -105,9 +105,9 @@ def _messages(prompt: Prompt) -> list[dict[str, str]]:
 
 
 def _fill_template(template: str, prompt: Prompt) -> str:
-    """The template with both texts in it, filled in one pass: neither text is looked at again.
+    """The template with both texts, filled in one pass: the inserted texts are never expanded.
 
-    Where it has no place for the system's text, that goes in front of the prompt.
+    If it has no slot for the system text, that is put before the prompt.
     """
     names = set(_PLACEHOLDER.findall(template))
     if "prompt" not in names or names - {"prompt", "system"}:
@@ -129,7 +129,7 @@ def _response_format(json_mode: str, schema: Mapping[str, Any]) -> dict[str, Any
 
 
 def _parse_bad_request(received: transport.ReceivedReply, target: Target) -> Answer:
-    """Some hosts report a filtered prompt as a bad request; it is an answer like any other."""
+    """Some hosts report a filtered prompt as a bad request; it still becomes an answer."""
     words, code = transport.parse_error_body(received.body)
     if received.status == 400 and code == "content_filter":
         return transport.build_answer(received, redact_message(words, (target.key,)), "filtered")
@@ -156,7 +156,7 @@ def _parse_answer(reply: Any, received: transport.ReceivedReply, target: Target)
 
 
 def _text_and_finish(choice: Mapping[str, Any]) -> tuple[str, Finish]:
-    """Of a chat's choice, which has a message, or of a text completion's, which has the text."""
+    """Text and finish of a choice: a chat's has a message, a text completion's has the text."""
     reason = choice.get("finish_reason")
     finish = _FINISHES.get(reason, "other") if isinstance(reason, str) else "other"
     if "message" not in choice:

@@ -1,4 +1,4 @@
-"""What models take of the parameters of a request, and what a refusal says of them."""
+"""The parameters that models accept, and how to find the refused one in an error message."""
 
 import re
 import tomllib
@@ -11,13 +11,13 @@ from typing import Any
 from judging.evaluators.prices import DEFAULT_MAX_TOKENS, TOKEN_LIMIT_NAMES
 
 FAMILIES_FILE = Path(__file__).with_name("families.toml")
-# What a model does by itself, and so takes although it refuses all other values.
+# The model's own default, which it accepts although it refuses all other values.
 API_DEFAULT = 1
 
 
 @dataclass(frozen=True)
 class Family:
-    """Models that take parameters alike; see `families.toml`."""
+    """Models that accept the same parameters; see `families.toml`."""
 
     name: str = ""
     models: str = ""
@@ -31,7 +31,8 @@ UNKNOWN_FAMILY = Family()
 
 
 def find_family(model: str) -> Family:
-    """The family of a model by its name; UNKNOWN, which refuses nothing, if it is of none."""
+    """The family of a model by its name; UNKNOWN_FAMILY, which refuses nothing, if there is
+    none."""
     families, _ = _load_families()
     fits = (
         one for one in families if re.fullmatch(rf"(.*[/.:])?({one.models})(:\w+)?", model, re.I)
@@ -42,10 +43,9 @@ def find_family(model: str) -> Family:
 def merge_parameters(
     provider: str, model: str, defaults: Iterable[str], *layers: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Parameters as a run pins them: each layer over those before it, spelled as the provider
-    and the model's family spell them. Of our `defaults` those that the family refuses are None,
-    so that they are not sent, unless a layer sets them.
-    """
+    """The parameters as a run pins them: each layer overrides those before it, with the names that
+    the provider and the model's family use. Those of our `defaults` that the family refuses are
+    None, so that they are not sent, unless a layer sets them."""
     family, spelled = find_family(model), _load_families()[1].get(provider, {})
     if provider == "openai_compatible":
         spelled = family.spelled
@@ -60,8 +60,8 @@ def merge_parameters(
 def with_token_limit(
     provider: str, model: str, defaults: Mapping[str, Any], parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The parameters of a new endpoint that is asked in chats: with the family's limit of tokens,
-    unless they name one, say by None that there is to be none, or it is among our `defaults`."""
+    """The parameters of a new chat endpoint with the family's token limit, unless they have a
+    limit, disable it by None, or it is already among our `defaults`."""
     family = find_family(model)
     usual = [defaults[name] for name in TOKEN_LIMIT_NAMES if name in defaults]
     if family.longest_answer in usual or any(name in parameters for name in TOKEN_LIMIT_NAMES):
@@ -71,11 +71,11 @@ def with_token_limit(
 
 
 def find_refused(words: str, sent: Iterable[str]) -> str:
-    """The parameter of those sent that a provider's refusal names as one; "" if it names none.
+    """The sent parameter that a provider's message refuses; "" if it names none.
 
-    In quotes, or in the path of a field, goes before what a sentence says of it without: any word
-    may be meant as a word. What a refusal says to use is not what it refuses. A limit of tokens
-    counts only where it is not taken at all: one that is too large for a prompt says nothing of
+    A name in quotes or in a field path takes precedence over one in a sentence, since any plain
+    word may just be a word. What a message says to use is not what it refuses. A token limit counts
+    only if it is not supported at all: a limit that is too large for one prompt says nothing about
     other prompts.
     """
     told, names = _USE.sub(" ", words), [*sent]
@@ -86,7 +86,8 @@ def find_refused(words: str, sent: Iterable[str]) -> str:
 
 
 def instead_of(words: str, name: str) -> str:
-    """The limit of tokens that a refusal of another one says to use; "" if it says none."""
+    """The token limit that a message says to use instead of the refused one; "" if it names
+    none."""
     limits = "|".join(TOKEN_LIMIT_NAMES)
     found = re.search(rf"(?i:\buse)\s+(?i:the\s+)?[`'\"]?({limits})(?!\w)", words)
     return found[1] if found and name in TOKEN_LIMIT_NAMES and found[1] != name else ""
@@ -103,7 +104,7 @@ _REFUSES = (
 
 
 def _is_marked(name: str, words: str) -> bool:
-    """Whether it stands in quotes, in the path of a field, or at the start before a colon."""
+    """Whether the name is in quotes, in a field path, or at the start before a colon."""
     said = _spelled_as(name)
     quoted = rf"[`'\"](?:\w+\.)*(?:{said})[`'\"]"
     path = rf"(?i:generation_?config)\.(?:{said})(?!\w)"
@@ -112,7 +113,7 @@ def _is_marked(name: str, words: str) -> bool:
 
 
 def _is_said(name: str, words: str) -> bool:
-    """Whether a sentence says of it that it is not taken."""
+    """Whether a sentence says that the parameter is not accepted."""
     said = rf"(?<![\w/-])(?:{_spelled_as(name)})(?![\w/-])"
     called = rf"(?i:parameter|argument|argument supplied|field|invalid value for):?\s+{said}"
     if re.search(called, words):
@@ -123,17 +124,17 @@ def _is_said(name: str, words: str) -> bool:
     verb = r"(?:is|was|must|may|should|has|does|can(?:not)?)\b"
     told = rf"{said}(?:\s+(?:parameter|value|setting))?\s+{verb}[^.;]{{0,60}}?\b(?i:{_REFUSES})"
     never = rf"(?i:not (?:use|set|specify|support|accept|allow|take)(?: the| a)?)\s+{said}"
-    # "user" and "stop" are said of much else.
+    # "user" and "stop" are used for much else.
     return name == "temperature" and bool(re.search(f"{invalid}|{told}|{never}", words))
 
 
 def _spelled_as(name: str) -> str:
-    """How messages may spell a parameter: as we do, or as the protocol of Gemini does."""
+    """How messages may spell a parameter: as we do, or as Gemini's protocol does."""
     camel = re.sub("_(.)", lambda found: found[1].upper(), name)
     return "|".join(map(re.escape, dict.fromkeys((name, camel, *_ALSO.get(name, ())))))
 
 
-# Beside those in capitals within, which are made of ours.
+# Besides the camelCase spellings, which are derived from ours.
 _ALSO = {
     "max_tokens": ("maxOutputTokens", "max_output_tokens"),
     "maxOutputTokens": ("max_output_tokens",),

@@ -1,4 +1,4 @@
-"""What a reply's headers say is left of the provider's limits."""
+"""Parse the provider's remaining limits from response headers."""
 
 import math
 import re
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-# Two spellings: the measure before what it is of, and behind it. A bare one counts requests.
+# Two spellings: the measure before the kind, or after it. Without a kind it counts requests.
 _NAMES = (
     re.compile(r"x-ratelimit-(?P<measure>limit|remaining|reset)(?:-(?P<kind>[a-z0-9_-]{1,40}))?"),
     re.compile(
@@ -16,15 +16,15 @@ _NAMES = (
 _MAX_KINDS = 8
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-# A number this large is not seconds to wait but a date: seconds, or milliseconds, since 1970.
+# A number this large is not a wait in seconds but a date: seconds, or milliseconds, since 1970.
 _DATE, _DATE_IN_MILLISECONDS = 1e9, 1e12
 
 
 def parse_headers(headers: Mapping[str, str], now: datetime) -> dict[str, dict[str, Any]]:
-    """What is left by kind ("requests", "tokens", "input-tokens"), {} if nothing is said.
+    """The remaining limits by kind ("requests", "tokens", "input-tokens"), {} if there are none.
 
-    Each kind has `left`, and as far as they are said `limit` and `resets`, a time in UTC as ISO
-    8601. `now` is aware. What cannot be read is left out.
+    Each kind has `left`, and if reported `limit` and `resets`, a UTC time in ISO 8601. `now` is
+    aware. Values that cannot be parsed are left out.
     """
     said: dict[str, dict[str, Any]] = {}
     for name, value in headers.items():
@@ -64,7 +64,7 @@ def _number(text: str) -> float | None:
 
 
 def _parse_time(text: str, now: datetime) -> datetime | None:
-    """A date, a number of seconds, or a span like 6m0s or 12ms."""
+    """The time given as a date, a number of seconds, or a span like 6m0s or 12ms."""
     try:
         if "T" in text:
             date = datetime.fromisoformat(text)

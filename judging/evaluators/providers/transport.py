@@ -1,4 +1,4 @@
-"""One HTTP exchange with an evaluator: its bytes, or an error that says what to do."""
+"""One HTTP exchange with an evaluator: the reply's bytes, or an error that says what to do."""
 
 import asyncio
 import json
@@ -43,9 +43,10 @@ _QUOTA_CODES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ReceivedReply:
-    """What came back: status, headers, body, when it was asked (UTC), seconds to the last byte.
+    """A received reply: status, headers, body, when it was sent (UTC), and seconds to the last
+    byte.
 
-    The body never holds the key, not even if the provider repeats it.
+    The body never contains the key, even if the provider repeats it.
     """
 
     status: int
@@ -56,13 +57,13 @@ class ReceivedReply:
 
 
 def connect(allowed_hosts: Collection[str] = ()) -> aiohttp.ClientSession:
-    """A session for calling evaluators; create it inside the running loop, use it as a context.
+    """A session for calling evaluators; create it inside the running loop, as a context manager.
 
-    Every request and every connection is held against `addresses`. No cookies, no proxy from
-    the environment, and no limit of connections: limits are the limiter's business.
+    Every request and every connection is checked by `addresses`. It uses no cookies, no proxy from
+    the environment, and no connection limit, since the limiter limits the calls.
     """
 
-    # Pure, and most requests of a session go to one URL.
+    # The check is pure, and most requests of a session go to one URL.
     check = lru_cache(maxsize=64)(partial(addresses.check_address, allowed_hosts=allowed_hosts))
 
     async def guard(
@@ -89,10 +90,10 @@ async def post(
     body: bytes,
     headers: Mapping[str, str],
 ) -> ReceivedReply:
-    """Post JSON to `path` under the target; whatever status came is returned.
+    """Post JSON to `path` at the target, and return the reply with any status.
 
-    The target's timeout bounds the whole call. Follows no redirect, sends once. Raises
-    TimedOut, BrokenReply (cut, or longer than LONGEST_REPLY), ServerTrouble (nobody there) and
+    The target's timeout limits the whole call. Follows no redirects, sends once. Raises TimedOut,
+    BrokenReply (cut off, or longer than MAX_REPLY_BYTES), ServerError (no connection) and
     ForbiddenAddress.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
@@ -106,7 +107,7 @@ async def post(
         ) as response:
             content = await _bounded(response)
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
-        # Without the cause: aiohttp's errors carry the request, and with it the key.
+        # Without the cause: aiohttp's errors contain the request, and with it the key.
         raise _build_connection_error(error, target) from None
     seconds = time.perf_counter() - clock
     content = redact_bytes(target.key, content)
@@ -122,7 +123,7 @@ def build_answer(
     tokens_in: object = None,
     tokens_out: object = None,
 ) -> Answer:
-    """The answer that was received; tokens that are no counts are unknown."""
+    """The answer in a reply; invalid token counts become None."""
     return Answer(
         text=text,
         finish=finish,
@@ -136,7 +137,7 @@ def build_answer(
 
 
 def decode_json(received: ReceivedReply, secrets: Collection[str]) -> Any:
-    """The body as JSON; raises BrokenReply with its beginning if it is not."""
+    """The body as JSON; raises BrokenReply with the start of the body if it is not."""
     try:
         return json.loads(received.body)
     except (ValueError, RecursionError):
@@ -144,15 +145,15 @@ def decode_json(received: ReceivedReply, secrets: Collection[str]) -> Any:
 
 
 def build_broken_reply(how: str, received: ReceivedReply, secrets: Collection[str]) -> BrokenReply:
-    """The error for a body that cannot be used, with its beginning."""
+    """The error for a body that cannot be used, with its start."""
     start = redact_message(received.body.decode("utf-8", "replace"), secrets)
     return BrokenReply(f"The reply {how}: {start!r}")
 
 
 def build_refusal(received: ReceivedReply, status: int, secrets: Collection[str]) -> EvaluatorError:
-    """The error that `status` stands for, with the provider's own words.
+    """The error for a `status`, with the provider's own message.
 
-    The status is the reply's own, or one that a gateway passes on inside a reply of 200.
+    The status is the reply's own, or one that a gateway passes on inside a reply with status 200.
     """
     message = format_provider_words(received, status, secrets)
     code = parse_error_body(received.body)[1]
@@ -171,22 +172,22 @@ def build_refusal(received: ReceivedReply, status: int, secrets: Collection[str]
 def build_inner_error(
     error: Any, received: ReceivedReply, secrets: Collection[str]
 ) -> EvaluatorError:
-    """Gateways pass an error of the model's host on inside a reply of status 200."""
+    """The error that a gateway passes on from the model's host inside a reply with status 200."""
     status = error.get("code") if isinstance(error, dict) else None
     inner = status if isinstance(status, int) and 400 <= status < 600 else 502
     return build_refusal(received, inner, secrets)
 
 
 def format_provider_words(received: ReceivedReply, status: int, secrets: Collection[str]) -> str:
-    """The provider's words about a status, fit to show."""
+    """The provider's message about a status, safe to show."""
     shown = redact_message(parse_error_body(received.body)[0], secrets) or "no message"
     return format_status(status) + shown
 
 
 def parse_error_body(body: bytes) -> tuple[str, str]:
-    """Message and code of an error body, in any of the shapes that providers use.
+    """Message and code of an error body, in any of the formats that providers use.
 
-    A body that is not JSON, or of no known shape, is its own message; the code is then "".
+    A body that is not JSON, or in no known format, is its own message; the code is then "".
     """
     text = body.decode("utf-8", "replace")
     try:
@@ -209,20 +210,20 @@ def parse_error_body(body: bytes) -> tuple[str, str]:
 
 
 def _with_field(words: str, field: object) -> str:
-    """The words, and which field they are about where they do not name it."""
+    """The message, with the name of the field if the message does not name it."""
     named = isinstance(field, str) and re.search(rf"[`'\"]{re.escape(field)}[`'\"]", words)
     return f"{words} (param: '{field}')" if isinstance(field, str) and not named else words
 
 
 def get_usage(reply: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """What a reply says of its tokens; nothing if that has no shape. A reply is paid for, so an
-    odd count is no reason to ask for it again."""
+    """The token usage in a reply; {} if it is malformed. The reply is paid for, so an odd count is
+    no reason to request it again."""
     found = reply.get(name)
     return found if isinstance(found, dict) else {}
 
 
 def sum_tokens(counts: Iterable[object]) -> int | None:
-    """The sum of counts of tokens; None if there is none, or one of them is no count."""
+    """The sum of token counts; None if there are none, or if one of them is invalid."""
     known = [_parse_count(value) for value in counts]
     sure = [count for count in known if count is not None]
     return sum(sure) if sure and len(sure) == len(known) else None
@@ -252,7 +253,7 @@ async def _bounded(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _is_compressed(response: aiohttp.ClientResponse) -> bool:
-    """Whether the reply is longer than its headers say."""
+    """Whether the reply is compressed, and so may be longer than its headers say."""
     return aiohttp.hdrs.CONTENT_ENCODING in response.headers
 
 

@@ -1,4 +1,4 @@
-"""The API of exports: ask for a table as a file, see how far it is, take it."""
+"""The API of exports: request a table as a file, check its progress, and download it."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -47,7 +47,7 @@ EXPORT_PATH = "projects/<slug:slug>/exports/<int:number>/"
 
 
 class NamedChoice(serializers.ChoiceField):
-    """One of some names; who sends another is told them."""
+    """A choice of names; the error for any other name lists them."""
 
     def __init__(self, names: Iterable[str]) -> None:
         there = [*names]
@@ -58,11 +58,11 @@ class NamedChoice(serializers.ChoiceField):
 
 
 class ExportAskedSerializer(serializers.Serializer[Any]):
-    """A table in a format. `filters` narrow items down, by the names of the list of items; with
-    `canary` each row says in a column that it is test data, and holds a string to look for.
-    `snapshot` names the one as which items are written, all of them; without, as they are now.
-    `licence` is what the data card of the format `hub` says. With `encrypt` the file is a zip under
-    a password, which has an address of its own."""
+    """A table in a format. `filters` select items, with the names used by the item list. With
+    `canary` each row has a column that marks it as test data and contains a searchable string.
+    `snapshot` exports all items of that snapshot; without it, the current items. `licence` is
+    stated in the data card of the format `hub`. With `encrypt` the file is a zip with a password,
+    which has its own URL."""
 
     table = NamedChoice(EXPORT_TABLES)
     format = NamedChoice(FILE_FORMATS)
@@ -74,8 +74,8 @@ class ExportAskedSerializer(serializers.Serializer[Any]):
 
 
 class ExportSerializer(JobFields):
-    """An export: `done` rows of `total` so far, null where nobody knows. `file`: whether there is
-    one to take, until `expires`; a failed one says why in `message`."""
+    """An export: `done` of `total` rows so far, null if unknown. `file`: whether a file can be
+    downloaded, until `expires`; if the export failed, `message` says why."""
 
     table = serializers.CharField(source="result.table")
     format = serializers.CharField(source="result.form")
@@ -98,7 +98,7 @@ class ExportSerializer(JobFields):
 
 
 class ExportList(ListAPIView[Job]):
-    """The exports of tables that you may have, the last first, and the place to ask for one."""
+    """The exports of tables that you may see, newest first; POST requests one."""
 
     serializer_class = ExportSerializer
     pagination_class = CursorPages
@@ -118,7 +118,7 @@ class ExportList(ListAPIView[Job]):
     )
     @make_idempotent("results")
     def post(self, request: Request, slug: str) -> Response:
-        """Have a worker make a file of a table."""
+        """Let a worker write a table to a file."""
         member = access.member_for(request, slug, right="results")
         wish = _parse_export_body(member, validate_body(ExportAskedSerializer(data=request.data)))
         try:
@@ -131,14 +131,14 @@ class ExportList(ListAPIView[Job]):
 @extend_schema(responses={200: ExportSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def export(request: Request, slug: str, number: int) -> Response:
-    """One export and how far it is."""
+    """One export and its progress."""
     return Response(ExportSerializer(_get_export_or_404(request, slug, number)[1]).data)
 
 
 @extend_schema(request=None, responses={200: ExportSerializer, **CONFLICT_RESPONSES})
 @api_view(["POST"])
 def cancel_export(request: Request, slug: str, number: int) -> Response:
-    """End an export that is not done."""
+    """Cancel an export that is not finished."""
     member, job = _get_export_or_404(request, slug, number)
     if not job_queue.cancel_job(job, member):
         raise Conflict(f"Export {number} finished before it could be cancelled.")
@@ -151,7 +151,7 @@ def cancel_export(request: Request, slug: str, number: int) -> Response:
 )
 @api_view(["GET"])
 def export_file(request: Request, slug: str, number: int) -> FileResponse:
-    """The file of an export, once it is made and until its time is over."""
+    """The file of an export, from when it is written until it expires."""
     _, job = _get_export_or_404(request, slug, number)
     if not jobs.can_download(job, timezone.now()):
         raise Conflict(
@@ -174,7 +174,7 @@ class PasswordSerializer(serializers.Serializer[Any]):
 @extend_schema(responses={200: PasswordSerializer, **CONFLICT_RESPONSES})
 @api_view(["GET"])
 def export_password(request: Request, slug: str, number: int) -> Response:
-    """The password of an encrypted export that you asked for, as long as its file is there."""
+    """The password of an encrypted export that you requested, while its file exists."""
     member, job = _get_export_or_404(request, slug, number)
     found = jobs.get_password(job, member)
     if not found:
@@ -194,7 +194,8 @@ def _get_export_or_404(request: Request, slug: str, number: int) -> tuple[Member
 
 
 def _parse_export_body(member: Membership, said: dict[str, Any]) -> ExportRequest:
-    """What is asked for; 422 for a table that the member may not have, or a filter that is none."""
+    """The requested export; 422 for a table that the member may not export, or an invalid
+    filter."""
     table, filters = said["table"], said["filters"]
     if table not in jobs.list_tables(member):
         named = ", ".join(jobs.list_tables(member))

@@ -1,7 +1,7 @@
-"""The data card of items that go to the Hugging Face hub: what stands beside them on their page.
+"""The data card of items exported for the Hugging Face hub, shown on their page there.
 
-What is counted is counted of the rows that are written. What is said of people is of the project
-as it is at that moment, in the words of the methods paragraph and the figures of the agreement.
+Counts cover the exported rows. Statements about annotators describe the project at that moment,
+with the text of the methods paragraph and the agreement figures.
 """
 
 import io
@@ -23,7 +23,7 @@ from formats.typeset import escape_markdown, escape_markdown_prose, write_markdo
 from judging.archive import methods, versions
 from judging.exporting.rows import ExportRequest
 
-# By the names that the hub has for them; "unknown" is its word for none that is stated.
+# By the hub's identifiers; "unknown" stands for no stated licence.
 LICENCES = {
     "unknown": "not stated",
     "cc0-1.0": "CC0 1.0",
@@ -38,7 +38,7 @@ LICENCES = {
 }
 UNSTATED = "unknown"
 TAGS = ("blindspot", "evaluation", "benchmark", "llm-as-a-judge")
-# Of items of which a person decided here what is held true of them.
+# For items whose final label was decided by a person in this project.
 HUMAN_ANNOTATED = "human-annotated"
 HUMAN_SOURCES = (Resolution.Source.LABELS, Resolution.Source.ADJUDICATED)
 _ITEMS, _UNRESOLVED = "items", "not resolved"
@@ -51,7 +51,7 @@ Row = dict[str, Any]
 def make_card_builder(
     project: Project, wish: ExportRequest, canary: str, now: datetime
 ) -> CardBuilder:
-    """What writes the card once it is told what the folder holds."""
+    """A function that writes the card, given the counts of the exported folder."""
 
     def made(held: FolderCounts) -> tuple[Mapping[str, Any], str]:
         front = {
@@ -66,7 +66,7 @@ def make_card_builder(
 
 
 def _card_context(project: Project, wish: ExportRequest, held: FolderCounts) -> dict[str, Any]:
-    """Every text that a person wrote is made one that Markdown shows."""
+    """The template context; all texts by users are escaped for Markdown."""
     snapshot = Snapshot.objects.in_project(project).named(wish.snapshot) if wish.snapshot else None
     filters = [tuple(map(escape_markdown, pair)) for pair in sorted(wish.filters.items())]
     _, people, *_ = methods.write_methods(project, []).paragraphs
@@ -106,13 +106,13 @@ def _card_context(project: Project, wish: ExportRequest, held: FolderCounts) -> 
 
 
 def _count_human_decided(held: FolderCounts) -> int:
-    """How many items people labelled or decided in a contest; the rest was held for something
-    before anybody here saw it."""
+    """How many items were labelled or adjudicated here; the others had a final label before anybody
+    here saw them."""
     return sum(held.decided[source] for source in HUMAN_SOURCES)
 
 
 def _describe_texts(project: Project) -> Iterator[tuple[str, str]]:
-    """The columns of texts, as its task type calls them; then those of other task types, which
+    """The text columns with their titles in the task type; then those of other task types, which
     every export has."""
     every = (text["name"] for one in tasktypes.load_definitions().values() for text in one["texts"])
     titles = {text.name: text.title for text in tasktypes.load_version(project.task_type).texts}
@@ -125,7 +125,7 @@ def _describe_texts(project: Project) -> Iterator[tuple[str, str]]:
 
 
 def _category_rows(held: FolderCounts) -> Iterator[Row]:
-    """How many items of each category are held for which label, and all of them."""
+    """How many items of each category have which final label, and the totals."""
     place = {category.slug: number for number, category in enumerate(taxonomy.load())}
     groups = sorted(
         {(ability, category) for ability, category, _ in held.counts},
@@ -146,13 +146,13 @@ def _count_row(ability: str, category: str, found: dict[str, int]) -> Row:
 
 
 def _source_rows(held: FolderCounts) -> Iterator[Row]:
-    """How many items come from where, the most first."""
+    """How many items come from each source, most frequent first."""
     for source, n in sorted(held.sources.items(), key=lambda one: (-one[1], one[0])):
         yield dict(zip(_SOURCE, (*source, n), strict=True))
 
 
 def _agreement_rows(project: Project) -> list[Row]:
-    """The figures over everybody; those that are not defined say why."""
+    """The agreement over all annotators; undefined values have a reason."""
     return [
         dict(
             zip(

@@ -1,11 +1,11 @@
-"""What is asked for when a table is to be a file."""
+"""The form that requests an export."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
 
-# What a name stands for, where it does not say so itself; a name that is not here stands alone.
+# Explanations of names; a name without one is shown alone.
 TABLE_HINTS = {
     "items": "items and their final labels",
     "labels": "all labels, including replaced ones",
@@ -64,8 +64,8 @@ class ExportForm(forms.Form):
         licences: Iterable[tuple[str, str]],
         **values: Any,
     ) -> None:
-        """`snapshots` are names; who may not have the table of items is asked for nothing that is
-        of items alone."""
+        """`snapshots` are names. Without the table of items among `tables`, the fields that only
+        apply to items are removed."""
         super().__init__(*args, **values)
         tables = list(tables)
         offered = {

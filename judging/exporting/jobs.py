@@ -1,4 +1,5 @@
-"""Exports that are asked for in the browser: a job each, done by a worker, kept for some days."""
+"""Exports requested in the browser: each is a job, done by a worker, and its file is kept for some
+days."""
 
 import shutil
 import uuid
@@ -23,11 +24,11 @@ from judging.exporting.rows import ExportRequest
 from judging.results.tables import COLUMN_KINDS, EXPORT_TABLES
 
 KIND = "export"
-# So long a file can be taken; then it is deleted.
+# A file can be downloaded for this long; then it is deleted.
 RETENTION = timedelta(days=7)
-# The tables of evaluators, for those who see results; all others are for who manages.
+# Tables about evaluators, for all who see results; the other tables are for leads.
 RESULT_TABLES = ("calls", "outcomes")
-# How far an export is, is told every so many rows.
+# Rows between two progress reports.
 PROGRESS_ROWS = 1_000
 
 
@@ -37,9 +38,10 @@ def list_tables(member: Membership) -> tuple[str, ...]:
 
 
 def enqueue(project: Project, member: Membership, wish: ExportRequest) -> Job:
-    """Have an export made by the next worker; its number is one of the project's exports.
+    """Create an export job for the next worker; it gets the next number among the project's
+    exports.
 
-    Raises FieldError as `rows.check_request` does.
+    Raises FieldError like `rows.check_request`.
     """
     exporting_rows.check_request(project, wish)
     asked = asdict(wish) | {"canary": generate_canary() if wish.canary else ""}
@@ -49,12 +51,12 @@ def enqueue(project: Project, member: Membership, wish: ExportRequest) -> Job:
 
 
 def list_exports(member: Membership) -> QuerySet[Job]:
-    """The project's exports of tables that the member may have, the last first."""
+    """The project's exports of tables that the member may export, newest first."""
     return job_queue.list_jobs(member.project, KIND).filter(result__table__in=list_tables(member))
 
 
 def get_path(job: Job) -> Path:
-    """Where the file of a job is; nothing that a person wrote names it."""
+    """The path of a job's file; it contains no text from users."""
     suffix = file_ending(job.result["form"], encrypted=job.result.get("encrypt", False))
     return settings.VAR_DIR / "exports" / f"export-{job.pk}.{suffix}"
 
@@ -65,13 +67,13 @@ def can_download(job: Job, now: datetime) -> bool:
 
 
 def get_password(job: Job, member: Membership) -> str:
-    """The password of a file that is there, for who asked for it; "" for others and otherwise."""
+    """The password of an existing file, for the member who requested it; otherwise ""."""
     is_theirs = member.pk is not None and job.member_id == member.pk
     return passwords.derive(job.result) if is_theirs and can_download(job, timezone.now()) else ""
 
 
 def list_due(now: datetime) -> list[int]:
-    """The ids of exports that wait for a worker, whose worker is gone, or whose time is over."""
+    """The ids of exports that wait for a worker, whose worker died, or whose file has expired."""
     over = Q(state=Job.State.FINISHED, result__expires__lte=now.timestamp())
     found = Job.objects.filter(
         job_queue.free_jobs_filter(now) | over & Q(result__deleted=False), kind=KIND
@@ -80,9 +82,8 @@ def list_due(now: datetime) -> list[int]:
 
 
 def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Make an export, unless another worker is at it, or delete the file of one whose time is
-    over; whether that was done. One that is `stopped` waits for the next worker, which begins
-    anew."""
+    """Write an export, unless another worker has it, or delete its expired file; return whether
+    that was done. If it is `stopped`, the next worker starts it again."""
     if _delete_expired(job_id):
         return True
     with job_queue.hold_lease(job_id, KIND, stopped) as job:
@@ -95,8 +96,8 @@ def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool
 
 
 def write_export(job: Job, told: Callable[[int], object] = int) -> int:
-    """Write the table that a job is of, as it is at one instant, and tell how many rows are done;
-    the number of rows."""
+    """Write the table of a job, as it is at one instant, and report the progress; return the number
+    of rows."""
     wish = _read_request(job)
     job_queue.store_values(job, total=exporting_rows.count_rows(job.project, wish))
     get_path(job).parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +106,7 @@ def write_export(job: Job, told: Callable[[int], object] = int) -> int:
         rows = _report_progress(made.rows, told)
         packed = _packing_options(job, wish)
         count = write_file(wish.form, rows, made.columns, get_path(job), COLUMN_KINDS, packed)
-    # Told last as well: who listens may store what was told after this has stored the number.
+    # Report the end too: the listener may store an earlier report after the number is stored here.
     told(count)
     job_queue.store_values(job, done=count)
     return count
@@ -119,7 +120,7 @@ def _packing_options(job: Job, wish: ExportRequest) -> PackingOptions:
 
 
 def _read_request(job: Job) -> ExportRequest:
-    # Those that were asked for by an earlier version name none of the last ones.
+    # Jobs of earlier versions lack the last of these.
     said = {name: job.result.get(name, "") for name in ("table", "form", "snapshot", "licence")}
     encrypt = job.result.get("encrypt", False)
     return ExportRequest(**said, filters=job.result["filters"], encrypt=encrypt)
@@ -140,7 +141,7 @@ def _note_progress(job: Job, line: str) -> None:
 
 
 def _finish(job: Job, ended: ProgramResult) -> bool:
-    """Note how the program ended, unless the export was cancelled, of which nothing stays."""
+    """Record how the program ended; if the export was cancelled, delete its file."""
     made, now = ended.code == 0, timezone.now()
     values: dict[str, Any] = {}
     if made:
@@ -176,8 +177,8 @@ def _record_event(job: Job) -> None:
 
 
 def _delete_expired(job_id: int) -> bool:
-    """Delete the file of an export whose time is over; False if it is not. What was finished
-    after a worker had looked what is due is not."""
+    """Delete the file of an expired export; False if it has not expired, or was finished only after
+    the worker looked for due work."""
     job = Job.objects.get(pk=job_id)
     if job.state != Job.State.FINISHED or job.result["expires"] > timezone.now().timestamp():
         return False
@@ -190,5 +191,5 @@ def _delete_expired(job_id: int) -> bool:
 
 
 def generate_canary() -> str:
-    """A text that no other export has."""
+    """A string that no other export contains."""
     return f"Test data. Do not train models on it. blindspot-canary {uuid.uuid4()}"

@@ -1,9 +1,9 @@
-"""Passwords of encrypted exports: made by us, kept nowhere.
+"""Passwords of encrypted exports: generated here, and not stored.
 
-The archives are tried offline, and the format slows nobody down, so that a password which a person
-thinks of would not do. One is worked out from the secret key and a number of the job whenever it
-is shown or used: no database, log or backup holds it, and once the number is forgotten with the
-file nobody can work it out again.
+Archives can be attacked offline, and the format does not slow attackers down, so a password chosen
+by a person would be too weak. Each password is derived from the secret key and a nonce of the job
+whenever it is shown or used: no database, log or backup contains it, and once the nonce is deleted
+with the file, nobody can derive it again.
 """
 
 import base64
@@ -19,17 +19,17 @@ NONCE_KEY = "nonce"
 
 
 def generate() -> str:
-    """One that has no job, to be shown at once."""
+    """A password without a job, to be shown at once."""
     return _format(secrets.token_bytes(BYTES))
 
 
 def generate_nonce() -> str:
-    """What a job keeps for its password."""
+    """The nonce that a job stores for its password."""
     return secrets.token_urlsafe(BYTES)
 
 
 def derive(result: Mapping[str, Any]) -> str:
-    """The password of the export that a job describes so; "" for one that has none (any more)."""
+    """The password of the export with this job result; "" if it has none (any more)."""
     if not result.get(NONCE_KEY):
         return ""
     made = salted_hmac("judging.passwords", result[NONCE_KEY], algorithm="sha256").digest()

@@ -1,4 +1,4 @@
-"""What an export is of: its columns, its rows, and how many there are."""
+"""The columns, rows and row counts of an export."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ ITEMS_TABLE = "items"
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """A table in a format. `filters` narrow items as their page does, by its names; with `canary`
-    every row says in a column of its own that it is test data, and holds a string to look for.
-    `snapshot` names the one as which items are written; without, they are as they are now.
-    `licence` is one of those that the data card of a folder for the hub can name. With `encrypt`
-    the file is a zip under a password."""
+    """A table in a format. `filters` select items, with the names used by the item list; with
+    `canary` every row has a column that marks it as test data and contains a searchable string.
+    `snapshot` names the snapshot to export; without it, the current items are exported. `licence`
+    is one that the data card of a folder for the hub can state. With `encrypt` the file is a zip
+    with a password."""
 
     table: str
     form: str
@@ -37,16 +37,17 @@ class ExportRequest:
 
 @dataclass(frozen=True)
 class ExportRows:
-    """The columns in their order, and the rows."""
+    """The columns in order, and the rows."""
 
     columns: tuple[str, ...]
     rows: Iterator[dict[str, Any]]
 
 
 def check_request(project: Project, wish: ExportRequest) -> None:
-    """Raises FieldError, of `encrypt`, for an open file of a sealed project, of `format`, for
-    another table in one that is for items, and of `snapshot`, for one that is not there or not
-    whole, for another table than that of items, and for items that are narrowed."""
+    """Raise FieldError for an invalid request: on `encrypt` for an unencrypted file of a sealed
+    project; on `format` for any other table in a format for items; on `snapshot` for one that does
+    not exist or is not finished, for any other table than that of items, and together with filters.
+    """
     if not wish.encrypt:
         encrypted_archives.check_not_sealed(project, "Tick “Encrypt the file”.", "encrypt")
     if wish.form in ZIP_FORMATS and wish.table != ITEMS_TABLE:
@@ -65,7 +66,7 @@ def check_request(project: Project, wish: ExportRequest) -> None:
 
 
 def count_rows(project: Project, wish: ExportRequest) -> int | None:
-    """How many rows are wished for, None where nobody knows."""
+    """The number of requested rows, None if unknown."""
     if snapshot := _find_snapshot(project, wish.snapshot):
         return snapshot.items
     if wish.table == ITEMS_TABLE:
@@ -75,9 +76,9 @@ def count_rows(project: Project, wish: ExportRequest) -> int | None:
 
 
 def read_rows(project: Project, wish: ExportRequest, canary: str = "") -> ExportRows:
-    """What is wished for; with a `canary`, which is another text in each export, in every row.
+    """The requested rows; with a `canary`, a string unique to each export, in every row.
 
-    Raises FieldError as `check` does.
+    Raises FieldError like `check_request`.
     """
     check_request(project, wish)
     columns, found = EXPORT_TABLES[wish.table].columns_in(project), _rows(project, wish)

@@ -1,4 +1,4 @@
-"""Tables of a project as files."""
+"""Pages to export tables of a project as files."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ from judging.exporting.rows import ExportRequest
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def exports(request: HttpRequest, slug: str) -> HttpResponse:
-    """The exports that were asked for; a post asks for one."""
+    """The list of exports; POST requests one."""
     member = access.member_for(request, slug, right="results")
     asked = request.method == "POST"
     filters = _build_filters(request, member)
@@ -55,7 +55,7 @@ def exports(request: HttpRequest, slug: str) -> HttpResponse:
 @require_GET
 @login_required
 def download_export(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
-    """The file of an export, until its time is over."""
+    """The file of an export, until it expires."""
     member = access.member_for(request, slug, right="results")
     job = jobs.list_exports(member).filter(result__number=number).first()
     if job is None or not jobs.can_download(job, timezone.now()):
@@ -76,7 +76,7 @@ def cancel_export(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 
 
 def _export_line(job: Job, member: Membership) -> tuple[Job, bool, str]:
-    """An export, whether its file is there, and its password if the member may know it."""
+    """An export, whether its file exists, and its password if the member may see it."""
     there = jobs.can_download(job, timezone.now())
     return job, there, jobs.get_password(job, member)
 

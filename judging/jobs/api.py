@@ -1,4 +1,4 @@
-"""The API of all that takes long: imports, exports, archives, snapshots and runs, in one list."""
+"""The API of long-running work: imports, exports, archives, snapshots and runs, in one list."""
 
 from typing import Any
 
@@ -26,8 +26,8 @@ ACTIONS = {"cancel": job_list.cancel_job, "again": job_list.rerun_job}
 
 
 class JobSerializer(serializers.Serializer[JobListEntry]):
-    """A job or a run: `done` of `total` so far, null where there is nothing to count. `kind` and
-    `number` call it by; `can_cancel` and `can_again` say what can be done now."""
+    """A job or a run: `done` of `total` so far, null if there is nothing to count. `kind` and
+    `number` identify it; `can_cancel` and `can_again` say which actions are possible now."""
 
     kind = serializers.CharField()
     number = serializers.IntegerField(allow_null=True)
@@ -45,14 +45,14 @@ class JobSerializer(serializers.Serializer[JobListEntry]):
 
 
 class JobPages(CursorPages):
-    """Pages of rows of several tables, which say themselves in what order they come."""
+    """Pages of rows from several tables, which define their own order."""
 
     def get_ordering(self, request: Request, queryset: Any, view: Any) -> Any:
         return queryset.order
 
 
 class JobList(ListAPIView[Any]):
-    """Everything that takes long and that you may see, the last first."""
+    """All long-running work that you may see, newest first."""
 
     serializer_class = JobSerializer
     pagination_class = JobPages
@@ -71,7 +71,7 @@ class JobList(ListAPIView[Any]):
 @extend_schema(request=None, responses={204: None, **CONFLICT_RESPONSES})
 @api_view(["POST"])
 def change_job(request: Request, slug: str, kind: str, number: int, step: str) -> Response:
-    """Cancel a job, or have one that failed done again; a run is steered by its own address."""
+    """Cancel a job, or run a failed one again; runs have their own URLs."""
     member = access.member_for(request, slug, right="results")
     job = job_list.find_job(member, kind, number)
     if job is None:

@@ -6,14 +6,14 @@ from contextlib import contextmanager
 
 from celery import Celery, current_app
 
-# Slices of so many endpoints run side by side.
+# Slices of this many endpoints run in parallel.
 CONCURRENCY = 4
 STOP_TIMEOUT = 10.0
 
 
 @contextmanager
 def running_worker(app: Celery | None = None) -> Iterator[None]:
-    """Work on messages while the block runs; leave it once running slices have ended."""
+    """Run a worker during the block; it exits once running slices have ended."""
     ready = threading.Event()
     controller = (app or current_app).WorkController(
         pool="threads",

@@ -1,6 +1,6 @@
-"""Which workers are alive and get on: each says so in a row of its own whenever it looks for work.
+"""Heartbeats of workers: each updates its own row whenever it looks for work.
 
-So a page can say at once that nobody works, also where nothing was due lately.
+So a page can show at once that no worker is running, even if nothing was due lately.
 """
 
 import os
@@ -15,16 +15,16 @@ from django.db.models import Q
 from annotation.db import transactions
 from judging.models import Dispatcher, Worker
 
-# A worker that says nothing for so long is dead; it looks for work every two seconds.
+# A worker without a heartbeat for this long is dead; it looks for work every two seconds.
 ALIVE_FOR = timedelta(seconds=8)
-# Rows of workers that were killed are kept no longer.
+# Rows of killed workers are deleted after this time.
 FORGET_AFTER = timedelta(days=1)
 
 
 @dataclass
 class WorkerStatus:
-    """What a worker says of itself: whether it could find out all that is due, whether nothing
-    was, and how many slices ended well or failed."""
+    """A worker's own status: whether its last look for due work succeeded, whether nothing was due,
+    and how many slices ended well or failed."""
 
     name: str = field(default_factory=lambda: secrets.token_hex(8))
     looked: bool = False
@@ -35,14 +35,14 @@ class WorkerStatus:
     lock: Lock = field(default_factory=Lock)
 
     def ended(self, *, well: bool) -> None:
-        """Count a slice that ended, in whichever thread."""
+        """Count a finished slice, from any thread."""
         with self.lock:
             self.slices += well
             self.failures += not well
 
 
 def record(life: WorkerStatus, now: datetime) -> None:
-    """Say that a worker is alive, and how it got on since it last said so."""
+    """Record a worker's heartbeat, and its progress since the last one."""
     worked = life.slices
     values = {"alive_until": now + ALIVE_FOR, "slices": worked, "failures": life.failures}
     values |= {"looked_at": now} if life.looked else {}
@@ -58,14 +58,14 @@ def record(life: WorkerStatus, now: datetime) -> None:
 
 
 def record_stop(life: WorkerStatus) -> None:
-    """Say that a worker stops."""
+    """Delete a worker's row because it stops."""
     with transactions.transact():
         Worker.objects.filter(name=life.name).delete()
 
 
 def has_worker(endpoint_id: int, now: datetime) -> bool:
-    """Whether a worker is alive, or somebody is at this endpoint without being one, such as a
-    command that waits for its run."""
+    """Whether a worker is alive, or another process works on this endpoint, such as a command that
+    waits for its run."""
     at_it = Q(name__in=[f"endpoint {endpoint_id}", f"planning {endpoint_id}"])
     alive = Worker.objects.alive(now)
     return alive.exists() or Dispatcher.objects.filter(at_it, held_until__gt=now).exists()

@@ -1,7 +1,8 @@
-"""All that takes long in a project, in one list: jobs of every kind and runs.
+"""All long-running work of a project in one list: jobs of every kind, and runs.
 
-A kind of job says who sees it, where it lies, and what can be done about it; what it is doing
-stands in the job itself. A new kind that is not named here is for leads, and can be cancelled.
+A job kind says who sees its jobs, which page they belong to, and which actions are possible; the
+state is in the job itself. A new kind that is not listed here is visible to leads, and can be
+cancelled.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,14 +28,14 @@ from judging.generation import bring_in
 from judging.models import Run
 from judging.runs import counts
 
-# What the audit calls it.
+# The event's name in the audit log.
 RERUN_EVENT = "job again"
 ACTIVE_STATES = (Run.State.PLANNING, Run.State.RUNNING, Run.State.PAUSED)
 JOB, RUN = "job", "run"
 
 
 def _import_state(job: Job) -> str:
-    """What a person still has to say keeps no worker busy."""
+    """The state of an import; one that waits for a user's choice is waiting for no worker."""
     asks = job.state == Job.State.WAITING and job.result["step"] in (uploads.CHOOSE, uploads.READY)
     return "waiting for your choice" if asks else job.state
 
@@ -45,8 +46,9 @@ def _import_is_there(job: Job) -> bool:
 
 @dataclass(frozen=True)
 class JobKind:
-    """How jobs of one kind are shown. `page` is the name of the page they were asked for on, which
-    takes a number if `numbered`: that of the job, or what else of it is the `place`."""
+    """How jobs of one kind are shown. `page` is the name of the page where they are requested; if
+    `numbered`, it takes a number, given by `place`: that of the job, or another one from its
+    result."""
 
     title: str
     page: str = ""
@@ -57,7 +59,7 @@ class JobKind:
     sees: Callable[[Membership], Q] = lambda member: Q() if member.is_lead else Q(pk__in=[])
     cancel: Callable[[Job, Membership], bool] | None = job_queue.cancel_job
     can_again: Callable[[Job], bool] = lambda job: True
-    # Asked only once somebody wants to: it may take a query.
+    # Only called when somebody wants to run it again, since it may take a query.
     may_again: Callable[[Job, Membership], bool] = lambda job, member: True
 
 
@@ -96,17 +98,17 @@ JOB_KINDS: dict[str, JobKind] = {
         "Snapshot",
         "snapshots",
         of=lambda job: str(job.result["name"]),
-        # Of one that failed all is taken away, so that its name is free for a new one.
+        # A failed snapshot is deleted entirely, so its name is free for a new one.
         can_again=lambda job: False,
     ),
-    # It only follows the settings, and ends soon.
+    # It only applies the settings, and ends soon.
     places.RESIZE_JOB: JobKind("Labels needed per item", "settings", cancel=None),
 }
 
 
 @dataclass(frozen=True)
 class JobListEntry:
-    """One line of the list. `done` and `total` are None where there is nothing to count."""
+    """One line of the list. `done` and `total` are None if there is nothing to count."""
 
     title: str
     state: str
@@ -116,7 +118,7 @@ class JobListEntry:
     message: str
     page: str = ""
     number: int | None = None
-    # The number in the address of the page, if that takes one.
+    # The number in the page's URL, if it takes one.
     place: int | None = None
     of: str = ""
     done: int | None = None
@@ -127,14 +129,14 @@ class JobListEntry:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether a worker is at it, or is to be."""
+        """Whether it is running, or waits for a worker."""
         return self.state in {"waiting", "running", "planning"}
 
 
 @dataclass(frozen=True)
 class CombinedRows:
-    """Rows of several tables in one order: what lists by pages ask of a query, which one over
-    several tables does not do."""
+    """Rows of several tables in one order, with the queryset methods that pagination needs; a
+    single query over several tables lacks them."""
 
     parts: tuple[QuerySet[Any, Any], ...]
     order: tuple[str, ...] = ("-created_at", "-pk")
@@ -158,7 +160,7 @@ class CombinedRows:
 
 
 def list_visible(member: Membership) -> CombinedRows:
-    """Which rows the member sees, the last first, each with what it is and its id."""
+    """The rows that the member may see, newest first, each with its kind of row and id."""
     columns = ("what", "pk", "created_at")
     mine = Job.objects.filter(_visible_jobs(member), project=member.project).order_by()
     every = mine.annotate(what=Value(JOB, models.CharField())).values_list(*columns, named=True)
@@ -170,7 +172,7 @@ def list_visible(member: Membership) -> CombinedRows:
 
 
 def build_entries(rows: Sequence[tuple[Any, ...]], member: Membership) -> list[JobListEntry]:
-    """The entries of some rows of the list, in their order, in a fixed number of queries."""
+    """The entries of some rows of the list, in the same order, in a fixed number of queries."""
     ids = {what: [pk for kind, pk, *_ in rows if kind == what] for what in (JOB, RUN)}
     found: dict[tuple[str, int], JobListEntry] = {}
     for job in Job.objects.filter(pk__in=ids[JOB]).select_related("member"):
@@ -183,20 +185,20 @@ def build_entries(rows: Sequence[tuple[Any, ...]], member: Membership) -> list[J
 
 
 def find_job(member: Membership, kind: str, number: int) -> Job | None:
-    """The job of a kind with this number, if the member sees it."""
+    """The job of this kind and number, if the member may see it."""
     mine = Job.objects.filter(_visible_jobs(member), project=member.project, kind=kind)
     return mine.filter(result__number=number).select_related("member").first()
 
 
 def cancel_job(job: Job, member: Membership) -> bool:
-    """End a job that is not done; whether there was something to end."""
+    """Cancel an unfinished job; return whether there was something to cancel."""
     end = _kind(job).cancel
     return end is not None and job.finished_at is None and end(job, member)
 
 
 def rerun_job(job: Job, member: Membership) -> bool:
-    """Have a job that failed or was cancelled done by the next worker, from its start; whether it
-    can be. What it stored before is then found unchanged."""
+    """Let the next worker run a failed or cancelled job again from the start; return whether that
+    is possible. What it stored before is then found unchanged."""
     if not _can_rerun(job) or not _kind(job).may_again(job, member):
         return False
     anew = {name: value for name, value in job.result.items() if name != "until"}
@@ -238,7 +240,7 @@ def _build_job_entry(job: Job, member: Membership) -> JobListEntry:
         number=number,
         place=kind.place(job) if kind.numbered else None,
         of=kind.of(job),
-        # What counts nothing has no progress to show.
+        # Without counts there is no progress to show.
         done=job.done if job.done or job.total else None,
         total=job.total,
         kind=job.kind,

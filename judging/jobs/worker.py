@@ -1,4 +1,4 @@
-"""Every worker looks for due work by itself, so that losing every message loses nothing."""
+"""The work loop: every worker looks for due work itself, so losing messages loses nothing."""
 
 import gc
 import logging
@@ -26,20 +26,20 @@ from judging.runs.engine import ask, clock, lease
 
 log = logging.getLogger(__name__)
 
-# Seconds between two looks. Each is one query a kind.
+# Seconds between two looks. Each look is one query for each kind.
 LOOK_EVERY = 2.0
-# So many slices run side by side.
+# This many slices run in parallel.
 MAX_SLICES = 4
-# How many objects more than were dropped are made before young ones are looked through for
-# cycles, and how often that is done before those that stayed, and the oldest, are.
+# Garbage collection thresholds: how many net allocations trigger a collection of the youngest
+# generation, and how many of those trigger one of the older generations.
 YOUNG_OBJECTS, OLDER_THRESHOLDS = 20_000, (20, 50)
 
 
 @dataclass(frozen=True)
 class WorkKind:
-    """A kind of work: how what is due is found, by its ids, and how one is worked on for a slice.
+    """A kind of work: how to find the ids of due work, and how to do one for a slice.
 
-    What another worker is at is left to it by `work`.
+    `work` leaves alone what another worker is doing.
     """
 
     name: str
@@ -93,9 +93,9 @@ KINDS = (
 
 
 class WorkLoop:
-    """A thread that looks for what is due and has it worked on, whether a broker is there or not.
+    """A thread that looks for due work and does it, with or without a broker.
 
-    Stopping asks running slices to end, also those that messages started, and waits for them.
+    Stopping it asks running slices to end, including those started by messages, and waits for them.
     """
 
     def __init__(self, every: float = LOOK_EVERY) -> None:
@@ -109,11 +109,11 @@ class WorkLoop:
 
     def start(self) -> None:
         ask.STOP.clear()
-        # What start-up made lives as long as the process. Looking through it all for what can be
-        # dropped stopped calls and pages for a quarter of a second, every few thousand calls.
+        # Objects from start-up live as long as the process. Collecting through them all stopped
+        # calls and pages for a quarter of a second, every few thousand calls.
         gc.freeze()
-        # Of what calls and rows leave behind, hardly anything is a cycle, yet looking for cycles
-        # among some thousand young objects took a tenth of a worker's time.
+        # Calls and rows leave hardly any cycles behind, yet collecting some thousand young objects
+        # took a tenth of a worker's time.
         gc.set_threshold(YOUNG_OBJECTS, *OLDER_THRESHOLDS)
         self._thread.start()
 
@@ -137,7 +137,7 @@ class WorkLoop:
         connections.close_all()
 
     def _wait(self) -> bool:
-        """Until it is time to look; True once the bell is to stop."""
+        """Wait until the next look; return True if the loop is to stop."""
         self._again.wait(self.every)
         self._again.clear()
         return self._stopped.is_set()
@@ -146,18 +146,18 @@ class WorkLoop:
         heartbeat.record(self.life, clock.now())
 
     def _say(self, what: Callable[[], None]) -> None:
-        """Tell the pages whether this worker is alive; a database that is away hears it later."""
+        """Update this worker's heartbeat; if the database is down, a later update reports it."""
         try:
             what()
         except Exception:
             log.exception("Saying whether this worker is alive failed.")
 
     def _begin(self, kind: WorkKind) -> int | None:
-        """Have what is due of a kind worked on; how much that is, None if it cannot be said."""
+        """Start the due work of a kind; return how much there is, None if that is unknown."""
         try:
             due = {(kind, pk) for pk in kind.due(clock.now())}
         except Exception:
-            # A database that is away for a while may not end the looking.
+            # A database that is down for a while must not end the loop.
             log.exception("Looking for due work failed; looking again in %s s.", self.every)
             return None
         for one in due - self._busy:
@@ -177,12 +177,14 @@ class WorkLoop:
             connections.close_all()
             self._busy.discard((kind, pk))
             if time.monotonic() - begun > self.every:
-                # It ended with its time rather than with its work: the evaluator would stand idle.
+                # The slice ended by its time, not for lack of work: without this, the evaluator
+                # would be idle.
                 self._again.set()
 
 
 class WorkLoopStep(bootsteps.StartStopStep):
-    """Starts the bell once the worker has a pool, and stops it before the pool waits for tasks."""
+    """Start the work loop once the worker has a pool, and stop it before the pool waits for
+    tasks."""
 
     requires = ("celery.worker.components:Pool",)
 

@@ -1,5 +1,5 @@
-"""The site admin's view of evaluators. Endpoints are set up here; what was asked and answered is
-only ever looked at."""
+"""The site admin's pages for evaluators. Endpoints can be edited; requests, replies and outcomes
+can only be viewed."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ class EndpointAdmin(admin.ModelAdmin):
     search_fields = ("name", "model")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> Any:
-        # Runs rest on whom they ask; another evaluator is another endpoint.
+        # Runs depend on what shapes their requests; a different evaluator is a new endpoint.
         said = ("created_at", "remaining")
         return (*said, *REQUEST_FIELDS) if obj and obj.runs.exists() else said
 
@@ -59,7 +59,7 @@ class BudgetAdmin(admin.ModelAdmin):
         obj.pk = Budget.objects.get(project=obj.project).pk
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        # A project that may spend any amount has a budget without a cap.
+        # A project without a limit has a budget without a cap.
         return False
 
 

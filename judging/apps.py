@@ -15,7 +15,7 @@ class JudgingConfig(AppConfig):
 
 
 def _drop_triggers(plan: Any, **kwargs: Any) -> None:
-    """Tables that are about to change go without triggers."""
+    """Drop the triggers before a migration changes their tables."""
     from judging.results import change_counters
 
     if plan:

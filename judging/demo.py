@@ -1,6 +1,6 @@
-"""An installation to try: people who can sign in, items in part labelled, baselines asked.
+"""An example project: accounts to sign in, partly labelled items, and finished baseline runs.
 
-Every step can be repeated. What was done is not done again, and what people did since then stays.
+Every step can be repeated. A finished step is not done again, and later changes by users are kept.
 """
 
 import hashlib
@@ -27,13 +27,14 @@ from judging.models import Run
 from judging.runs import lifecycle, selection
 from judging.runs.engine import ask
 
-# Of a project whose items people vet, so much is labelled already; the rest is left to do.
+# The share of the items that is labelled in advance; the rest is left for the user.
 LABELLED_SHARE = 0.6
-# The first label of every category is what its item is meant to be; these come after.
+# The first label of every category is the intended one; these come later.
 DOUBTFUL_CHOICES = {26: "invalid", 28: "not-sure", 30: "not-relevant"}
 ANNOTATOR_ALIASES = ("ada", "ben")
 BASELINES = ("rouge-l", "length")
-# Perturbers that find places for a ladder in the examples; people see a few of each category.
+# Perturbers that can insert errors at several doses in the examples; annotators see a few of each
+# category.
 PERTURBATION_OPTIONS = PerturbRequest(
     perturbers=("spelling", "numbers", "results"), seed="demo", doses=(1, 2, 4)
 )
@@ -43,7 +44,7 @@ MADE_EVENT = "demo made"
 
 @dataclass(frozen=True)
 class Person:
-    """Someone who can sign in; a site admin has no role in the project."""
+    """A user who can sign in; a site admin has no role in the project."""
 
     name: str
     role: Role | None
@@ -59,7 +60,8 @@ PEOPLE = (
 
 
 def load_passwords(kept: Path) -> dict[str, str]:
-    """The people's passwords by name: made once at random, and kept where only the owner reads."""
+    """The users' passwords by name: generated once, and stored in a file that only its owner can
+    read."""
     if not kept.exists():
         kept.touch(mode=0o600)
         made = {person.name: secrets.token_urlsafe(9) for person in PEOPLE}
@@ -68,9 +70,9 @@ def load_passwords(kept: Path) -> dict[str, str]:
 
 
 def create_accounts(project: Project, words: dict[str, str]) -> dict[str, bool]:
-    """Give every demo person an account and their role in the project.
+    """Give every demo user an account and their role in the project.
 
-    Whether the kept password opens it, by name: one that somebody changed since stays changed.
+    Returns by name whether the stored password is valid: a changed password stays changed.
     """
     return {person.name: _create_account(project, person, words[person.name]) for person in PEOPLE}
 
@@ -88,8 +90,8 @@ def _create_account(project: Project, person: Person, word: str) -> bool:
 
 
 def _salt(word: str) -> str:
-    # Known again at the next start: to check four passwords took as long as all else together.
-    # A password that was changed has a salt of its own.
+    # Recomputed at the next start to recognise the password: checking four passwords took as long
+    # as everything else together. A changed password has its own salt.
     return hashlib.sha256(word.encode()).hexdigest()[:22]
 
 
@@ -102,7 +104,7 @@ def record_made(project: Project) -> None:
 
 
 def import_project(path: Path, slug: str, name: str) -> Project:
-    """The project with the example items, in an order in which categories come in turn."""
+    """The project with the example items, ordered so that the categories alternate."""
     project = Project.objects.filter(slug=slug).select_related("task_type").first()
     project = project or importing.create_audited_project(slug, name=name)
     task = tasktypes.parse_definition(project.task_type.definition)
@@ -114,7 +116,8 @@ def import_project(path: Path, slug: str, name: str) -> Project:
 def _shuffle_drafts(
     drafts: Sequence[importing.ParsedItem | BadRow],
 ) -> list[importing.ParsedItem | BadRow]:
-    """The first item of each category before the second ones, both halves shuffled alike always."""
+    """The first item of each category before the second ones; both halves have a fixed random
+    order."""
     order = random.Random(0)
     halves = [list(drafts[::2]), list(drafts[1::2])]
     for half in halves:
@@ -130,9 +133,10 @@ def write_guidelines(project: Project, path: Path) -> None:
 
 
 def label_part(project: Project) -> int:
-    """Label the first items as people without accounts did, through the queue; how many."""
+    """Label the first items through the queue, as annotators without accounts; return how many."""
     members = [_get_annotator(project, alias) for alias in ANNOTATOR_ALIASES]
-    # Counted anew: what the pages show may be some seconds old, and others would be labelled.
+    # Count again: the cached count of the pages may be some seconds old, and the wrong items would
+    # be labelled.
     total, resolved = queue.count_items(project)
     wanted = int(LABELLED_SHARE * total)
     for number in range(resolved, wanted):
@@ -160,13 +164,13 @@ def _answers(number: int, category: str) -> dict[str, str]:
 
 
 def make_perturbed_items(project: Project) -> int:
-    """Have perturbers put 1, 2 and 4 errors into the gold answers; how many items that makes. Most
-    of them are accepted unseen, so that there is something to ask about every dose."""
+    """Let perturbers insert 1, 2 and 4 errors into the gold answers; return the number of new
+    items. Most of them are accepted without review, so that runs have items of every dose."""
     return perturbers.make_items(project, PERTURBATION_OPTIONS, VETTING_OPTIONS).report.new
 
 
 def run_baselines(project: Project) -> list[Run]:
-    """One finished run of each offline baseline over what is resolved."""
+    """One finished run of each offline baseline over the resolved items."""
     return [_run_baseline(project, slug) for slug in BASELINES]
 
 

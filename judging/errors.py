@@ -1,5 +1,5 @@
-"""What the evaluator half refuses."""
+"""The error of refused runs."""
 
 
 class Refused(ValueError):
-    """A run that cannot be started or moved; the message says what to do."""
+    """A run cannot be started or changed; the message says what to do."""

@@ -1,4 +1,4 @@
-"""What of runs, strategies, endpoints and exports the audit tells, in words."""
+"""Titles of the audit log's events about runs, strategies, endpoints and exports."""
 
 from annotation.projects import event_types
 

@@ -1,4 +1,4 @@
-"""The evaluator half in tables: who is asked, how, what came back, what it says of an item."""
+"""All models of the judging app: endpoints, strategies, runs, requests, replies and outcomes."""
 
 from judging.evaluators.models import Endpoint
 from judging.results.models import SavedView, StoredFigure, Touch

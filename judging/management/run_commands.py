@@ -24,7 +24,7 @@ WAIT_HELP = "run it in this process and wait until it ends"
 
 
 def get_project(slug: str) -> Project:
-    """The project of this name."""
+    """The project with this slug."""
     found = Project.objects.filter(slug=slug).first()
     if found is None:
         raise CommandError(
@@ -34,7 +34,7 @@ def get_project(slug: str) -> Project:
 
 
 def get_runs(project: Project, numbers: list[int]) -> list[Run]:
-    """The runs of these numbers."""
+    """The runs with these numbers."""
     found = {run.number: run for run in Run.objects.in_project(project).numbered(numbers)}
     if unknown := [str(number) for number in numbers if number not in found]:
         raise CommandError(f"{project.slug} has no run {', '.join(unknown)}.", returncode=2)
@@ -42,7 +42,7 @@ def get_runs(project: Project, numbers: list[int]) -> list[Run]:
 
 
 def get_run(slug: str, number: int) -> Run:
-    """A run by the name of its project and its number."""
+    """A run by the slug of its project and its number."""
     return get_runs(get_project(slug), [number])[0]
 
 
@@ -61,7 +61,7 @@ def parse_cap(text: str | None) -> Decimal | None:
 
 
 def call_service(what: Callable[[], T]) -> T:
-    """Call a service; its refusal becomes the error of the command."""
+    """Call a service; its refusal becomes a CommandError."""
     try:
         return what()
     except errors.FieldError as error:
@@ -71,7 +71,7 @@ def call_service(what: Callable[[], T]) -> T:
 
 
 def continue_run(run: Run, terminal: OutputWrapper, *, wait: bool) -> None:
-    """Notify the workers of a run, or work on it here until it ends."""
+    """Notify the workers of a run, or run it in this process until it ends."""
     if wait:
         _work_until_ended(run, terminal)
     elif run.kind == Run.Kind.ASKED:
@@ -79,7 +79,7 @@ def continue_run(run: Run, terminal: OutputWrapper, *, wait: bool) -> None:
 
 
 def _work_until_ended(run: Run, terminal: OutputWrapper) -> None:
-    """Work on the run until it ends and print progress."""
+    """Run it in this process until it ends, and print progress."""
     said = ""
     try:
         while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
@@ -100,7 +100,7 @@ def _work_until_ended(run: Run, terminal: OutputWrapper) -> None:
 
 
 def _print_progress(run: Run, said: str, terminal: OutputWrapper) -> str:
-    """Print the progress unless it equals `said`; the words that were printed."""
+    """Print the progress unless it equals `said`; return the printed text."""
     done = progress.count_progress(run)
     causes = ", ".join(f"{count} {cause}" for cause, count in done.failures.items())
     words = (

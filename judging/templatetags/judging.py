@@ -1,4 +1,4 @@
-"""Figures as people read them, and what evaluators said of an item."""
+"""Template filters that format figures, and the outcomes of an item."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -31,19 +31,19 @@ register.filter("offers", descriptions.describe_answers)
 
 @register.filter
 def count(value: int) -> str:
-    """A number of things, in groups of three digits."""
+    """A number with separators for thousands."""
     return f"{value:,}"
 
 
 @register.filter
 def price(value: Decimal | None) -> str:
-    """Money in the currency of the endpoint, without zeros at the end; a dash if there is none."""
+    """Money in the currency of the endpoint, without trailing zeros; a dash for None."""
     return DASH if value is None else spending.format_amount(value)
 
 
 @register.filter
 def tariff(value: Decimal | None) -> str:
-    """The price of a million tokens."""
+    """The price per million tokens."""
     if value is None:
         return "unknown"
     return spending.format_amount(value) if value else "free"
@@ -54,13 +54,13 @@ register.filter("about", spending.format_estimate)
 
 @register.filter
 def estimate(value: Decimal) -> str:
-    """What something may cost."""
+    """An estimated cost."""
     return spending.format_estimate(value) if value else "free"
 
 
 @register.filter
 def charge(reply: Reply | TrialResult) -> str:
-    """What one reply cost."""
+    """The cost of one reply."""
     tokens = (reply.tokens_in or 0) + (reply.tokens_out or 0)
     paid = PaidReplies(1, int(reply.cost is None), tokens, int(bool(reply.cost)))
     return budget.format_spent(reply.cost or spending.ZERO, paid)
@@ -68,25 +68,25 @@ def charge(reply: Reply | TrialResult) -> str:
 
 @register.filter
 def spent(run: Run) -> str:
-    """What a run that is counted has spent."""
+    """The spending of a run with `counted`."""
     return budget.format_spent(run.spent, run.counted.paid)
 
 
 @register.filter
 def at(text: str) -> datetime:
-    """The time that ISO 8601 writes."""
+    """The datetime of an ISO 8601 string."""
     return datetime.fromisoformat(text)
 
 
 @register.simple_tag
 def outcomes_of(item: Item) -> OutcomeQuerySet:
-    """What every run says of an item, newest run first."""
+    """The outcomes of an item in all runs, newest run first."""
     return Outcome.objects.of_item(item)
 
 
 @register.filter
 def said(outcome: Outcome) -> str:
-    """An outcome's result in words; a detection where there is no error is a false alarm."""
+    """An outcome's result as text; a detection in an item without an error is a false alarm."""
     if outcome.invariant:
         words = {"detected": "false alarm", "undetected": "no false alarm"}
     elif outcome.truth == NO_ERROR:
@@ -98,7 +98,7 @@ def said(outcome: Outcome) -> str:
 
 @register.filter
 def judged_well(outcome: Outcome) -> str:
-    """How a result is coloured: whether the evaluator did what it should."""
+    """The colour of a result: whether the evaluator was right."""
     if outcome.result in {Outcome.Result.PENDING, Outcome.Result.SCORED, Outcome.Result.MADE}:
         return "plain"
     if outcome.result == Outcome.Result.MISSING:
@@ -109,7 +109,7 @@ def judged_well(outcome: Outcome) -> str:
 
 @register.filter
 def pretty(value: Any) -> str:
-    """A value of an outcome or a reading on one line, None as a dash."""
+    """A value of an outcome or a reading on one line; None is a dash."""
     if value is None:
         return DASH
     if isinstance(value, bool):
@@ -119,20 +119,20 @@ def pretty(value: Any) -> str:
 
 @register.filter
 def parts(value: Any) -> list[tuple[str, str]]:
-    """The texts that a generator's reply holds, by name; [] where it is one text."""
+    """The texts in a generator's reply, by name; [] if it is a single text."""
     said = value if isinstance(value, dict) else {}
     return [(name, text) for name, text in said.items() if isinstance(text, str)]
 
 
 @register.filter
 def why(cause: str) -> str:
-    """What a cause means; "" for that of a request that failed, which has a message."""
+    """The meaning of a cause; "" for that of a failed request, which has a message."""
     return descriptions.CAUSE_DESCRIPTIONS.get(cause, "")
 
 
 @register.filter
 def can_start(strategy: Strategy) -> bool:
-    """Whether a run can be started with it; votes and panels are derived from runs."""
+    """Whether a run can be started with it; votes and panels are derived from other runs."""
     return strategy.frame != "fold"
 
 
@@ -151,13 +151,13 @@ def slots(prompt: str) -> SafeString:
 
 @register.filter
 def any_open(watched: Iterable[RunStatus]) -> bool:
-    """Whether any of the runs will go on by itself."""
+    """Whether any of the runs is still planning or running."""
     return any(one.run.state in {Run.State.PLANNING, Run.State.RUNNING} for one in watched)
 
 
 @register.filter
 def span(seconds: float) -> str:
-    """How long something will take, as people say it: 40 s, 12 min, 3 h 5 min."""
+    """An expected duration for people: 40 s, 12 min, 3 h 5 min."""
     if seconds < 60:
         return duration(seconds)
     minutes = round(seconds / 60)
@@ -166,7 +166,7 @@ def span(seconds: float) -> str:
 
 @register.filter
 def plain(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """What of an outcome's values fits on a line: single ones, and what is nested in short."""
+    """The values of an outcome as lines: single values, and short summaries of nested ones."""
     found: list[tuple[str, Any]] = []
     for name, value in values.items():
         if name == PARTS_KEY:

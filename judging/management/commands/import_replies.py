@@ -154,7 +154,7 @@ def _slug(project: Project, row: Row, options: dict[str, Any]) -> str:
 
 
 def _version(project: Project, slug: str, options: dict[str, Any]) -> StrategyVersion:
-    """The strategy of --strategy, or the shipped one that the folder names."""
+    """The strategy of --strategy, or the built-in one that the folder names."""
     if not options["strategy"]:
         return selection.get_strategy_version(slug)
     version = catalogue.find_version(project, slug)

@@ -1,21 +1,22 @@
-"""How close a worker comes to what an evaluator of known latency allows, all on record in the end.
+"""How close a worker's call rate comes to the maximum for an evaluator of known latency, with every
+reply stored at the end.
 
     python -m benchmarks.asking [--large | --pace] [--generating]
         [--databases sqlite postgresql] [--calls 10000] [--in-flight 64 256] [--times 3]
         [--latency 0.2]
 
-On SQLite one process serves pages and asks, as `manage.py serve` does; on PostgreSQL (looked for
-at TEST_POSTGRES_URL) gunicorn serves and a worker of a Redis asks, both as docker-compose.yml
-starts them. The evaluator is a process on the same machine. A rate is that of all calls from the
-first request to the last reply as the evaluator saw them, and its share that of the ceiling,
-calls in flight by latency. Beside it stands a bare loop with the same client, which keeps nothing.
-Meanwhile the run's progress, the list of runs and the project's page are asked for in turn, a
-page each 0.4 s. A small run comes first and is not counted, so that all have done it once.
+On SQLite one process serves pages and calls the evaluator, like `manage.py serve`; on PostgreSQL
+(at TEST_POSTGRES_URL) gunicorn serves and a worker with Redis calls, both started as in
+docker-compose.yml. The evaluator is a process on the same machine. The rate covers all calls from
+the first request to the last reply as the evaluator saw them; its share is that of the ceiling,
+calls in flight divided by latency. A bare loop with the same client, which stores nothing, is
+measured for comparison. Meanwhile the run's progress, the list of runs and the project's page are
+requested in turn, one page every 0.4 s. A small warm-up run comes first and is not counted.
 
-`--generating` asks for perturbed answers, of about 2 KB each, in place of scores. `--large` asks
-2,000 and then 100,000 calls and compares the memory. `--pace` has two workers share
-a limit of calls a minute. Ends with 1 if a call was made twice, one is not on record or one came
-to nothing; a limit that is missed is only said.
+`--generating` requests perturbed answers, of about 2 KB each, instead of scores. `--large` makes
+2,000 and then 100,000 calls and compares the memory. With `--pace` two workers share a limit of
+calls per minute. The exit code is 1 if a call was made twice, a reply was not stored, or a call
+failed; a missed limit is only reported.
 """
 
 import argparse
@@ -44,22 +45,22 @@ Figures = dict[str, Any]
 SHARES = {64: 0.95, 256: 0.9}
 PAGE_P95 = 50.0
 FIRST, SMALL, LARGE = 1_000, 2_000, 100_000
-# Words of an answer: 1 KB, and for replies that hold one 2 KB.
+# Words in an answer: 1 KB, or 2 KB if replies contain an answer.
 SHORT, LONG = 180, 330
-# Memory may grow by so much from a small run to a large one.
+# The largest allowed ratio of memory in a large run to that in a small one.
 FLAT = 1.1
 PER_MINUTE, PACE_WITHIN, PACE_SECONDS = 600, 0.03, 60.0
 
 
 def main() -> None:
-    """Measure on each database in a process of its own, and print what came of it."""
+    """Measure each database in its own process, and print the results."""
     options = _options()
     if options.one:
         with tempfile.TemporaryDirectory(prefix="blindspot-bench-") as folder:
             _measure(options, Path(folder))
         return
     if options.pace:
-        # Where one process asks there is nobody to share the limit with.
+        # With a single process there is nobody to share the limit with.
         options.databases = ["postgresql"]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     lacking = scratch.lacking_postgresql() if "postgresql" in options.databases else ""
@@ -92,7 +93,8 @@ def _options() -> argparse.Namespace:
 
 
 def _in_process(kind: str) -> Iterator[Figures]:
-    """The figures that a process prints, one JSON object a line; Django knows one database."""
+    """The figures that a process prints, one JSON object per line; a Django process has one
+    database."""
     given = sys.argv[1:]
     if "--databases" in given:
         at = given.index("--databases")
@@ -112,7 +114,7 @@ def _in_process(kind: str) -> Iterator[Figures]:
 
 
 def _measure(options: argparse.Namespace, folder: Path) -> None:
-    """Everything on one database; prints JSON a line."""
+    """Measure everything on one database; prints one JSON object per line."""
     kind = options.databases[0]
     os.environ["EVALUATOR_HOSTS"] = "127.0.0.1"
     with ExitStack() as stack:
@@ -161,7 +163,7 @@ def _run(
     number: int,
     options: argparse.Namespace,
 ) -> Figures:
-    """One run from its first request to its last outcome."""
+    """Measure one run from its first request to its last outcome."""
     from benchmarks.engine import asked, watching
     from benchmarks.workbench import serving
 
@@ -172,7 +174,7 @@ def _run(
     begun, before = time.monotonic(), cpu()
     ways = {"in_flight": in_flight, "limit": calls, "generating": options.generating}
     run = asked.start(project, other.address, model, **ways)
-    # What the run's page asks for by itself, and what others look at.
+    # The page that the run's page polls, and pages that other users view.
     home = f"/projects/{project.slug}/"
     pages = [f"{home}runs/{run.number}/", f"{home}runs/", home]
 
@@ -199,7 +201,7 @@ def _run(
 def _bare(
     other: Evaluator, calls: int, in_flight: int, number: int, options: argparse.Namespace
 ) -> Figures:
-    """The same number of calls with the same client, whose replies are dropped."""
+    """The same number of calls with the same client; the replies are dropped."""
     from benchmarks.scripted import call_all
 
     model = f"bare-{in_flight}-{number}"
@@ -215,7 +217,7 @@ def _bare(
 
 
 def _paced(options: argparse.Namespace, folder: Path) -> Figures:
-    """Two workers and one limit of calls a minute."""
+    """Two workers that share one limit of calls per minute."""
     from benchmarks.engine import asked
     from benchmarks.workbench import serving
     from judging.models import Request

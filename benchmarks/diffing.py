@@ -1,9 +1,9 @@
-"""How fast two texts are compared, beside diff-match-patch alone on the same pairs.
+"""How fast two texts are compared, next to plain diff-match-patch on the same pairs.
 
 Run from the root of the checkout: python -m benchmarks.diffing [PATH]. PATH is the published FBI
-archive or a JSONL file with `gold` and `perturbed`; without it the archive is looked for beside
-the checkout, then the project's own examples are taken. Times are processor time of one process,
-which a busy machine disturbs least.
+archive or a JSONL file with `gold` and `perturbed`; without it, the archive next to the checkout is
+used, or else the project's own examples. Times are CPU time of one process, which other load on the
+machine affects least.
 """
 
 import argparse
@@ -45,7 +45,8 @@ def from_lines(path: Path) -> Iterator[Pair]:
 
 
 def long_pairs(seed: int = 1) -> dict[str, Pair]:
-    """Return texts of 100,000 characters: a fifth of the words changed, and nothing shared."""
+    """Return pairs of texts with 100,000 characters: one with a fifth of the words changed, and one
+    with nothing in common."""
     chance = random.Random(seed)
     words = ["".join(chance.choices("etaoinshrdlu", k=chance.randint(2, 9))) for _ in range(3000)]
 
@@ -63,7 +64,8 @@ def long_pairs(seed: int = 1) -> dict[str, Pair]:
 
 
 def alone(gold: str, perturbed: str) -> object:
-    """Compare by diff-match-patch without a time limit: by words, then cleaned up as characters."""
+    """Compare with diff-match-patch without a time limit: by words, then cleaned up as
+    characters."""
     engine = diff_match_patch()
     engine.Diff_Timeout = 0
     known: dict[str, str] = {}

@@ -3,10 +3,10 @@
     python -m benchmarks.exporting [--databases postgresql sqlite] [--items 100000 ...]
         [--tables items labels] [--formats jsonl csv]
 
-Each size is a database of its own, filled with items of about 2 KB a side, half of them labelled
-and resolved. Every table is then written by `manage.py export` in a process of its own, which says
-how long it took from its first query to its last byte, and how much memory it ever held.
-Ends with 1 if rows are missing; a limit that is missed is only said.
+Each size has its own database, filled with items with about 2 KB in each text, half of them
+labelled and resolved. Each table is then written by `manage.py export` in its own process, which
+reports the time from its first query to its last byte, and its peak memory. The exit code is 1 if
+rows are missing; a missed limit is only reported.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from benchmarks.workbench import scratch
 ROOT = Path(__file__).resolve().parents[1]
 
 USUAL = 100_000
-# What is asked for: rows a second of the table of items, and MB of memory whatever the size.
+# Targets: rows per second of the table of items, and MB of memory at any size.
 RATE, MEMORY = 20_000, 200
 
 Figures = dict[str, Any]
@@ -64,14 +64,14 @@ def _options() -> argparse.Namespace:
 
 
 def _in_process(kind: str, items: int, options: argparse.Namespace) -> None:
-    # Django knows one set of settings a process.
+    # A Django process has one set of settings.
     command = [sys.executable, "-m", "benchmarks.exporting", "--one", "--databases", kind]
     command += ["--items", str(items), "--tables", *options.tables, "--formats", *options.formats]
     with subprocess.Popen(command, cwd=ROOT) as process:
         try:
             process.wait()
         finally:
-            process.terminate()  # which does nothing to one that has ended
+            process.terminate()  # has no effect on one that has ended
     if process.returncode:
         raise SystemExit(process.returncode)
 
@@ -101,7 +101,7 @@ def _apart(table: str, form: str) -> Figures:
 def _written(table: str, form: str) -> Figures:
     import django
 
-    # Comes with tools of development alone, and pyarrow would load it for 60 MB.
+    # It is only installed with development tools, and pyarrow would load it, which takes 60 MB.
     sys.meta_path.insert(0, _Without("pandas"))
     django.setup()
     from django.core.management import call_command
@@ -119,7 +119,7 @@ def _written(table: str, form: str) -> Figures:
 
 
 class _Without:
-    """Has a package not be there."""
+    """Make a package appear not installed."""
 
     def __init__(self, package: str) -> None:
         self._package = package
@@ -130,7 +130,7 @@ class _Without:
 
 
 def _peak() -> float:
-    """MB of memory that this process ever held; NaN where the system does not say."""
+    """The peak memory of this process in MB; NaN if the system does not report it."""
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []
     held = [int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM:")]

@@ -1,15 +1,15 @@
-"""How fast do figures answer, and how long are those asked for the first time in the making?
+"""How fast tables of figures are returned, and how long their first computation takes.
 
     python -m benchmarks.figures [--outcomes 60000 ...] [--runs 10] [--databases postgresql sqlite]
         [--kinds perturbed detected rated] [--times 30]
 
-Each size is a database of its own, filled with items and with runs over all of them, and a server
-as people run it: gunicorn as in docker-compose.yml and a worker on PostgreSQL (looked for at
-TEST_POSTGRES_URL), `manage.py serve` on SQLite. Every table is first asked for until it is there,
-then again and again: milliseconds of whole answers on a kept connection, the client beside the
-server. Runs have no calls, so that `cost` counts outcomes alone.
+Each size has its own database, filled with items and with runs over all of them, and a server as in
+production: gunicorn as in docker-compose.yml and a worker on PostgreSQL (at TEST_POSTGRES_URL),
+`manage.py serve` on SQLite. Each table is first requested until it is ready, then repeatedly:
+milliseconds of complete responses on a persistent connection, with the client on the same machine.
+Runs have no calls, so `cost` counts outcomes only.
 
-The limits are those of 1,000,000 outcomes, and of 10,000,000 where there are as many.
+The limits apply to 1,000,000 outcomes, and to 10,000,000 if there are as many.
 """
 
 import argparse
@@ -33,9 +33,9 @@ Figures = dict[str, Any]
 SMALL = 60_000
 LARGE = 10_000_000
 FIRST = 10.0
-# Seconds for a million outcomes, as many more as there are more.
+# Seconds to wait for a million outcomes; more in proportion for more outcomes.
 PATIENCE = 120.0
-# By what the items are: perturbed answers (study 000), responses with errors (001), rated (003).
+# By kind of item: perturbed answers (study 000), responses with errors (001), rated (003).
 TABLES = {
     "perturbed": (
         *("undetected", "scores", "score_changes", "verdicts", "order_effect", "left_out", "cost"),
@@ -52,7 +52,7 @@ PAGES = {
 
 
 def main() -> None:
-    """Measure every size in a process of its own, and print what came of it."""
+    """Measure every size in its own process, and print the results."""
     options = _options()
     if options.one:
         _measure(options)
@@ -91,7 +91,8 @@ def _options() -> argparse.Namespace:
 def _in_process(
     kind: str, outcomes: int, judged: str, options: argparse.Namespace
 ) -> Iterator[Figures]:
-    """The figures that a process prints, one JSON object a line; Django knows one database."""
+    """The figures that a process prints, one JSON object per line; a Django process has one
+    database."""
     command = [sys.executable, "-m", "benchmarks.figures", "--one", "--databases", kind]
     command += ["--outcomes", str(outcomes), "--runs", str(options.runs)]
     command += ["--kinds", judged, "--times", str(options.times)]
@@ -109,7 +110,7 @@ def _in_process(
 
 
 def _measure(options: argparse.Namespace) -> None:
-    """Everything of one size on one database; prints JSON a line."""
+    """Measure one size on one database; prints one JSON object per line."""
     [kind], [outcomes], [items] = options.databases, options.outcomes, options.kinds
     with ExitStack() as stack:
         if kind == "postgresql":
@@ -132,7 +133,7 @@ def _measure(options: argparse.Namespace) -> None:
 
 
 def _addresses(filled: Any, items: str) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """What is asked for, where, and as whom: tables by the API, pages as a browser does."""
+    """The names, paths and headers to request: tables by the API, pages as a browser does."""
     key = {"Authorization": f"Bearer {filled.key}"}
     home = f"/projects/{filled.project.slug}/"
     for table in TABLES[items]:
@@ -152,7 +153,8 @@ def _cookie(project: Any) -> str:
 
 
 def _asked(port: int, path: str, headers: dict[str, str], times: int, patience: float) -> Figures:
-    """Asked for until it is there, then again: seconds of the first, milliseconds of the others."""
+    """Request until it is ready, then repeatedly: seconds of the first, milliseconds of the
+    others."""
     connection = HTTPConnection("127.0.0.1", port, timeout=patience)
     begun, told = time.perf_counter(), 0
     while (status := _get(connection, path, headers)) == 202:
@@ -160,7 +162,7 @@ def _asked(port: int, path: str, headers: dict[str, str], times: int, patience: 
         if time.perf_counter() - begun > patience:
             break
         time.sleep(0.1)
-    # What is not there after all that patience is said to have taken it.
+    # If it is not ready in time, report the time waited.
     first, waits = time.perf_counter() - begun, []
     for _ in range(times):
         asked = time.perf_counter()
@@ -179,7 +181,7 @@ def _get(connection: HTTPConnection, path: str, headers: dict[str, str]) -> int:
 
 
 def _queries(path: str, headers: dict[str, str]) -> int:
-    """How many queries the same answer takes, sign-in and all."""
+    """The number of queries for the same response, including authentication."""
     from django.db import connection
     from django.test import Client
     from django.test.utils import CaptureQueriesContext

@@ -1,17 +1,17 @@
-"""How fast items come in, from a file of 5 KB a row to places in the queue, and in what memory?
+"""How fast items are imported, from a file with 5 KB per row to slots in the queue, and how much
+memory that takes.
 
     python -m benchmarks.importing [--databases postgresql sqlite] [--rows 40000] [--format jsonl]
 
-Each database is one of its own, and each measurement a process of its own; memory is the most
-that it has together with the process which reads ahead, by a look every WEIGHED_EVERY rows at what
-they have of their own and what they share. The file is read twice, as always, and comes again at
-the end: then nothing is new. `bare` is what cannot be beaten: the lines of the same file, as they
-stand, into a table of texts without anything around it, in transactions of as many; `share` is what
-the import has of that. Where other programs are at work, both fall. `longest` is the longest
-transaction, in which nobody else can write to SQLite. What the process that stores itself computes
-is given beside, since it hardly depends on what else the machine does.
-PostgreSQL is looked for at TEST_POSTGRES_URL. Ends with 1 if a row is lost or doubled; a limit
-that is missed is only said.
+Each database is new, and each measurement runs in its own process. Memory is the maximum of this
+process and the one that reads ahead, measured every WEIGHED_EVERY rows: their own, and what they
+share. The file is read twice, as always, and imported again at the end, when nothing is new. `bare`
+is the upper bound: the lines of the same file, unchanged, inserted into a plain table of texts, in
+transactions of the same size; `share` is the import's rate divided by it. Other load on the machine
+lowers both. `longest` is the longest transaction, during which nobody else can write to SQLite. The
+CPU time of the process that stores is also reported, since it hardly depends on other load.
+PostgreSQL is expected at TEST_POSTGRES_URL. The exit code is 1 if a row is lost or duplicated; a
+missed limit is only reported.
 """
 
 import argparse
@@ -45,7 +45,7 @@ WORDS = ["the", "of", "and", "to", "energy", "water", "1914", "system", "café",
 
 
 def main() -> None:
-    """Measure every database in a process of its own, and print what came of it."""
+    """Measure each database in its own process, and print the results."""
     options = _options()
     if options.one:
         print(json.dumps(_measured(options)))
@@ -76,7 +76,7 @@ def _options() -> argparse.Namespace:
 
 
 def _in_process(kind: str, options: argparse.Namespace) -> Figures:
-    # Django knows one set of settings a process, and memory is counted by process.
+    # A Django process has one set of settings, and memory is measured by process.
     command = [sys.executable, "-m", "benchmarks.importing", "--one", "--databases", kind]
     command += ["--rows", str(options.rows), "--format", options.format]
     printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -137,7 +137,8 @@ def _timed(project: Any, path: Path, form: str, megabytes: list[float]) -> tuple
 
 
 def _weighed(drafts: Iterator[Any], megabytes: list[float]) -> Iterator[Any]:
-    """The same drafts; now and then what this process and the one that reads ahead have."""
+    """The same drafts; now and then measure the memory of this process and the one that reads
+    ahead."""
     for number, draft in enumerate(drafts):
         if number % WEIGHED_EVERY == 0:
             also = multiprocessing.active_children()
@@ -146,13 +147,13 @@ def _weighed(drafts: Iterator[Any], megabytes: list[float]) -> Iterator[Any]:
 
 
 def _megabytes(process: object) -> float:
-    """What a process has in memory; of what it shares with another, half."""
+    """The memory of a process; of memory shared with one other process, half."""
     told = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii")
     return next(int(line.split()[1]) for line in told.splitlines() if line[:4] == "Pss:") / 1024
 
 
 def _bare(path: Path) -> float:
-    """How many lines of a file a second the database takes, as texts."""
+    """How many lines of a file per second the database can insert as texts."""
     from django.db import connection
 
     from annotation.db import bulk, transactions
@@ -186,7 +187,7 @@ def _put(cursor: Any, rows: list[tuple[int, str]]) -> None:
 
 @contextmanager
 def _longest_transaction() -> Iterator[list[float]]:
-    """How long the write transactions took, in seconds, as they end."""
+    """The durations of write transactions in seconds, appended as they end."""
     from annotation.db import transactions
 
     usual, took = transactions.transact, [0.0]

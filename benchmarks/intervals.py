@@ -1,9 +1,10 @@
-"""Whether intervals cover and tests hold their level, and how long a million outcomes take.
+"""Coverage of intervals, false-positive rates of tests, and times for a million outcomes.
 
-Run from the root of the checkout: python -m benchmarks.intervals [--quick]. Clusters have the
-sizes of the questions of study 000 (one to eight items, 3.6 on average) and rates of their own
-that spread by the given correlation within clusters. A share of N simulated data sets has the
-standard error sqrt(c (1 - c) / N), which stands beside it. Everything is drawn from one seed.
+Run from the root of the checkout: python -m benchmarks.intervals [--quick]. Clusters have the sizes
+of the questions of study 000 (one to eight items, 3.6 on average) and rates of their own, whose
+spread follows from the given correlation within clusters. A share of N simulated data sets has the
+standard error sqrt(c (1 - c) / N), which is printed next to it. All random numbers come from one
+seed.
 """
 
 import argparse
@@ -29,7 +30,8 @@ Ints = NDArray[np.int_]
 
 @dataclass(frozen=True)
 class Shape:
-    """Clusters whose items are detected or not: the rate, and how alike the items of one are."""
+    """Clusters of items with binary detection: their number, the rate, and the correlation
+    within."""
 
     clusters: int
     rate: float
@@ -44,7 +46,7 @@ SHAPES = [
 
 
 def drawn(shape: Shape, rng: np.random.Generator, sets: int) -> Iterator[tuple[Ints, Ints]]:
-    """Data sets: items and hits of each cluster (beta-binomial)."""
+    """Simulated data sets: items and hits of each cluster (beta-binomial)."""
     for _ in range(sets):
         sizes = rng.choice(SIZES, size=shape.clusters, p=WEIGHTS)
         yield sizes, rng.binomial(sizes, rates(shape, rng))
@@ -58,7 +60,8 @@ def rates(shape: Shape, rng: np.random.Generator) -> Floats:
 
 
 def coverage(shape: Shape, rng: np.random.Generator, sets: int) -> tuple[float, float]:
-    """The shares of intervals that hold the rate: clustered, and plain as if items were alone."""
+    """The shares of intervals that contain the rate: clustered, and as if items were
+    independent."""
     clustered = plain = 0
     for sizes, hits in drawn(shape, rng, sets):
         m, n, y = len(sizes), int(sizes.sum()), int(hits.sum())
@@ -87,13 +90,13 @@ def print_coverage(rng: np.random.Generator, sets: int) -> None:
 
 
 def false_findings(whole: bool, rng: np.random.Generator, sets: int) -> tuple[float, ...]:
-    """The shares of p below 5 % where nothing depends on anything: a slice within categories,
-    missing replies by category, and flipped signs. Slices hold whole clusters, or cut them."""
+    """The shares of p below 5 % under the null hypothesis: a slice within categories, missing
+    replies by category, and flipped signs. Slices contain whole clusters, or split them."""
     shape = Shape(120, 0.3, 0.4)
     below = np.zeros(3)
     for sizes, hits in drawn(shape, rng, sets):
         cluster = np.repeat(np.arange(len(sizes)), sizes)
-        # Hits stand first in a cluster, so that places are shuffled.
+        # The hits of a cluster come first, so the positions are shuffled.
         values = np.concatenate(
             [rng.permutation(np.arange(n) < y) for n, y in zip(sizes, hits, strict=True)]
         ).astype(float)

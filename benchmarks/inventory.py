@@ -1,22 +1,22 @@
-"""Everything that others rely on, one a line, so that two states can be compared by `diff`.
+"""Everything that others rely on, one per line, so that two versions can be compared with `diff`.
 
     python -m benchmarks.inventory [--tests] > before.txt
 
-Sorted, with a kind before each line:
+The output is sorted, with a kind at the start of each line:
 
-    route             pattern and name of every address
+    route             pattern and name of every URL
     operation, parameter, answer, property, value      the API by its OpenAPI document
-    command, option   every command of ours with its options, and what these can be
+    command, option   every command of ours with its options and their choices
     table, column     the database
-    stored            every value that a column may have, if these are given
-    task              the names by which workers are called
+    stored            every choice of a column that has choices
+    task              the names of the Celery tasks
     figures, export   the columns of every table of `results` and of `export`
-    reads, writes     formats of files
+    reads, writes     file formats
     strategy, task-type, provider                      what is shipped
     test              with `--tests`: the ids of the tests that `make test` runs
 
-All is found as a user finds it, in commands, documents and files of a data set in a database that
-is removed in the end, and by names that end with an error where they are gone.
+Everything is found as a user finds it: in commands, documents and files of an example project in a
+temporary database. A name that no longer exists is an error.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from benchmarks.workbench import scratch
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO, MADE = "demo", "made-{}"
-# The commands whose options say what there is: kind, command, option.
+# Commands whose options list what is available: kind, command, option.
 CHOICES = (
     ("task-type", "make_project", "--task-type"),
     ("reads items", "import_items", "--format"),
@@ -109,7 +109,7 @@ def _bodies(name: str, holder: dict[str, Any]) -> Iterator[str]:
 
 
 def _schema(name: str, schema: dict[str, Any]) -> Iterator[str]:
-    """What a schema holds: `name.property[].property type`, and the values where they are given."""
+    """The properties of a schema, `name.property[].property type`, and the values of enums."""
     kind = schema.get("$ref", "").rpartition("/")[2] or schema.get("type", "")
     yield f"property {name} {kind if isinstance(kind, str) else '|'.join(kind)}".strip()
     for value in schema.get("enum", ()):
@@ -130,7 +130,7 @@ def _schema(name: str, schema: dict[str, Any]) -> Iterator[str]:
 
 @cache
 def _parsers() -> dict[str, argparse.ArgumentParser]:
-    """The commands of ours by name, each with what it takes."""
+    """Our commands by name, each with its parser."""
     from django.core.management import get_commands, load_command_class
 
     found: dict[str, argparse.ArgumentParser] = {}
@@ -175,7 +175,7 @@ def _choices(command: str, option: str) -> list[str]:
 
 
 def _said(*words: str) -> str:
-    """What a command prints."""
+    """The output of a command."""
     from django.core.management import call_command
 
     said = StringIO()
@@ -211,7 +211,7 @@ def _database() -> Iterator[str]:
 
 
 def _tables() -> Iterator[str]:
-    """Columns as the files of a project have them; those of exports depend on its task type."""
+    """The columns in a project's files; those of exports depend on its task type."""
     _said("demo")
     for table in _choices("results", "table"):
         if table == "methods":  # a text
@@ -256,7 +256,7 @@ def _shipped() -> Iterator[str]:
 
 
 def _tests() -> Iterator[str]:
-    # They have settings of their own.
+    # Tests have their own settings.
     ours = {"DATABASE_URL", "SECRET_KEY", "API_PER_MINUTE"}
     environment = {name: value for name, value in os.environ.items() if name not in ours}
     environment["HYPOTHESIS_STORAGE_DIRECTORY"] = environment["VAR_DIR"]

@@ -1,18 +1,17 @@
-"""How many of our modules and functions does a request go through?
+"""How many of our modules and functions does a request use?
 
     python -m benchmarks.journeys [--list]
 
-Each journey is made on a data set of its own, in a database that is removed in the end, until
-templates, addresses and all that is remembered are there; then it is made once more and counted. A
-module counts, be it a middleware or one of template tags, when code of it runs, but for what runs
-when it is imported; a function counts by its name, lambdas and comprehensions do not. "Besides"
-leaves out the modules that every page enters: the front page of a project, and all journeys but the
-worker's. Pages are asked for by their addresses, as a browser and its scripts do: a label is sent
-with the next item on the screen already, and the one after that is then brought. The worker asks a
-scripted evaluator and is counted from the first request that reaches it, when the run is planned
-and the first calls are leased, until all outcomes are there.
+Each journey is repeated on its own data, in a temporary database, until templates, URLs and caches
+are warm; then it is made once more and counted. A module counts if any of its code runs after its
+import, including middleware and template tags; a function counts by its name, without lambdas and
+comprehensions. "Besides" leaves out the modules that every page uses: the front page of a project,
+and all journeys except the worker's. Pages are requested by their URLs, as a browser and its
+scripts do: a label is sent while the next item is already on the screen, and the one after that is
+then fetched. The worker calls a scripted evaluator and is counted from the first request that
+reaches it, when the run is planned and the first calls are leased, until all outcomes are decided.
 
-`--list` prints the modules of each journey, "=" before those that every page enters.
+`--list` prints the modules of each journey, with "=" before those that every page uses.
 """
 
 import argparse
@@ -36,10 +35,10 @@ OURS = (
     *("annotation", "judging", "config", "operation"),
     *("charts", "formats", "perturbers", "stats"),
 )
-# Figures of two runs over so many items are made by a worker, and kept.
+# Figures of two runs over this many items are computed by a worker, and cached.
 MANY = 30_000
 WARM_UPS = 2
-# Seconds a call. A run takes some, so that what a worker does every few seconds is done as well.
+# Seconds per call, so that a run takes long enough to include what a worker does every few seconds.
 LATENCY = 0.15
 SCRIPT, IS_HERE = {"HX-Request": "true"}, {"Label-Next": "here"}
 EVERY, WORKER = "every page", "worker: leased request to outcome"
@@ -47,7 +46,7 @@ EVERY, WORKER = "every page", "worker: leased request to outcome"
 
 @dataclass
 class Entered:
-    """What was entered of ours."""
+    """Our modules and functions that were used."""
 
     modules: set[str] = field(default_factory=set)
     functions: set[tuple[str, str]] = field(default_factory=set)
@@ -61,7 +60,7 @@ class Entered:
 
 
 def main() -> None:
-    """Make every journey and print what it enters."""
+    """Make every journey and print what it uses."""
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -83,7 +82,7 @@ def main() -> None:
 
 
 def _module(path: str) -> str:
-    """A file of ours as its path below the project's folder; "" for any other."""
+    """One of our files as its path below the project's folder; "" for any other file."""
     if not path.startswith(f"{ROOT}{os.sep}"):
         return ""
     inside = Path(path).relative_to(ROOT)
@@ -92,8 +91,8 @@ def _module(path: str) -> str:
 
 @contextmanager
 def counting(when: Callable[[], bool] = lambda: True, *, here: bool = True) -> Iterator[Entered]:
-    """What is entered meanwhile, by this thread if it is to be counted (`here`) and by those that
-    are started, at times `when` that holds."""
+    """Count the modules and functions used by threads started meanwhile, and by this one if `here`,
+    while `when` returns True."""
     entered = Entered()
 
     def watch(frame: FrameType, event: str, _: Any) -> None:
@@ -113,7 +112,7 @@ def counting(when: Callable[[], bool] = lambda: True, *, here: bool = True) -> I
 
 
 def _fill() -> None:
-    """A project with many outcomes, and that of the demo, in which there is something to label."""
+    """Fill a project with many outcomes, and the demo project, which has items to label."""
     from django.core.management import call_command
 
     from benchmarks.workbench import judged
@@ -134,7 +133,7 @@ def _pages() -> dict[str, Entered]:
         shown = _get(annotator, vet)
 
     def store(**headers: str) -> None:
-        # As static/js/outbox.js sends what is pressed.
+        # As static/js/outbox.js sends a label.
         _check(annotator.post(label, _pressed(shown, label), headers=SCRIPT | headers), label)
 
     def bring() -> None:
@@ -165,7 +164,8 @@ def _pages() -> dict[str, Entered]:
 
 
 def _kept(act: Callable[[], object]) -> Entered:
-    """`act`, for which a worker has made the figures: at once, when the page first rings for it."""
+    """The modules and functions of `act` with figures already cached: a worker computes them at
+    once, when the page first requests them."""
     from django.apps import apps
 
     from config import celery_app
@@ -190,13 +190,13 @@ def _warm(act: Callable[[], object], before: Callable[[], object] = lambda: None
 
 
 def _asked_by_worker() -> Entered:
-    """Two runs are asked, each of a model of its own, whose requests nobody asked before."""
+    """Two runs with different models, so that no request of theirs was sent before."""
     from tests.services.scripted_evaluator import Script, running
 
     with running(Script(latency=LATENCY)) as evaluator:
         _ask(evaluator.address, "cold")
         before = len(evaluator.log)
-        # What follows it is the command's own: how far the run is, in words.
+        # What follows is part of the command: it prints the progress.
         with counting(lambda: len(evaluator.log) > before, here=False) as entered:
             _ask(evaluator.address, "warm")
     assert len(evaluator.log) == 2 * before, "the second run did not ask what the first one did"
@@ -204,7 +204,7 @@ def _asked_by_worker() -> Entered:
 
 
 def _ask(address: str, model: str) -> None:
-    """A run over all items that can be asked about, done by a worker in this process."""
+    """Run a strategy over all suitable items, with a worker in this process."""
     from django.apps import apps
     from django.core.management import call_command
 
@@ -239,7 +239,7 @@ def _check(answer: Any, path: str) -> None:
 
 
 class _Form(HTMLParser):
-    """What the form of an address holds unseen, and its first button's name and value."""
+    """The hidden fields of the form for a URL, and its first button's name and value."""
 
     def __init__(self, action: str) -> None:
         super().__init__()
@@ -257,7 +257,7 @@ class _Form(HTMLParser):
 
 
 def _pressed(page: str, action: str) -> dict[str, str]:
-    """What is sent when the first button of a form is pressed after four seconds."""
+    """The data sent when the first button of a form is pressed after four seconds."""
     form = _Form(action)
     form.feed(page)
     if not form.is_pressed:

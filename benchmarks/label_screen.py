@@ -1,12 +1,12 @@
-"""One person at the label screen: how long from a key to the next item, painted?
+"""One annotator at the label screen: how long from a key press until the next item is painted?
 
     python -m benchmarks.label_screen [--items 100000] [--labels 60] [--look 0.8]
         [--database sqlite|postgresql]
 
-Chromium without a window opens a project of that many items, served as people serve it, and a key
-is pressed on each item after it was looked at for a moment. The whole time from the key until the
-next item is painted is printed, beside the limit. Painted: the first frame in which the panel names
-another item is drawn.
+Headless Chromium opens a project of this size on a server as in production, and presses a key on
+each item after a short pause. The whole time from the key press until the next item is painted is
+printed, next to the limit. Painted means that the first frame in which the panel names another item
+is drawn.
 """
 
 import argparse
@@ -27,8 +27,8 @@ KEY = "1"
 LIMIT = 100
 PATIENCE = 10_000
 
-# Times are kept in the page: what a driver sees of it comes some milliseconds later. A task that
-# a frame's callback leaves behind runs when that frame is drawn.
+# Times are measured in the page: the driver sees changes some milliseconds later. A task queued in
+# a frame's callback runs after that frame is drawn.
 STOPWATCH = """
 (() => {
   const item = () => document.getElementById("panel")?.dataset.item;
@@ -49,7 +49,7 @@ STOPWATCH = """
 
 
 def main() -> None:
-    """Label so many items once and print the figures."""
+    """Label this many items once and print the figures."""
     options = _options()
     with scratch.database(options.database):
         from benchmarks.workbench import filling, serving
@@ -84,7 +84,7 @@ def _options() -> argparse.Namespace:
 
 
 def _label(page: "Page", labels: int, look: float) -> list[float]:
-    """Milliseconds from each key to the next item."""
+    """The milliseconds from each key press to the next item."""
     from playwright.sync_api import Error
 
     page.wait_for_selector("#panel[data-item]", timeout=PATIENCE)
@@ -97,14 +97,14 @@ def _label(page: "Page", labels: int, look: float) -> list[float]:
             page.wait_for_selector(another, timeout=PATIENCE)
         except Error as error:
             raise SystemExit(f"No item came after {shown}: {_complaints(page)}") from error
-    # The last label may still be on its way, and the last frame be drawn.
+    # The last label may not be stored yet, and the last frame not be drawn.
     page.wait_for_timeout(1000)
     times: list[float] = page.evaluate("window.bench")
     return times
 
 
 def _complaints(page: "Page") -> str:
-    """What the browser and the page say of themselves."""
+    """Error messages of the browser and the page."""
     said = [message.text for message in page.console_messages() if message.type == "error"]
     return "; ".join([*said, *map(str, page.page_errors()), page.inner_text("body")[:300]])
 

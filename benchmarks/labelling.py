@@ -1,18 +1,19 @@
-"""Eight people label through the API as fast as they are answered: how fast, and is it all there?
+"""Eight annotators label through the API as fast as it responds: how fast is it, and is every label
+stored?
 
     python -m benchmarks.labelling [--large] [--databases postgresql sqlite] [--items 2500 100000]
         [--seconds 20] [--people 8] [--overlap 2] [--half]
 
-Each size is a database of its own, filled with items of about 2 KB a side whose diffs are stored,
-and a server as people run it: gunicorn as in docker-compose.yml on PostgreSQL (looked for at
-TEST_POSTGRES_URL), `manage.py serve` on SQLite. A pair is POST queue/next/ and POST labels/, with a
-token, over kept connections. Beside each size stands the floor: the same server, client and
-authentication with calls that do nothing, and with calls that change one row each in a transaction
-of its own; no queue can be faster than the second.
+Each size has its own database, filled with items with about 2 KB in each text and stored diffs, and
+a server as in production: gunicorn as in docker-compose.yml on PostgreSQL (at TEST_POSTGRES_URL),
+`manage.py serve` on SQLite. A pair is POST queue/next/ and POST labels/, with a token, over
+persistent connections. Each size is compared with the floor: the same server, client and
+authentication with calls that do nothing, and with calls that change one row each in their own
+transaction; no queue can be faster than the second.
 
-`--large` compares 1,000,000 items with 2,500 on PostgreSQL, also for a person who has labelled
-half of them. The small size is measured before and after, since a machine's speed drifts.
-Ends with 1 if a label was doubled or lost; a limit that is missed is only said.
+`--large` compares 1,000,000 items with 2,500 on PostgreSQL, also for an annotator who has labelled
+half of them. The small size is measured before and after, since a machine's speed drifts. The exit
+code is 1 if a label was duplicated or lost; a missed limit is only reported.
 """
 
 import argparse
@@ -35,14 +36,14 @@ Figures = dict[str, Any]
 SMALL, USUAL, LARGE = 2_500, 100_000, 1_000_000
 WARM_UP = 2.0
 FLOOR_SECONDS = 5.0
-# No more pairs than this share of the places, so that nobody is measured searching for the last.
+# At most this share of the slots is used, so that nobody is measured searching for the last ones.
 SHARE = 0.8
 KEPT_RATE = 0.8
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What issue and design ask for: pairs a second, and milliseconds of each call."""
+    """The required pairs per second, and milliseconds of each call."""
 
     rate: float
     p95: float
@@ -53,7 +54,7 @@ LIMITS = {"postgresql": Limit(150, 60), "sqlite": Limit(80, 100, 500)}
 
 
 def main() -> None:
-    """Measure every size in a process of its own, and print what came of it."""
+    """Measure every size in its own process, and print the results."""
     options = _options()
     if options.one:
         print(json.dumps(_measured(options)))
@@ -102,7 +103,7 @@ def _cases(options: argparse.Namespace) -> Iterator[list[str]]:
 
 
 def _in_process(case: list[str], options: argparse.Namespace) -> Figures:
-    # Django knows one set of settings a process.
+    # A Django process has one set of settings.
     command = [sys.executable, "-m", "benchmarks.labelling", "--one", "--databases", *case]
     for name in ("seconds", "people", "overlap"):
         command += [f"--{name}", str(getattr(options, name))]
@@ -110,7 +111,7 @@ def _in_process(case: list[str], options: argparse.Namespace) -> Figures:
         try:
             printed, _ = process.communicate()
         finally:
-            process.terminate()  # which does nothing to one that has ended
+            process.terminate()  # has no effect on one that has ended
     if process.returncode:
         raise SystemExit(process.returncode)
     figures: Figures = json.loads(printed.splitlines()[-1])

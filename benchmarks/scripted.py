@@ -1,9 +1,9 @@
-"""How close the evaluator client comes to what a server of known latency allows.
+"""How close the evaluator client comes to the maximum rate for a server of known latency.
 
     python -m benchmarks.scripted --calls 5000 --in-flight 256 --latency 0.2
 
-Starts the scripted evaluator as a process and prints JSON: calls a second, their share of the
-ceiling (in flight / latency), and milliseconds of this process's CPU a call.
+Starts the scripted evaluator as a process and prints JSON: calls per second, their share of the
+ceiling (in flight / latency), and milliseconds of this process's CPU per call.
 """
 
 import argparse
@@ -27,7 +27,7 @@ SERVER = Path(__file__).parents[1] / "tests" / "services" / "scripted_evaluator.
 
 @dataclass(frozen=True)
 class Text:
-    """A prompt of about the length of a judged answer."""
+    """A prompt of about the length of a typical one."""
 
     user: str
     system: str = "You examine answers."
@@ -35,7 +35,7 @@ class Text:
 
 
 async def call_all(address: str, calls: int, in_flight: int, *, model: str = "m") -> float:
-    """Seconds that it takes to ask `calls` different requests."""
+    """The seconds to send `calls` different requests."""
     provider = PROVIDERS["openai_compatible"]
     texts = (Text(f'{number} {"word " * 400} {{"score": N}}') for number in range(calls))
     bodies = iter([provider.body(model=model, parameters={}, prompt=text) for text in texts])

@@ -1,4 +1,4 @@
-"""Items to ask about, and runs over them that are on record in the end."""
+"""Projects with items to evaluate, runs over them, and what is stored of a run."""
 
 import random
 import time
@@ -15,14 +15,15 @@ from formats.rows import Row
 from judging.models import Endpoint, Outcome, Reply, Request, Run
 from judging.runs import lifecycle, selection
 
-# One call an item, so that calls are easy to count: to judge a perturbed answer, or to make one.
+# One call per item, so that calls are easy to count: to judge a perturbed answer, or to generate
+# one.
 STRATEGY, GENERATOR = "reference", "generate-number-errors"
 WORDS = ["light", "water", "heat", "metal", "river", "cloud", "engine", "stone", "glass", "wire"]
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What is on record of a run."""
+    """What is stored of a run."""
 
     state: str
     requests: int
@@ -32,7 +33,7 @@ class Kept:
 
 
 def project(items: int, *, words: int) -> Project:
-    """A project with so many items, of so many words a side, that were decided elsewhere."""
+    """A project with this many items, of `words` words in each text, with imported resolutions."""
     made = importing.create_project("bench")
     task = tasktypes.parse_definition(made.task_type.definition)
     report = importing.store_items(
@@ -44,7 +45,7 @@ def project(items: int, *, words: int) -> Project:
 
 
 def researcher(made: Project) -> Account:
-    """Somebody who may look at the project's runs."""
+    """A researcher, who may view the project's runs."""
     account = Account.objects.create(username="researcher")
     Membership.objects.create(
         project=made, account=account, alias="researcher", role=Role.RESEARCHER
@@ -53,7 +54,7 @@ def researcher(made: Project) -> Account:
 
 
 def cookie(account: Account) -> str:
-    """By which a server knows the account."""
+    """The session cookie of the account."""
     client = Client()
     client.force_login(account)
     return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
@@ -69,7 +70,8 @@ def start(
     limit: int | None = None,
     generating: bool = False,
 ) -> Run:
-    """A run over the items that workers find by themselves. `model` makes its requests its own."""
+    """Start a run over the items; workers find it themselves. Its own `model` makes its requests
+    unique."""
     endpoint = Endpoint.objects.create(
         name=model,
         provider="openai_compatible",
@@ -86,7 +88,7 @@ def start(
 
 
 def wait(run: Run, *, seconds: float) -> None:
-    """Until the run is finished; raises TimeoutError."""
+    """Wait until the run is finished; raises TimeoutError."""
     ends = time.monotonic() + seconds
     while run.state != Run.State.FINISHED:
         if time.monotonic() > ends:
@@ -96,7 +98,7 @@ def wait(run: Run, *, seconds: float) -> None:
 
 
 def kept(run: Run) -> Kept:
-    """What is on record of the run now."""
+    """What is stored of the run now."""
     outcomes = Outcome.objects.filter(run=run)
     return Kept(
         state=run.state,

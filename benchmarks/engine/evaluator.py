@@ -1,4 +1,4 @@
-"""The evaluator that is asked, as a process of its own, and what its log says of those who ask."""
+"""The scripted evaluator, as a separate process, and its request log."""
 
 import json
 import os
@@ -14,13 +14,13 @@ SERVER = Path(__file__).parents[2] / "tests" / "services" / "scripted_evaluator.
 
 @dataclass(frozen=True)
 class Evaluator:
-    """A scripted evaluator at an address; its log has a line a request that is over."""
+    """A scripted evaluator at an address; its log has a line for each finished request."""
 
     address: str
     log: Path
 
     def calls(self, model: str) -> list[tuple[float, float, str]]:
-        """When each request to a model came and was answered (Unix time), and its digest."""
+        """When each request to a model was received and answered (Unix time), and its digest."""
         lines = map(json.loads, self.log.read_text("utf-8").splitlines())
         return [
             (line["received"], line["answered"], line["digest"])
@@ -31,8 +31,8 @@ class Evaluator:
 
 @dataclass(frozen=True)
 class Steady:
-    """Between the first request and the last reply: calls a second, and their share of what
-    `in_flight` calls of `latency` seconds allow."""
+    """From the first request to the last reply: calls per second, and their share of the maximum
+    for `in_flight` calls of `latency` seconds."""
 
     calls: int
     rate: float
@@ -44,7 +44,7 @@ def evaluator(folder: Path, latency: float) -> Iterator[Evaluator]:
     """An evaluator that takes `latency` seconds for each reply."""
     log = folder / "requests.jsonl"
     command = [sys.executable, str(SERVER), "--latency", str(latency), "--log", str(log)]
-    # It shares the machine with what is measured, and may not read the other's settings.
+    # It shares the machine with the measured program, but must not read its settings.
     environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
         try:

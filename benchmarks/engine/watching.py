@@ -1,4 +1,4 @@
-"""What others feel while an evaluator is asked: pages of the web side, and the memory taken."""
+"""Response times of pages and memory use while an evaluator is called."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ EVERY = 0.4
 
 @dataclass
 class Seen:
-    """Milliseconds that each page took, and the most memory that the processes had, in MB."""
+    """The milliseconds of each page, and the maximum memory of the processes in MB."""
 
     milliseconds: list[float] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
@@ -24,7 +24,8 @@ class Seen:
 def watched(
     port: int, paths: Sequence[str], cookie: str, processes: Callable[[], Sequence[int]]
 ) -> Iterator[Seen]:
-    """Ask for the pages in turn, every EVERY seconds, and look at the memory of the processes."""
+    """Request the pages in turn, one every EVERY seconds, and measure the memory of the
+    processes."""
     seen, stopped = Seen(), threading.Event()
     thread = threading.Thread(target=_look, args=(port, paths, cookie, processes, seen, stopped))
     thread.start()
@@ -61,7 +62,7 @@ def _look(
 
 
 def _megabytes(pid: int) -> float:
-    """Memory that a process has to itself and its share of what it has with others (Pss)."""
+    """The memory of a process: its own, and its share of shared memory (Pss)."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):

@@ -1,9 +1,9 @@
-"""Two calls that do next to nothing: the floor under every call that answers or stores something.
+"""Two minimal calls: the lower bound for every call that answers or stores something.
 
-Both come through the same server, middleware and authentication as the queue's. `nothing/` answers
-at once, `write/` changes one row of its own a person in a transaction first: two of them are what
-a pair would take if taking and labelling cost a single short statement each. No scope of a token
-names them, so they ask for none.
+Both use the same server, middleware and authentication as the queue. `nothing/` answers at once;
+`write/` changes one row per user in a transaction. Two of them take as long as a pair would if
+fetching and labelling an item each cost a single short statement. No scope of a token includes
+them, so they require none.
 """
 
 from django.db import connection
@@ -20,7 +20,7 @@ TABLE = "bench_floor"
 
 
 def prepare(people: list[int]) -> None:
-    """A row for each account."""
+    """Insert a row for each account."""
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE TABLE {TABLE} (id bigint PRIMARY KEY, n bigint)")
         cursor.executemany(f"INSERT INTO {TABLE} VALUES (%s, 0)", [[pk] for pk in people])

@@ -1,4 +1,4 @@
-"""The application's own settings with other addresses, to see what server and framework take."""
+"""The application's own settings with other URLs, to measure the server and the framework alone."""
 
 from config.settings import *  # noqa: F403
 

@@ -1,4 +1,4 @@
-"""Whether what was acknowledged is what the database holds."""
+"""Compare acknowledged labels with the stored ones."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,8 @@ from annotation.models import Label
 
 @dataclass(frozen=True)
 class Found:
-    """doubled: items with more counted labels than places, or two of one person;
-    lost: acknowledged and not there; unacknowledged: there, with no answer that said so."""
+    """doubled: items with more counted labels than slots, or two by one annotator; lost:
+    acknowledged and not stored; unacknowledged: stored without a response that said so."""
 
     doubled: int
     lost: int
@@ -18,7 +18,8 @@ class Found:
 
 
 def look(acknowledged: list[str], *, overlap: int, before: int = 0) -> Found:
-    """Compare the keys of acknowledged labels with all labels but the `before` made beforehand."""
+    """Compare the keys of acknowledged labels with all labels except the `before` that existed
+    before."""
     counted = Label.objects.filter(current=True, counted=True).order_by()
     full = counted.values("item", "stage").annotate(n=Count("pk")).filter(n__gt=overlap)
     twice = counted.values("item", "stage", "member").annotate(n=Count("pk")).filter(n__gt=1)

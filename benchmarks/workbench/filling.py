@@ -1,7 +1,8 @@
-"""A project of any size within minutes: some items made as the application makes them, then copied.
+"""Fill a project of any size within minutes: some items are created by the application, then
+copied.
 
-The copies are made by the database, `INSERT ... SELECT` over a series of numbers, and take every
-column that is not named here from the item they are copies of, so that a new column needs nothing.
+The database copies them with `INSERT ... SELECT` over a series of numbers. Every column that is not
+named here is taken from the original item, so a new column needs no change here.
 """
 
 import random
@@ -49,7 +50,7 @@ cell light force number surface pressure system current century trade
 
 @dataclass(frozen=True)
 class Filled:
-    """The project, and one key to the API for each of its people."""
+    """The project, and an API key for each of its members."""
 
     slug: str
     keys: list[str]
@@ -57,7 +58,8 @@ class Filled:
 
 
 def project(items: int, *, people: int, overlap: int) -> Project:
-    """A project with so many items of about 2 KB a side, their diffs stored, all slots open."""
+    """A project with this many items with about 2 KB in each text, stored diffs, and all slots
+    open."""
     assert items >= ORIGINALS
     made = importing.create_project("bench", overlap=overlap)
     task = tasktypes.parse_definition(made.task_type.definition)
@@ -75,7 +77,7 @@ def project(items: int, *, people: int, overlap: int) -> Project:
 
 
 def open_to(made: Project) -> Filled:
-    """What people need to work on it through the API."""
+    """What its members need to work on it through the API."""
     members = made.members.select_related("account").order_by("pk")
     keys = [ApiToken.issue(member.account, "bench")[1] for member in members]
     deciding = made.task_type.definition["fields"][0]
@@ -83,7 +85,7 @@ def open_to(made: Project) -> Filled:
 
 
 def label_half(made: Project, member: Membership) -> int:
-    """The member has labelled the first half of the items, one after the other; how many."""
+    """Label the first half of the items as this member, in order; return how many."""
     offer = queue.next_offer(member)
     assert isinstance(offer, queue.Offer)
     queue.store_label(member, offer.shown, SubmittedAnswers(open_to(made).answers))
@@ -94,7 +96,7 @@ def label_half(made: Project, member: Membership) -> int:
 
 
 def tidy() -> None:
-    """What a database that grew over weeks has: statistics, and pages that are written out."""
+    """Update statistics and write out pages, as in a database that has grown over weeks."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("VACUUM ANALYZE")
@@ -133,7 +135,7 @@ def _changed(sentence: str, chance: random.Random) -> str:
 
 
 def _copy_items(items: int, overlap: int) -> None:
-    """Item n is a copy of the original n mod 64, its key, place and cluster its own."""
+    """Copy the originals in turn; each copy has its own key, position and cluster."""
     first = {each: each.objects.order_by("pk").first().pk for each in (Item, Revision, Diff, Slot)}
     item = f"{first[Item] - 1} + s.n"
     revision = f"{first[Revision] - 1} + s.n"
@@ -157,7 +159,7 @@ def _copy_items(items: int, overlap: int) -> None:
 
 
 def _copy_labels(half: int) -> None:
-    """The one label that there is, and all that came of it, once for each item of the half."""
+    """Copy the only label and everything created with it, once for each item of the half."""
     label = Label.objects.get()
     items = f"{label.item_id} + s.n"
     revisions = f"{label.revision_id} + s.n"
@@ -179,7 +181,7 @@ def _copy_labels(half: int) -> None:
         )
         named = {"id": "t.id + s.n", "item_id": items, "revision_id": revisions}
         _copy(Resolution, series, "1 = 1", named)
-        # Other events may have followed that of the label.
+        # Other events may have followed the label's.
         behind = f"{Event.objects.latest('pk').pk} + s.n"
         _copy(Event, series, "t.kind = 'label'", named | {"id": behind})
         last = label.slot_id + (half - 1) * step
@@ -192,8 +194,8 @@ def _copy_labels(half: int) -> None:
 
 @contextmanager
 def unchecked(*filled: type[models.Model]) -> Iterator[None]:
-    """Within it PostgreSQL checks no foreign keys, which are right by construction, and fires no
-    triggers; after it the next ids follow those that were given."""
+    """Within the block PostgreSQL checks no foreign keys, which are correct by construction, and
+    fires no triggers. After it, sequences continue after the inserted ids."""
     _role("replica")
     try:
         yield
@@ -211,7 +213,7 @@ def _role(role: str) -> None:
 
 
 def numbers(start: int, end: int) -> str:
-    """The series `s.n` as the head of a statement."""
+    """The series `s.n` as the start of a statement."""
     if connection.vendor == "sqlite":
         step = f"SELECT {start} UNION ALL SELECT n + 1 FROM s WHERE n < {end}"
         return f"WITH RECURSIVE s(n) AS ({step})"
@@ -221,7 +223,7 @@ def numbers(start: int, end: int) -> str:
 def _copy(
     model: type[models.Model], series: tuple[int, int], on: str, others: Mapping[str, str]
 ) -> None:
-    """Rows as those of `t` that meet the condition, once for each number `s.n`."""
+    """Copy the rows of `t` that meet the condition, once for each number `s.n`."""
     columns = [field.column for field in model._meta.concrete_fields]
     table = connection.ops.quote_name(model._meta.db_table)
     names = ", ".join(connection.ops.quote_name(column) for column in columns)

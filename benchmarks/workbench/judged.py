@@ -1,8 +1,8 @@
-"""Runs over any number of items within minutes: outcomes that the database makes by itself.
+"""Create runs over any number of items within minutes: the database generates the outcomes.
 
-The items have no texts, which no table of figures but that of the data set reads. A cluster has
-3.6 of them, as in study 000, of one to four errors; a twelfth is score-invariant. One reply in
-fifty was not read, and every run has a tendency of its own, some categories being harder than
+The items have no texts, which only the data set figures read, and have one to four errors. A
+cluster has 3.6 items on average, as in study 000; a twelfth of the items is score-invariant. One
+reply in fifty is missing. Each run has its own detection rate, and some categories are harder than
 others.
 """
 
@@ -32,8 +32,8 @@ from judging.runs import pinning, selection
 SLUG = "bench"
 SI = "score-invariant"
 PERTURBED, DETECTED, RATED = "perturbed", "detected", "rated"
-# Strategies in turn, by what the project's items are: frames as in study 000, the four prompts of
-# study 001, ratings as in study 003.
+# Strategies in turn, by kind of item: frames as in study 000, the four prompts of study 001,
+# ratings as in study 003.
 STRATEGIES = {
     PERTURBED: ("vanilla", "reference", "pairwise"),
     DETECTED: ("detect-1a", "detect-1b", "detect-2a", "detect-2b"),
@@ -48,14 +48,14 @@ CLUSTER = "'cluster-' || (s.n * 10 / 36)"
 
 @dataclass(frozen=True)
 class Filled:
-    """The project, and a key to the API for a researcher of it."""
+    """The project, and an API key of one of its researchers."""
 
     project: Project
     key: str
 
 
 def fill(items: int, runs: int, kind: str = PERTURBED) -> Filled:
-    """A project of so many items, all resolved, and so many finished runs over all of them."""
+    """A project of this many items, all resolved, with this many finished runs over all of them."""
     project = importing.create_project(SLUG, task_type=TASK_TYPES[kind])
     account = Account.objects.create(username="researcher")
     Membership.objects.create(
@@ -84,7 +84,7 @@ def _fill_items(project: Project, items: int, kind: str) -> None:
 
 
 def _fill_outcomes(run: Run, number: int, items: int, kind: str) -> None:
-    # As good as random, and the same everywhere: 0 to 99.
+    # Pseudo-random and the same on every database: 0 to 99.
     chance = f"(s.n % 100 * {7919 + 2 * number} + s.n / 97 + {number} * 31) % 100"
     detects = f"{chance} < CASE WHEN {INVARIANT} THEN 12 ELSE {40 + 3 * number} + s.n % 5 * 4 END"
     result = f"CASE WHEN {detects} THEN 'detected' ELSE 'undetected' END"
@@ -108,7 +108,7 @@ def _fill_outcomes(run: Run, number: int, items: int, kind: str) -> None:
 
 
 def _ratings(number: str) -> str:
-    """A number of each metric, 1 to 3, in turn."""
+    """SQL for a number for each metric, 1 to 3, in turn."""
     said = [
         f"\"{metric}\": ' || (({number} + {at}) % 3 + 1) || '" for at, metric in enumerate(METRICS)
     ]
@@ -116,7 +116,7 @@ def _ratings(number: str) -> str:
 
 
 def _said(strategy: str, detects: str, chance: str) -> tuple[str, str]:
-    """Detail and values of an outcome that was read."""
+    """SQL for detail and values of a parsed outcome."""
     if strategy == "pairwise":
         effect = '\'{"order_effect": "first_twice"}\''
         mixed = f"CASE {chance} % 3 WHEN 0 THEN 'mixed' WHEN 1 THEN 'P' ELSE 'both_good' END"
@@ -147,7 +147,7 @@ def _run(project: Project, number: int, strategy: str) -> Run:
 
 
 def _of_item(kind: str) -> dict[str, str]:
-    """What an item has by its number `s.n`, and an outcome copies."""
+    """The columns that outcomes copy from items, as SQL of the item's number `s.n`."""
     if kind != PERTURBED:
         return {"cluster": CLUSTER}
     known = [one for one in load() if one.ability != SI]
@@ -163,7 +163,7 @@ def _of_item(kind: str) -> dict[str, str]:
 
 
 def _truth(kind: str) -> str:
-    """Of what is rated there is no truth."""
+    """SQL for the final label; rated items have none."""
     if kind == PERTURBED:
         return f"CASE WHEN {INVARIANT} THEN '{SI}' ELSE 'valid' END"
     return "CASE WHEN s.n % 3 = 0 THEN 'no_error' ELSE 'error' END" if kind == DETECTED else "''"
@@ -183,7 +183,7 @@ def _true(word: str) -> str:
 
 
 def _insert(model: type[models.Model], rows: int, given: Mapping[str, str]) -> None:
-    """One row for each number `s.n`; what is not given is as the model has it by default."""
+    """Insert one row for each number `s.n`; other columns get the model's defaults."""
     columns = dict(given)
     others: list[Any] = []
     for field in model._meta.concrete_fields:

@@ -1,7 +1,7 @@
-"""Eight people at the API, each with a connection that is kept, as fast as they are answered.
+"""Eight API clients, each with a persistent connection, that call as fast as they get responses.
 
-Plain sockets, since the client shares the machine with what it measures: about a tenth of a
-millisecond of CPU a call.
+They use plain sockets, since the client shares the machine with what it measures: about a tenth of
+a millisecond of CPU per call.
 """
 
 import json
@@ -13,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-# One pair of calls: (milliseconds of the first, of the second, key of what was stored).
+# One pair of calls: (milliseconds of the first, of the second, key of the stored label).
 Pair = tuple[float, float, str]
 
 
 @dataclass
 class Pressed:
-    """What came of it: milliseconds of each call, keys of labels that were acknowledged."""
+    """The results: milliseconds of each call, and keys of acknowledged labels."""
 
     first: list[float] = field(default_factory=list)
     second: list[float] = field(default_factory=list)
@@ -38,11 +38,11 @@ class Pressed:
 
 
 class Trouble(Exception):
-    """An answer that ends a person's work; the message says which."""
+    """A response that ends a client's work; the message says which."""
 
 
 class Caller:
-    """A kept connection that knows just enough HTTP."""
+    """A persistent connection with a minimal HTTP client."""
 
     def __init__(self, port: int, key: str) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
@@ -75,7 +75,7 @@ class Caller:
 
 
 def labelling(slug: str, answers: dict[str, object]) -> Callable[[Caller], Pair]:
-    """The pair that counts: take the next item, label it."""
+    """The measured pair: fetch the next item, and label it."""
     start, end = f"/api/v1/projects/{slug}/queue/next/", f"/api/v1/projects/{slug}/labels/"
 
     def pair(caller: Caller) -> Pair:
@@ -99,7 +99,7 @@ def labelling(slug: str, answers: dict[str, object]) -> Callable[[Caller], Pair]
 
 
 def same_twice(path: str) -> Callable[[Caller], Pair]:
-    """Two calls of one address, to see what the server takes for nothing."""
+    """Two calls of one URL, to measure the server's overhead."""
 
     def pair(caller: Caller) -> Pair:
         times = []
@@ -117,7 +117,7 @@ def same_twice(path: str) -> Callable[[Caller], Pair]:
 def press(
     port: int, keys: list[str], pair: Callable[[Caller], Pair], *, seconds: float, most: int
 ) -> Pressed:
-    """One person a key, for so long or until so many pairs were made."""
+    """Run one client for each key, for `seconds` or until `most` pairs were made."""
     done = Pressed()
     end = time.perf_counter() + seconds
     people = [
@@ -149,7 +149,7 @@ def _person(
 
 
 def quantiles(times: list[float]) -> dict[str, Any]:
-    """Median, 95th percentile and longest, in milliseconds."""
+    """Median, 95th percentile and maximum, in milliseconds."""
     ordered = sorted(times) or [float("nan")]
     names = (("p50", 0.5), ("p95", 0.95), ("max", 1.0))
     return {name: round(ordered[int(share * (len(ordered) - 1))], 1) for name, share in names}

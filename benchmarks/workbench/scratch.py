@@ -1,4 +1,4 @@
-"""Databases of one measurement, dropped or removed in the end, and Django on top of them."""
+"""A temporary database for one measurement, dropped at the end, and Django on top of it."""
 
 import os
 import secrets
@@ -22,7 +22,7 @@ KINDS = ("postgresql", "sqlite")
 
 @contextmanager
 def redis() -> Iterator[str]:
-    """A Redis of one's own on a free port, which the environment names as REDIS_URL."""
+    """A private Redis on a free port; REDIS_URL in the environment is set to it."""
     program = shutil.which("redis-server")
     if program is None:
         raise RuntimeError("redis-server is not here. Install it, or measure sqlite alone.")
@@ -46,11 +46,10 @@ def free_port() -> int:
 
 @contextmanager
 def database(kind: str, *, with_redis: bool = False) -> Iterator[None]:
-    """An empty database with its tables; the environment names it, also for servers started then.
+    """An empty database with its tables; the environment names it, also for servers started later.
 
-    The Redis that the environment names is used only if asked for, as by one of `redis`.
-    PostgreSQL is looked for at TEST_POSTGRES_URL, as the tests do. A process that is told to end
-    leaves nothing behind.
+    The Redis in the environment, such as one from `redis`, is used only if asked for. PostgreSQL is
+    expected at TEST_POSTGRES_URL, as in the tests. A process that is terminated cleans up too.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with (
@@ -61,7 +60,7 @@ def database(kind: str, *, with_redis: bool = False) -> Iterator[None]:
             DATABASE_URL=address,
             VAR_DIR=folder,
             SECRET_KEY=secrets.token_urlsafe(50),
-            # A bench presses faster than people; it is to measure, not to be told to wait.
+            # A benchmark is faster than people; it must not run into the rate limit.
             API_PER_MINUTE="1000000000",
             DJANGO_SETTINGS_MODULE="config.settings",
         )
@@ -82,7 +81,7 @@ def database(kind: str, *, with_redis: bool = False) -> Iterator[None]:
 
 
 def lacking_postgresql() -> str:
-    """Why nothing can be measured on PostgreSQL; empty if it answers."""
+    """Why PostgreSQL cannot be measured; "" if it answers."""
     server = os.environ.get("TEST_POSTGRES_URL", POSTGRESQL)
     try:
         psycopg.connect(server, connect_timeout=2).close()

@@ -1,4 +1,4 @@
-"""A server as people run it, and the CPU that it and its database's processes took."""
+"""A server as in production, and the CPU time of its processes and of its database's."""
 
 import os
 import subprocess
@@ -24,27 +24,27 @@ PATIENCE = 60
 
 @dataclass(frozen=True)
 class Server:
-    """A server that answers."""
+    """A server that is ready."""
 
     port: int
     pid: int
 
     def processes(self) -> list[int]:
-        """Its own process and all that it started."""
+        """Its own process and all child processes."""
         return _tree(self.pid)
 
     def cpu(self) -> float:
-        """Seconds that its processes have taken; NaN where the system does not say."""
+        """The CPU seconds of its processes; NaN if the system does not report them."""
         return sum(_seconds(pid) for pid in self.processes())
 
 
 @contextmanager
 def server(kind: str, settings: str = "config.settings") -> Iterator[Server]:
-    """As docker-compose.yml serves PostgreSQL, or as `manage.py serve` the embedded default."""
+    """Serve PostgreSQL as in docker-compose.yml, or SQLite like `manage.py serve`."""
     port = free_port()
     command = _gunicorn(port) if kind == "postgresql" else _embedded(port)
     environment = os.environ | {"DJANGO_SETTINGS_MODULE": settings}
-    # A file: of a pipe that nobody reads, a server that has much to complain about stands still.
+    # Use a file: with an unread pipe, a server that prints many errors would block.
     with (
         tempfile.TemporaryFile() as said,
         subprocess.Popen(
@@ -82,9 +82,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def backends_cpu() -> float:
-    """Seconds of the backends that PostgreSQL runs for this database; NaN if they cannot be read.
+    """The CPU seconds of PostgreSQL's backends for this database; NaN if they cannot be read.
 
-    Of those that live now; the server keeps its connections while it is measured.
+    Only backends that are alive count; the server keeps its connections during the measurement.
     """
     if connection.vendor != "postgresql":
         return 0.0
@@ -135,7 +135,7 @@ def _last(said: IO[bytes]) -> str:
 
 
 def _tree(pid: int) -> list[int]:
-    """A process and all that it started."""
+    """A process and all its descendants."""
     found = [pid]
     for parent in found:
         with suppress(OSError):
@@ -146,7 +146,7 @@ def _tree(pid: int) -> list[int]:
 
 def _seconds(pid: int) -> float:
     try:
-        # Behind the name in parentheses: user and system time are the 12th and 13th word.
+        # After the name in parentheses, user and system time are the 12th and 13th word.
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:
         return float("nan") if not Path("/proc/self/stat").exists() else 0.0

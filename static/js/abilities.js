@@ -1,5 +1,5 @@
-// Prompts sorted by keys. Every key presses a button of the form; what it asks for is sent in the
-// order of the presses, and the server draws the rows that changed anew.
+// Sorts prompts into abilities by keys. Each key presses a button of the form; the requests are
+// sent in order, and the server renders the changed rows again.
 import * as keys from "./keys.js";
 
 const form = document.querySelector("[data-sorting]");

@@ -1,5 +1,5 @@
-// Cases and verification: the decision by keys. The server draws each page; what was begun and
-// not sent is kept in this browser until it is.
+// Cases and verification: decisions by keys. The server renders each page; an unsent decision is
+// kept in this browser until it is sent.
 import * as fields from "./fields.js";
 import * as reservations from "./reservations.js";
 import * as keys from "./keys.js";

@@ -1,6 +1,6 @@
 // Draws every chart of the page from the specification in its script element:
 //   <figure class="chart"><div data-chart="spec-1"></div></figure>{{ spec|json_script:"spec-1" }}
-// The colours come from the style sheet, so a chart follows light and dark like the rest.
+// The colours come from the style sheet, so charts follow the light and dark themes.
 const OPTIONS = {
   mode: "vega-lite",
   ast: true,

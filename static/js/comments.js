@@ -1,4 +1,4 @@
-// A comment to the others that is begun: kept in this browser until it is sent.
+// An unsent comment is kept in this browser until it is sent.
 const text = () => document.querySelector("#comments textarea");
 const name = () => `comment|${text().dataset.begun}`;
 

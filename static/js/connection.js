@@ -1,4 +1,4 @@
-// When something that was sent did not reach the server: nothing is lost, and the page says so.
+// Shows that a request did not reach the server, keeps its data, and repeats it.
 const AGAIN_AFTER = 5000;
 
 let again = null;

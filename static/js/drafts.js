@@ -1,5 +1,5 @@
-// What a person has begun and not sent: kept in this browser at once and on the server a moment
-// later. What stands here is what the server does not have yet.
+// Unsent drafts: stored in this browser at once and on the server a moment later. This browser only
+// keeps what the server does not have yet.
 import { storedOf } from "./editor.js";
 import * as fields from "./fields.js";
 import { address, panel, postData, screen } from "./page.js";

@@ -1,4 +1,4 @@
-// The correction of a text in its place.
+// The editor that corrects a text in place.
 import * as drafts from "./drafts.js";
 
 const formOf = (panel) => panel.querySelector("[data-editor]");

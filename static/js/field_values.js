@@ -1,4 +1,5 @@
-// What a label form asks and what stands in it; fields.js, which describes the markup, acts on it.
+// Reads the fields and answers of a label form; fields.js describes the markup and changes the
+// form.
 
 export const SINGLE = new Set(["choice", "yesno", "scale", "points"]);
 export const WRITTEN = new Set(["text", "edit"]);

@@ -1,31 +1,32 @@
-// The fields of a label form, for hands on the keyboard.
+// The fields of a label form, for use with the keyboard.
 //
 // The form (templates/annotation/fields/_form.html, for a context with task, phase, answers,
 // difference and texts) is
 //   form[data-label] > fieldset[data-field][data-kind][data-title]
 //     [data-required] [data-unless="other field"] [data-when-field data-when-values="a b"]
-// with radios, checkboxes or textareas named after the field; what a key picks has [data-key] (the
-// key's own name, whatever a person made of it). Where one key is a whole label, the options of
-// the first field are submit buttons instead. [data-store] sends, [data-cancel] takes a pick back,
-// [data-total] shows the sum of the points, [data-fields-said] is the live region. What is wrong with
-// an answer stands at its field in [data-problem] until something is done about it.
+// with radios, checkboxes or textareas named after the field; each option with a key has [data-key]
+// (the default key, even if the user changed it). If one key is a whole label, the options of the
+// first field are submit buttons instead. [data-store] sends, [data-cancel] takes a choice back,
+// [data-total] shows the sum of the points, [data-fields-said] is the live region. A problem with
+// an answer is shown at its field in [data-problem] until it is fixed.
 //
 // The screen calls
-//   bind(form)          once a form is painted; conditions, active field and total are set
-//   press(form, key)    a key by its name; true if it meant something to the active field
-//   takes(form, key)    whether a key would mean something to the active field
-//   deny(form, keyOf)   says at the active field that it has no such key, and which it has
-//   move(form, step)    -1 or 1: to the field above or below; true if there are others
-//   cancel(form)        Esc: takes back a pick that waits for more; true if there was one
+//   bind(form)          once a form is painted; sets conditions, active field and total
+//   press(form, key)    handles a key by its name; true if the active field uses it
+//   takes(form, key)    whether the active field uses a key
+//   deny(form, keyOf)   says at the active field that it has no such key, and which keys it has
+//   move(form, step)    -1 or 1: goes to the field above or below; true if there are others
+//   cancel(form)        Esc: takes back a choice that waits for more answers; true if there was one
 //   complete(form)      true if the form can be sent as it is
 //   missing(form)       the first field that still needs an answer, or null
-//   ask(form)           goes to that field and says there what it wants; true if there was one
+//   ask(form)           goes to that field and says there what is missing; true if there was one
 //   send(form)          Ctrl+Enter: sends, or asks for what is missing
-//   answers(form)       what is filled in, by input name, each a list of texts (for drafts)
-//   pick(form, value)   takes a pick of the first field up again (from a draft)
-// and sees only ordinary submit events: of a quick form the submitter is the button picked, and
-// it comes once all that the form asks besides is answered, or the person sends it. Every change of an answer is an ordinary
-// input event. The form gets [data-bound], the active field [data-active].
+//   answers(form)       the answers, by input name, each a list of texts (for drafts)
+//   pick(form, value)   restores a choice of the first field (from a draft)
+// and handles only ordinary submit events. In a quick form the submitter is the chosen button, and
+// the event comes once everything else in the form is answered, or when the user sends it. Every
+// change of an answer is an ordinary input event. The form gets [data-bound], the active field
+// [data-active].
 
 import { active, all, chosenTitle, isAsked, isOpen, missing, openPiece, picks, pieces } from "./field_values.js";
 import { sends, shown, SINGLE, title, total, WRITTEN } from "./field_values.js";

@@ -1,5 +1,5 @@
-// Single keys: which press counts, what it means to this person, and the switch that turns them
-// off (WCAG 2.1.4). An action is named by the key that it has unless the person changed it.
+// Single-key shortcuts: which key presses count, what they mean to this user, and the switch that
+// turns them off (WCAG 2.1.4). An action is named by its default key.
 const SWITCH = "single-keys";
 const TYPING = "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]";
 

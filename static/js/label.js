@@ -1,5 +1,5 @@
-// The label screen. The server draws; this acts only for the item that is painted, and brings the
-// next one, which was drawn meanwhile.
+// The label screen. The server renders; this script handles the painted item and shows the next
+// one, which was fetched meanwhile.
 import * as sidePanel from "./side_panel.js";
 import * as drafts from "./drafts.js";
 import * as editor from "./editor.js";

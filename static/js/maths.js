@@ -1,5 +1,5 @@
-// Formulas, drawn by KaTeX, which is fetched with the first of them.
-// `render` into the element, never `renderToString`: inline styles in markup break the policy.
+// Draws formulas with KaTeX, which is loaded with the first formula.
+// Uses `render` into the element, never `renderToString`: inline styles in markup violate the policy.
 const FOLDER = new URL("../vendor/katex/", import.meta.url);
 const SLICE = 12;
 

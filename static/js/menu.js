@@ -1,4 +1,4 @@
-// The account menu closes as people expect: on Escape and on a press elsewhere.
+// Closes the account menu on Escape and on a click elsewhere.
 const menus = () => document.querySelectorAll("details.menu[open]");
 
 document.addEventListener("click", (event) => {

@@ -1,6 +1,6 @@
-// Labels on their way. Each is kept in this browser from the moment it is given until the server
-// has answered, so that neither a lost connection nor a closed window loses it. Its key goes with
-// it: the server takes the same key once, however often it is sent.
+// The outbox of labels. Each label is kept in this browser until the server has answered, so that
+// neither a lost connection nor a closed window loses it. It is sent with a key: the server accepts
+// the same key once, however often it is sent.
 import { address, fieldsOf, panel, post, screen, whyNot } from "./page.js";
 import * as drafts from "./drafts.js";
 

@@ -1,4 +1,4 @@
-// The page's own parts: the panel of the item, the announcer, and how the server is asked.
+// Shared parts of the page: the item's panel, the announcer, and requests to the server.
 export const screen = () => document.getElementById("screen");
 export const panel = () => document.getElementById("panel");
 export const say = (text) => document.getElementById("announcer").replaceChildren(text);

@@ -1,4 +1,4 @@
-// Putting an item on the screen, with what is known of it before and after.
+// Shows an item on the screen, and updates what surrounds it.
 import * as prefetch from "./prefetch.js";
 import * as sidePanel from "./side_panel.js";
 import * as drafts from "./drafts.js";

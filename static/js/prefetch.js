@@ -1,4 +1,4 @@
-// The next item, fetched and drawn while the person works on the present one.
+// Fetches and renders the next item while the user works on the present one.
 import * as drafts from "./drafts.js";
 import * as keys from "./keys.js";
 import { address, ask, panel, parse } from "./page.js";

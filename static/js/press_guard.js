@@ -1,5 +1,6 @@
-// When a press counts: once the item has been on the screen for a moment. So a key that is pressed
-// fast, for the item before, never meets the next one; and no press is dropped without a sign.
+// Accepts key presses and clicks only once the item has been on the screen for a moment, so that a
+// fast press meant for the last item never applies to the next one. An ignored press is always
+// indicated.
 import { panel, say, screen } from "./page.js";
 
 const GUARD = 300;

@@ -1,4 +1,4 @@
-// A problem in a text leads to its line in the editor.
+// Links a problem in a source text to its line in the editor.
 const source = () => document.getElementById("source");
 
 function goToLine(number) {

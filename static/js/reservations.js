@@ -1,4 +1,4 @@
-// Holding on to the items of the page while the person works; else they free themselves.
+// Renews the reservations of the page's items while the user works; otherwise they expire.
 import { address, panel, postData, screen } from "./page.js";
 
 const minutes = () => Number(screen().dataset.holdMinutes) * 60_000;

@@ -1,4 +1,4 @@
-// What a switch brings belongs to an address of its own, so that it can be sent on and gone back to.
+// Gives each view chosen by a switch its own URL, so that it can be shared and revisited.
 const figures = () => document.getElementById("figures");
 
 function follow() {

@@ -1,5 +1,5 @@
-// What stands beside the item when it is wanted: guidelines, siblings of the item, or comments on
-// it; where the item has no label yet, comments on the one labelled last.
+// The side panel of an item: guidelines, related items, or comments. If the item has no label yet,
+// it shows the comments on the item labelled last.
 import { restore } from "./comments.js";
 import * as keys from "./keys.js";
 import { ask, panel, parse, screen, tell } from "./page.js";

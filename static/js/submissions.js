@@ -1,4 +1,5 @@
-// What the person sends: labels by the outbox, all else at once; and what becomes of it.
+// Sends what the user submits, labels through the outbox and the rest at once, and handles the
+// answers.
 import * as prefetch from "./prefetch.js";
 import * as drafts from "./drafts.js";
 import * as editor from "./editor.js";

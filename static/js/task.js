@@ -1,4 +1,4 @@
-// The editor of a task type: the preview can be tried out.
+// The editor of a task type, with a preview that can be tried out.
 import * as fields from "./fields.js";
 import "./problem_lines.js";
 

@@ -1,4 +1,4 @@
-// Reading the item: every way to see its texts, and from change to change.
+// Shows the texts of an item: all views, and navigation between changes.
 import * as maths from "./maths.js";
 
 const YEAR = 365 * 24 * 3600;

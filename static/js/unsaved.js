@@ -1,9 +1,9 @@
-// What was begun in an editor and not stored: kept in this browser until it is, and brought back with
-// a notice when the editor is opened again.
+// Unsaved changes in an editor: kept in this browser until they are saved, and restored with a
+// notice when the editor is opened again.
 //
-// An editor is form[data-begun="what it is about"][data-who], with [data-restored] and in it
-// [data-discard]; [data-sent] where the page shows again what was sent. A page that shows what is
-// stored has it in [data-stored] with the same data-begun and data-who.
+// An editor is form[data-begun="what it edits"][data-who] and contains [data-restored] with
+// [data-discard]; it has [data-sent] if the page shows submitted data again. A page that shows the
+// saved version has it in [data-stored] with the same data-begun and data-who.
 const isWord = "textarea, input[name=note]";
 const isBase = "input[type=hidden]:not([name=csrfmiddlewaretoken], [name=action])";
 

@@ -170,11 +170,15 @@ def write_all(every: list[Mutation], copy: Path) -> None:
         by_file[one.path].append((number, one))
     for name, held in by_file.items():
         source = (copy / name).read_bytes()
-        # From the end on, so that places before stay true; the inner of two that nest comes first.
-        for number, one in sorted(held, key=lambda pair: -pair[1].start):
-            inner = source[one.start : one.end].decode()
+        # From the end on, so that places before stay true. The inner of two that nest comes first,
+        # and moves the end of the outer.
+        grown: list[tuple[int, int]] = []
+        for number, one in sorted(held, key=lambda pair: (-pair[1].start, pair[1].end)):
+            end = one.end + sum(more for inner_end, more in grown if inner_end <= one.end)
+            inner = source[one.start : end].decode()
             switched = f"(({one.after}) if __import__('mutating').on('{number}') else ({inner}))"
-            source = source[: one.start] + switched.encode() + source[one.end :]
+            source = source[: one.start] + switched.encode() + source[end:]
+            grown.append((one.end, len(switched.encode()) - (end - one.start)))
         (copy / name).write_bytes(source)
 
 

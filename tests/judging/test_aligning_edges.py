@@ -2,6 +2,7 @@
 the scale."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,23 @@ def test_means_are_those_of_the_items_that_both_have(tmp_path: Path) -> None:
     row = correctness(project)
     assert (row["mean_people"], row["mean_evaluator"]) == (0.75, 0.75)
     assert (row["total"], row["missing"], row["n"]) == (3, 1, 2)
+
+
+def test_the_distance_of_two_means_lacks_what_either_of_them_lacks(tmp_path: Path) -> None:
+    project = bring_rated(tmp_path, [3, 2])
+    judge(tmp_path, project, [2, 2])
+    (sides,) = aligned(project, "correctness")
+
+    def distance(**scales: Any) -> tuple[float | None, str]:
+        metric = replace(sides.metric, **scales)
+        found = correlations.compute_points(replace(sides, metric=metric))["distance"]
+        return found.value, found.reason
+
+    # |0.75 - 0.5|, on the scale from 1 to 3.
+    assert distance() == (0.25, "")
+    assert distance(people=None) == (None, correlations.NOT_ASKED_REASON)
+    assert distance(evaluator=None) == (None, correlations.NO_SCALE_REASON)
+    assert distance(people=None, evaluator=None) == (None, correlations.NOT_ASKED_REASON)
 
 
 def test_ratings_that_were_taken_as_they_are_have_no_raters(tmp_path: Path) -> None:

@@ -209,6 +209,37 @@ def test_what_cannot_be_is_refused_by_its_name_and_nothing_changes(
     assert not Event.objects.filter(kind="settings").exists()
 
 
+@pytest.mark.parametrize(
+    "values, refused",
+    [
+        ({"share_percent": 100, "share_overlap": 2}, []),
+        ({"share_percent": 101, "share_overlap": 2}, ["share_percent"]),
+        ({"overlap": 2, "share_percent": 1, "share_overlap": 2}, ["share_overlap"]),
+        ({"overlap": 2, "share_percent": 0, "share_overlap": 2}, []),
+        ({"overlap": 2, "disputed_overlap": 2}, ["disputed_overlap"]),
+        ({"overlap": 2, "disputed_overlap": 3}, []),
+        ({"overlap": 2, "disputed_overlap": 0}, []),
+        # Those in the sample get more than the others, as long as there is a sample.
+        ({"share_percent": 10, "share_overlap": 3, "disputed_overlap": 3}, ["disputed_overlap"]),
+        ({"share_percent": 10, "share_overlap": 3, "disputed_overlap": 4}, []),
+        ({"share_percent": 0, "share_overlap": 3, "disputed_overlap": 3}, []),
+        ({"practice_items": 2, "practice_pass": 2}, []),
+        ({"practice_items": 2, "practice_pass": 3}, ["practice_pass"]),
+        ({"practice_items": 3, "practice_pass": 3}, ["practice_items"]),
+        ({"practice_items": 0, "practice_pass": 3}, []),
+        ({"probe_every": 1}, ["probe_every"]),
+        ({"probe_every": 0}, []),
+    ],
+)
+def test_settings_are_refused_just_past_their_limits(
+    lead: Membership, values: dict[str, Any], refused: list[str]
+) -> None:
+    make_known(lead.project, "one")
+    make_known(lead.project, "other")
+    found = project_settings.find_problems(lead.project, values)
+    assert [problem.name for problem in found] == refused
+
+
 def test_practice_and_checks_are_switched_on_once_there_are_items(lead: Membership) -> None:
     make_known(lead.project)
     make_known(lead.project, purpose="probe")

@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.contrib.admin import site
+from django.test import Client, RequestFactory
 
 from judging.models import Endpoint
-from tests.builders import make_account, make_project
+from tests.builders import make_account, make_member, make_project
 from tests.judging.builders_judging import make_endpoint, make_items, make_run
 
 pytestmark = pytest.mark.django_db
@@ -29,6 +30,29 @@ GOOD = {
 def admin(client: Client) -> Client:
     client.force_login(make_account(is_staff=True, is_superuser=True))
     return client
+
+
+# All else is written by the services alone, and nothing is ever deleted.
+WRITTEN_BY_ADMINS = {"account", "project", "membership", "endpoint", "budget"}
+
+
+def test_site_admins_write_some_tables_look_at_the_others_and_delete_nothing() -> None:
+    request = RequestFactory().get("/admin/")
+    request.user = make_account(is_staff=True, is_superuser=True)
+    for model, held in site._registry.items():
+        may_write = model._meta.model_name in WRITTEN_BY_ADMINS
+        assert held.has_add_permission(request) is may_write, model
+        assert held.has_change_permission(request) is may_write, model
+        assert held.has_delete_permission(request) is False, model
+        assert held.has_view_permission(request) is True, model
+
+
+def test_members_of_a_project_are_added_in_the_admin_and_changed_elsewhere(admin: Client) -> None:
+    member = make_member(make_project("p"), role="lead", alias="lea")
+    sent = admin.get(f"/admin/annotation/project/{member.project_id}/change/")
+    (inline,) = sent.context["inline_admin_formsets"]
+    said = (inline.has_add_permission, inline.has_change_permission, inline.formset.can_delete)
+    assert said == (True, False, False)
 
 
 def problems(sent: Any) -> str:
@@ -86,6 +110,12 @@ def test_who_runs_have_asked_stays_who_it_is(admin: Client) -> None:
     admin.post(page, GOOD | {"timeout": 7})
     changed = Endpoint.objects.get(pk=endpoint.pk)
     assert (changed.address, changed.timeout) == (endpoint.address, 7)
+
+
+def test_an_endpoint_that_no_run_has_asked_can_be_changed(admin: Client) -> None:
+    endpoint = make_endpoint("http://127.0.0.1:9/v1")
+    admin.post(f"/admin/judging/endpoint/{endpoint.pk}/change/", GOOD)
+    assert Endpoint.objects.get(pk=endpoint.pk).model == "judge-1"
 
 
 @pytest.mark.parametrize("name", ["call", "outcome", "reading", "reply", "request", "run"])

@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, OutputWrapper
 
 from annotation import errors
+from annotation.management.files import command_error
 from annotation.models import Project
 from judging import tasks
 from judging.errors import Refused
@@ -27,9 +28,7 @@ def get_project(slug: str) -> Project:
     """The project with this slug."""
     found = Project.objects.filter(slug=slug).first()
     if found is None:
-        raise CommandError(
-            f"There is no project {slug!r}. Create it with import_items --create.", returncode=2
-        )
+        raise command_error(f"There is no project {slug!r}. Create it with import_items --create.")
     return found
 
 
@@ -37,7 +36,7 @@ def get_runs(project: Project, numbers: list[int]) -> list[Run]:
     """The runs with these numbers."""
     found = {run.number: run for run in Run.objects.in_project(project).numbered(numbers)}
     if unknown := [str(number) for number in numbers if number not in found]:
-        raise CommandError(f"{project.slug} has no run {', '.join(unknown)}.", returncode=2)
+        raise command_error(f"{project.slug} has no run {', '.join(unknown)}.")
     return list(found.values())
 
 
@@ -51,13 +50,13 @@ def parse_cap(text: str | None) -> Decimal | None:
     try:
         amount = None if text is None else Decimal(text)
     except InvalidOperation as error:
-        raise CommandError(f"--cap {text!r} is not an amount.", returncode=2) from error
+        raise command_error(f"--cap {text!r} is not an amount.") from error
     if amount is not None and not (amount.is_finite() and amount > 0):
-        raise CommandError("--cap must be more than 0.", returncode=2)
+        raise command_error("--cap must be more than 0.")
     try:
         return Run._meta.get_field("cap").clean(amount, None)
     except ValidationError as error:
-        raise CommandError(f"--cap {text}: {' '.join(error.messages)}", returncode=2) from error
+        raise command_error(f"--cap {text}: {' '.join(error.messages)}") from error
 
 
 def call_service(what: Callable[[], T]) -> T:
@@ -65,9 +64,9 @@ def call_service(what: Callable[[], T]) -> T:
     try:
         return what()
     except errors.FieldError as error:
-        raise CommandError(f"--{error.field}: {error}", returncode=2) from error
+        raise command_error(f"--{error.field}: {error}") from error
     except (Refused, errors.Refused) as error:
-        raise CommandError(str(error), returncode=2) from error
+        raise command_error(str(error)) from error
 
 
 def continue_run(run: Run, terminal: OutputWrapper, *, wait: bool) -> None:

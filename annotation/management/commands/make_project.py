@@ -2,11 +2,12 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.core.validators import validate_slug
 
 from annotation import importing, tasktypes
 from annotation.db import transactions
+from annotation.management.files import command_error
 from annotation.models import Account, Event, Membership, Project, Role
 from annotation.projects import members
 
@@ -48,20 +49,17 @@ def _check(slug: str) -> None:
     try:
         validate_slug(slug)
     except ValidationError as error:
-        raise CommandError(
-            f"{slug!r} is not a valid project slug. Use letters, digits, hyphens and underscores.",
-            returncode=2,
+        raise command_error(
+            f"{slug!r} is not a valid project slug. Use letters, digits, hyphens and underscores."
         ) from error
     if Project.objects.filter(slug=slug).exists():
-        raise CommandError(
-            f"The project {slug!r} already exists. Choose another slug.", returncode=2
-        )
+        raise command_error(f"The project {slug!r} already exists. Choose another slug.")
 
 
 def _account(name: str) -> Account:
     account = Account.objects.filter(username=name).first()
     if account is None:
-        raise CommandError(f"There is no user {name!r}.", returncode=2)
+        raise command_error(f"There is no user {name!r}.")
     return account
 
 

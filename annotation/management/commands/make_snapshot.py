@@ -1,9 +1,10 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from annotation.items.snapshots import jobs
+from annotation.management.files import command_error
 from annotation.models import Job
 
 
@@ -16,5 +17,5 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         job = Job.objects.filter(pk=options["job"], kind=jobs.JOB_KIND, finished_at=None).first()
         if job is None:
-            raise CommandError(f"No snapshot job {options['job']} is waiting.", returncode=2)
+            raise command_error(f"No snapshot job {options['job']} is waiting.")
         jobs.make_snapshot(job)

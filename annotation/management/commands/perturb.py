@@ -10,6 +10,7 @@ from annotation.generation.perturbers import PerturbRequest, PerturbResult, Unsu
 from annotation.generation.release import ReleasePolicy
 from annotation.labelling import correct_answers
 from annotation.management import release_options
+from annotation.management.files import command_error
 from annotation.models import Job, Project
 from perturbers.registry import PERTURBERS
 
@@ -65,16 +66,16 @@ class Command(BaseCommand):
             return
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
-            raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
+            raise command_error(f"There is no project {options['project']!r}.")
         wish, dry_run = _wish(options), options["dry_run"]
         wanted = ReleasePolicy.of(options)
         try:
             wanted.check()
             done = perturbers.make_items(project, wish, wanted, dry_run=dry_run)
         except FieldError as error:
-            raise CommandError(f"--{error.field} {error}", returncode=2) from error
+            raise command_error(f"--{error.field} {error}") from error
         except UnsuitableProject as error:
-            raise CommandError(str(error), returncode=2) from error
+            raise command_error(str(error)) from error
         self._say(wish, done, dry_run=dry_run)
 
     def _say(self, wish: PerturbRequest, done: PerturbResult, *, dry_run: bool) -> None:
@@ -117,5 +118,5 @@ def _job(pk: int) -> Job:
     found = Job.objects.filter(pk=pk, kind=perturber_jobs.JOB_KIND, finished_at=None)
     job = found.select_related("project__task_type", "member").first()
     if job is None:
-        raise CommandError(f"No job {pk} is waiting.", returncode=2)
+        raise command_error(f"No job {pk} is waiting.")
     return job

@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation.errors import FieldError
 from annotation.items.snapshots import jobs
+from annotation.management.files import command_error
 from annotation.models import Job, Project, Snapshot
 
 LOOK_EVERY = 0.5
@@ -22,12 +23,12 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
-            raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
+            raise command_error(f"There is no project {options['project']!r}.")
         name = options["name"].strip()
         try:
             snapshot = jobs.enqueue(project, None, name, options["note"])
         except FieldError as error:
-            raise CommandError(str(error), returncode=2) from error
+            raise command_error(str(error)) from error
         job = _ended(snapshot)
         if job.state != Job.State.FINISHED:
             raise CommandError(f"{name} was not created. {job.message}")

@@ -4,6 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.importing import jobs, program
+from annotation.management.files import command_error
 from annotation.models import Job
 
 
@@ -18,7 +19,7 @@ class Command(BaseCommand):
         job = found.filter(state=Job.State.RUNNING)
         waits = job.select_related("project__task_type", "member").first()
         if waits is None:
-            raise CommandError(f"No import {options['job']} is running.", returncode=2)
+            raise command_error(f"No import {options['job']} is running.")
         try:
             program.run_import(waits)
         except OSError as error:

@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotation.generation.release import ReleasePolicy
 from annotation.management import release_options
+from annotation.management.files import command_error
 from annotation.models import Job
 from judging.generation import bring_in
 from judging.generation.bring_in import BringInRequest
@@ -39,7 +40,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(done.told()))
             return
         if options["project"] is None or options["run"] is None:
-            raise CommandError("Name --project and --run.", returncode=2)
+            raise command_error("Name --project and --run.")
         run = run_commands.get_run(options["project"], options["run"])
         target = run_commands.get_project(options["into"]) if options["into"] else run.project
         wish = BringInRequest(run, target, ReleasePolicy.of(options))
@@ -58,5 +59,5 @@ def _job(pk: int) -> Job:
     found = Job.objects.filter(pk=pk, kind=bring_in.KIND, finished_at=None)
     job = found.select_related("project", "member").first()
     if job is None:
-        raise CommandError(f"No job {pk} is waiting.", returncode=2)
+        raise command_error(f"No job {pk} is waiting.")
     return job

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.http import Http404, QueryDict
 
+from annotation.management.files import command_error
 from charts import files
 from judging.management import run_commands
 from judging.results import run_marks
@@ -43,20 +44,19 @@ class Command(BaseCommand):
         project, output = run_commands.get_project(options["project"]), options["output"]
         form = options["format"] or output.suffix.removeprefix(".").lower()
         if form not in files.TYPES:
-            raise CommandError(f"Add --format, one of {', '.join(files.TYPES)}.", returncode=2)
+            raise command_error(f"Add --format, one of {', '.join(files.TYPES)}.")
         try:
             drawing = charts.draw_query(project, options["page"], _query(options))
             if drawing is None:
-                raise CommandError("These runs have no data for this chart.", returncode=2)
+                raise command_error("These runs have no data for this chart.")
             output.write_bytes(files.render(drawing.spec, form))
         except Http404 as error:
-            raise CommandError(str(error) or "There is no such view.", returncode=2) from error
+            raise command_error(str(error) or "There is no such view.") from error
         except files.ConversionFailed as error:
             raise CommandError(str(error)) from error
         except OSError as error:
-            raise CommandError(
-                f"{output}: cannot be written ({error.strerror or error}). Choose another file.",
-                returncode=2,
+            raise command_error(
+                f"{output}: cannot be written ({error.strerror or error}). Choose another file."
             ) from error
         self.stderr.write(f"{output}: {drawing.caption}")
 

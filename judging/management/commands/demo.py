@@ -6,6 +6,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
+from annotation.management.files import command_error
 from annotation.models import Project
 from judging import demo
 
@@ -33,7 +34,7 @@ class Command(BaseCommand):
         if settings.SITE_URL:
             raise CommandError("SITE_URL is set. Demo accounts are not allowed on a public site.")
         if data and not data.exists():
-            raise CommandError(f"There is no file {data}.", returncode=2)
+            raise command_error(f"There is no file {data}.")
         call_command("migrate", interactive=False, verbosity=0)
         project = self._project(data)
         words = demo.load_passwords(settings.VAR_DIR / "demo-passwords")

@@ -2,11 +2,12 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from annotation.db import snapshot_reads
 from annotation.errors import FieldError
+from annotation.management.files import command_error
 from annotation.models import Event, Project
 from formats.writers import FILE_FORMATS, PackingOptions, write_file
 from judging.exporting import dataset_card, jobs, passwords, rows
@@ -45,7 +46,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
-            raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
+            raise command_error(f"There is no project {options['project']!r}.")
         output = options["output"]
         said = {name: options[name] for name in ("snapshot", "licence", "canary", "encrypt")}
         wish = ExportRequest(options["table"], options["format"], **said)
@@ -66,11 +67,11 @@ class Command(BaseCommand):
                 )
             part.replace(output)
         except FieldError as error:
-            raise CommandError(str(error), returncode=2) from error
+            raise command_error(str(error)) from error
         except OSError as error:
             reason = error.strerror or error
-            raise CommandError(
-                f"{output}: cannot be written ({reason}). Choose another file.", returncode=2
+            raise command_error(
+                f"{output}: cannot be written ({reason}). Choose another file."
             ) from error
         finally:
             part.unlink(missing_ok=True)

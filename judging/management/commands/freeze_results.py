@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.errors import Refused
+from annotation.management.files import command_error
 from annotation.models import Event, Membership, Project
 from charts import files
 from judging.archive import create
@@ -62,9 +63,8 @@ class Command(BaseCommand):
                 create.write_archive(project, runs, wanted, stream, tell)
             part.replace(output)
         except OSError as error:
-            raise CommandError(
-                f"{output}: cannot be written ({error.strerror or error}). Choose another file.",
-                returncode=2,
+            raise command_error(
+                f"{output}: cannot be written ({error.strerror or error}). Choose another file."
             ) from error
         except (files.ConversionFailed, Refused) as error:
             raise CommandError(str(error)) from error
@@ -103,7 +103,7 @@ def _wanted(options: dict[str, Any]) -> ArchiveOptions:
     try:
         terms = licence.read_text(encoding="utf-8") if licence else ""
     except (OSError, ValueError) as error:
-        raise CommandError(f"{licence}: cannot be read as text ({error}).", returncode=2) from error
+        raise command_error(f"{licence}: cannot be read as text ({error}).") from error
     return ArchiveOptions(options["with_texts"], options["with_replies"], terms, _charts)
 
 

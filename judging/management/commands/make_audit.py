@@ -2,9 +2,10 @@ from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.core.validators import validate_slug
 
+from annotation.management.files import command_error
 from annotation.models import Project
 from judging.models import Run
 from judging.results import explanation_audits
@@ -47,13 +48,12 @@ class Command(BaseCommand):
                 into=options["into"],
             )
         except ValidationError as error:
-            raise CommandError(
+            raise command_error(
                 f"{options['into']!r} is not a valid project slug. Use letters, digits, hyphens "
-                "and underscores.",
-                returncode=2,
+                "and underscores."
             ) from error
         except explanation_audits.AuditRefused as error:
-            raise CommandError(str(error), returncode=2) from error
+            raise command_error(str(error)) from error
         report = made.report
         for row in (*report.bad, *report.conflicts):
             self.stderr.write(f"left out: {row.field}: {row.reason}")
@@ -72,11 +72,11 @@ def _number(text: str) -> int:
 def _runs(slug: str, numbers: list[int]) -> list[Run]:
     project = Project.objects.filter(slug=slug).first()
     if project is None:
-        raise CommandError(f"There is no project {slug!r}.", returncode=2)
+        raise command_error(f"There is no project {slug!r}.")
     wanted = sorted(set(numbers))
     found = list(Run.objects.in_project(project).for_results().numbered(wanted))
     missing = set(wanted) - {run.number for run in found}
     if missing:
         named = ", ".join(map(str, sorted(missing)))
-        raise CommandError(f"{slug} has no run {named}.", returncode=2)
+        raise command_error(f"{slug} has no run {named}.")
     return found

@@ -3,6 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from annotation.management.files import command_error
 from annotation.models import Job
 from judging.exporting import jobs
 
@@ -17,7 +18,7 @@ class Command(BaseCommand):
         found = Job.objects.filter(pk=options["job"], kind=jobs.KIND, finished_at=None)
         job = found.select_related("project__task_type").first()
         if job is None:
-            raise CommandError(f"No export job {options['job']} is waiting.", returncode=2)
+            raise command_error(f"No export job {options['job']} is waiting.")
         try:
             # The worker reads the number of written rows and stores it as progress.
             jobs.write_export(job, lambda done: print(done, flush=True))

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
+from annotation.management.files import command_error
 from annotation.models import Project
 from formats.rows import FormatError
 from formats.writers import FIGURE_FORMATS, write_figures
@@ -48,12 +49,10 @@ class Command(BaseCommand):
             self._from(options)
             return
         if not options["table"] or not options["project"]:
-            raise CommandError(
-                "Name a table and a --project, or an archive with --from.", returncode=2
-            )
+            raise command_error("Name a table and a --project, or an archive with --from.")
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
-            raise CommandError(f"There is no project {options['project']!r}.", returncode=2)
+            raise command_error(f"There is no project {options['project']!r}.")
         every = run_marks.load_marked_runs(project)
         if options["run"]:
             runs = _named(project, every, options["run"])
@@ -70,9 +69,7 @@ class Command(BaseCommand):
         forms = {"text": said.text, "latex": said.latex}
         forms["json"] = json.dumps({"paragraphs": said.paragraphs}, ensure_ascii=False) + "\n"
         if form not in forms:
-            raise CommandError(
-                f"methods has no format {form}. Choose one of {', '.join(forms)}.", returncode=2
-            )
+            raise command_error(f"methods has no format {form}. Choose one of {', '.join(forms)}.")
         self.stdout.write(forms[form], ending="")
 
     def _from(self, options: dict[str, Any]) -> None:
@@ -80,7 +77,7 @@ class Command(BaseCommand):
             with reproduce.load_archive(options["archive"], compare=not options["table"]) as there:
                 said = there.run(*_asked(there, options)) if options["table"] else there.said
         except (FormatError, reproduce.ReproductionFailed) as error:
-            raise CommandError(str(error), returncode=2) from error
+            raise command_error(str(error)) from error
         self.stdout.write(said, ending="")
 
 
@@ -117,14 +114,13 @@ def _print(project: Project, runs: list[Run], options: dict[str, Any]) -> None:
         options["format"] or "json",
     )
     if form not in FIGURE_FORMATS:
-        raise CommandError(
-            f"{table} has no format {form}. Choose one of {', '.join(FIGURE_FORMATS)}.",
-            returncode=2,
+        raise command_error(
+            f"{table} has no format {form}. Choose one of {', '.join(FIGURE_FORMATS)}."
         )
     try:
         asked = figures.build_request(project, table, runs, by)
     except undetected.UnknownField as error:
-        raise CommandError(str(error), returncode=2) from error
+        raise command_error(str(error)) from error
     only = _only(table, asked.columns, options["only"])
     made = figures.filter_rows(figures.compute_or_fetch(asked), only)
     write_figures(form, table, made.rows, made.columns, sys.stdout)
@@ -136,10 +132,10 @@ def _only(table: str, columns: Sequence[str], said: Sequence[str]) -> dict[str, 
     found: dict[str, str] = {}
     for one in said:
         if "=" not in one:
-            raise CommandError(f"{one!r} is not COLUMN=VALUE.", returncode=2)
+            raise command_error(f"{one!r} is not COLUMN=VALUE.")
         name = next((name for name in narrowing if one.startswith(f"{name}=")), None)
         if name is None or name in found:
-            raise CommandError(_refusal(table, columns, one, name), returncode=2)
+            raise command_error(_refusal(table, columns, one, name))
         found[name] = one.removeprefix(f"{name}=")
     return found
 
@@ -157,9 +153,7 @@ def _refusal(table: str, columns: Sequence[str], one: str, name: str | None) -> 
 def _asked(there: reproduce.LoadedArchive, options: dict[str, Any]) -> list[str]:
     """The same command for the project of an archive; by default with the runs in it."""
     if options["project"] not in (None, there.facts["project"]):
-        raise CommandError(
-            f"The archive contains the project {there.facts['project']}.", returncode=2
-        )
+        raise command_error(f"The archive contains the project {there.facts['project']}.")
     command = ["results", options["table"], "--project", there.facts["project"]]
     command += ["--by", options["by"]]
     command += ["--only", *options["only"]] if options["only"] else []
@@ -176,5 +170,5 @@ def _named(project: Project, every: Sequence[Run], numbers: list[int]) -> list[R
     chosen = [run for run in every if run.number in numbers]
     if unknown := sorted(set(numbers) - {run.number for run in chosen}):
         listed = ", ".join(map(str, unknown))
-        raise CommandError(f"{project.slug} has no run {listed}.", returncode=2)
+        raise command_error(f"{project.slug} has no run {listed}.")
     return chosen

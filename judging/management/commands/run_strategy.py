@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
+from annotation.management.files import command_error
 from annotation.models import Project
 from judging.management import run_commands
 from judging.models import Endpoint, Run, StrategyVersion
@@ -57,9 +58,9 @@ class Command(BaseCommand):
     def _start(self, options: dict[str, Any]) -> Run | None:
         """The run, or None if only an estimate was requested."""
         if options["limit"] is not None and options["limit"] < 1:
-            raise CommandError("--limit must be 1 or more.", returncode=2)
+            raise command_error("--limit must be 1 or more.")
         if options["seed"] is not None and not 0 <= options["seed"] < 2**48:
-            raise CommandError("--seed must be between 0 and 2^48 - 1.", returncode=2)
+            raise command_error("--seed must be between 0 and 2^48 - 1.")
         project = run_commands.get_project(options["project"])
         strategy = _strategy(project, options["strategy"])
         over = run_commands.get_runs(project, options["over"] or [])
@@ -77,7 +78,7 @@ class Command(BaseCommand):
                 return None
             return start.start_runs(project, wish, None)[0]
         except lifecycle.Refused as error:
-            raise CommandError(str(error), returncode=2) from error
+            raise command_error(str(error)) from error
 
     def _say(self, asking: PlannedRun) -> None:
         """Print what a run would ask and cost."""
@@ -173,7 +174,7 @@ def _keys(path: str | None) -> tuple[str, ...]:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:
-        raise CommandError(f"--keys {path}: {error}", returncode=2) from error
+        raise command_error(f"--keys {path}: {error}") from error
     return tuple(key for line in lines if (key := line.strip()))
 
 
@@ -181,17 +182,16 @@ def _parameters(text: str) -> dict[str, Any]:
     try:
         return parse_parameters(text)
     except ValidationError as error:
-        raise CommandError(f"--parameters: {error.messages[0]}", returncode=2) from error
+        raise command_error(f"--parameters: {error.messages[0]}") from error
 
 
 def _check_fold(options: dict[str, Any]) -> None:
     """Raise an error for options that are only for runs of an evaluator."""
     asking = ("endpoint", "limit", "seed", "cap", "samples")
     if given := [f"--{name}" for name in asking if options[name] is not None]:
-        raise CommandError(
+        raise command_error(
             f"Strategy {options['strategy']} combines runs. Leave out {', '.join(given)} and name "
-            "the runs with --over.",
-            returncode=2,
+            "the runs with --over."
         )
 
 
@@ -199,22 +199,21 @@ def _strategy(project: Project, slug: str) -> StrategyVersion:
     found = catalogue.find_version(project, slug)
     if found is None:
         known = ", ".join(one.strategy.slug for one in catalogue.list_offered(project))
-        raise CommandError(f"There is no strategy {slug!r}. Choose one of {known}.", returncode=2)
+        raise command_error(f"There is no strategy {slug!r}. Choose one of {known}.")
     if found.retired_at:
-        raise CommandError(f"Strategy {slug} is retired. Restore it first.", returncode=2)
+        raise command_error(f"Strategy {slug} is retired. Restore it first.")
     return catalogue.store_version(found)
 
 
 def _endpoint(name: str | None) -> Endpoint:
     known = choices.list_endpoints()
     if name is None:
-        raise CommandError("Choose an evaluator: --endpoint NAME.", returncode=2)
+        raise command_error("Choose an evaluator: --endpoint NAME.")
     endpoint = known.named(name)
     if endpoint is None:
         names = ", ".join(known.values_list("name", flat=True))
-        raise CommandError(
+        raise command_error(
             f"There is no endpoint {name!r} (known: {names}). A site admin can add one"
-            " under Endpoints.",
-            returncode=2,
+            " under Endpoints."
         )
     return endpoint

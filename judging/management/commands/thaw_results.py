@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
+from annotation.management.files import command_error
 from formats.rows import FormatError
 from judging.archive import comparison, load
 from judging.errors import Refused
@@ -26,7 +27,7 @@ class Command(BaseCommand):
         try:
             thawed = load.load_archive(archive)
         except (Refused, FormatError) as error:
-            raise CommandError(str(error), returncode=2) from error
+            raise command_error(str(error)) from error
         if options["compare"]:
             self._compare(archive, thawed)
         self.stderr.write(f"{archive}: {thawed.project.slug} is loaded into the database.")

@@ -216,6 +216,7 @@ def test_what_cannot_be_is_refused_by_its_name_and_nothing_changes(
         ({"share_percent": 101, "share_overlap": 2}, ["share_percent"]),
         ({"overlap": 2, "share_percent": 1, "share_overlap": 2}, ["share_overlap"]),
         ({"overlap": 2, "share_percent": 0, "share_overlap": 2}, []),
+        ({"overlap": 1, "disputed_overlap": 1}, ["disputed_overlap"]),
         ({"overlap": 2, "disputed_overlap": 2}, ["disputed_overlap"]),
         ({"overlap": 2, "disputed_overlap": 3}, []),
         ({"overlap": 2, "disputed_overlap": 0}, []),

@@ -111,7 +111,11 @@ def test_a_count_that_takes_long_is_made_seldom(
     # A tenth of a second: twenty times that is two seconds.
     clock = iter([10.0, 10.1])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-    assert progress.update_counts([run.pk], timezone.now()) == pytest.approx(2.0)
+    now = timezone.now()
+    assert progress.update_counts([run.pk], now) == pytest.approx(2.0)
+    # What was counted is shown for two and a half such pauses, should the next count be late.
+    times = set(Tally.objects.values_list("shown_until", flat=True))
+    assert [round((time - now).total_seconds(), 3) for time in times] == [5.0]
 
 
 def test_the_list_of_runs_asks_as_often_for_many_as_for_one(

@@ -16,7 +16,8 @@ from judging.jobs import heartbeat
 from judging.models import Worker
 from judging.runs.engine import clock
 from operation import doctor
-from operation.findings import Grade
+from operation.findings import Finding, Grade
+from operation.management.commands import doctor as doctor_command
 from tests.builders import make_project
 from tests.config.scripted_identity import running
 from tests.judging.builders_judging import make_endpoint
@@ -53,6 +54,17 @@ def test_it_names_every_part_and_ends_badly_only_where_something_is_wrong(
 @pytest.mark.django_db(transaction=True)
 def test_what_is_wrong_comes_with_its_remedy() -> None:
     assert "No worker is running. Start one with `celery --app config worker`" in told("worker")
+
+
+def test_an_address_and_a_word_with_hyphens_are_never_cut_at_the_end_of_a_line() -> None:
+    address = f"https://{'a' * 100}.example/sign-in"
+    said = f"{'It says so. ' * 5}read-write {address} of {'well-known ' * 10}"
+    lines = doctor_command._line("worker", Finding(Grade.WRONG, said.strip(), "Mend it."))
+    first, *others = lines.splitlines()
+    assert first.startswith("wrong     worker          It says so.")
+    assert all(line.startswith(" " * 26) and line[26] != " " for line in others)
+    assert all(len(line) <= 100 or address in line for line in lines.splitlines())
+    assert lines.split() == ["wrong", "worker", *said.split(), "Mend", "it."]
 
 
 def test_settings_that_cannot_be_read_are_told_without_a_traceback() -> None:

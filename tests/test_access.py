@@ -460,7 +460,7 @@ def is_right(world: World, route: str, person: str, method: str, where: tuple[in
     if method not in rule:
         return is_closed(*where)
     if person in HOLDERS[rule[method]]:
-        return is_served(rule[method], *where)
+        return is_served(route, rule[method], method, *where)
     return where == turned_away(world, route, person)
 
 
@@ -477,13 +477,17 @@ def content_type(route: str) -> str:
     return "application/json" if route.startswith("api/") else "application/x-www-form-urlencoded"
 
 
-def is_served(right: str, status: int, location: str) -> bool:
-    """Answered, be it by saying what is wrong with an empty form, or with the service."""
+def is_served(route: str, right: str, method: str, status: int, location: str) -> bool:
+    """Answered, be it by saying what is wrong with an empty form, or with the service. Who asks for
+    a page gets it, or the way to another; what is made anew says so in the API alone."""
     if right == "anyone":
         return status < 400 or status in {422, 503}
     if right == "site":
         return status < 500 and not location.startswith("/admin/login")
-    return status in {200, 201, 204, 302, 409, 422} and "/login/" not in location
+    known = {200, 302, 409, 422}
+    if method != "GET":
+        known |= {201, 204} if route.startswith("api/") else {204}
+    return status in known and "/login/" not in location
 
 
 def is_closed(status: int, location: str) -> bool:

@@ -26,6 +26,14 @@ def program(people: Cast) -> Client:
     return Client(headers={"Authorization": f"Bearer {key}"}, raise_request_exception=False)
 
 
+@pytest.mark.parametrize("accept", ["text/html", "application/xml", "*/*", "nonsense"])
+def test_what_has_one_form_is_answered_in_it_whatever_is_asked_for(
+    people: Cast, accept: str
+) -> None:
+    answer = program(people).get("/api/v1/projects/", headers={"Accept": accept})
+    assert (answer.status_code, answer["Content-Type"]) == (200, "application/json")
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status"),
     [

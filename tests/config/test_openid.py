@@ -22,6 +22,7 @@ from annotation.models import Account, Event, Invitation
 from annotation.projects import invitations, members
 from annotation.projects.invitations import InvitationRequest
 from annotation.reports import personal_data
+from config.openid.protocol import MAX_EMAIL_LENGTH, verified_email
 from tests.builders import PASSWORD, Cast, cast, make_account
 from tests.config.scripted_identity import Service, made_key, running
 from tests.config.test_mfa import code_of, switched_on
@@ -155,6 +156,28 @@ def test_an_address_that_is_not_verified_or_anothers_opens_nothing(
     assert "No place here waits for you" in answer.content.decode()
     assert is_in(client) == ""
     assert not SocialAccount.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("email", "verified", "known"),
+    [
+        ("grace@lab.example", True, True),
+        ("grace@lab.example", "true", True),
+        ("grace@lab.example", "false", False),
+        ("grace@lab.example", None, False),
+        ("gracé@lab.example", True, False),
+        ("grace@lab.example\n", True, False),
+        ("grace", True, False),
+        ("g" * (MAX_EMAIL_LENGTH - 12) + "@lab.example", True, True),
+        ("g" * (MAX_EMAIL_LENGTH - 11) + "@lab.example", True, False),
+        (7, True, False),
+    ],
+)
+def test_an_address_counts_if_it_is_verified_and_can_be_compared(
+    email: Any, verified: Any, known: bool
+) -> None:
+    said = verified_email({"email": email, "email_verified": verified})
+    assert said == (email if known else "")
 
 
 def test_letters_that_a_database_takes_for_the_same_lead_to_other_people(

@@ -65,6 +65,8 @@ BAD = [
     *((name, {**OPENID, name: ""}) for name in OPENID),
     ("OPENID_ISSUER", OPENID | {"OPENID_ISSUER": "id.example"}),
     ("OPENID_ISSUER", OPENID | {"OPENID_ISSUER": "http://id.example"}),
+    ("OPENID_ISSUER", OPENID | {"OPENID_ISSUER": "ftp://localhost"}),
+    ("OPENID_ISSUER", OPENID | {"OPENID_ISSUER": "https://id.example/#part"}),
     ("OPENID_ISSUER", OPENID | {"OPENID_ISSUER": "https://id.example/?tenant=1"}),
     (
         "OPENID_ISSUER",
@@ -157,6 +159,23 @@ def test_a_mail_server_is_named_by_its_address(
     )  # fmt: skip
     assert (settings["EMAIL_USE_TLS"], settings["EMAIL_USE_SSL"]) == (tls, ssl)
     assert settings["DEFAULT_FROM_EMAIL"] == "tool@mail.example"
+
+
+def test_a_mail_server_may_ask_for_no_password_and_listen_elsewhere(
+    settings_from: Settings,
+) -> None:
+    url = "smtp://mail.example:2525"
+    settings = settings_from(EMAIL_URL=url, EMAIL_FROM="tool@mail.example")
+    assert (settings["EMAIL_HOST"], settings["EMAIL_PORT"]) == ("mail.example", 2525)
+    assert (settings["EMAIL_HOST_USER"], settings["EMAIL_HOST_PASSWORD"]) == ("", "")
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8080", "[::1]"])
+def test_a_service_to_sign_in_by_may_be_on_this_machine_without_tls(
+    settings_from: Settings, host: str
+) -> None:
+    settings = settings_from(**OPENID | {"OPENID_ISSUER": f"http://{host}"})
+    assert settings["OPENID"].issuer == f"http://{host}"
 
 
 def test_only_behind_a_proxy_is_its_word_on_the_address_taken(settings_from: Settings) -> None:

@@ -77,6 +77,36 @@ def test_a_line_says_what_how_far_by_whom_and_how_it_ended(people: Cast) -> None
     assert f"by {people.lead.alias}" in page
 
 
+@pytest.mark.parametrize(
+    "counted, shown",
+    [
+        ({"done": 0, "total": None}, (None, None)),
+        ({"done": 3, "total": None}, (3, None)),
+        ({"done": 0, "total": 5}, (0, 5)),
+        ({"done": 3, "total": 5}, (3, 5)),
+    ],
+)
+def test_how_far_a_job_is_stands_there_once_there_is_something_to_count(
+    people: Cast, counted: dict[str, Any], shown: tuple[int | None, int | None]
+) -> None:
+    make_import(people, upload_files.STORE, **counted)
+    (line,) = entries(people, "lead")
+    assert (line.done, line.total) == shown
+
+
+@pytest.mark.parametrize(
+    "result, finished, can",
+    [({}, False, True), ({}, True, False), ({"number": None}, False, False)],
+)
+def test_a_job_with_a_number_can_be_cancelled_until_it_ends(
+    people: Cast, result: dict[str, Any], finished: bool, can: bool
+) -> None:
+    ended = {"state": "finished", "finished_at": timezone.now()} if finished else {}
+    make_import(people, upload_files.STORE, result=result, **ended)
+    (line,) = entries(people, "lead")
+    assert (line.can_cancel, line.can_again) == (can, False)
+
+
 def test_a_researcher_sees_runs_and_exports_of_results_alone(people: Cast) -> None:
     make_import(people, upload_files.STORE)
     make_job(people, "freeze-results")

@@ -187,3 +187,26 @@ def test_what_a_page_shows_is_what_its_tables_have(
         cells = [text for head, column in shown if re.fullmatch(title, head) for text in column]
         assert figures(values, at), title
         assert figures(cells, at) == figures(values, at), title
+
+
+@pytest.mark.parametrize(("page", "view"), VIEWS)
+def test_numbers_are_aligned_as_numbers_under_heads_that_are_too(
+    everything: Client, page: str, view: str
+) -> None:
+    at, project = (page, view), shown_views.PROJECTS.get(page, "fbi")
+    path = f"/projects/{project}/results/{page}/?view={view}{shown_views.QUERIES.get(at, '')}"
+    text = " ".join(everything.get(path).content.decode().split())
+    head, _, body = text[text.index("<thead") : text.index("</table>")].partition("</thead>")
+    heads = ['class="number"' in one for one in re.findall("<th.*?>", head.partition("<tr")[2])]
+    rows = [re.findall("<t[hd].*?</t[hd]>", row) for row in body.split("<tr")[1:]]
+    assert not heads[0]
+    for row in rows:
+        for is_number, cell in list(zip(heads, row, strict=True))[1:]:
+            shown = plain(cell.partition("<small")[0])
+            if shown not in {"", written.DASH}:
+                assert is_number == ('class="number"' in cell) == reads_as_number(shown), row
+
+
+def reads_as_number(text: str) -> bool:
+    """Whether a figure is a number, or a range of them, with or without a unit and a star."""
+    return bool(re.fullmatch(r"([<>] )?[−+]?[\d.,]+( to [\d.,]+)?( %| s| ms| min.*)?\*?", text))

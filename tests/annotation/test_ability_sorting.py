@@ -145,6 +145,18 @@ def test_a_suggestion_sorts_nothing_until_somebody_takes_it(
     assert [item.key for item in ability_sorting.list_prompts(project, "suggested")] == ["p2"]
 
 
+def test_the_same_suggestion_again_is_nothing_new(project: Project) -> None:
+    for item in (make_item(project), make_item(project, fields={"topic": "bees"})):
+        before = dict(item.fields)
+        assert item.suggest("factual", "run 1")
+        assert not item.suggest("factual", "run 1")
+        assert item.suggest("factual", "run 2")
+        assert item.suggest("reasoning", "run 2")
+        item.refresh_from_db()
+        assert len(item.fields) == len(before) + 2
+        assert before.items() <= item.fields.items()
+
+
 def test_the_same_prompts_again_are_nothing_new_once_they_are_sorted(
     project: Project, lead: Membership
 ) -> None:

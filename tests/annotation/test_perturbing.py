@@ -4,12 +4,16 @@ import json
 import re
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from annotation import importing, tasktypes
+from annotation.errors import FieldError
 from annotation.exporting import tables
+from annotation.generation import perturbers
+from annotation.generation.perturbers import PerturbRequest
 from annotation.models import Item, Project, Resolution, Slot
 from formats.rows import Row
 from formats.writers import write_file
@@ -145,6 +149,40 @@ def test_what_cannot_be_made_is_refused(project: Project, options: list[str], to
         perturb(*options)
 
 
+@pytest.mark.parametrize(
+    "values, field",
+    [
+        ({"number": 1}, ""),
+        ({"number": 0}, "number"),
+        ({"number": 20}, ""),
+        ({"number": 21}, "number"),
+        ({"doses": (1, 32)}, ""),
+        ({"doses": (1, 33)}, "errors"),
+        ({"doses": (0, 1)}, "errors"),
+        ({"doses": ()}, "errors"),
+        ({"limit": 1}, ""),
+        ({"limit": 0}, "limit"),
+        ({"purpose": "practice"}, ""),
+        ({"purpose": "control"}, "purpose"),
+        ({"perturbers": ()}, "perturbers"),
+        ({"perturbers": ("numbers", "none")}, "perturbers"),
+        ({"seed": "s" * 20}, ""),
+        ({"seed": "s" * 21}, "seed"),
+        ({"seed": "a.b"}, "seed"),
+    ],
+)
+def test_what_is_asked_of_perturbers_is_refused_just_past_its_limits(
+    project: Project, values: dict[str, Any], field: str
+) -> None:
+    wish = PerturbRequest(**{"perturbers": ("numbers",), "seed": "s", **values})
+    if not field:
+        perturbers.check_request(project, wish)
+        return
+    with pytest.raises(FieldError) as refused:
+        perturbers.check_request(project, wish)
+    assert refused.value.field == field
+
+
 def test_a_project_without_gold_answers_is_refused() -> None:
     make_project("golds", task_type="error-detection")
     with pytest.raises(CommandError, match="golds has no gold and perturbed answers"):
@@ -161,3 +199,11 @@ def test_probes_have_a_known_answer_and_keys_like_what_models_make(project: Proj
     assert re.fullmatch(r"facts\+number-errors\.[1-9]\d\.1", probe.key)
     assert not Slot.objects.filter(item=probe).exists()
     assert "0 added, 1 unchanged" in perturb("--with", "numbers", "--purpose", "probe")
+
+
+def test_each_probe_of_a_gold_answer_has_a_key_of_its_own(project: Project) -> None:
+    options = ("--number", "2", "--errors", "1", "2", "--purpose", "probe")
+    perturb("--with", "numbers", "--limit", "1", *options)
+    samples = [int(item.key.rpartition(".")[2]) for item in Item.objects.filter(purpose="probe")]
+    # Of the second perturbed answer they begin behind the most errors that the first could have.
+    assert sorted(samples) == [1, 2, 33, 34]

@@ -15,6 +15,7 @@ from judging.models import Run
 from judging.runs import lifecycle
 from judging.runs.engine import rendering
 from judging.runs.run_config import RunOverrides
+from judging.strategies import editing
 from tests.builders import make_item, make_member, make_project, say, take
 from tests.judging.builders_judging import (
     answer_as,
@@ -140,6 +141,14 @@ def test_gold_answers_that_people_turned_down_are_no_source() -> None:
 def test_the_versions_that_are_offered_make_the_category(project: Project) -> None:
     [version] = regenerate.list_strategies(project, "number-errors")
     assert version.slug == "generate-number-errors"
+
+
+def test_the_project_s_own_versions_are_offered_first(project: Project) -> None:
+    lead, shipped = make_member(project, role="lead"), make_strategy("generate-number-errors")
+    for slug in ("a-numbers", "z-numbers"):
+        editing.copy_strategy(project, shipped, slug=slug, member=lead)
+    found = [version.slug for version in regenerate.list_strategies(project, "number-errors")]
+    assert found == ["a-numbers", "z-numbers", "generate-number-errors"]
 
 
 def test_of_what_no_reply_was_of_use_somebody_can_ask_again(

@@ -300,6 +300,19 @@ def test_no_part_climbs_out_of_its_folder(kept: Path, tmp_path: Path, name: str)
         backups.verify_backup(bad)
 
 
+def test_parts_are_those_that_the_backup_names_and_it_is_of_a_known_form(
+    kept: Path, tmp_path: Path
+) -> None:
+    newer = rewritten(kept, tmp_path / "newer.zip", {}, form=backups.FORMAT_VERSION + 1)
+    more = tmp_path / "more.zip"
+    more.write_bytes(kept.read_bytes())
+    with zipfile.ZipFile(more, "a") as archive:
+        archive.writestr("files/archives/results-2.zip", b"not named")
+    for bad in (newer, more):
+        with pytest.raises(BackupError, match="other parts than it says"):
+            backups.verify_backup(bad)
+
+
 def test_a_part_that_was_changed_is_told(kept: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.zip"
     with zipfile.ZipFile(kept) as archive, zipfile.ZipFile(bad, "w") as other:

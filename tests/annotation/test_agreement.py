@@ -451,7 +451,9 @@ def test_the_page_shows_every_figure_with_its_n_and_interval(people: Cast) -> No
     ["?field=nothing", "?category=x&a=1&b=2", "?a=ann&b=ann", "?a=%00", "?row=%00&column=x"],
 )
 def test_nonsense_in_the_address_is_no_choice(people: Cast, query: str) -> None:
-    assert "70.0 %" in page(people, query)
+    shown = page(people, query)
+    assert "70.0 %" in shown
+    assert re.search("(ann in rows, .*ben.* in columns|ben.* in rows, ann in columns)", shown)
 
 
 def test_the_page_compares_the_two_people_asked_for(people: Cast) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from annotation.models import Project
 from judging.results import correlations, paired_answers, raters
-from judging.runs import derived
+from judging.runs import derived, pinning
 from stats import ceiling
 from tests.judging.builders_judging import make_strategy
 from tests.judging.builders_rated import (
@@ -124,7 +124,8 @@ def test_a_panel_of_evaluators_is_held_against_people_as_its_members_are(tmp_pat
     project = bring_rated(tmp_path, [1, 3])
     judge(tmp_path, project, [1, 2], "one")
     judge(tmp_path, project, [2, 3], "other")
-    derived.derive_run(project, strategy=make_strategy("mean"), sources=runs_of(project))
+    run = derived.derive_run(project, strategy=make_strategy("mean"), sources=runs_of(project))
+    assert run.digest == pinning.compute_digest(run)
     # Means 1.5 and 2.5 against 1 and 3.
     row = correctness(project, strategy="mean")
     assert (row["mae"], row["bias"], row["tau"]) == pytest.approx((0.5, 0, 1))

@@ -89,6 +89,18 @@ def test_a_lead_brings_items_in_and_reads_what_became_of_them(
     assert project.items.filter(origin="generated").count() == 4
 
 
+def test_the_preview_is_of_the_project_that_was_chosen(
+    client: Client, lead: Membership, project: Project
+) -> None:
+    make_member(make_project("other"), role="lead", account=lead.account)
+    make_items(project, 1)
+    run = ended(project)
+    assert "items for Fbi" in shown(client.get(address(run)))
+    for slug, name in (("other", "Other"), ("fbi", "Fbi"), ("none", "Fbi")):
+        page = shown(client.post(address(run), {"into": slug, "share": 101}), 422)
+        assert f"Preview: the first 1 items for {name}" in page
+
+
 def test_what_a_run_made_is_found_by_the_part_of_its_keys(
     client: Client, lead: Membership, project: Project, in_this_program: None
 ) -> None:

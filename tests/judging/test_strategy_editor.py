@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +49,26 @@ def test_every_shipped_strategy_reads_from_its_text_as_it_is(slug: str) -> None:
     draft = editing.parse_source(strategies.read_source(slug), slug)
     assert draft.problems == ()
     assert draft.strategy == strategies.load_all()[slug]
+
+
+def test_a_page_makes_a_copy_under_a_name_that_nothing_else_has(
+    client: Client, member: Membership
+) -> None:
+    assert member.account
+    client.force_login(member.account)
+    address = "/projects/fbi/strategies/vanilla/copy/"
+    page = client.get(address)
+    assert page.status_code == 200
+    assert 'value="our-vanilla"' in page.content.decode()
+    for slug in ("", "No slug"):
+        assert client.post(address, {"slug": slug, "title": "Ours"}).status_code == 422
+    assert not StrategyVersion.objects.filter(project=member.project).exists()
+    sent = client.post(address, {"slug": "ours", "title": "Ours"})
+    assert (sent.status_code, sent["Location"]) == (302, "/projects/fbi/strategies/ours/edit/")
+    assert StrategyVersion.objects.get(project=member.project).parent.slug == "vanilla"
+    again = client.post(address, {"slug": "ours", "title": "Ours"})
+    assert again.status_code == 422
+    assert "ours" in again.context["form"].errors["slug"][0]
 
 
 def test_a_copy_says_the_same_under_its_own_name_and_knows_its_parent(member: Membership) -> None:

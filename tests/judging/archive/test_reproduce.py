@@ -97,6 +97,14 @@ def test_an_archive_that_was_made_before_differs_by_changed_methods_alone(path: 
     assert [one for one in found if not one.same] == []
 
 
+def test_an_archive_names_the_last_migration_of_either_half() -> None:
+    found = versions.last_migrations()
+    assert set(found) == {"annotation", "judging"}
+    for app, name in found.items():
+        folder = Path(versions.__file__).parents[2] / app / "migrations"
+        assert name == max(path.stem for path in folder.glob("0*.py"))
+
+
 @pytest.mark.parametrize("name", versions.METHODS)
 def test_a_method_names_columns_of_tables_and_the_counts_stay(name: str) -> None:
     method = versions.METHODS[name]

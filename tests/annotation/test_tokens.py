@@ -65,6 +65,37 @@ def test_what_was_ended_meanwhile_opens_nothing(people: Cast, used: bool) -> Non
     assert status(client, people.project.slug) == 401
 
 
+@pytest.mark.parametrize(
+    "header, answered",
+    [
+        ("Bearer {key}", 200),
+        ("bearer {key}", 200),
+        ("Token {key}", 200),
+        ("Bearer", 401),
+        ("Bearer {key} {key}", 401),
+        ("Basic {key}", 401),
+        ("", 401),
+    ],
+)
+def test_a_key_is_sent_as_two_words(people: Cast, header: str, answered: int) -> None:
+    assert people.annotator.account
+    _, key = ApiToken.issue(people.annotator.account, "laptop")
+    client = Client(headers={"Authorization": header.format(key=key)} if header else {})
+    answer = client.get(reverse("api-projects"))
+    assert answer.status_code == answered
+    malformed = header.startswith("Bearer") and answered == 401
+    assert ("Send the header as" in answer.content.decode()) == malformed
+
+
+def test_a_key_ends_at_the_time_that_was_said() -> None:
+    now = timezone.now()
+    second = timedelta(seconds=1)
+    assert not ApiToken(expires_at=None).has_expired(now)
+    assert not ApiToken(expires_at=now + second).has_expired(now)
+    assert ApiToken(expires_at=now).has_expired(now)
+    assert ApiToken(expires_at=now - second).has_expired(now)
+
+
 def test_the_use_of_a_key_is_noted_once_an_hour(people: Cast) -> None:
     client, token = with_key(people.annotator)
     long_ago = timezone.now() - timedelta(hours=2)

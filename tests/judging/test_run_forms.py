@@ -1,0 +1,133 @@
+"""What forms of runs offer and what they refuse, before a service sees it."""
+
+from typing import Any
+
+import pytest
+
+from annotation.models import Project
+from judging.models import Endpoint, Run
+from judging.runs.forms import new_run
+from judging.runs.forms.derived_runs import CloneForm, ReparseForm, RepeatRunForm
+from judging.runs.forms.new_run import StartForm
+from judging.strategies import editing
+from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
+from tests.builders import make_member
+from tests.judging.builders_judging import make_baseline, make_endpoint, make_strategy
+
+pytestmark = pytest.mark.django_db
+
+PRICES = {"price_in": 1, "price_out": 2}
+
+
+def start_form(data: dict[str, Any] | None = None, **values: Any) -> StartForm:
+    told: dict[str, Any] = {
+        "strategies": [make_strategy("vanilla"), make_strategy("rouge-l"), make_strategy("mean")],
+        "endpoints": Endpoint.objects.order_by("name"),
+        "explained": Run.objects.none(),
+        "abilities": [("factual", 1200), ("of-old", 1)],
+        "categories": [("number-errors", 3)],
+        "is_lead": True,
+    }
+    return StartForm(data, **{**told, **values})
+
+
+@pytest.mark.parametrize(
+    "name, value, is_right",
+    [
+        ("cap", "0", False),
+        ("cap", "0.000001", True),
+        ("cap", "-1", False),
+        ("cap", "", True),
+        ("limit", "0", False),
+        ("limit", "1", True),
+        ("seed", "-1", False),
+        ("seed", "0", True),
+        ("samples", "0", False),
+        ("samples", "1", True),
+        ("samples", str(MAX_SAMPLES), True),
+        ("samples", str(MAX_SAMPLES + 1), False),
+        ("examples", "0", True),
+        ("examples", "-1", False),
+        ("examples", str(MAX_EXAMPLES), True),
+        ("examples", str(MAX_EXAMPLES + 1), False),
+        ("parameters", " ", True),
+        ("parameters", '{"temperature": 0.7}', True),
+        ("parameters", "[1]", False),
+        ("parameters", '{"temperature": NaN}', False),
+        ("parameters", "{", False),
+        ("ability", ["factual"], True),
+        ("ability", ["reasoning"], False),
+    ],
+)
+def test_a_new_run_is_refused_just_past_its_limits(name: str, value: Any, is_right: bool) -> None:
+    form = start_form({name: value})
+    assert (name not in form.errors) == is_right
+
+
+def test_keys_of_items_stand_a_line_each_and_are_not_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(new_run, "MOST_KEYS", 2)
+    assert "keys" in start_form({"keys": "a\nb\nc"}).errors
+    form = start_form({"keys": " a \r\nb\na\n"[:-1]})
+    assert "keys" not in form.errors
+    assert form.cleaned_data["keys"] == ("a", "b")
+
+
+def test_strategies_stand_by_frame_and_those_that_ask_nobody_apart(project: Project) -> None:
+    own = editing.copy_strategy(
+        project, make_strategy("vanilla"), slug="ours", member=make_member(project)
+    )
+    shipped = [make_strategy(slug) for slug in ("vanilla", "rouge-l", "mean")]
+    form = start_form({"strategy": ["rouge-l"]}, strategies=[own, *shipped])
+    groups = {title: options for title, _, options in form.strategy_groups()}
+    assert [one.value for one in groups.pop(new_run.OFFLINE_GROUP)] == ["rouge-l"]
+    # What combines runs is asked for on their pages.
+    (of_vanilla,) = groups.values()
+    assert [one.value for one in of_vanilla] == ["ours", "vanilla"]
+    assert of_vanilla[0].note == "the project's own" != of_vanilla[1].note
+    chosen = [(title, is_chosen) for title, is_chosen, _ in form.strategy_groups()]
+    assert [is_chosen for _, is_chosen in chosen] == [False, True]
+
+
+def test_endpoints_say_whether_their_price_is_known() -> None:
+    make_baseline()
+    for name, values in {
+        "free": PRICES,
+        "half": {"price_in": 1, "price_out": None},
+        "none": {"price_in": None, "price_out": None},
+    }.items():
+        make_endpoint("http://127.0.0.1:9/v1", name=name, model="m", **values)
+    form = start_form({"endpoint": ["half"]})
+    notes = {one.value: one.note for one in form.endpoint_options()}
+    assert notes.pop(make_baseline().name) == "offline, free"
+    assert notes == {"free": "m", "half": "m; price unknown", "none": "m; price unknown"}
+    assert [one.value for one in form.endpoint_options() if one.checked] == ["half"]
+
+
+def test_abilities_and_categories_go_by_their_names_with_how_many_items_they_have() -> None:
+    form = start_form({"ability": ["of-old"]})
+    found = [(one.label, one.note, one.checked) for one in form.ability_options()]
+    assert found == [("Factual", "1,200", False), ("of-old", "1", True)]
+    assert [(one.value, one.note) for one in form.category_options()] == [("number-errors", "3")]
+
+
+@pytest.mark.parametrize("is_lead", [True, False])
+def test_only_a_lead_lets_a_run_begin_while_people_label(is_lead: bool) -> None:
+    assert ("while_labelling" in start_form(is_lead=is_lead).fields) == is_lead
+    form = RepeatRunForm({"while_labelling": "on"}, is_lead=is_lead)
+    assert form.is_valid()
+    assert form.cleaned_data["while_labelling"] is is_lead
+
+
+@pytest.mark.parametrize("cap, is_right", [("0", False), ("0.5", True), ("1", True), ("", True)])
+def test_a_clone_has_any_cap_above_0(cap: str, is_right: bool) -> None:
+    endpoint = make_endpoint("http://127.0.0.1:9/v1")
+    form = CloneForm({"cap": cap}, is_lead=True, same=endpoint, others=Endpoint.objects.all())
+    assert form.is_valid() == is_right
+
+
+def test_a_parser_without_a_name_is_called_the_current_one() -> None:
+    form = ReparseForm({"parser": ""}, parsers=["", "of-old"], now="")
+    assert form.is_valid()
+    assert form["parser"].field.choices == [("", "Current parser"), ("of-old", "of-old")]

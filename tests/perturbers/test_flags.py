@@ -46,6 +46,31 @@ def test_what_begins_and_ends_alike_is_of_one_language_unless_much_is_between() 
     assert describe_language_change(f"{GOLD * 8} {sums}", f"{GERMAN * 8} {sums}") != ""
 
 
+@pytest.mark.parametrize(("changed", "is_told"), [(9, False), (10, True)])
+def test_less_than_a_tenth_of_a_text_is_no_change_of_its_language(
+    changed: int, is_told: bool
+) -> None:
+    """A hundred letters, of which what is changed decides in which script most of them are."""
+    gold, response = (f"{'б' * 46}{letter * changed}{'b' * (54 - changed)}" for letter in "xя")
+    said = "It reads as Cyrillic script, the gold answer as Latin script."
+    assert describe_language_change(gold, response) == (said if is_told else "")
+
+
+@pytest.mark.parametrize(("letters", "is_told"), [(39, False), (40, True)])
+def test_few_letters_do_not_tell_their_script(letters: int, is_told: bool) -> None:
+    assert bool(describe_language_change("b" * letters, "б" * letters)) == is_told
+    assert bool(describe_language_change("b" * 99, "б" * letters)) == is_told
+
+
+@pytest.mark.parametrize(
+    ("known", "others", "is_told"), [(4, 0, False), (5, 95, True), (5, 96, False)]
+)
+def test_few_small_words_do_not_tell_their_language(known: int, others: int, is_told: bool) -> None:
+    """Five at least, and one in twenty."""
+    german = " ".join(["und"] * known + ["1"] * others)
+    assert bool(describe_language_change("the " * 20, german)) == is_told
+
+
 NAMES = [
     *("Ada", "Grace", "Alan", "Kurt", "Emmy", "Sofia", "Mary", "Hedy", "Rosa", "Lise", "Vera"),
     *("Jane", "Rita", "Nora", "Ines"),

@@ -29,6 +29,19 @@ def test_changed_characters_inside_a_word_are_marked_stronger() -> None:
     assert ">harbour<b>s</b></ins>" in html
 
 
+@pytest.mark.parametrize(
+    "gold, perturbed, removed",
+    [
+        # Six of ten characters are shared, and with one less it is another word.
+        ("abcde", "abcxy", "abc<b>de</b>"),
+        ("abcdef", "abcxyz", "abcdef"),
+        ("railway", "roadway", "railway"),
+    ],
+)
+def test_words_that_share_little_are_marked_whole(gold: str, perturbed: str, removed: str) -> None:
+    assert f">{removed}</del>" in diff_inline(compare(gold, perturbed))
+
+
 def test_what_kind_of_change_it_is_stands_on_both_sides_of_it() -> None:
     html = diff_inline(compare("Founded in 1987.", "Founded in 1887."))
     said = 'data-change="1" data-mark="number" data-badge="#"'

@@ -202,6 +202,17 @@ def test_two_leads_do_not_write_over_each_other_unawares(lead: Membership) -> No
     assert send(lead, base="1", text="Mine.", note="")[0] == 302
 
 
+def test_a_lead_is_told_whether_there_is_a_new_version(lead: Membership) -> None:
+    browser, place = client(lead), reverse("guidelines-edit", args=[lead.project.slug])
+    for base, text, said in (
+        ("0", "Read both.", "Version 1 published."),
+        ("1", "Read both.", "Nothing changed, so there is no new version."),
+        ("1", "Read all.", "Version 2 published."),
+    ):
+        answer = browser.post(place, {"base": base, "text": text, "note": ""}, follow=True)
+        assert said in answer.content.decode()
+
+
 def test_empty_guidelines_are_not_published(lead: Membership) -> None:
     status, shown = send(lead, base="0", text=" ", note="")
     assert status == 422

@@ -1,0 +1,143 @@
+"""Cells of result tables: how figures are written, why one is lacking, and how lines are sorted."""
+
+import pytest
+
+from annotation.templatetags.figures import DASH
+from judging.results.views import cells
+from judging.results.views.cells import Cell, Column, GridLine, LineBlock, RateColumns
+
+
+def texts(lines: tuple[GridLine, ...]) -> list[str]:
+    return [line.cells[0].text for line in lines]
+
+
+def make_row(**values: object) -> dict[str, object]:
+    told = {"rate": 0.3, "low": 0.2, "high": 0.45, "parsed": 40, "missing": 2, "reason": None}
+    return {**told, **values}
+
+
+def test_a_table_is_sorted_within_its_blocks_and_what_has_no_figure_comes_last() -> None:
+    def line(text: str, place: float | None, kind: str = "") -> GridLine:
+        return GridLine((Cell(text), Cell(place=place)), kind)
+
+    block = LineBlock(
+        (line("none", None), line("all", 2, "group"), line("b", 2), line("a", 1), line("c", 3))
+    )
+    grid = cells.Grid("Title", (Column("Of"), Column("Rate", "rate")), (block,))
+    assert texts(grid.sorted("rate").blocks[0].lines) == ["all", "a", "b", "c", "none"]
+    assert texts(grid.sorted("-rate").blocks[0].lines) == ["all", "c", "b", "a", "none"]
+    for other in ("", "-", "-other"):
+        assert grid.sorted(other) is grid
+
+
+def test_a_table_is_empty_without_lines_and_knows_whether_it_has_intervals() -> None:
+    def grid(*lines: GridLine) -> cells.Grid:
+        return cells.build_grid("Title", [Column("Of")], lines)
+
+    assert grid().is_empty
+    assert not grid(GridLine((Cell(),))).is_empty
+    assert not grid(GridLine((Cell(),))).has_intervals
+    assert grid(GridLine((Cell(),)), GridLine((Cell(interval="1 to 2"),))).has_intervals
+
+
+def test_a_text_is_sorted_by_itself_or_by_what_is_said() -> None:
+    found = [cells.text_cell("b"), cells.text_cell("b", 0), cells.text_cell("", 3)]
+    assert [(one.text, one.place) for one in found] == [("b", "b"), ("b", 0), (DASH, 3)]
+    assert not any(one.is_number for one in found)
+
+
+def test_a_count_of_nothing_leads_nowhere() -> None:
+    found = [cells.count_cell(value, "/items/") for value in (1200, 0, None)]
+    assert [(one.text, one.place, one.href) for one in found] == [
+        ("1,200", 1200, "/items/"), ("0", 0, ""), (DASH, None, ""),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "cell, text, place",
+    [
+        (cells.number_cell(None), DASH, None),
+        (cells.number_cell(-0.255), "−0.26", -0.255),
+        (cells.percent_cell(0.25), "25.0 %", 0.25),
+        (cells.percent_cell(None), DASH, None),
+        (cells.distance_cell(0.253), "25.3", 0.253),
+        (cells.distance_cell(0), "0.0", 0),
+        (cells.distance_cell(None), DASH, None),
+        (cells.points_cell(0.1), "+10.0", 0.1),
+        (cells.points_cell(-0.1), "−10.0", -0.1),
+        (cells.points_cell(0.0), "0.0", 0.0),
+        (cells.points_cell(None), DASH, None),
+        (cells.p_value_cell(0.0004), "< 0.001", 0.0004),
+        (cells.p_value_cell(0.0005), "0.001", 0.0005),
+        (cells.p_value_cell(0.25), "0.250", 0.25),
+        (cells.p_value_cell(None), DASH, None),
+    ],
+)
+def test_a_figure_is_written_with_its_sign_and_unit(
+    cell: Cell, text: str, place: float | None
+) -> None:
+    assert (cell.text, cell.place, cell.is_there) == (text, place, text != DASH)
+
+
+def test_a_difference_has_its_interval_if_both_ends_are_known() -> None:
+    assert cells.points_cell(0.1, 0.05, 0.15).interval == "+5.0 to +15.0"
+    assert cells.points_cell(0.1, -0.05, 0.15).interval == "−5.0 to +15.0"
+    assert cells.points_cell(0.1, None, 0.15).interval == ""
+    assert cells.points_cell(0.1, 0.05, None).interval == ""
+
+
+def test_what_has_no_figure_has_a_reason() -> None:
+    assert cells.points_cell(None, reason="one cluster").reason == "one cluster"
+    assert cells.p_value_cell(None, "one cluster").reason == "one cluster"
+    assert [cells.points_cell(None, reason=None).reason, cells.p_value_cell(None, None).reason] == [
+        "", "",
+    ]  # fmt: skip
+    row = {"rho": None, "rho_low": None, "rho_high": None, "rho_reason": "one side is constant"}
+    cell = cells.figure_cell(row, "rho")
+    assert (cell.text, cell.interval, cell.reason) == (DASH, "", "one side is constant")
+    row = {"rho": 0.5, "rho_low": -0.1, "rho_high": 0.9, "rho_reason": None}
+    cell = cells.figure_cell(row, "rho")
+    assert (cell.text, cell.interval, cell.reason) == ("0.50", "−0.10 to 0.90", "")
+
+
+def test_a_rate_has_its_items_its_interval_and_how_bad_it_is() -> None:
+    cell = cells.rate_cell(make_row(), RateColumns(bad="high"), href="/items/")
+    assert (cell.text, cell.place, cell.href) == ("30.0 %", 0.3, "/items/")
+    assert (cell.n, cell.missing, cell.interval) == (40, 2, "20.0 % to 45.0 %")
+    assert (cell.heat, cell.reason) == (1, "")
+    assert cells.rate_cell(make_row(), RateColumns(bad="low")).heat == 3
+    assert cells.rate_cell(make_row(), RateColumns()).heat is None
+    assert cells.rate_cell(make_row(), RateColumns(missing="")).missing == 0
+
+
+def test_the_rest_of_a_rate_has_the_ends_of_its_interval_the_other_way_round() -> None:
+    cell = cells.rate_cell(make_row(), RateColumns(rest=True, bad="high"))
+    assert (cell.text, cell.interval, cell.heat) == ("70.0 %", "55.0 % to 80.0 %", 3)
+
+
+@pytest.mark.parametrize(
+    "reason, shown", [("no items", "nothing parsed"), ("one cluster", "one cluster"), (None, "")]
+)
+def test_a_rate_of_nothing_says_why_and_leads_nowhere(reason: str | None, shown: str) -> None:
+    nothing = make_row(rate=None, low=None, high=None, parsed=0, reason=reason)
+    for such in (RateColumns(bad="high"), RateColumns(bad="high", rest=True)):
+        cell = cells.rate_cell(nothing, such, href="/items/")
+        assert (cell.text, cell.place, cell.href) == (DASH, None, "")
+        assert (cell.n, cell.interval, cell.heat, cell.reason) == (0, "", None, shown)
+    assert cells.rate_cell(None, RateColumns()).reason == "no items"
+
+
+@pytest.mark.parametrize(
+    "part, n, text, note, href",
+    [
+        (None, 4, DASH, "", ""),
+        (0, 4, "0", "0.0\u00a0%\u00a0of\u00a04", ""),
+        (3, 4, "3", "75.0\u00a0%\u00a0of\u00a04", "/items/"),
+        (0, 0, "0", "", ""),
+    ],
+)
+def test_a_part_of_some_items_is_a_count_with_its_share(
+    part: float | None, n: float, text: str, note: str, href: str
+) -> None:
+    cell = cells.share_cell(part, n, "/items/")
+    assert (cell.text, cell.note, cell.href) == (text, note, href)

@@ -129,6 +129,16 @@ def test_without_an_item_the_comments_are_those_of_all_items_that_one_may_read_a
     assert [mark.item.key for mark in marks] == ["a"]
 
 
+def test_whoever_lists_final_labels_has_seen_their_items(people: Cast) -> None:
+    for key in ("a", "b"):
+        make_resolution(make_item(people.project, key))
+    make_item(people.project, "c")
+    found = ask(people.lead, "resolutions/")["results"]
+    assert sorted(one["item"] for one in found) == ["a", "b"]
+    seen = Mark.objects.of(people.lead.pk, Mark.Kind.SEEN)
+    assert sorted(seen.values_list("item__key", flat=True)) == ["a", "b"]
+
+
 def test_the_baseline_is_read(people: Cast) -> None:
     make_resolution(make_item(people.project, slots=0))
     now = timezone.now()

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.items.diffing import difference
+from annotation.items.diffing.alignment import _longest_increasing
 from annotation.items.diffing.difference import Difference, Part
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -287,6 +288,19 @@ def test_long_texts_without_anything_in_common_are_one_change() -> None:
     found = difference.compare("甲乙 " * 17_000, "丙丁\n" * 17_000)
     assert [s.kind for s in found.segments] == ["changed"]
     assert found.edit_size == 1.0
+
+
+@given(st.lists(st.integers(0, 9), max_size=9, unique=True))
+def test_the_passages_that_are_kept_are_the_longest_run_in_the_same_order(there: list[int]) -> None:
+    kept = _longest_increasing(list(enumerate(there)))
+    assert kept == sorted(kept)
+    assert [two for _, two in kept] == sorted(two for _, two in kept)
+    assert set(kept) <= set(enumerate(there))
+    longest = [0] * len(there)
+    for place, number in enumerate(there):
+        before = (longest[one] for one in range(place) if there[one] < number)
+        longest[place] = 1 + max(before, default=0)
+    assert len(kept) == max(longest, default=0)
 
 
 @pytest.mark.parametrize("seed", ["1", "2"])

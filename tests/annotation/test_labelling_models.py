@@ -7,6 +7,7 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import (
+    Account,
     Comment,
     Draft,
     Item,
@@ -74,6 +75,20 @@ def test_what_belongs_to_a_deleted_item_is_shown_no_more(
     assert [look() for look in shown] == [1] * len(shown)
     delete(item)
     assert [look() for look in shown] == [0] * len(shown)
+
+
+def test_members_who_are_suspended_or_cannot_sign_in_manage_nothing(project: Project) -> None:
+    leads = {
+        name: make_member(project, role="lead", alias=name)
+        for name in ("active", "suspended", "closed")
+    }
+    make_member(project, role="annotator")
+    Membership.objects.filter(pk=leads["suspended"].pk).update(active=False)
+    Account.objects.filter(pk=leads["closed"].account_id).update(is_active=False)
+    found = Membership.objects.in_project(project)
+    with_role = found.with_role_in(["lead"]).values_list("alias", flat=True)
+    assert set(with_role) == {"active", "closed"}
+    assert set(found.who_manage().values_list("alias", flat=True)) == {"active"}
 
 
 def test_a_mark_is_in_force_until_it_ends(item: Item, member: Membership) -> None:

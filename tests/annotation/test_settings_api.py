@@ -83,6 +83,16 @@ def test_what_cannot_be_is_refused_at_its_name(
     assert not Event.objects.filter(kind="settings").exists()
 
 
+def test_what_may_be_empty_on_the_page_may_be_empty_in_a_body(people: Cast, client: Client) -> None:
+    assert patch(client, people, description="So.").json()["description"] == "So."
+    assert patch(client, people, description="").json()["description"] == ""
+    refused = patch(client, people, name="")
+    assert (refused.status_code, refused.json()["errors"]) == (
+        422,
+        {"name": ["This field may not be blank."]},
+    )
+
+
 def test_a_preview_says_how_many_items_a_change_would_touch_and_changes_nothing(
     people: Cast, client: Client
 ) -> None:

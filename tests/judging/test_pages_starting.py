@@ -51,6 +51,16 @@ def test_a_run_is_started_and_shown(browser: Client, project: Project) -> None:
     assert (run.seed, run.member and run.member.alias, run.outcomes.count()) == (5, "rita", 2)
 
 
+def test_a_link_to_the_page_can_choose_something(browser: Client, project: Project) -> None:
+    make_items(project, 1)
+    form = browser.get(NEW + "?strategy=vanilla&strategy=likert&samples=3&cap=7").context["form"]
+    chosen = {name: form[name].value() for name in ("strategy", "samples", "keys", "axes", "cap")}
+    assert chosen.pop("strategy") == ["vanilla", "likert"]
+    assert chosen.pop("samples") == "3"
+    # What a run may cost is nobody's to say but who starts it.
+    assert not any(chosen.values())
+
+
 def test_everything_that_can_be_said_is_kept(
     browser: Client, project: Project, judge: Endpoint
 ) -> None:

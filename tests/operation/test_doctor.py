@@ -1,5 +1,6 @@
 """`manage.py doctor`: what is wrong, in words, and what to do about it."""
 
+import string
 import subprocess
 import sys
 from datetime import timedelta
@@ -94,6 +95,17 @@ def test_settings_that_let_others_in_are_told(
     for name, value in values.items():
         setattr(settings, name, value)
     assert doctor.check_settings().grade == grade
+
+
+@pytest.mark.parametrize(("repeated", "grade"), [(11, Grade.FINE), (12, Grade.WRONG)])
+def test_of_a_key_four_in_five_places_must_begin_something_new(
+    settings: SimpleNamespace, tmp_path: Path, repeated: int, grade: Grade
+) -> None:
+    """Of fifty characters begin 48 three in a row; the same sign over and over counts as one."""
+    settings.VAR_DIR = tmp_path
+    settings.SECRET_KEY = "a" * repeated + string.ascii_letters[1 : 51 - repeated]
+    assert len(settings.SECRET_KEY) == 50
+    assert doctor.check_secret_key().grade == grade
 
 
 @pytest.mark.parametrize("key", ["x" * 60, "change-me" * 8, "django-insecure-" + "aB3$k9" * 9])

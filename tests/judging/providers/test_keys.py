@@ -1,6 +1,6 @@
 import pytest
 
-from judging.evaluators.keys import read_key
+from judging.evaluators.keys import is_key_set, read_key
 from judging.evaluators.providers.errors import MissingKey
 
 HELD = {
@@ -22,6 +22,13 @@ def test_no_variable_means_no_key():
 def test_the_environment_of_the_process_is_the_default(monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", "from-outside")
     assert read_key("SOME_API_KEY") == "from-outside"
+
+
+def test_a_key_is_set_if_it_is_there_and_can_be_sent(monkeypatch):
+    for name, value in {"GOOD": "sk-1", "EMPTY": " ", "TWO": "a b", "ODD": "ключ"}.items():
+        monkeypatch.setenv(f"{name}_API_KEY", value)
+    names = ("GOOD_API_KEY", "EMPTY_API_KEY", "TWO_API_KEY", "ODD_API_KEY", "NO_API_KEY", "")
+    assert [is_key_set(name) for name in names] == [True, False, False, False, False, False]
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,15 @@ def test_changed_characters_inside_a_word_are_marked_stronger() -> None:
 
 
 @pytest.mark.parametrize(
+    "gold, perturbed",
+    [("It flows west.", "It flows up."), ("same", "same"), ("", "new"), ("a b c", "b c d")],
+)
+def test_a_drawing_is_as_long_as_what_is_read_in_it(gold: str, perturbed: str) -> None:
+    renderer = DifferenceRenderer(compare(gold, perturbed))
+    assert renderer.length == len(plain(renderer.inline()))
+
+
+@pytest.mark.parametrize(
     "gold, perturbed, removed",
     [
         # Six of ten characters are shared, and with one less it is another word.

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from annotation.items.diffing import difference
 from annotation.items.diffing.alignment import _longest_increasing
 from annotation.items.diffing.difference import Difference, Part
+from annotation.items.diffing.tokens import bond_clusters
 
 ROOT = Path(__file__).resolve().parents[2]
 FAMILY = "👩‍👩‍👧‍👦"
@@ -288,6 +289,13 @@ def test_long_texts_without_anything_in_common_are_one_change() -> None:
     found = difference.compare("甲乙 " * 17_000, "丙丁\n" * 17_000)
     assert [s.kind for s in found.segments] == ["changed"]
     assert found.edit_size == 1.0
+
+
+def test_the_two_signs_of_a_line_s_end_stay_together_in_any_text() -> None:
+    left, right, bonds = bond_clusters("one\r\ntwo", "one\ntwo")
+    assert (len(left), right) == (7, "one\ntwo")
+    assert left.translate(bonds) == "one\r\ntwo"
+    assert bond_clusters("one", "two") == ("one", "two", {})
 
 
 @given(st.lists(st.integers(0, 9), max_size=9, unique=True))

@@ -10,6 +10,7 @@ from annotation.models import Project
 from judging.models import Run
 from judging.results import detectors, tables
 from judging.results.detectors import FIGURES, PROMPTS
+from stats.rates import clustered_wilson, sum_clusters
 from tests.builders import make_member, make_project, make_resolution
 from tests.judging.builders_detecting import judge, label_blind, make_sets, say_kinds
 from tests.judging.builders_judging import make_endpoint
@@ -121,7 +122,10 @@ def test_recall_is_told_by_kind_of_error(project: Project) -> None:
         "reasoning-correctness": (1, 2, 0),
     }
     assert {row["field"] for row in found.values()} == {"error_type"}
-    assert found["reasoning-correctness"]["recall"] == 0.5
+    one = found["reasoning-correctness"]
+    expected = clustered_wilson(sum_clusters([(1, 1), (1, 0)]))
+    assert (one["recall"], one["reason"]) == (0.5, None)
+    assert (one["low"], one["high"]) == pytest.approx((expected.low, expected.high))
 
 
 def test_the_recall_of_a_kind_is_the_mean_over_prompts(project: Project) -> None:

@@ -162,6 +162,18 @@ def paused(project: Project) -> Run:
     return run
 
 
+def test_a_pilot_is_archived_from_the_first_on_and_by_nobody_s_hand() -> None:
+    at = clock.now()
+    for archived_at, pinned, by_hand in (
+        (None, {}, False),
+        (at, {}, True),
+        (at, {lifecycle.PILOT: True}, False),
+        (None, {lifecycle.PILOT: True}, False),
+    ):
+        run = Run(archived_at=archived_at, pinned=pinned)
+        assert lifecycle.is_archived_by_hand(run) is by_hand
+
+
 def test_a_run_that_nobody_answered_is_moved_and_asked_where_it_was_moved_to(
     project: Project, member: Membership
 ) -> None:

@@ -172,6 +172,25 @@ def test_jobs_that_wait_or_failed_are_told() -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("values", "ago", "grade"),
+    [
+        ({"state": "failed"}, timedelta(hours=23), Grade.DOUBTFUL),
+        ({"state": "failed"}, timedelta(hours=25), Grade.FINE),
+        ({"state": "waiting"}, timedelta(minutes=9), Grade.FINE),
+        ({"state": "waiting"}, timedelta(minutes=11), Grade.WRONG),
+    ],
+)
+def test_a_job_is_told_for_a_day_if_it_failed_and_after_ten_minutes_if_it_waits(
+    values: dict[str, str], ago: timedelta, grade: Grade
+) -> None:
+    at = timezone.now() - ago
+    ended = {"finished_at": at} if values["state"] == "failed" else {}
+    Job.objects.create(project=make_project(), kind="export", created_at=at, **values, **ended)
+    assert doctor.check_jobs().grade == grade
+
+
+@pytest.mark.django_db
 def test_an_import_that_waits_for_a_person_is_no_fault_of_a_worker() -> None:
     early, project = timezone.now() - timedelta(days=2), make_project()
     asks = [{"step": "choose"}, {"step": "ready"}]

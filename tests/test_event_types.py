@@ -148,10 +148,17 @@ def test_site_admins_and_passwords_that_commands_make_are_on_record(
 def test_a_password_that_a_command_sets_is_on_record(monkeypatch: pytest.MonkeyPatch) -> None:
     account = make_account("ada")
     monkeypatch.setattr("getpass.getpass", lambda **_: "quite-another-word")
+    make_account("eve")
     call_command("changepassword", "ada", stdout=StringIO())
-    assert Event.objects.get(kind="account").new == {"password": "set anew"}
+    event = Event.objects.get(kind="account")
+    assert (event.subject, event.new) == (f"account {account.pk}", {"password": "set anew"})
     account.refresh_from_db()
     assert account.check_password("quite-another-word")
+    # Without a name it is that of whoever is at the machine.
+    monkeypatch.setattr("getpass.getuser", lambda: "ada")
+    call_command("changepassword", stdout=StringIO())
+    subjects = Event.objects.filter(kind="account").values_list("subject", flat=True)
+    assert list(subjects) == [event.subject] * 2
 
 
 @pytest.mark.django_db

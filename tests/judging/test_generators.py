@@ -11,7 +11,7 @@ from judging.models import Reading, Run
 from judging.results import figures
 from judging.runs import lifecycle, selection
 from judging.strategies import preview
-from tests.builders import make_member, make_slot
+from tests.builders import make_member, make_project, make_slot
 from tests.judging.builders_judging import (
     answer,
     make_endpoint,
@@ -142,6 +142,19 @@ def test_a_category_is_made_where_its_ability_is_and_once_a_question(project: Pr
     with pytest.raises(Refused, match="another ability than the chosen category"):
         make_run(project, make_endpoint(NOBODY), "generate-grammar")
     assert not selection.accepts_item(project, "gold", made[0])
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("needs", ["gold", selection.PERTURBATION])
+def test_a_duplicate_is_previewed_though_no_run_begins_with_it(
+    project: Project, needs: str
+) -> None:
+    [original] = make_items(project, 1)
+    [copy] = make_items(project, 1, duplicate_of=original)
+    [other] = make_items(make_project("other"), 1)
+    accepted = [selection.accepts_item(project, needs, one) for one in (original, copy, other)]
+    assert accepted == [True, True, False]
+    assert selection.find_first_item(project, needs) == original.pk
 
 
 @pytest.mark.django_db

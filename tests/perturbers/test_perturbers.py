@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from perturbers.changes import Perturbation
 from perturbers.flags import find_flags
 from perturbers.registry import PERTURBERS, perturb
+from perturbers.sentences import overlaps
 
 LIST = "Do this:\n1. Boil the water.\n2. Add the tea leaves.\n3. Wait for four minutes."
 
@@ -199,3 +200,21 @@ def test_any_two_texts_can_be_looked_through(gold: str, response: str, category:
     for flag in find_flags(category, gold, response, siblings=[gold]):
         assert flag.rule
         assert flag.reason
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "lies_in_one"),
+    [
+        (0, 2, False),
+        (0, 3, True),
+        (3, 4, True),
+        (4, 6, False),
+        (4, 7, True),
+        (7, 9, True),
+        (8, 9, False),
+    ],
+)
+def test_what_begins_where_code_ends_is_prose_again(
+    start: int, end: int, lies_in_one: bool
+) -> None:
+    assert overlaps([(2, 4), (6, 8)], start, end) is lies_in_one

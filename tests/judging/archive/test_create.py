@@ -13,8 +13,9 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from annotation.models import Account, Project
-from judging.archive import create, reproduce
+from judging.archive import create, redact, reproduce
 from judging.archive.create import ArchiveOptions
+from judging.archive.redact import ArchiveScope
 from judging.models import Endpoint, Outcome, Reply, Run
 from judging.results import tables
 from tests.builders import make_project
@@ -162,6 +163,13 @@ def test_lengths_stay_where_texts_do_not(vetted: Project, tmp_path: Path) -> Non
     path = archive(vetted, tmp_path / "results.zip")
     # "How many legs have 1 spiders?" are six words of 29 characters.
     assert lines(path, "revisions")[0]["texts"]["prompt"] == "x x x x x " + 19 * "x"
+
+
+def test_of_a_text_its_words_and_its_length_can_be_told(vetted: Project) -> None:
+    scope = ArchiveScope(vetted, (), ())
+    said = {"one": "Two words.", "none": "…!", "empty": "", "several": ["a", "bc d"]}
+    masked = redact.mask_text(scope, said)
+    assert masked == {"one": "x xxxxxxxx", "none": "..", "empty": "", "several": ["x", "x xx"]}
 
 
 def test_texts_and_replies_are_there_where_they_are_asked_for(

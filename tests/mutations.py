@@ -38,9 +38,9 @@ OTHER: dict[type, type] = {
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And,
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult,
 }  # fmt: skip
-# Arguments that change how fast something is, or how many pixels wide it is drawn, and nothing that
-# a person could tell or a test should hold.
-UNTOLD_ARGUMENTS = {"batch_size", "chunk_size", "maxsize", "timeout"} | {
+# Arguments that change how fast something is, which rows PostgreSQL locks (SQLite locks none), or
+# how many pixels wide something is drawn, and nothing that a test of the default lane could hold.
+UNTOLD_ARGUMENTS = {"batch_size", "chunk_size", "maxsize", "no_key", "timeout"} | {
     "dx", "dy", "fontSize", "labelPadding", "opacity", "size", "strokeDash", "strokeWidth",
     "symbolOpacity", "tickCount", "titlePadding",
 }  # fmt: skip

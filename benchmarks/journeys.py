@@ -124,13 +124,13 @@ def _fill() -> None:
 def _pages() -> dict[str, Entered]:
     annotator, lead, researcher = map(_client, ("annotator", "lead", "researcher"))
     project = "/projects/demo/"
-    vet, label, ahead = (f"{project}vet/{step}" for step in ("", "label/", "next/"))
+    screen, label, ahead = (f"{project}label/{step}" for step in ("", "submit/", "next/"))
     results = "/projects/bench/results/by-category/"
     shown = ""
 
     def show() -> None:
         nonlocal shown
-        shown = _get(annotator, vet)
+        shown = _get(annotator, screen)
 
     def store(**headers: str) -> None:
         # As static/js/outbox.js sends a label.

@@ -16,11 +16,11 @@ from annotation.generation import perturber_jobs
 from annotation.generation import perturbers as generation_perturbers
 from annotation.generation.perturbers import PerturbRequest
 from annotation.generation.release import ReleasePolicy
+from annotation.htmx import HtmxRequest
 from annotation.importing import flags
 from annotation.importing.exported_rows import DerivedRow
 from annotation.items.diffing import difference as diffing_difference
 from annotation.labelling import correct_answers
-from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Job, Membership
 from annotation.projects import access
 from perturbers.registry import PERTURBERS, Perturber

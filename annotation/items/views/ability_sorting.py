@@ -15,10 +15,10 @@ from django.views.decorators.vary import vary_on_headers
 
 from annotation import tasktypes
 from annotation.errors import Refused
+from annotation.htmx import HtmxRequest
 from annotation.items import ability_sorting, taxonomy
 from annotation.items.abilities import SUGGESTED, SUGGESTED_BY, text_beginnings
 from annotation.items.ability_sorting import AbilityChange, SortResult
-from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Account, Item, Membership
 from annotation.projects import access
 from annotation.tasktypes import TaskType

@@ -11,11 +11,11 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from annotation import tasktypes
+from annotation.htmx import HtmxRequest
 from annotation.importing import flags
 from annotation.items.diffing import stored
 from annotation.items.filters import ItemPageFilter
 from annotation.labelling import comments, correct_answers, visibility
-from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Item, Label, Membership, Resolution, Revision
 from annotation.projects import access
 from annotation.tasktypes import TaskType

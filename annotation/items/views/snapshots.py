@@ -12,9 +12,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.errors import FieldError
+from annotation.htmx import HtmxRequest
 from annotation.items.snapshots import comparison, jobs
 from annotation.labelling import visibility
-from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Membership, Snapshot
 from annotation.projects import access
 

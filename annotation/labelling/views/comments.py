@@ -14,8 +14,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.errors import Refused, TooEarly
+from annotation.htmx import HtmxRequest
 from annotation.labelling import comments as labelling_comments
-from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Item, Membership
 from annotation.projects import access
 

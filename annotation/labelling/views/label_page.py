@@ -9,22 +9,16 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django_htmx.middleware import HtmxDetails
 
 from annotation import tasktypes
 from annotation.accounts import keymap
+from annotation.htmx import HtmxRequest
 from annotation.items import taxonomy as categories
 from annotation.items.diffing import stored
 from annotation.labelling import comments, drafts, my_items, qualification, queue
 from annotation.labelling.queue import Offer, Waiting
 from annotation.models import Account, Label, Mark, Membership, Slot, Stage
 from annotation.projects import guidelines
-
-
-class HtmxRequest(HttpRequest):
-    """A request as the htmx middleware leaves it."""
-
-    htmx: HtmxDetails
 
 
 @dataclass(frozen=True)

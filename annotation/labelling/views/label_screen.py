@@ -14,12 +14,13 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation import tasktypes
 from annotation.errors import Refused, Stale
+from annotation.htmx import HtmxRequest
 from annotation.items.rendering import sheet
 from annotation.labelling import blind_names, drafts, qualification, queue
 from annotation.labelling.forms import CorrectionForm, LabelForm, SubmissionForm
 from annotation.labelling.queue import Offer
 from annotation.labelling.views import label_page
-from annotation.labelling.views.label_page import HtmxRequest, Notice, ScreenState
+from annotation.labelling.views.label_page import Notice, ScreenState
 from annotation.models import Label, Membership, Slot
 from annotation.projects import access
 

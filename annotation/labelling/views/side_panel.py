@@ -11,10 +11,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation.errors import Refused
+from annotation.htmx import HtmxRequest
 from annotation.labelling import blind_names, drafts, queue, siblings
 from annotation.labelling.queue import offers
 from annotation.labelling.submissions import ShownItem
-from annotation.labelling.views.label_page import HtmxRequest
 from annotation.labelling.views.label_screen import submission_view
 from annotation.models import Item, Membership
 from annotation.projects import access, guidelines

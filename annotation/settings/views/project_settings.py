@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from annotation import tasks, tasktypes
-from annotation.labelling.views.label_page import HtmxRequest
+from annotation.htmx import HtmxRequest
 from annotation.models import Membership, Project, TextFormat
 from annotation.projects import access, audit
 from annotation.projects.audit import AuditChange, AuditEntry

@@ -12,8 +12,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation import tasktypes
 from annotation.errors import Stale
+from annotation.htmx import HtmxRequest
 from annotation.items.diffing import difference
-from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Item, Membership, Project, TaskTypeVersion
 from annotation.projects import access
 from annotation.tasktypes import versions

@@ -7,7 +7,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from annotation.labelling.views.label_page import HtmxRequest
+from annotation.htmx import HtmxRequest
 from annotation.projects import access
 from judging.errors import Refused
 from judging.generation import ability_suggestions

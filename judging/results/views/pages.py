@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from annotation.labelling.views.label_page import HtmxRequest
+from annotation.htmx import HtmxRequest
 from annotation.models import Membership
 from annotation.projects import access
 from annotation.reports.grouping import Grouping

@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from annotation.labelling.views.label_page import HtmxRequest
+from annotation.htmx import HtmxRequest
 from annotation.models import Membership
 from annotation.projects import access
 from judging import tasks

@@ -16,8 +16,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.errors import Refused, Stale
+from annotation.htmx import HtmxRequest
 from annotation.items.diffing import difference
-from annotation.labelling.views.label_page import HtmxRequest
 from annotation.models import Membership
 from annotation.projects import access
 from judging import errors

@@ -1,0 +1,10 @@
+"""Requests of pages that htmx may ask for in part, for the views of both applications."""
+
+from django.http import HttpRequest
+from django_htmx.middleware import HtmxDetails
+
+
+class HtmxRequest(HttpRequest):
+    """A request as the htmx middleware leaves it."""
+
+    htmx: HtmxDetails

@@ -67,11 +67,6 @@ def split_sentences(text: str) -> tuple[Sentence, ...]:
     return tuple(_sentences(text))
 
 
-def find_sentence(text: str, place: int) -> Sentence | None:
-    """The sentence that contains a position of the text; None if there is none."""
-    return next((one for one in split_sentences(text) if one.start <= place < one.end), None)
-
-
 def _sentences(text: str) -> Iterator[Sentence]:
     start_of_line = 0
     for number, line in enumerate(text.split("\n")):

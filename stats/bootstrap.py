@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array, hstack
 
-from stats.estimates import Estimate, PValue
+from stats.estimates import Estimate
 
 DRAWS = 2_000
 FEWEST_CLUSTERS = 10
@@ -113,34 +113,6 @@ def estimates(
         else _with_percentile_interval(point, by_place.get(place), level)
         for place, point in enumerate(points)
     ]
-
-
-def estimate_and_test(
-    figure: Figure,
-    clusters: ArrayLike,
-    rng: np.random.Generator,
-    draws: int = DRAWS,
-    level: float = 0.95,
-) -> tuple[Estimate, PValue]:
-    """A difference with its interval, as from `estimate`, and the two-sided p that it is 0.
-
-    p = 2 (1 + the draws at or beyond 0 on the other side) / (1 + draws), at most 1, from the same
-    draws (Davison and Hinkley 1997, section 4.2.1 for the 1). It is below 0.05 where the interval
-    excludes 0. `n` of the test counts draws. There is no p if too few clusters exist or too few
-    draws have a value.
-    """
-    if not 0 < level < 1:
-        raise ValueError(f"a level lies between 0 and 1, not at {level}")
-    point = figure.point()
-    if point.value is None:
-        return point, PValue(None, 0, point.reason)
-    values = _draw_values(figure, clusters, rng, draws)
-    found = _with_percentile_interval(point, values, level)
-    if values is None or _why_undefined(values):
-        return found, PValue(None, 0, found.reason)
-    there = values[~np.isnan(values)]
-    fewer = min(int((there <= 0).sum()), int((there >= 0).sum()))
-    return found, PValue(min(1.0, 2 * (1 + fewer) / (1 + len(there))), len(there))
 
 
 def share_not_above(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import fsum
 from statistics import fmean, stdev
 
 
@@ -31,9 +30,3 @@ def mean_over_groups(values: Sequence[float | None]) -> GroupMean:
         groups=len(there),
         undefined=len(values) - len(there),
     )
-
-
-def mean_distance(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Mean of |a - b| over pairs, such as people's and the evaluator's scaled means of each model
-    (study 003, table 1, last row); in the unit of the values, None without pairs."""
-    return fsum(abs(one - other) for one, other in pairs) / len(pairs) if pairs else None

@@ -1,6 +1,6 @@
 """Labels of several raters on the same items: the data for all measures of agreement."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,25 +78,6 @@ def ratings_from_values(
     codes = np.full(numbers.shape, MISSING)
     codes[there] = np.searchsorted(values, numbers[there])
     return Ratings(codes, values, _clusters(clusters, len(codes)))
-
-
-def ratings_from_names(
-    rows: Sequence[Sequence[str | None]],
-    names: Sequence[str] | None = None,
-    clusters: ArrayLike | None = None,
-) -> Ratings:
-    """Ratings from names, one row per item, None for a missing label.
-
-    A name's value is its position in `names`, or among the sorted names found. Raises ValueError
-    for a name that is not in `names`.
-    """
-    found = sorted({name for row in rows for name in row if name is not None})
-    known = list(found if names is None else names)
-    if unknown := set(found) - set(known):
-        raise ValueError(f"{min(unknown)} is not one of {', '.join(known)}")
-    code = {name: float(number) for number, name in enumerate(known)}
-    table = [[np.nan if name is None else code[name] for name in row] for row in rows]
-    return ratings_from_values(table, range(len(known)), clusters)
 
 
 def rating_pairs(ratings: Ratings) -> RatingPairs:

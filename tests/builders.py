@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from django.utils import timezone
+
 from annotation import importing
-from annotation.labelling import answer_key, queue
+from annotation.labelling import answer_key, assignment, queue
 from annotation.labelling.queue import Offer
 from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import (
@@ -174,3 +176,8 @@ def correct(
 ) -> Offer:
     """The perturbed text of what was offered, as the member would have it."""
     return queue.store_correction(member, offer.shown, {"perturbed": text}, **values)
+
+
+def resize_all(project: Project) -> int:
+    """Give all items the labels that the settings ask for; how many items changed."""
+    return sum(step.changed for step in assignment.resize_items(project, now=timezone.now()))

@@ -91,16 +91,12 @@ def is_in_share(project: Project, key: str) -> bool:
     return drawn < project.share_percent * 2**64 // 100
 
 
-def apply_overlap(project: Project, *, now: datetime) -> int:
-    """Bring the places of all items in line with the project's settings; how many items changed.
-
-    Items that get no work, since they repeat others or were accepted at import, get none now.
-    """
-    return sum(step.changed for step in resize_items(project, now=now))
-
-
 def resize_items(project: Project, *, now: datetime, after: int = 0) -> Iterator[ResizeStep]:
-    """The same step by step, from the item behind `after` on; who stops early goes on there."""
+    """Bring the places of all items in line with the project's settings, step by step.
+
+    From the item behind `after` on; who stops early goes on there. Items that get no work, since
+    they repeat others or were accepted at import, get none now.
+    """
     todo = _items_to_resize(project, after)
     while batch := list(islice(todo, BATCH)):
         changed = 0

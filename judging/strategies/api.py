@@ -81,11 +81,6 @@ class StrategyVersionSerializer(serializers.Serializer[Any]):
         return int(getattr(version, "used", 0))
 
 
-class StrategyCallSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    title = serializers.CharField()
-
-
 class StrategySerializer(StrategyVersionSerializer):
     """One version with its TOML source, its definition, and the calls for each item."""
 

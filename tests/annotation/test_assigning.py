@@ -12,7 +12,16 @@ from annotation.labelling import assignment, queue
 from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Item, Membership, Project, Reason, Resolution, Slot
 from formats.rows import Row
-from tests.builders import TEXTS, make_item, make_member, make_project, make_resolution, say, take
+from tests.builders import (
+    TEXTS,
+    make_item,
+    make_member,
+    make_project,
+    make_resolution,
+    resize_all,
+    say,
+    take,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -39,7 +48,7 @@ def use(project: Project, **settings: int) -> int:
     for name, value in settings.items():
         setattr(project, name, value)
     project.save()
-    return assignment.apply_overlap(project, now=timezone.now())
+    return resize_all(project)
 
 
 # ----------------------------------------------------------------------------------- named people
@@ -175,7 +184,7 @@ def test_items_of_the_share_get_their_places_when_they_are_imported(lead: Member
     assert importing.store_items(lead.project, drafts).new == 20
     for item in Item.objects.all():
         assert len(places(item)) == (3 if assignment.is_in_share(lead.project, item.key) else 1)
-    assert assignment.apply_overlap(lead.project, now=timezone.now()) == 0
+    assert resize_all(lead.project) == 0
 
 
 def test_a_higher_overlap_opens_places_and_a_lower_one_closes_those_that_are_free(

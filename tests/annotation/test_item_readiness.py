@@ -17,7 +17,7 @@ from annotation.models import Item, Membership, Project, Slot
 from annotation.projects import overview
 from annotation.tasktypes import validation, versions
 from formats.rows import Row
-from tests.builders import make_member, make_project, make_revision, take
+from tests.builders import make_member, make_project, make_revision, resize_all, take
 from tests.judging.builders_judging import api_client
 
 pytestmark = pytest.mark.django_db
@@ -84,7 +84,7 @@ def test_nothing_else_opens_places_of_an_item_that_waits(
     item, now = Item.objects.get(), timezone.now()
     assignment.refill_slots(item, now=now)
     project.overlap = 3
-    assert assignment.apply_overlap(project, now=now) == 0
+    assert resize_all(project) == 0
     assert assignment.reserve_slots(lead, [item], [member], now=now).reserved == 0
     with pytest.raises(Refused, match="has no 'Gold answer' yet"):
         cases.request_decision(lead, item, now=now)
@@ -132,7 +132,7 @@ def test_of_several_left_those_that_wait_are_told_apart(
     queue.store_label(member, take(member).shown, SubmittedAnswers({"verdict": "right"}))
     project.overlap = 2
     project.save()
-    assignment.apply_overlap(project, now=timezone.now())
+    resize_all(project)
     empty = page(member, "label", project.slug)
     assert "1 item needs another annotator." in empty
     assert "1 prompt waits for its gold answer." in empty

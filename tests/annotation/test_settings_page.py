@@ -23,6 +23,7 @@ from tests.builders import (
     make_member,
     make_project,
     make_resolution,
+    resize_all,
     say,
     take,
 )
@@ -306,7 +307,7 @@ def test_what_a_change_is_said_to_touch_is_what_it_touches(
     )
     assert sum(counts[state] for state in states) == counts["items"] == lead.project.items.count()
     project_settings.apply_change(lead.project, lead, values)
-    assert assignment.apply_overlap(lead.project, now=timezone.now()) == 0
+    assert resize_all(lead.project) == 0
     changed = Job.objects.filter(kind="places").values_list("done", flat=True)
     assert sum(changed) == counts["more"] + counts["fewer"]
     to_come = Slot.objects.at_work().in_use().values("item").distinct().count()

@@ -223,17 +223,6 @@ def test_errors_of_figure_4(shared_data: Path, tmp_path: Path) -> None:
 # Study 003
 
 
-def test_the_last_row_of_table_1_is_the_mean_distance_of_the_others() -> None:
-    for row in printed(MEANS, model="all"):
-        of_models = [one for one in printed(MEANS, metric=row["metric"]) if one["model"] != "all"]
-        assert len(of_models) == 12
-        pairs = [(float(one["mean_people"]), float(one["mean_evaluator"])) for one in of_models]
-        assert (
-            digits(groups.mean_distance(pairs) or 0, row["distance"], "rounded")
-            == (row["distance"])
-        )
-
-
 def of_models(table: str, language: str = "") -> dict[str, float]:
     """A table of correlations by model, of those that were tested in a language."""
     rows = printed(CORRELATIONS, table=table)

@@ -13,6 +13,7 @@ from statsmodels.stats import inter_rater
 
 from stats import agreement, ratings
 from stats.rates import clustered_wilson, sum_clusters
+from tests.stats.builders_ratings import ratings_from_names
 
 NAN = np.nan
 # Two people, ten items: both A 4 times, both B 3, A and B twice, B and A once.
@@ -58,7 +59,7 @@ def known(estimate):
 
 def test_percent_of_two_people_by_hand():
     # 7 of 10 agree; the interval is the rate's.
-    got = agreement.percent_agreement(ratings.ratings_from_names(TEN))
+    got = agreement.percent_agreement(ratings_from_names(TEN))
     wilson = clustered_wilson(sum_clusters([(1, 1)] * 7 + [(1, 0)] * 3))
     assert known(got) == (0.7, 10, "")
     assert (got.low, got.high) == (wilson.low, wilson.high)
@@ -67,7 +68,7 @@ def test_percent_of_two_people_by_hand():
 def test_percent_counts_pairs_by_hand():
     # AAB: 1 of 3 pairs; AA: 1 of 1; AB: 0 of 1; a single A: none. 2 of 5 pairs on 3 items.
     rows = [["A", "A", "B"], ["A", "A", None], ["A", None, "B"], [None, "A", None]]
-    got = agreement.percent_agreement(ratings.ratings_from_names(rows))
+    got = agreement.percent_agreement(ratings_from_names(rows))
     assert known(got) == (0.4, 3, "")
     assert (got.low, got.high) == pytest.approx(_wilson([(3, 1), (1, 1), (1, 0)]))
 
@@ -75,9 +76,7 @@ def test_percent_counts_pairs_by_hand():
 def test_percent_knows_clusters_by_hand():
     # Two clusters of two items: 2 of 2 and 1 of 2.
     rows = [["A", "A"], ["B", "B"], ["A", "A"], ["A", "B"]]
-    got = agreement.percent_agreement(
-        ratings.ratings_from_names(rows, clusters=["q1", "q1", "q2", "q2"])
-    )
+    got = agreement.percent_agreement(ratings_from_names(rows, clusters=["q1", "q1", "q2", "q2"]))
     assert (got.value, got.low, got.high) == pytest.approx((0.75, *_wilson([(2, 2), (2, 1)])))
 
 
@@ -98,9 +97,9 @@ def test_percent_is_the_mean_of_pairs_of_people_weighted_by_shared_items(table):
 
 
 def test_confusion_by_hand():
-    got = agreement.confusion_matrix(ratings.ratings_from_names(TEN), 0, 1)
+    got = agreement.confusion_matrix(ratings_from_names(TEN), 0, 1)
     assert got.tolist() == [[4, 2], [1, 3]]
-    assert agreement.confusion_matrix(ratings.ratings_from_names(TEN), 1, 0).tolist() == [
+    assert agreement.confusion_matrix(ratings_from_names(TEN), 1, 0).tolist() == [
         [4, 1],
         [2, 3],
     ]
@@ -108,7 +107,7 @@ def test_confusion_by_hand():
 
 def test_confusion_has_a_line_for_classes_nobody_chose_and_skips_what_one_did_not_label():
     got = agreement.confusion_matrix(
-        ratings.ratings_from_names([["A", "C"], ["A", None]], ["A", "B", "C"]), 0, 1
+        ratings_from_names([["A", "C"], ["A", None]], ["A", "B", "C"]), 0, 1
     )
     assert got.tolist() == [[0, 0, 1], [0, 0, 0], [0, 0, 0]]
 
@@ -123,7 +122,7 @@ def test_confusion_equals_scikit_learn(table):
 
 def test_cohen_of_two_people_by_hand():
     # Agreement 7/10; by chance 6/10 x 5/10 + 4/10 x 5/10 = 1/2; (0.7 - 0.5) / 0.5 = 0.4.
-    got = agreement.cohen_kappa(ratings.ratings_from_names(TEN)).point()
+    got = agreement.cohen_kappa(ratings_from_names(TEN)).point()
     assert got.value == pytest.approx(0.4)
     assert got.n == 10
 
@@ -149,23 +148,20 @@ def test_cohen_of_three_people_is_the_mean_weighted_by_shared_items_by_hand():
     # a and b as TEN: 0.4 on 10 items. a and c share two more items, AA and BB: kappa 1 on 2 items.
     # b and c share none. (10 x 0.4 + 2 x 1) / 12 = 0.5.
     rows = [[a, b, None] for a, b in TEN] + [["A", None, "A"], ["B", None, "B"]]
-    got = agreement.cohen_kappa(ratings.ratings_from_names(rows)).point()
+    got = agreement.cohen_kappa(ratings_from_names(rows)).point()
     assert got.value == pytest.approx(0.5)
     assert (got.n, got.reason) == (12, "")
 
 
 def test_a_pair_that_agreed_on_one_class_is_left_out_and_counted():
     rows = [[a, b, None] for a, b in TEN] + [["A", None, "A"]] * 5
-    got = agreement.cohen_kappa(ratings.ratings_from_names(rows)).point()
+    got = agreement.cohen_kappa(ratings_from_names(rows)).point()
     assert got.value == pytest.approx(0.4)
     assert got.reason == "left out 1 of 2 pairs: all labels are the same"
 
 
 def test_a_person_who_always_says_the_same_is_no_better_than_chance():
-    assert (
-        agreement.cohen_kappa(ratings.ratings_from_names([["A", "A"], ["A", "B"]])).point().value
-        == 0
-    )
+    assert agreement.cohen_kappa(ratings_from_names([["A", "A"], ["A", "B"]])).point().value == 0
 
 
 @given(tables(missing=True), st.sampled_from(["identity", "linear", "quadratic"]))
@@ -205,7 +201,7 @@ def test_fleiss_by_hand():
     # Three labels each: AAA, AAB, BBB, ABB. P = (1 + 1/3 + 1 + 1/3) / 4 = 2/3; A has 6 of 12
     # labels, so Pe = 1/2, kappa = (2/3 - 1/2) / (1/2) = 1/3.
     rows = [["A", "A", "A"], ["A", "A", "B"], ["B", "B", "B"], ["A", "B", "B"]]
-    got = agreement.fleiss_kappa(ratings.ratings_from_names(rows), 3).point()
+    got = agreement.fleiss_kappa(ratings_from_names(rows), 3).point()
     assert got.value == pytest.approx(1 / 3)
     assert got.n == 4
 
@@ -219,9 +215,7 @@ def test_fleiss_takes_items_with_exactly_k_labels():
         ["A", None, None],
     ]
     # Two labels: AB, AA, BB. P = 2/3, Pe = 1/2.
-    assert agreement.fleiss_kappa(
-        ratings.ratings_from_names(rows), 2
-    ).point().value == pytest.approx(1 / 3)
+    assert agreement.fleiss_kappa(ratings_from_names(rows), 2).point().value == pytest.approx(1 / 3)
 
 
 @given(tables(missing=True), st.integers(2, 5))
@@ -238,7 +232,7 @@ def test_fleiss_equals_statsmodels(table, k):
 
 @pytest.mark.parametrize("k", [0, 1])
 def test_fleiss_needs_two_labels_an_item(k):
-    got = agreement.fleiss_kappa(ratings.ratings_from_names([["A"], ["B"]]), k).point()
+    got = agreement.fleiss_kappa(ratings_from_names([["A"], ["B"]]), k).point()
     assert known(got) == (None, 0, f"no item with exactly {k} labels, two or more")
 
 
@@ -249,7 +243,7 @@ def test_nominal_alpha_by_hand():
     # AA, AB, BB, and a single A that pairs with nothing. Coincidences: AA 2, BB 2, AB and BA 1;
     # n = 6, n_A = n_B = 3. alpha = 1 - 5 x 2 / (2 x 3 x 3) = 4/9.
     rows = [["A", "A"], ["A", "B"], ["B", "B"], ["A", None]]
-    got = agreement.krippendorff_alpha(ratings.ratings_from_names(rows)).point()
+    got = agreement.krippendorff_alpha(ratings_from_names(rows)).point()
     assert got.value == pytest.approx(4 / 9)
     assert got.n == 3
 
@@ -268,7 +262,7 @@ def test_alpha_of_an_item_with_three_labels_by_hand():
     # AAB: each pair both ways, over 3 - 1: AA 2/2 = 1, AB and BA 2/2 = 1 each; BB: 2.
     # n_A = 2, n_B = 3, n = 5; alpha = 1 - 4 x 2 / (2 x 2 x 3) = 1/3.
     rows = [["A", "A", "B"], ["B", "B", None]]
-    got = agreement.krippendorff_alpha(ratings.ratings_from_names(rows)).point()
+    got = agreement.krippendorff_alpha(ratings_from_names(rows)).point()
     assert got.value == pytest.approx(1 / 3)
 
 
@@ -299,7 +293,7 @@ def test_alpha_equals_the_krippendorff_package(table, level):
 
 def test_ac1_by_hand():
     # pa = 0.7; pi_A = (0.6 + 0.5) / 2 = 0.55; pe = 2 x 0.55 x 0.45 = 0.495.
-    got = agreement.gwet_ac(ratings.ratings_from_names(TEN)).point()
+    got = agreement.gwet_ac(ratings_from_names(TEN)).point()
     assert got.value == pytest.approx((0.7 - 0.495) / (1 - 0.495))
 
 
@@ -316,7 +310,7 @@ def test_quadratic_ac2_by_hand():
 
 def test_ac1_depends_on_the_classes_that_could_have_been_chosen_by_hand():
     # As TEN, with a third choice that nobody took: pe = 0.495 / (3 - 1).
-    got = agreement.gwet_ac(ratings.ratings_from_names(TEN, ["A", "B", "C"])).point()
+    got = agreement.gwet_ac(ratings_from_names(TEN, ["A", "B", "C"])).point()
     assert got.value == pytest.approx((0.7 - 0.2475) / (1 - 0.2475))
 
 
@@ -374,23 +368,23 @@ def test_against_the_rest_by_hand():
         ["B", "B", "B"],
         [None, "A", "A"],
     ]
-    got = agreement.agreement_with_majority(ratings.ratings_from_names(rows), 0)
+    got = agreement.agreement_with_majority(ratings_from_names(rows), 0)
     assert known(got) == (2 / 3, 3, "")
     assert (got.low, got.high) == pytest.approx(_wilson([(1, 1), (1, 0), (1, 1)]))
 
 
 def test_against_the_rest_half_of_four_is_no_majority():
     rows = [["A", "A", "A", "B", "B"], ["A", "A", "A", "A", "B"]]
-    assert agreement.agreement_with_majority(ratings.ratings_from_names(rows), 0).n == 1
+    assert agreement.agreement_with_majority(ratings_from_names(rows), 0).n == 1
 
 
 def test_alone_there_is_no_rest():
-    got = agreement.agreement_with_majority(ratings.ratings_from_names([["A"], ["B"]]), 0)
+    got = agreement.agreement_with_majority(ratings_from_names([["A"], ["B"]]), 0)
     assert known(got) == (None, 0, "no item with a majority of the others")
 
 
 def test_with_two_people_the_rest_is_the_other():
-    rated = ratings.ratings_from_names(TEN)
+    rated = ratings_from_names(TEN)
     assert agreement.agreement_with_majority(rated, 0) == agreement.percent_agreement(rated)
     assert agreement.agreement_with_majority(rated, 1) == agreement.percent_agreement(rated)
 

@@ -7,7 +7,6 @@ from stats.bootstrap import (
     Figure,
     combine_figures,
     estimate,
-    estimate_and_test,
     estimates,
     share_not_above,
     subtract_figures,
@@ -210,19 +209,6 @@ def test_a_difference_says_why_it_does_not_exist():
     constant = ratings.ratings_from_values([[1, 1]] * 20, [1, 2])
     missing = subtract_figures(mean_of(np.arange(20.0)), agreement.krippendorff_alpha(constant))
     assert missing.point().reason == "all labels are the same"
-    got, p = estimate_and_test(missing, np.arange(20), generator())
-    assert (got.value, p.p, p.reason) == (None, None, "all labels are the same")
-
-
-def test_the_p_of_a_difference_by_hand():
-    # 55 of 100 are 1 and 45 -1: P(mean <= 0) is about 0.18, as above; twice that.
-    values = np.repeat([1.0, -1.0], [55, 45])
-    got, p = estimate_and_test(mean_of(values), np.arange(100), generator(), draws=4_000)
-    assert p.p == pytest.approx(0.36, abs=0.03)
-    assert p.n == 4_000
-    assert got == estimate(mean_of(values), np.arange(100), generator(), draws=4_000)
-    _, back = estimate_and_test(mean_of(-values), np.arange(100), generator(), draws=4_000)
-    assert back.p == p.p
 
 
 @pytest.mark.parametrize("values", [[0.1] * 30, [3.0] * 29 + [3.0 + 1e-12]])
@@ -241,30 +227,6 @@ def test_an_interval_of_no_width_is_none_where_few_draws_differ():
     whether = Figure(terms, lambda sums: (sums[:, 0] > 0) + 0.0, np.ones(400, bool), "", "")
     got = estimate(whether, np.arange(400), generator())
     assert (got.value, got.low, got.reason) == (1, None, "nearly all draws agree")
-
-
-def test_the_smallest_and_largest_p_of_a_difference():
-    # Never 0: 2 / (draws + 1). Where every draw is 0 it is 1.
-    _, p = estimate_and_test(mean_of(np.ones(20)), np.arange(20), generator(), draws=199)
-    assert p.p == 2 / 200
-    _, p = estimate_and_test(mean_of(np.zeros(20)), np.arange(20), generator(), draws=199)
-    assert p.p == 1
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_p_is_below_alpha_where_the_interval_does_not_hold_nought(seed):
-    values = generator(seed).normal(0.25, size=60)
-    got, p = estimate_and_test(mean_of(values), np.arange(60), generator(seed), draws=999)
-    outside = got.low > 0 or got.high < 0
-    # At the border one draw may decide either way.
-    assert (p.p < 0.05) == outside or abs(p.p - 0.05) < 0.005
-
-
-def test_without_an_interval_there_is_no_p():
-    got, p = estimate_and_test(mean_of(np.arange(9.0)), np.arange(9), generator())
-    assert (got.value, p.p, p.reason) == (4, None, "under 10 clusters")
-    with pytest.raises(ValueError, match="level"):
-        estimate_and_test(mean_of(np.arange(9.0)), np.arange(9), generator(), level=95)
 
 
 def test_few_kinds_and_many_are_drawn_alike():

@@ -134,14 +134,6 @@ class OutcomeChangeSerializer(serializers.Serializer[OutcomeChange]):
     after = serializers.CharField()
 
 
-class CountedChangeSerializer(serializers.Serializer[Any]):
-    """How many outcomes would change from `before` to `after`."""
-
-    before = serializers.CharField()
-    after = serializers.CharField()
-    n = serializers.IntegerField()
-
-
 class ReparsedSerializer(serializers.Serializer[ReparsePreview]):
     """What another parser would change; `counts` cover all changes, `changes` lists the first
     ones."""

@@ -127,11 +127,6 @@ def wait_for_last_calls() -> None:
         thread.join()
 
 
-def run_due_slices(*, seconds: float = SLICE_SECONDS) -> int:
-    """Work on every due endpoint that no other worker holds; return how many there were."""
-    return sum(run_slice(pk, seconds=seconds) for pk in lease.find_due_endpoints(clock.now()))
-
-
 def _plan_runs(endpoint: Endpoint, holder: str, seconds: float) -> None:
     """Plan the endpoint's new runs. Only one worker does, since others would plan the same
     calls."""

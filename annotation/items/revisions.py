@@ -51,4 +51,4 @@ def _stop_older_labels(item: Item, author: Membership) -> None:
     for older in Label.objects.counted().filter(item=item).select_related("slot"):
         older.stop_counting()
         if older.slot and older.member_id != author.pk:
-            older.slot.give_back()
+            older.slot.release()

@@ -33,7 +33,7 @@ def open_decision(item: Item, reason: str) -> Slot:
         return labelling_slots.add_slots(item, Stage.ADJUDICATE, 1, reason=reason)[0]
     for decision in Label.objects.counted().filter(slot=used):
         decision.stop_counting()
-    used.open()
+    used.reopen()
     used.give_reason(reason)
     return used
 

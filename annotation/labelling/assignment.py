@@ -259,7 +259,7 @@ def set_priority(lead: Membership, items: Iterable[Item], priority: str) -> int:
         with transactions.transact():
             Slot.objects.at_work().filter(item__in=batch).update(priority=level)
             if priority == "urgent":
-                Slot.objects.at_work().filter(item__in=batch, state="open").update(returned=True)
+                Slot.objects.at_work().filter(item__in=batch).put_open_first()
         count += len(batch)
     _record("priority", lead, priority=priority, items=count)
     return count
@@ -368,7 +368,7 @@ def _open(project: Project, item: Item, slots: Iterable[Slot], missing: int) -> 
         return False
     closed = [slot for slot in slots if slot.state == Slot.State.CLOSED][:missing]
     for slot in closed:
-        slot.open()
+        slot.reopen()
     if missing > len(closed):
         reason = Reason.SHARE if labels_wanted(project, item.key) > project.overlap else ""
         labelling_slots.add_slots(item, Stage.LABEL, missing - len(closed), reason=reason)

@@ -211,7 +211,7 @@ def release_case(member: Membership, item: Item) -> None:
         claims.lock_member(member)
         held = Slot.objects.at(item.project_id, Stage.ADJUDICATE).held_by(member.pk)
         for slot in held.of_item(item).locked():
-            slot.give_back()
+            slot.release()
 
 
 def withdraw_request(member: Membership, item: Item) -> bool:
@@ -257,16 +257,16 @@ def _take_slot(member: Membership, item: Item, now: datetime) -> tuple[Slot | No
         if slot is None:
             return _used_slot(item), None
         if slot.state != Slot.State.FILLED:
-            _give_back_others(member, item)
+            _release_others(member, item)
             slot.hold(member.pk, labelling_slots.hold_until(member, now))
     slot.item = item
     return slot, offers.build_offer(member, slot, item.revision())
 
 
-def _give_back_others(member: Membership, item: Item) -> None:
+def _release_others(member: Membership, item: Item) -> None:
     held = Slot.objects.at(member.project_id, Stage.ADJUDICATE).held_by(member.pk)
     for slot in held.of_others_than(item).locked():
-        slot.give_back()
+        slot.release()
 
 
 def _used_slot(item: Item) -> Slot | None:

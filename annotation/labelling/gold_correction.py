@@ -128,7 +128,7 @@ def _add_revision(
     kept = [label for label in labels if carry and not _reports_gold_error(item, label)]
     for label in labels:
         if label not in kept and label.slot and label.member_id == member.pk:
-            label.slot.give_back()
+            label.slot.release()
     new = [_carry_label(label, item) for label in kept]
     if held_true and _still_holds(held_true, carry, all_kept=len(kept) == len(labels)):
         _renew_resolution(held_true, item, now)
@@ -186,4 +186,4 @@ def _release_case(item: Item) -> None:
     """Whoever had begun to decide about the gold answer need not go on."""
     slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
     for slot in slots.filter(state=Slot.State.HELD, reason=Reason.GOLD_ERROR):
-        slot.give_back()
+        slot.release()

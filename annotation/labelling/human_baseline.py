@@ -121,8 +121,7 @@ def draw_sample(
 def end_sample(lead: Membership) -> int:
     """Close the places of the sample that nobody has yet; how many they were."""
     with transactions.transact():
-        open_slots = Slot.objects.at(lead.project_id, Stage.BASELINE).filter(state="open")
-        closed = open_slots.update(state=Slot.State.CLOSED)
+        closed = Slot.objects.at(lead.project_id, Stage.BASELINE).close_open()
         Event.record(
             "end baseline",
             lead.project.slug,
@@ -204,7 +203,7 @@ def _open_slots(item: Item, raters: int) -> int:
     missing = raters - slots.exclude(state=Slot.State.CLOSED).count()
     closed = list(slots.filter(state=Slot.State.CLOSED).in_order()[: max(0, missing)])
     for slot in closed:
-        slot.open()
+        slot.reopen()
     labelling_slots.add_slots(item, Stage.BASELINE, max(0, missing - len(closed)))
     return max(0, missing)
 

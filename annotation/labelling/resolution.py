@@ -280,6 +280,6 @@ def _was_verified(item: Item, revision: Revision) -> bool:
     if second is None or last is None or second.created_at >= last.created_at:
         return second is not None
     second.stop_counting()
-    second.slot.open()
+    second.slot.reopen()
     slots.close_open(item, Stage.ADJUDICATE, Reason.CONTESTED)
     return True

@@ -1,4 +1,6 @@
-"""Places for labels: filled, held again, added and closed, inside the caller's transaction."""
+"""Which slot of an item a member holds or fills, and which are added and closed; inside the
+caller's transaction. What may follow which state is said at `Slot`.
+"""
 
 from datetime import datetime, timedelta
 
@@ -35,7 +37,7 @@ def hold_again(
     """Make a slot of the item the member's current one; what was current comes after it.
 
     If none is free the slot is returned as it is, somebody else's: a label is then an extra one.
-    If the item is deleted its slot is given back, for whoever comes when it is restored, and
+    If the item is deleted its slot is released, for whoever comes when it is restored, and
     there is none to return.
     """
     slots = Slot.objects.at(member.project_id, stage).filter(item=item)
@@ -45,7 +47,7 @@ def hold_again(
     slot = find_slot_to_fill(member, last_shown, now)
     if item.deleted_at:
         if slot and slot.member_id == member.pk:
-            slot.give_back()
+            slot.release()
         return None
     if slot:
         move_held_behind(member, item, now)
@@ -64,7 +66,7 @@ def move_held_behind(member: Membership, item: Item, now: datetime) -> None:
     for slot in others[:1]:
         slot.hold(member.pk, hold_until(member, now), ahead=True)
     for slot in others[1:]:
-        slot.give_back()
+        slot.release()
 
 
 def add_slots(
@@ -109,7 +111,7 @@ def create_held_slot(
 
 def close_open(item: Item, stage: str, reason: str | None = None) -> int:
     """Close the item's slots at a stage that nobody has yet; the number of them."""
-    slots = Slot.objects.filter(item=item, stage=stage, state=Slot.State.OPEN)
+    slots = Slot.objects.of_item(item).at_stage(stage)
     if reason is not None:
         slots = slots.filter(reason=reason)
-    return slots.update(state=Slot.State.CLOSED)
+    return slots.close_open()

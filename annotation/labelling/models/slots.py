@@ -1,21 +1,47 @@
-"""Places for labels, by who can have them."""
+"""Places for labels: who can have them, and how they go from one person to the next."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models import Case, Exists, OuterRef, Q, When
 
+from annotation.db import sql
 from annotation.db.counting import count_by
 
 if TYPE_CHECKING:
     from annotation.models import Item
 
 
+@dataclass(frozen=True)
+class Hold:
+    """Whose a slot is to be until when; `ahead` if it comes after the member's current one."""
+
+    member_id: int
+    until: datetime
+    ahead: bool = False
+
+    def parameters(self) -> dict[str, Any]:
+        """What a statement with `HOLD_SQL` in it has to be told."""
+        until = sql.to_database_time(self.until)
+        return {"member": self.member_id, "until": until, "ahead": self.ahead}
+
+
+# What the queue's statements do to a slot; the latter takes `ahead`, the slot and its member.
+HOLD_SQL = "state = 'held', member_id = %(member)s, held_until = %(until)s, ahead = %(ahead)s"
+# COALESCE: with statistics from before anybody had a slot, a planner would else take the index of
+# slots by member for the smallest and go through all that this one ever had.
+FILL_SQL = """UPDATE annotation_slot SET state = 'filled', held_until = NULL, ahead = %s
+    WHERE id = %s AND COALESCE(member_id, 0) = %s"""
+
+
 class SlotQuerySet(models.QuerySet["Slot"]):
+    """Slots by who can have them, and what is done to many or to one that was not read."""
+
     def at(self, project_id: int, stage: str) -> SlotQuerySet:
         return self.filter(project_id=project_id, stage=stage)
 
@@ -118,6 +144,27 @@ class SlotQuerySet(models.QuerySet["Slot"]):
     def not_closed(self) -> SlotQuerySet:
         return self.exclude(state="closed")
 
+    def hold(self, slot_id: int, hold: Hold) -> None:
+        """Give the slot, which is locked, to a member."""
+        statement = f"UPDATE annotation_slot SET {HOLD_SQL} WHERE id = %(slot)s"
+        sql.execute_change(statement, hold.parameters() | {"slot": slot_id})
+
+    def hold_longer(self, until: datetime) -> int:
+        """Let those that are held stay so until a later time."""
+        return self.update(held_until=until)
+
+    def fill(self, slot_id: int, member_id: int) -> bool:
+        """Fill the slot if it is the member's, held or filled before; False if it is another's."""
+        return bool(sql.execute_change(FILL_SQL, [False, slot_id, member_id]))
+
+    def close_open(self) -> int:
+        """Close those that nobody has; how many they were."""
+        return self.filter(state="open").update(state="closed")
+
+    def put_open_first(self) -> int:
+        """Let the open ones be looked at first, for some may be past them."""
+        return self.filter(state="open").update(returned=True)
+
 
 class Stage(models.TextChoices):
     """What a label is for. A blind label answers the blind-first questions of an item; a baseline
@@ -160,8 +207,16 @@ class Slot(models.Model):
     """One place for one counted label of an item at one stage.
 
     open (nobody's), held (by a member until a time), filled (by a counted label), closed.
-    A held slot whose time is over is as good as open: the next person takes the row over, so
-    nothing has to sweep. An open slot that somebody had before is `returned` and looked at first.
+
+    hold      open, or held until a time that is over -> held
+    fill      held, or open to a label that was already written -> filled
+    release   held or filled -> open; one that was made for the member -> closed
+    close     open, held or filled -> closed, as no label is asked for
+    reopen    filled or closed -> open
+
+    These are methods here, of a slot that was read, and of the queryset. A held slot whose time is
+    over is as good as open: the next person takes the row over, so nothing has to sweep. An open
+    slot that somebody had before is `returned` and looked at first.
     """
 
     class State(models.TextChoices):
@@ -261,7 +316,12 @@ class Slot(models.Model):
         self.ahead = ahead
         self.save(update_fields=["state", "member", "held_until", "ahead"])
 
-    def give_back(self) -> None:
+    def fill(self, member_id: int) -> None:
+        self.state, self.member_id, self.held_until = self.State.FILLED, member_id, None
+        self.ahead = False
+        self.save(update_fields=["state", "member", "held_until", "ahead"])
+
+    def release(self) -> None:
         """To the queue, where it is looked at first; one that was made for a person is closed."""
         own = self.stage in ON_DEMAND_STAGES
         self.state = self.State.CLOSED if own else self.State.OPEN
@@ -273,14 +333,10 @@ class Slot(models.Model):
         self.state, self.member, self.held_until = self.State.CLOSED, None, None
         self.save(update_fields=["state", "member", "held_until"])
 
-    def open(self) -> None:
+    def reopen(self) -> None:
         """Ask for a label again; the slot is looked at first, for all may be past it."""
         self.state, self.member, self.held_until, self.returned = self.State.OPEN, None, None, True
         self.save(update_fields=["state", "member", "held_until", "returned"])
-
-    def give_reason(self, reason: str) -> None:
-        self.reason = reason
-        self.save(update_fields=["reason"])
 
     def reserve(self, member_id: int) -> None:
         self.reserved_for_id = member_id
@@ -293,10 +349,9 @@ class Slot(models.Model):
             self.state = self.State.CLOSED
         self.save(update_fields=["reserved_for", "returned", "state"])
 
-    def fill(self, member_id: int) -> None:
-        self.state, self.member_id, self.held_until = self.State.FILLED, member_id, None
-        self.ahead = False
-        self.save(update_fields=["state", "member", "held_until", "ahead"])
+    def give_reason(self, reason: str) -> None:
+        self.reason = reason
+        self.save(update_fields=["reason"])
 
 
 class Cursor(models.Model):

@@ -1,15 +1,15 @@
-"""Slots that are given to a member and filled by them, and how many labels that makes.
+"""A member's turn: taken one after the other, and how far they have come through a stage.
 
-A member's turn: taken one after the other, and how far they have come through a stage.
+A slot that is given to them, and filled with their first label.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db import connection
 
 from annotation.db import sql
+from annotation.labelling.models.slots import FILL_SQL, Hold
 from annotation.labelling.queue import load
 from annotation.models import Event, Label, Membership, Revision, Slot, Stage
 
@@ -101,29 +101,10 @@ def record_empty_search(member: Membership, stage: str, until: datetime) -> None
     )
 
 
-@dataclass(frozen=True)
-class HoldTerms:
-    """How a slot is to be held: until when, and whether as the one after the current."""
-
-    until: datetime
-    ahead: bool = False
-
-
-def hold_parameters(member: Membership, held: HoldTerms) -> dict[str, Any]:
-    """What a statement with `SET_HELD_SQL` in it has to be told."""
-    return {"member": member.pk, "until": sql.to_database_time(held.until), "ahead": held.ahead}
-
-
-def hold_slot(slot_id: int, member: Membership, held: HoldTerms) -> tuple[Slot, Revision]:
-    """Give the slot, which is locked, to the member until a time; and read what is shown of it."""
-    holding = hold_parameters(member, held) | {"slot": slot_id}
-    sql.execute_change(f"UPDATE annotation_slot SET {SET_HELD_SQL} WHERE id = %(slot)s", holding)
+def hold_slot(slot_id: int, hold: Hold) -> tuple[Slot, Revision]:
+    """Give the slot, which is locked, to a member, and read what is shown of it."""
+    Slot.objects.hold(slot_id, hold)
     return load.load_slot(slot_id)
-
-
-def fill_slot(slot_id: int, member: Membership) -> bool:
-    """Fill the slot if it is the member's, held or filled before; False if it went to another."""
-    return bool(sql.execute_change(_FILL_SQL, [False, slot_id, member.pk]))
 
 
 def store_first_label(slot: Slot, label: Label, event: Event) -> bool:
@@ -135,7 +116,7 @@ def store_first_label(slot: Slot, label: Label, event: Event) -> bool:
     member = label.member
     label.slot, label.counted = slot, True
     if connection.vendor != "postgresql":
-        if not fill_slot(slot.pk, member):
+        if not Slot.objects.fill(slot.pk, member.pk):
             return False
         adjust_label_count(member, 1)
         sql.insert_rows(label, event)
@@ -152,11 +133,6 @@ def adjust_label_count(member: Membership, change: int) -> None:
     member.labelled += change
 
 
-SET_HELD_SQL = "state = 'held', member_id = %(member)s, held_until = %(until)s, ahead = %(ahead)s"
 _COUNT_SQL = "UPDATE annotation_membership SET labelled = labelled + %s WHERE id = %s"
-# COALESCE: with statistics from before anybody had a slot, a planner would else take the index of
-# slots by member for the smallest and go through all that this one ever had.
-_FILL_SQL = """UPDATE annotation_slot SET state = 'filled', held_until = NULL, ahead = %s
-    WHERE id = %s AND COALESCE(member_id, 0) = %s"""
-_FILL_AND_COUNT_SQL = f"""filled AS ({_FILL_SQL} RETURNING id),
+_FILL_AND_COUNT_SQL = f"""filled AS ({FILL_SQL} RETURNING id),
     changed AS ({_COUNT_SQL} AND EXISTS (SELECT FROM filled) RETURNING id)"""

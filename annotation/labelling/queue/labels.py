@@ -159,7 +159,7 @@ def _fill_slot(member: Membership, shown: Slot, stage: str, now: datetime) -> Sl
     if stage == Stage.BLIND:
         blind = Slot.objects.at(member.project_id, stage).of_member(member.pk).of_item(shown.item)
         return blind.first() or slots.create_held_slot(member, shown.item, stage)
-    if claims.fill_slot(shown.pk, member):
+    if Slot.objects.fill(shown.pk, member.pk):
         return shown
     slot = slots.find_slot_to_fill(member, shown, now)
     if slot:

@@ -9,8 +9,9 @@ from django.utils import timezone
 
 from annotation.db import transactions
 from annotation.labelling import control_items, qualification, slots
+from annotation.labelling.models.slots import Hold
 from annotation.labelling.queue import claims, offers, search
-from annotation.labelling.queue.claims import CursorState, HoldTerms
+from annotation.labelling.queue.claims import CursorState
 from annotation.labelling.queue.offers import Offer, Waiting
 from annotation.models import Membership, Revision, Slot, Stage
 
@@ -59,16 +60,12 @@ def _hold_current(member: Membership, asked: OfferRequest) -> SlotAndRevision | 
 
     It is the one they hold, else the one that was held ahead, else a newly taken one.
     """
-    hold, stages = (
-        HoldTerms(slots.hold_until(member, asked.now)),
-        slots.related_stages(asked.stage),
-    )
+    hold = Hold(member.pk, slots.hold_until(member, asked.now))
+    stages = slots.related_stages(asked.stage)
     if not _may_have_answer(member, asked):
         return _take_slot(member, asked, hold, held_at=stages)
     held = search.held_slots(member, stages)
-    return (
-        claims.hold_slot(held[0].slot_id, member, hold) if held else _take_slot(member, asked, hold)
-    )
+    return claims.hold_slot(held[0].slot_id, hold) if held else _take_slot(member, asked, hold)
 
 
 def _hold_next(member: Membership, asked: OfferRequest) -> SlotAndRevision | None:
@@ -76,14 +73,14 @@ def _hold_next(member: Membership, asked: OfferRequest) -> SlotAndRevision | Non
 
     Nothing is held ahead of practice, where an explanation comes in between, or of nothing.
     """
-    hold = HoldTerms(slots.hold_until(member, asked.now), ahead=True)
+    hold = Hold(member.pk, slots.hold_until(member, asked.now), ahead=True)
     held = search.held_slots(member, slots.related_stages(asked.stage))
     if not held or held[0].stage == Stage.QUALIFICATION:
         return None
     if held[0].ahead:  # the page is past what the member held before
-        claims.hold_slot(held[0].slot_id, member, HoldTerms(hold.until))
+        claims.hold_slot(held[0].slot_id, Hold(member.pk, hold.until))
     if len(held) > 1:
-        return claims.hold_slot(held[1].slot_id, member, hold)
+        return claims.hold_slot(held[1].slot_id, hold)
     return _take_slot(member, asked, hold)
 
 
@@ -94,17 +91,17 @@ def _may_have_answer(member: Membership, asked: OfferRequest) -> bool:
 
 
 def _take_slot(
-    member: Membership, asked: OfferRequest, hold: HoldTerms, held_at: Iterable[str] = ()
+    member: Membership, asked: OfferRequest, hold: Hold, held_at: Iterable[str] = ()
 ) -> SlotAndRevision | None:
     """A newly held slot, or first one that the member holds at a stage of `held_at`."""
     stage, turn, now, draw = asked.stage, asked.turn, asked.now, asked.draw
     if stage != Stage.LABEL:
         return _pick_slot(member, stage, turn, now, hold, held_at)
     if qualification.is_due(member):
-        return _hold_created(qualification.take_slot(member, now), member, hold)
+        return _hold_created(qualification.take_slot(member, now), hold)
     if control_items.is_due(member, draw) and search.is_any_free(member, stage, turn, now):
         # Only beside work: an item that comes when all is done is known for a check.
-        probe = _hold_created(control_items.take_slot(member, draw, now), member, hold)
+        probe = _hold_created(control_items.take_slot(member, draw, now), hold)
         if probe is not None:
             return probe
     work = _pick_slot(member, stage, turn, now, hold, held_at)
@@ -118,7 +115,7 @@ def _pick_slot(
     stage: str,
     turn: CursorState,
     now: datetime,
-    hold: HoldTerms,
+    hold: Hold,
     held_at: Iterable[str] = (),
 ) -> SlotAndRevision | None:
     picked = search.pick_slot(member, stage, turn, now, hold, held_at)
@@ -133,6 +130,6 @@ def _pick_slot(
     return picked.slot, picked.revision
 
 
-def _hold_created(slot: Slot | None, member: Membership, hold: HoldTerms) -> SlotAndRevision | None:
+def _hold_created(slot: Slot | None, hold: Hold) -> SlotAndRevision | None:
     """A slot that was made on the spot, held like any other."""
-    return claims.hold_slot(slot.pk, member, hold) if slot else None
+    return claims.hold_slot(slot.pk, hold) if slot else None

@@ -8,8 +8,9 @@ from typing import Any
 from django.db import connection
 
 from annotation.db import sql
+from annotation.labelling.models.slots import HOLD_SQL, Hold
 from annotation.labelling.queue import claims, load
-from annotation.labelling.queue.claims import CursorState, HoldTerms
+from annotation.labelling.queue.claims import CursorState
 from annotation.models import Membership, Revision, Slot, Stage
 
 
@@ -55,7 +56,7 @@ def pick_slot(
     stage: str,
     turn: CursorState,
     now: datetime,
-    hold: HoldTerms,
+    hold: Hold,
     held_at: Iterable[str] = (),
 ) -> PickedSlot | None:
     """The next slot that is free for the member, held from now on.
@@ -77,7 +78,7 @@ def is_any_free(member: Membership, stage: str, turn: CursorState, now: datetime
     return _finds_any(_free_searches(stage), _search_parameters(member, turn, now))
 
 
-def pick_behind_cursor(member: Membership, stage: str, hold: HoldTerms) -> PickedSlot | None:
+def pick_behind_cursor(member: Membership, stage: str, hold: Hold) -> PickedSlot | None:
     """A fresh slot anywhere: one that was locked when the cursor passed it by."""
     return _find_and_hold(member, stage, _behind_searches(stage), _search_parameters(member), hold)
 
@@ -161,7 +162,7 @@ def _finds_any(searches: dict[str, str], words: dict[str, Any]) -> bool:
 
 
 def _find_and_hold(
-    member: Membership, stage: str, searches: dict[str, str], words: dict[str, Any], hold: HoldTerms
+    member: Membership, stage: str, searches: dict[str, str], words: dict[str, Any], hold: Hold
 ) -> PickedSlot | None:
     """What is found first, given to the member, and all that is shown of it.
 
@@ -174,8 +175,8 @@ def _find_and_hold(
         if not found:
             return None
         slot_id, search = found[0]
-        return PickedSlot(*claims.hold_slot(slot_id, member, hold), search == "fresh")
-    kept = claims.hold_parameters(member, hold) | load.LOAD_PARAMETERS
+        return PickedSlot(*claims.hold_slot(slot_id, hold), search == "fresh")
+    kept = hold.parameters() | load.LOAD_PARAMETERS
     found = sql.fetch_rows(
         f"{first}, {_TAKE_SQL} {load.select_slots_sql('taken', 'search')}", words | kept
     )
@@ -186,7 +187,7 @@ def _find_and_hold(
 
 
 _TAKE_SQL = f"""taken AS (
-    UPDATE annotation_slot SET {claims.SET_HELD_SQL} FROM found
+    UPDATE annotation_slot SET {HOLD_SQL} FROM found
     WHERE annotation_slot.id = found.id RETURNING annotation_slot.*, found.search)"""
 
 

@@ -93,7 +93,7 @@ def skip_item(
             defaults={"note": note, "created_at": now},
         )
         if slot.member_id == member.pk:
-            slot.give_back()
+            slot.release()
         if made:
             labels.record_event("skip", member, slot.item, note=note, revision=shown.revision)
 
@@ -123,7 +123,7 @@ def renew_holds(member: Membership, *, now: datetime | None = None) -> frozenset
     with transactions.transact():
         claims.lock_member(member)
         held = Slot.objects.in_project(member.project_id).held_by(member.pk)
-        held.update(held_until=labelling_slots.hold_until(member, now))
+        held.hold_longer(labelling_slots.hold_until(member, now))
         slots = list(held.select_related("item").defer("item__fields"))
     names = blind_names.display_names(
         member, [slot.item for slot in slots if slot.stage in WORK_LIKE_STAGES]

@@ -1,19 +1,30 @@
-"""A second person confirms what the labels say of an item, or contests it (study 001, 3.3).
+"""A second person looks at what the labels say of an item, and confirms or contests it.
 
-What is confirmed becomes the resolution; what is contested waits for a decision. Inside the
-queue's transactions; to show the labels and take the answer is in `seconding`.
+What follows from that is in `effects`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from annotation.labelling import adjudication, resolution, slots
-from annotation.models import Label, Project, Reason, Resolution, Stage
-from annotation.tasktypes import TaskType
+from annotation import tasktypes
+from annotation.db import transactions
+from annotation.errors import Refused, Stale
+from annotation.labelling import effects, queue, resolution, visibility
+from annotation.labelling.queue import Offer, Waiting, claims
+from annotation.labelling.submissions import ShownItem, SubmittedAnswers
+from annotation.models import Item, Label, Membership, Project, Stage
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson, sum_clusters
+
+
+@dataclass(frozen=True)
+class Verification:
+    """An item to verify: the first label of those that decided it, and what they come to."""
+
+    offer: Offer
+    first: Label
+    decided: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -25,34 +36,62 @@ class ContestRate:
     share: Estimate
 
 
-def apply_verdict(label: Label, task: TaskType, now: datetime) -> None:
-    """Resolve what is confirmed, and let what is contested be decided."""
-    decided = resolution.aggregate_labels(label.item)
-    if decided is None:  # the labels that the person saw were taken back meanwhile
-        label.stop_counting()
-        if label.slot:
-            label.slot.close()
-        return
-    if is_confirmation(task, label.answers, decided):
-        slots.close_open(label.item, Stage.ADJUDICATE, Reason.CONTESTED)
-        source = Resolution.Source.LABELS
-        resolution.set_resolution(
-            label.item, decided, rule=resolution.VERIFIED, source=source, now=now
-        )
-        return
-    _end_verified_resolution(label, now)
-    adjudication.open_decision(label.item, Reason.CONTESTED)
+def take_next(member: Membership, *, now: datetime) -> Verification | Waiting:
+    """The item that the member verifies now, or why there is none.
+
+    Nobody gets an item that they labelled. That the member sees the label is noted.
+    """
+    offer = queue.next_offer(member, stage=Stage.VERIFY, now=now)
+    if isinstance(offer, Waiting):
+        return offer
+    first, decided = _decided_label(offer.item)
+    if first is None or decided is None:
+        with transactions.transact():
+            offer.slot.close()
+        return take_next(member, now=now)  # that label was taken back meanwhile
+    visibility.record_seen(member, offer.item, now=now)
+    return Verification(offer, first, decided)
 
 
-def undo_verdict(label: Label, task: TaskType, now: datetime) -> None:
-    """Neither confirmed nor contested: the item waits for a second person again."""
-    _end_verified_resolution(label, now)
-    slots.close_open(label.item, Stage.ADJUDICATE, Reason.CONTESTED)
+def confirm(
+    member: Membership,
+    shown: ShownItem,
+    said: SubmittedAnswers,
+    *,
+    of: str,
+    now: datetime,
+) -> Label:
+    """Say the same as the labels, whatever the answers said; `of` is the submission of the label
+    that was shown.
+
+    Raises `Stale` if the labels say something else by now, else as `queue.label` does.
+    """
+    with transactions.transact():
+        said = replace(said, answers=_check_unchanged(member, shown, of))
+        return queue.store_label(member, shown, said, stage=Stage.VERIFY, now=now)
 
 
-def is_confirmation(task: TaskType, answers: Mapping[str, Any], decided: Mapping[str, Any]) -> bool:
-    """Whether the answers say the same as the labels, in all that becomes the resolution."""
-    return all(answers.get(field.name) == decided.get(field.name) for field in task.resolved)
+def contest(
+    member: Membership,
+    shown: ShownItem,
+    said: SubmittedAnswers,
+    *,
+    of: str,
+    now: datetime,
+) -> Label:
+    """Say something else than the labels, and why; somebody then decides.
+
+    Raises `Refused` without a comment and for answers that say the same, else as `confirm` does.
+    """
+    if not said.comment.strip():
+        raise Refused("Write in the comment why the label is wrong, then contest it.")
+    task = tasktypes.load_task_type(member.project)
+    cleaned = task.clean(said.answers)
+    with transactions.transact():
+        decided = _check_unchanged(member, shown, of)
+        if effects.is_confirmation(task, cleaned, decided):
+            raise Refused("Your answer equals the label. Confirm it, or choose another answer.")
+        return queue.store_label(member, shown, said, stage=Stage.VERIFY, now=now)
 
 
 def measure_contest_rate(project: Project) -> ContestRate:
@@ -68,7 +107,27 @@ def measure_contest_rate(project: Project) -> ContestRate:
     return ContestRate(sums.n, int(sums.y), clustered_wilson(sums))
 
 
-def _end_verified_resolution(label: Label, now: datetime) -> None:
-    current = Resolution.objects.current().of_item(label.item).first()
-    if current and current.rule == resolution.VERIFIED:
-        current.end(now)
+def _decided_label(item: Item) -> tuple[Label | None, dict[str, Any] | None]:
+    """The first counted label that says what was decided, with all its answers; and that."""
+    decided = resolution.aggregate_labels(item)
+    if decided is None:
+        return None, None
+    task = tasktypes.load_task_type(item.project)
+    labels = Label.objects.counted().of_item(item).at_stage(Stage.LABEL)
+    found = list(labels.of_revision(item.revision()).for_page())
+    same = [label for label in found if effects.is_confirmation(task, label.answers, decided)]
+    first = (same or found or [None])[0]
+    return first, (first.answers if same else decided)
+
+
+def _check_unchanged(member: Membership, shown: ShownItem, of: str) -> dict[str, Any]:
+    """What the labels come to, if they are those that the page showed; the item locked."""
+    claims.lock_member(member)
+    items = Item.objects.locked().in_project(member.project).select_related("project__task_type")
+    item = items.filter(key=shown.item_key).first()
+    if item is None:
+        raise Refused("The page showed another item. Reload the page.")
+    first, decided = _decided_label(item)
+    if first is None or decided is None or first.submission != of:
+        raise Stale("The label has changed. Read the new one, then confirm or contest it.")
+    return decided

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from annotation.errors import Stale
-from annotation.labelling import cases, gold_correction, queue, second_person
+from annotation.labelling import cases, gold_correction, queue, verification
 from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Item, Label, Membership, Project, Resolution, Slot, Stage
 from tests.annotation.test_queue_threads import at_once
@@ -40,10 +40,10 @@ def decide_until_none_is_left(judge: Membership) -> int:
 def confirm_until_none_is_left(member: Membership) -> int:
     done = 0
     while isinstance(
-        case := second_person.take_next(member, now=timezone.now()), second_person.Verification
+        case := verification.take_next(member, now=timezone.now()), verification.Verification
     ):
         of, now = case.first.submission, timezone.now()
-        second_person.confirm(member, case.offer.shown, SubmittedAnswers({}), of=of, now=now)
+        verification.confirm(member, case.offer.shown, SubmittedAnswers({}), of=of, now=now)
         done += 1
     return done
 

@@ -7,9 +7,9 @@ import pytest
 from django.utils import timezone
 
 from annotation.errors import Refused, Stale
-from annotation.labelling import queue, second_person, verification
-from annotation.labelling.second_person import Verification
+from annotation.labelling import queue, verification
 from annotation.labelling.submissions import SubmittedAnswers
+from annotation.labelling.verification import Verification
 from annotation.models import Item, Label, Mark, Membership, Reason, Resolution, Slot, Stage
 from tests.builders import make_item, make_member, make_project, say, take
 
@@ -27,7 +27,7 @@ def second(first: Membership) -> Membership:
 
 
 def case(member: Membership) -> Verification:
-    found = second_person.take_next(member, now=timezone.now())
+    found = verification.take_next(member, now=timezone.now())
     assert isinstance(found, Verification), found
     return found
 
@@ -61,7 +61,7 @@ def test_an_item_is_not_resolved_before_a_second_person_has_seen_it(first: Membe
 
 def test_nobody_verifies_their_own_label(first: Membership) -> None:
     labelled(first)
-    assert isinstance(second_person.take_next(first, now=timezone.now()), queue.Waiting)
+    assert isinstance(verification.take_next(first, now=timezone.now()), queue.Waiting)
 
 
 def test_the_second_person_sees_the_first_label_which_is_noted(
@@ -75,7 +75,7 @@ def test_the_second_person_sees_the_first_label_which_is_noted(
 
 def test_what_is_confirmed_is_resolved(first: Membership, second: Membership) -> None:
     item = labelled(first)
-    label = send(second_person.confirm, second, case(second))
+    label = send(verification.confirm, second, case(second))
     resolution = standing(item)
     assert resolution
     assert (resolution.value, resolution.rule, resolution.source) == ("valid", "verified", "labels")
@@ -85,7 +85,7 @@ def test_what_is_confirmed_is_resolved(first: Membership, second: Membership) ->
 def test_what_is_contested_waits_for_a_decision(first: Membership, second: Membership) -> None:
     item = labelled(first)
     answers = {"choice": "invalid"}
-    send(second_person.contest, second, case(second), answers=answers, comment="It is the same.")
+    send(verification.contest, second, case(second), answers=answers, comment="It is the same.")
     assert standing(item) is None
     assert Slot.objects.get(stage=Stage.ADJUDICATE).reason == Reason.CONTESTED
 
@@ -103,7 +103,7 @@ def test_a_contest_needs_another_answer_and_a_comment(
 ) -> None:
     labelled(first)
     with pytest.raises(Refused, match=needed):
-        send(second_person.contest, second, case(second), answers=answers, comment=comment)
+        send(verification.contest, second, case(second), answers=answers, comment=comment)
 
 
 def test_a_label_that_changed_meanwhile_is_not_confirmed(
@@ -113,14 +113,14 @@ def test_a_label_that_changed_meanwhile_is_not_confirmed(
     shown = case(second)
     say(first, queue.reopen_item(first, item.key), "invalid")
     with pytest.raises(Stale, match="The label has changed"):
-        send(second_person.confirm, second, shown)
+        send(verification.confirm, second, shown)
 
 
 def test_a_label_that_was_taken_back_is_not_shown(first: Membership, second: Membership) -> None:
     item = labelled(first)
     case(second)
     queue.undo_label(first)
-    assert isinstance(second_person.take_next(second, now=timezone.now()), queue.Waiting)
+    assert isinstance(verification.take_next(second, now=timezone.now()), queue.Waiting)
     assert states(item, Stage.VERIFY) == ["closed"]
 
 
@@ -129,12 +129,12 @@ def test_a_label_that_changes_after_its_contest_is_verified_anew(
 ) -> None:
     item = labelled(first)
     answers = {"choice": "invalid"}
-    send(second_person.contest, second, case(second), answers=answers, comment="It is the same.")
+    send(verification.contest, second, case(second), answers=answers, comment="It is the same.")
     say(first, queue.reopen_item(first, item.key), "invalid")
     assert states(item, Stage.VERIFY) == ["open"]
     assert states(item, Stage.ADJUDICATE) == ["closed"]
     third = make_member(first.project)
-    send(second_person.confirm, third, case(third))
+    send(verification.confirm, third, case(third))
     resolution = standing(item)
     assert resolution
     assert resolution.value == "invalid"
@@ -144,7 +144,7 @@ def test_a_confirmed_item_whose_label_changes_is_verified_anew(
     first: Membership, second: Membership
 ) -> None:
     item = labelled(first)
-    send(second_person.confirm, second, case(second))
+    send(verification.confirm, second, case(second))
     say(first, queue.reopen_item(first, item.key), "invalid")
     assert standing(item) is None
     assert states(item, Stage.VERIFY) == ["open"]
@@ -153,10 +153,10 @@ def test_a_confirmed_item_whose_label_changes_is_verified_anew(
 def test_undoing_a_contest_takes_the_case_back(first: Membership, second: Membership) -> None:
     item = labelled(first)
     answers = {"choice": "invalid"}
-    send(second_person.contest, second, case(second), answers=answers, comment="It is the same.")
+    send(verification.contest, second, case(second), answers=answers, comment="It is the same.")
     queue.undo_label(second, stage=Stage.VERIFY)
     assert states(item, Stage.ADJUDICATE) == ["closed"]
-    send(second_person.confirm, second, case(second))
+    send(verification.confirm, second, case(second))
     assert standing(item)
 
 
@@ -164,8 +164,8 @@ def test_the_same_confirmation_twice_is_one(first: Membership, second: Membershi
     labelled(first)
     shown = case(second)
     once, twice = (
-        send(second_person.confirm, second, shown),
-        send(second_person.confirm, second, shown),
+        send(verification.confirm, second, shown),
+        send(verification.confirm, second, shown),
     )
     assert once.pk == twice.pk
 
@@ -175,8 +175,8 @@ def test_the_contest_rate_counts_items(first: Membership, second: Membership) ->
     for _ in range(3):
         labelled(first)
     for _ in range(2):
-        send(second_person.confirm, second, case(second))
+        send(verification.confirm, second, case(second))
     answers = {"choice": "invalid"}
-    send(second_person.contest, second, case(second), answers=answers, comment="No.")
+    send(verification.contest, second, case(second), answers=answers, comment="No.")
     rate = verification.measure_contest_rate(first.project)
     assert (rate.verified, rate.contested, rate.share.value) == (3, 1, pytest.approx(1 / 3))

@@ -28,7 +28,7 @@ from annotation.api.serializers import (
     OfferSerializer,
     SubmissionSerializer,
 )
-from annotation.labelling import cases, human_baseline, second_person, verification
+from annotation.labelling import cases, human_baseline, verification
 from annotation.labelling.queue import Waiting, offers
 from annotation.models import Item, Membership, Stage
 from annotation.projects import access
@@ -45,7 +45,7 @@ class FirstSerializer(serializers.Serializer[Any]):
     comment = serializers.CharField()
 
 
-class SecondSerializer(serializers.Serializer[second_person.Verification]):
+class SecondSerializer(serializers.Serializer[verification.Verification]):
     """An item to verify."""
 
     offer = OfferSerializer()
@@ -112,7 +112,7 @@ def _either_serializer(name: str, serializer: Any) -> PolymorphicProxySerializer
 def next_second(request: Request, slug: str) -> Response:
     """Take the next item to verify, with the label to look at; else why there is none."""
     member = access.member_for(request, slug, right="label")
-    case = second_person.take_next(member, now=timezone.now())
+    case = verification.take_next(member, now=timezone.now())
     if isinstance(case, Waiting):
         return Response(NoOfferSerializer({"waiting": case}).data)
     return Response(SecondSerializer(case).data)
@@ -125,7 +125,7 @@ def verdict(request: Request, slug: str) -> Response:
     member = access.member_for(request, slug, right="label")
     body = VerdictSerializer(data=request.data)
     data = validate_body(body)
-    answer = second_person.confirm if data["confirm"] else second_person.contest
+    answer = verification.confirm if data["confirm"] else verification.contest
     made = answer(member, body.shown(), body.said(), of=data["of"], now=timezone.now())
     return Response(LabelSerializer(made).data, status=201)
 

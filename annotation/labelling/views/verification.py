@@ -15,7 +15,7 @@ from annotation import tasktypes
 from annotation.errors import Refused, Stale
 from annotation.items import taxonomy as categories
 from annotation.items.diffing import stored
-from annotation.labelling import correct_answers, queue, second_person
+from annotation.labelling import correct_answers, queue, verification
 from annotation.labelling.forms import LabelForm
 from annotation.labelling.queue import Waiting
 from annotation.models import Account, Label, Membership, Stage
@@ -74,7 +74,7 @@ def _store_verdict(request: HttpRequest, member: Membership) -> str:
     if not (shown.is_valid() and form.is_valid()):
         raise Refused("The form could not be read. Reload the page.")
     confirming = shown.cleaned_data["confirm"]
-    answer = second_person.confirm if confirming else second_person.contest
+    answer = verification.confirm if confirming else verification.contest
     of = shown.cleaned_data["of"]
     label = answer(member, form.shown(), form.said(), of=of, now=timezone.now())
     if confirming:
@@ -86,7 +86,7 @@ def _render_page(
     request: HttpRequest, member: Membership, problem: Refused | None = None
 ) -> HttpResponse:
     assert isinstance(request.user, Account)
-    found = second_person.take_next(member, now=timezone.now())
+    found = verification.take_next(member, now=timezone.now())
     context = {
         "project": member.project,
         "member": member,
@@ -101,7 +101,7 @@ def _render_page(
 
 
 def _case(
-    request: HttpRequest, member: Membership, case: second_person.Verification
+    request: HttpRequest, member: Membership, case: verification.Verification
 ) -> dict[str, Any]:
     task, revision = _task(member), case.offer.revision
     again = request.method == "POST" and request.POST.get("item") == case.offer.item.key

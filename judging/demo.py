@@ -145,7 +145,7 @@ def label_part(project: Project) -> int:
         if isinstance(offer, queue.Waiting):
             return number
         queue.store_label(
-            member, offer.shown, SubmittedAnswers(_answers(number, offer.item.category))
+            member, offer.shown_item, SubmittedAnswers(_answers(number, offer.item.category))
         )
     return wanted
 

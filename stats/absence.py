@@ -76,7 +76,7 @@ def _permute_groups(items: Ints, absent: Ints, rng: np.random.Generator) -> Iter
 
 def _permute_missing(cell: Ints, items: Ints, n: int, rng: np.random.Generator) -> Iterator[float]:
     """Statistics with the same number of missing replies, drawn at random among the items."""
-    settled = _Invariants.of(cell, items, n)
+    settled = _Invariants.from_cells(cell, items, n)
     while True:
         yield settled.statistic(rng.choice(len(cell), n, replace=False, shuffle=False))
 
@@ -106,7 +106,7 @@ class _Invariants:
     whole: float
 
     @classmethod
-    def of(cls, cell: Ints, items: Ints, n: int) -> "_Invariants":
+    def from_cells(cls, cell: Ints, items: Ints, n: int) -> "_Invariants":
         of_cluster = items.sum(axis=1)
         cluster, group = np.divmod(cell, items.shape[1])
         # Sums of whole numbers below 2^24 are exact in float32, which takes half the memory.

@@ -208,7 +208,7 @@ def contrast_slice(
     There is no p with under 20 items or 10 clusters of the slice in strata that the rest is in too,
     without a rest, and if all items of every such stratum are alike.
     """
-    return SliceableItems.of(values, clusters, strata).contrast(inside, rng, draws)
+    return SliceableItems.from_values(values, clusters, strata).contrast(inside, rng, draws)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,7 +228,7 @@ class SliceableItems:
     summed: csr_array
 
     @classmethod
-    def of(
+    def from_values(
         cls, values: ArrayLike, clusters: ArrayLike, strata: ArrayLike | None = None
     ) -> "SliceableItems":
         """Prepare items from the values, clusters and strata that `contrast_slice` takes."""
@@ -251,7 +251,9 @@ class SliceableItems:
         self, inside: ArrayLike, rng: np.random.Generator, draws: int = DRAWS
     ) -> SliceContrast:
         """A slice against the other items; `inside` says for all items which are in the slice."""
-        part = _SliceItems.of(self, np.flatnonzero(np.asarray(inside, dtype=bool)[self.there]))
+        part = _SliceItems.from_places(
+            self, np.flatnonzero(np.asarray(inside, dtype=bool)[self.there])
+        )
         rate, rest = (clustered_wilson(sum_cluster_arrays(*side)) for side in part.sides(self))
         difference = float(part.scores.sum() / part.weight) if part.weight else None
         reason = part.reason()
@@ -291,7 +293,7 @@ class _SliceItems:
     alike: bool
 
     @classmethod
-    def of(cls, among: SliceableItems, chosen: Ints) -> "_SliceItems":
+    def from_places(cls, among: SliceableItems, chosen: Ints) -> "_SliceItems":
         m, k = among.summed.shape
         cluster, stratum = among.cluster[chosen], among.stratum[chosen]
         counts, inside = np.bincount(among.stratum), np.bincount(stratum, minlength=k)

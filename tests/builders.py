@@ -167,7 +167,7 @@ def say(member: Membership, offer: Offer, choice: str = "valid", **values: Any) 
     said = {name: values.pop(name) for name in ("comment", "seconds") if name in values}
     stage = offer.slot.stage if offer.slot.stage in OWN_DESKS else Stage.LABEL
     return queue.store_label(
-        member, offer.shown, SubmittedAnswers(answers, **said), stage=stage, **values
+        member, offer.shown_item, SubmittedAnswers(answers, **said), stage=stage, **values
     )
 
 
@@ -175,7 +175,7 @@ def correct(
     member: Membership, offer: Offer, text: str = "A spider has seven legs.", **values: Any
 ) -> Offer:
     """The perturbed text of what was offered, as the member would have it."""
-    return queue.store_correction(member, offer.shown, {"perturbed": text}, **values)
+    return queue.store_correction(member, offer.shown_item, {"perturbed": text}, **values)
 
 
 def resize_all(project: Project) -> int:

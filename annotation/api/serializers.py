@@ -46,7 +46,7 @@ class ShownSerializer(serializers.Serializer[Any]):
     item = serializers.CharField(max_length=200, trim_whitespace=False)
     revision = serializers.IntegerField(min_value=1, max_value=2_147_483_647)
 
-    def shown(self) -> ShownItem:
+    def shown_item(self) -> ShownItem:
         sent = self.validated_data
         return ShownItem(sent["key"], sent["item"], sent["revision"])
 
@@ -63,7 +63,7 @@ class SubmissionSerializer(ShownSerializer):
             raise serializers.ValidationError("Give a finite number.")
         return seconds
 
-    def said(self) -> SubmittedAnswers:
+    def submitted_answers(self) -> SubmittedAnswers:
         sent = self.validated_data
         return SubmittedAnswers(sent["answers"], sent["comment"], sent["seconds"])
 

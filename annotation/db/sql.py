@@ -131,11 +131,11 @@ class PreparedQuery(Generic[Row]):
         with prepared_cursor() as cursor:
             cursor.execute(plan.sql, given)
             row = cursor.fetchone()
-        return plan.made(row) if row else None
+        return plan.build_row(row) if row else None
 
     def _plan(self) -> "_QueryPlan[Row]":
         rows = self._rows(**{name: Parameter(name) for name in self._names})[:1]
-        plan = self._plans[connection.vendor] = _QueryPlan.of(rows)
+        plan = self._plans[connection.vendor] = _QueryPlan.compile(rows)
         return plan
 
 
@@ -153,7 +153,7 @@ class _QueryPlan(Generic[Row]):
     annotated: dict[str, int]
 
     @classmethod
-    def of(cls, rows: QuerySet[Row]) -> "_QueryPlan[Row]":
+    def compile(cls, rows: QuerySet[Row]) -> "_QueryPlan[Row]":
         compiler = rows.query.get_compiler(connection=connection)
         sql, parameters = compiler.as_sql()
         select, info = compiler.select or [], compiler.klass_info or {}
@@ -172,7 +172,7 @@ class _QueryPlan(Generic[Row]):
             annotated=dict(compiler.annotation_col_map or {}),
         )
 
-    def made(self, row: Sequence[Any]) -> Row:
+    def build_row(self, row: Sequence[Any]) -> Row:
         values = list(row)
         for number, (converters, column) in self.converters:
             for convert in converters:

@@ -59,7 +59,7 @@ def item_rows(project: Project, found: ItemQuerySet | None = None) -> Iterator[d
     """Every live item, or those in `found`, with its current texts and its resolution."""
     found = Item.objects.in_project(project) if found is None else found
     names = _texts()
-    for row in stream_rows(found.order_by("position"), lambda some: some.told(*_ITEM)):
+    for row in stream_rows(found.order_by("position"), lambda some: some.values_as_text(*_ITEM)):
         yield _item(row, names)
 
 

@@ -144,7 +144,7 @@ class GenerationList(ListAPIView[Job]):
             job = perturber_jobs.enqueue(
                 member.project,
                 _parse_request(said),
-                ReleasePolicy.of(said),
+                ReleasePolicy.from_values(said),
                 access.ensure_membership(member),
             )
         except Refused as problem:

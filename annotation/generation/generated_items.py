@@ -50,7 +50,7 @@ class GenerationResult:
     accepted: int = 0
     waiting: int = 0
 
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """The counts as a dict, with the first problems of rejected rows."""
         lost = [*self.report.bad, *self.report.conflicts]
         return {

@@ -82,7 +82,7 @@ def make_job_items(job: Job) -> PerturbResult:
         subprocesses.send_heartbeat()
 
     return perturbers.make_items(
-        job.project, wish, ReleasePolicy.of(said), member=job.member, told=told
+        job.project, wish, ReleasePolicy.from_values(said), member=job.member, told=told
     )
 
 
@@ -92,5 +92,5 @@ def summarise_result(done: PerturbResult) -> dict[str, Any]:
         "made": dict(done.made),
         "lacking": dict(done.lacking),
         "flagged": dict(done.flagged),
-        **done.brought.told(),
+        **done.brought.summary(),
     }

@@ -19,12 +19,12 @@ class ReleasePolicy:
     aside: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> "ReleasePolicy":
+    def from_values(cls, said: Mapping[str, Any]) -> "ReleasePolicy":
         """The policy in the values of a job, a request body or a command; others are ignored."""
         return cls(share=said["share"], accept=said["accept"], aside=frozenset(said["aside"]))
 
     def facts(self) -> dict[str, Any]:
-        """The values that a job stores; `of` reads them."""
+        """As a job keeps it, for `from_values` to read."""
         return {"share": self.share, "accept": self.accept, "aside": sorted(self.aside)}
 
     def check(self) -> None:

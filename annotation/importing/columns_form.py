@@ -58,7 +58,9 @@ class ColumnsForm(forms.Form):
             self.fields["of-cluster"].help_text = INDEPENDENCE_HELP
 
     @classmethod
-    def of(cls, task: TaskType, found: list[str], chosen: dict[str, str]) -> "ColumnsForm":
+    def from_columns(
+        cls, task: TaskType, found: list[str], chosen: dict[str, str]
+    ) -> "ColumnsForm":
         """The form with the current choices, unbound: errors appear only after submission."""
         form = cls(None, task, found)
         form.initial = {f"of-{name}": column for name, column in chosen.items()}

@@ -40,7 +40,7 @@ class LabelContext:
         """The label that was made from exactly this statement."""
         return self.sent.get(one.digest(self.project.slug))
 
-    def said(self, one: ParsedLabel) -> Label | None:
+    def current_label(self, one: ParsedLabel) -> Label | None:
         """The rater's current label of the item."""
         return self.current.get((self.items[one.item].pk, one.rater))
 
@@ -88,7 +88,7 @@ class LabelContext:
 
     def _clash(self, one: ParsedLabel, item: Item) -> tuple[str, str] | None:
         """Why the statement contradicts an existing label; None if it does not."""
-        same, said = self.same(one), self.said(one)
+        same, said = self.same(one), self.current_label(one)
         if same:
             alike = (same.comment, same.seconds) == (one.comment, one.seconds)
             return (
@@ -145,7 +145,9 @@ def _load_slots(background: LabelContext, now: datetime, locked: bool) -> None:
     aliases = {member.pk: alias for alias, member in background.members.items()}
     background.free = {item: [] for item in items}
     background.places = dict.fromkeys(items, 0)
-    slots = Slot.objects.at(background.project.pk, Stage.LABEL).filter(item__in=items)
+    slots = (
+        Slot.objects.in_project(background.project.pk).at_stage(Stage.LABEL).filter(item__in=items)
+    )
     slots = slots.exclude(state=Slot.State.CLOSED).order_by("item", "number")
     for slot in slots.locked() if locked else slots:
         background.places[slot.item_id] += 1

@@ -170,7 +170,7 @@ def _new_label(one: ParsedLabel, background: LabelContext, report: LabelImportRe
     """The new label of a statement; not stored."""
     report.new += 1
     report.raters += one.rater not in background.members
-    earlier, item = background.said(one), background.items[one.item]
+    earlier, item = background.current_label(one), background.items[one.item]
     older = earlier is not None and earlier.created_at > one.time
     slot = None if older else background.place(one)
     label = _build_label(one, background, slot, None if older else earlier, current=not older)

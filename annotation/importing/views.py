@@ -192,7 +192,8 @@ def _page(
     chosen, fixed = job.result["columns"], job.result["form"] in preview.FIXED_FORMATS
     context |= {
         "task": task,
-        "form": form or ColumnsForm.of(task, [] if fixed else job.result["found"], chosen),
+        "form": form
+        or ColumnsForm.from_columns(task, [] if fixed else job.result["found"], chosen),
         "open": not job.finished_at and job.result["step"] != upload_files.STORE,
         "missing": preview.missing_columns(task, upload_files.build_source(job), chosen),
         "shown": _preview_items(job, task),

@@ -208,7 +208,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         from annotation.models import Draft, Mark, Slot
 
         marks = Mark.objects.in_force().filter(member=member_id)
-        parts = (Slot.objects.held_by(member_id), marks, Draft.objects.of(member_id))
+        parts = (Slot.objects.held_by(member_id), marks, Draft.objects.of_member(member_id))
         held, marked, begun = (Exists(part.filter(item=OuterRef("pk"))) for part in parts)
         return self.filter(held | marked | begun)
 
@@ -225,7 +225,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         current = Revision.objects.filter(number=F("item__revision_number"))
         return self.prefetch_related(Prefetch("revisions", current, to_attr="current_revisions"))
 
-    def told(self, *columns: str) -> models.QuerySet[Any, tuple[Any, ...]]:
+    def values_as_text(self, *columns: str) -> models.QuerySet[Any, tuple[Any, ...]]:
         """Tuples of these columns, JSON as text. `revision__` columns are of the current revision,
         `held__` columns of the current resolution; `repeats` is the key of the item that this one
         duplicates, `made_from` the key of its parent."""
@@ -324,7 +324,7 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
     def in_project(self, project: Project) -> SnapshotQuerySet:
         return self.filter(project=project)
 
-    def made(self) -> SnapshotQuerySet:
+    def completed(self) -> SnapshotQuerySet:
         return self.filter(made_at__isnull=False)
 
     def numbered(self, number: str) -> Snapshot | None:
@@ -350,7 +350,7 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
 class FrozenQuerySet(models.QuerySet[Any]):
     """States of items in a snapshot."""
 
-    def of(self, snapshot: Snapshot) -> FrozenQuerySet:
+    def of_snapshot(self, snapshot: Snapshot) -> FrozenQuerySet:
         return self.filter(snapshot=snapshot)
 
     def absent_from(self, other: Snapshot) -> FrozenQuerySet:

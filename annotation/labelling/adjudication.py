@@ -22,7 +22,7 @@ def open_decision(item: Item, reason: str) -> Slot:
     One that waits already goes on waiting. A decision that was made stops being the one that
     counts only for those who ask again; what it resolved stands until the next one.
     """
-    slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
+    slots = Slot.objects.in_project(item.project_id).at_stage(Stage.ADJUDICATE).of_item(item)
     waiting = slots.in_use().in_order().first()
     if waiting:
         if waiting.reason in _REPLACEABLE_REASONS and waiting.state == Slot.State.OPEN:

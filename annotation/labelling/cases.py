@@ -209,7 +209,9 @@ def release_case(member: Membership, item: Item) -> None:
         return
     with transactions.transact():
         claims.lock_member(member)
-        held = Slot.objects.at(item.project_id, Stage.ADJUDICATE).held_by(member.pk)
+        held = (
+            Slot.objects.in_project(item.project_id).at_stage(Stage.ADJUDICATE).held_by(member.pk)
+        )
         for slot in held.of_item(item).locked():
             slot.release()
 
@@ -250,7 +252,7 @@ def _take_slot(member: Membership, item: Item, now: datetime) -> tuple[Slot | No
     with transactions.transact():
         claims.lock_member(member)
         Item.objects.locked().get(pk=item.pk)
-        slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
+        slots = Slot.objects.in_project(item.project_id).at_stage(Stage.ADJUDICATE).of_item(item)
         slot = slots.of_member(member.pk).first()
         if slot is None:
             slot = slots.free_for(member.pk, now).locked().in_order().first()
@@ -264,13 +266,13 @@ def _take_slot(member: Membership, item: Item, now: datetime) -> tuple[Slot | No
 
 
 def _release_others(member: Membership, item: Item) -> None:
-    held = Slot.objects.at(member.project_id, Stage.ADJUDICATE).held_by(member.pk)
+    held = Slot.objects.in_project(member.project_id).at_stage(Stage.ADJUDICATE).held_by(member.pk)
     for slot in held.of_others_than(item).locked():
         slot.release()
 
 
 def _used_slot(item: Item) -> Slot | None:
-    slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
+    slots = Slot.objects.in_project(item.project_id).at_stage(Stage.ADJUDICATE).of_item(item)
     used = slots.exclude(state=Slot.State.CLOSED).select_related("member", "item")
     return used.order_by("-state", "number").first()
 

@@ -135,7 +135,9 @@ def describe_answers(task: tasktypes.TaskType, said: Mapping[str, Any]) -> list[
     Fields that the task type no longer has keep their names.
     """
     asked = {field.name: field for field in task.fields}
-    known = [(asked[name].title, asked[name].shown(said[name])) for name in asked if name in said]
+    known = [
+        (asked[name].title, asked[name].describe(said[name])) for name in asked if name in said
+    ]
     return known + [(name, str(said[name])) for name in said if name not in asked]
 
 
@@ -164,7 +166,7 @@ def _clean_given(task: tasktypes.TaskType, answers: Mapping[str, object]) -> dic
             cleaned[field.name] = field.clean(answer)
         except FieldError as error:
             raise FieldError(str(error), "known") from error
-        said[field.name] = field.said(cleaned[field.name])
+        said[field.name] = field.answer_values(cleaned[field.name])
     if task.deciding.name not in cleaned:
         raise FieldError(f"Say what is right: {task.deciding.takes}", "known")
     return cleaned

@@ -80,7 +80,7 @@ def _answers(sent: Mapping[str, list[str]], offer: Offer, task: TaskType) -> dic
     post = QueryDict(mutable=True)
     for name, values in sent.items():
         post.setlist(name, values)
-    asked = task.at("blind" if offer.phase == "blind" else "label")
+    asked = task.fields_at("blind" if offer.phase == "blind" else "label")
     given = {field.name: field.from_post(post) for field in asked}
     return {name: answer for name, answer in given.items() if answer is not None}
 
@@ -132,7 +132,7 @@ def save_refused_form(member: Membership, sent: QueryDict) -> bool:
     number = sent.get("revision", "")
     revision = int(number[:9]) if number.isdecimal() else 0
     shown = ShownItem(sent.get("key", ""), sent.get("item", ""), revision)
-    before = Draft.objects.of(member.pk).filter(item__key=_storable(shown.item_key)).first()
+    before = Draft.objects.of_member(member.pk).filter(item__key=_storable(shown.item_key)).first()
     filled = {name: value for name, value in data.items() if value}
     try:
         kept = save_draft(member, shown, {**before.data, **filled} if before else filled)
@@ -167,17 +167,17 @@ def restore_from_label(member: Membership, label: Label, answers: Mapping[str, l
 
 def list_drafts(member: Membership) -> DraftQuerySet:
     """The member's drafts with their items, the newest first."""
-    return Draft.objects.of(member.pk).select_related("item")
+    return Draft.objects.of_member(member.pk).select_related("item")
 
 
 def find_draft(member: Membership, item: Item) -> Draft | None:
     """What the member has begun on this item."""
-    return Draft.objects.of(member.pk).filter(item=item).first()
+    return Draft.objects.of_member(member.pk).filter(item=item).first()
 
 
 def delete_draft(member: Membership, item: Item) -> None:
     """Forget the draft, since its label is stored or the member wants it gone."""
-    Draft.objects.of(member.pk).filter(item=item).delete()
+    Draft.objects.of_member(member.pk).filter(item=item).delete()
 
 
 def _tidy(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -219,6 +219,6 @@ def _shown_item(member: Membership, shown: ShownItem) -> Item:
 
 
 def _check_room(member: Membership, item: Item) -> None:
-    others = Draft.objects.of(member.pk).exclude(item=item)
+    others = Draft.objects.of_member(member.pk).exclude(item=item)
     if others.count() >= MAX_DRAFTS:
         raise Refused(f"You have {MAX_DRAFTS} drafts. Finish or discard some first.")

@@ -18,7 +18,7 @@ class SubmissionForm(forms.Form):
     item = forms.CharField(max_length=200, strip=False)
     revision = forms.IntegerField(min_value=1)
 
-    def shown(self) -> ShownItem:
+    def shown_item(self) -> ShownItem:
         sent = self.cleaned_data
         return ShownItem(sent["key"], sent["item"], sent["revision"])
 
@@ -35,7 +35,7 @@ class LabelForm(SubmissionForm):
         found = ((field.name, field.from_post(data)) for field in every)
         self.answers = {name: answer for name, answer in found if answer is not None}
 
-    def said(self) -> SubmittedAnswers:
+    def submitted_answers(self) -> SubmittedAnswers:
         return SubmittedAnswers(
             self.answers, self.cleaned_data["comment"], self.cleaned_data["seconds"]
         )

@@ -184,6 +184,6 @@ def _renew_resolution(resolution: Resolution, item: Item, now: datetime) -> None
 
 def _release_case(item: Item) -> None:
     """Whoever had begun to decide about the gold answer need not go on."""
-    slots = Slot.objects.at(item.project_id, Stage.ADJUDICATE).of_item(item)
+    slots = Slot.objects.in_project(item.project_id).at_stage(Stage.ADJUDICATE).of_item(item)
     for slot in slots.filter(state=Slot.State.HELD, reason=Reason.GOLD_ERROR):
         slot.release()

@@ -121,7 +121,7 @@ def draw_sample(
 def end_sample(lead: Membership) -> int:
     """Close the places of the sample that nobody has yet; how many they were."""
     with transactions.transact():
-        closed = Slot.objects.at(lead.project_id, Stage.BASELINE).close_open()
+        closed = Slot.objects.in_project(lead.project_id).at_stage(Stage.BASELINE).close_open()
         Event.record(
             "end baseline",
             lead.project.slug,
@@ -134,7 +134,12 @@ def end_sample(lead: Membership) -> int:
 
 def load_progress(project: Project) -> BaselineProgress:
     """How far the sample has come."""
-    slots = Slot.objects.at(project.pk, Stage.BASELINE).of_live_items().exclude(state="closed")
+    slots = (
+        Slot.objects.in_project(project.pk)
+        .at_stage(Stage.BASELINE)
+        .of_live_items()
+        .exclude(state="closed")
+    )
     return BaselineProgress(
         items=slots.values("item").distinct().count(),
         places=slots.count(),

@@ -61,13 +61,15 @@ def find_labels(member: Membership, search: LabelSearch | None = None) -> LabelQ
 
 def skipped_marks(member: Membership) -> MarkQuerySet:
     """What the member skipped, the latest first."""
-    return Mark.objects.of(member.pk, Mark.Kind.SKIP).for_my_items()
+    return Mark.objects.of_member(member.pk, Mark.Kind.SKIP).for_pile()
 
 
 def slots_held_by_others(member: Membership, now: datetime | None = None) -> SlotQuerySet:
     """What is reserved by others now, the one whose reservation ends first in front."""
-    slots = Slot.objects.at(member.project_id, Stage.LABEL).held(now or timezone.now())
-    return slots.of_others(member.pk).for_my_items()
+    slots = (
+        Slot.objects.in_project(member.project_id).at_stage(Stage.LABEL).held(now or timezone.now())
+    )
+    return slots.of_others(member.pk).for_pile()
 
 
 def past_labels(member: Membership, item: Item) -> LabelQuerySet:

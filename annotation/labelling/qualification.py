@@ -274,7 +274,12 @@ def _lock_member(member: Membership) -> Membership:
 
 def _delete_held_slot(member: Membership) -> None:
     """Take the place at an item of practice away that the member holds."""
-    for held in Slot.objects.at(member.project_id, Stage.QUALIFICATION).held_by(member.pk).locked():
+    for held in (
+        Slot.objects.in_project(member.project_id)
+        .at_stage(Stage.QUALIFICATION)
+        .held_by(member.pk)
+        .locked()
+    ):
         held.close()
 
 

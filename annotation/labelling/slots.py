@@ -40,7 +40,7 @@ def hold_again(
     If the item is deleted its slot is released, for whoever comes when it is restored, and
     there is none to return.
     """
-    slots = Slot.objects.at(member.project_id, stage).filter(item=item)
+    slots = Slot.objects.in_project(member.project_id).at_stage(stage).filter(item=item)
     last_shown = last_shown or slots.in_order().first()
     if last_shown is None:
         return None

@@ -22,7 +22,10 @@ def record_seen(member: Membership, item: Item, *, now: datetime) -> None:
     A label that the member gives from now on is an informed one. Noted once an item; a site admin
     without a place in the project can give no label, so nothing is noted.
     """
-    if member.pk is None or Mark.objects.of(member.pk, Mark.Kind.SEEN).on(item).exists():
+    if (
+        member.pk is None
+        or Mark.objects.of_member(member.pk, Mark.Kind.SEEN).of_item(item).exists()
+    ):
         return
     if not _have_others_said(member, item):
         return
@@ -44,7 +47,7 @@ def record_all_seen(member: Membership, items: Iterable[int], *, now: datetime) 
     if member.pk is None:
         return
     shown = set(items)
-    known = Mark.objects.of(member.pk, Mark.Kind.SEEN).on_any(shown)
+    known = Mark.objects.of_member(member.pk, Mark.Kind.SEEN).of_items(shown)
     fresh = iter(sorted(shown.difference(known.values_list("item", flat=True))))
     while batch := list(islice(fresh, BATCH)):
         marks = [

@@ -64,7 +64,7 @@ def search_events(project: Project | None, asked: AuditSearch) -> EventQuerySet:
     found = Event.objects.in_project(project).on_days(asked.first, asked.last)
     found = found.filter(kind=asked.kind) if asked.kind else found
     found = found.about(asked.subject) if asked.subject else found
-    return found.by(asked.person) if asked.person else found
+    return found.done_by(asked.person) if asked.person else found
 
 
 def load_page(found: EventQuerySet, after: str = "", size: int = PAGE_SIZE) -> AuditPage:

@@ -164,7 +164,7 @@ class EventQuerySet(models.QuerySet["Event"]):
         found = self.filter(created_at__gte=_day_start(first)) if first else self
         return found.filter(created_at__lt=_day_start(last) + timedelta(days=1)) if last else found
 
-    def by(self, name: str) -> EventQuerySet:
+    def done_by(self, name: str) -> EventQuerySet:
         """Events by the member with this alias, or by the account with this user name."""
         return self.filter(Q(member__alias=name) | Q(account__username=name))
 

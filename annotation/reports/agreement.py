@@ -122,7 +122,7 @@ class Agreement:
     rows: tuple[AgreementRow, ...]
     cells: tuple[ConfusionCell, ...]
 
-    def of(self, *measures: str, people: int) -> list[AgreementRow]:
+    def rows_of(self, *measures: str, people: int) -> list[AgreementRow]:
         """The figures of these measures that are about `people` annotators; 0 means all."""
         return [r for r in self.rows if r.measure in measures and len(r.people) == people]
 

@@ -55,7 +55,11 @@ def _load_answers(project: Project, by: Grouping) -> dict[str, RaterAnswers]:
     informed = labels.counted().filter(informed=True).values_list("item", "member")
     in_force = set(informed)
     rows = own.order_by("created_at", "pk").values_list(
-        by.of("item__"), "item", "member", main_field.load_main_field(project).of_label(), "current"
+        by.expression("item__"),
+        "item",
+        "member",
+        main_field.load_main_field(project).of_label(),
+        "current",
     )
     last: dict[tuple[int, int], tuple[str, str, bool]] = {}
     for group, item, member, said, current in rows.iterator(chunk_size=5000):
@@ -156,14 +160,14 @@ def measure_board(
     tests = Item.objects.in_project(project).originals().of_tests()
     items: dict[str, int] = defaultdict(int)
     wanted: dict[str, set[str]] = defaultdict(set)
-    for found in count_by_keys(tests, group=by.of(), wanted=_wanted_answer(value)):
+    for found in count_by_keys(tests, group=by.expression(), wanted=_wanted_answer(value)):
         items[key_as_text(found["group"])] += found["n"]
         wanted[key_as_text(found["group"])].add(found["wanted"])
     labels = Label.objects.in_project(project).of_tests().at_stage(Stage.LABEL)
     sums = _sums(project, decides, by, value)
     surgical, blind = _surgicality(project, by), _detectability(project, by)
     alphas = compute_alphas(project, by)
-    seconds = label_times.count_times(labels.current(), by.of("item__"))
+    seconds = label_times.count_times(labels.current(), by.expression("item__"))
     against = count_reasons(project, decides, by)
 
     def row(name: str) -> BoardRow:
@@ -224,7 +228,7 @@ def _sums(project: Project, decides: MainField, by: Grouping, value: str) -> dic
     rows = (
         found.order_by()
         .values(
-            group=by.of("item__"),
+            group=by.expression("item__"),
             cluster=F("item__cluster"),
             held=decides.of_resolution(),
             wanted=_wanted_answer(value, "item__"),
@@ -252,7 +256,7 @@ def _surgicality(project: Project, by: Grouping) -> dict[str, ClusterSums]:
     for name in checks:
         labels = Label.objects.counted().in_project(project).of_tests().at_stage(Stage.LABEL)
         rows = labels.answering(name).values_list(
-            by.of("item__"), "item__cluster", "item", KeyTextTransform(name, "answers")
+            by.expression("item__"), "item__cluster", "item", KeyTextTransform(name, "answers")
         )
         for group, cluster, item, answer in rows.iterator(chunk_size=2000):
             said = list((json.loads(answer) if isinstance(answer, str) else answer).values())
@@ -277,7 +281,7 @@ def _detectability(project: Project, by: Grouping) -> dict[str, ClusterSums]:
     labels = Label.objects.current().in_project(project).of_tests().at_stage(Stage.BLIND)
     rows = (
         labels.order_by()
-        .values_list(by.of("item__"), "item__cluster", "item")
+        .values_list(by.expression("item__"), "item__cluster", "item")
         .annotate(n=Count("pk"), y=Count("pk", filter=Q(choice=yes)))
     )
     return _mean_sums(
@@ -311,7 +315,7 @@ def count_reasons(
     labels = counted.filter(items) if items else counted
     meant = AS_INTENDED if AS_INTENDED in dict(answer_choices(project)) else ""
     keys = {
-        "group": by.of("item__"),
+        "group": by.expression("item__"),
         "said": decides.of_label(),
         "wanted": _wanted_answer(meant, "item__"),
     }

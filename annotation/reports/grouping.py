@@ -31,7 +31,7 @@ class Grouping:
     name: str
     title: str
 
-    def of(self, prefix: str = "") -> Any:
+    def expression(self, prefix: str = "") -> Any:
         """The group of an item, in SQL; `prefix` leads to it, such as "item__" from a label."""
         if self.name in GROUPING_COLUMNS:
             return F(f"{prefix}{self.name}")

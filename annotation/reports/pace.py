@@ -92,7 +92,7 @@ def measure_pace(project: Project, *, by: Grouping, now: datetime) -> Pace:
     )
     done = _sums([row for row in rows if row["fills"]], "day")
     window = _window((date.fromisoformat(day) for day in done), today)
-    seconds = label_times.count_times(labels, by.of("item__"))
+    seconds = label_times.count_times(labels, by.expression("item__"))
     groups = _groups(
         project, by, _recent_labels(labels.counted(), by, window), seconds, window, today
     )
@@ -171,9 +171,9 @@ def _groups(
     today: date,
 ) -> tuple[GroupPace, ...]:
     tests = Item.objects.in_project(project).originals().of_tests()
-    items = _sums(count_by_keys(tests, group=by.of()), "group")
-    slots = Slot.objects.at(project.pk, Stage.LABEL).of_live_items().not_closed()
-    places = count_by_keys(slots, group=by.of("item__"), now=F("state"))
+    items = _sums(count_by_keys(tests, group=by.expression()), "group")
+    slots = Slot.objects.in_project(project.pk).at_stage(Stage.LABEL).of_live_items().not_closed()
+    places = count_by_keys(slots, group=by.expression("item__"), now=F("state"))
     every = _sums(places, "group")
     filled = _sums([row for row in places if row["now"] == Slot.State.FILLED], "group")
 
@@ -218,7 +218,7 @@ def _recent_labels(
     found: dict[str, dict[str, int]] = defaultdict(dict)
     if window:
         since = labels.since(datetime.combine(window[0], time(), UTC))
-        for row in count_by_keys(since, group=by.of("item__"), day=Day("created_at")):
+        for row in count_by_keys(since, group=by.expression("item__"), day=Day("created_at")):
             found[key_as_text(row["group"])][row["day"]] = row["n"]
     return found
 

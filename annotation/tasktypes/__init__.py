@@ -34,7 +34,7 @@ def clean_answers(asked: Sequence[Field], answers: Mapping[str, object]) -> dict
         if (field.when and not field.when.holds(said)) or fields.is_empty(answer):
             continue
         cleaned[field.name] = field.clean(answer)
-        said[field.name] = field.said(cleaned[field.name])
+        said[field.name] = field.answer_values(cleaned[field.name])
     if missing := [field for field in asked if _is_missing(field, cleaned, said)]:
         raise _missing_error(missing[0], asked)
     return cleaned
@@ -147,7 +147,7 @@ class TaskType:
         every = self.fields + (self.blind.fields if self.blind else ())
         return next((field for field in every if field.name == name), None)
 
-    def at(self, stage: str) -> tuple[Field, ...]:
+    def fields_at(self, stage: str) -> tuple[Field, ...]:
         """The fields that are asked at a stage."""
         return self.blind.fields if stage == "blind" and self.blind else self.fields
 
@@ -162,14 +162,14 @@ class TaskType:
         texts = tuple(replace(t, title=t.blind_title or usual[t.name]) for t in self.texts)
         return replace(self, texts=texts)
 
-    def asked(self, switches: set[str]) -> "TaskType":
+    def with_switches(self, switches: set[str]) -> "TaskType":
         """The same task type without the fields whose switch is off."""
         asked = tuple(f for f in self.fields if not f.option or f.option in switches)
         return replace(self, fields=asked)
 
     def clean(self, answers: Mapping[str, object], *, stage: str = "label") -> dict[str, Any]:
         """The answers, checked and cleaned by their fields. Raises `FieldError`."""
-        return clean_answers(self.at(stage), answers)
+        return clean_answers(self.fields_at(stage), answers)
 
     def choice_of(self, answers: Mapping[str, Any], stage: str = "label") -> str:
         """The choice of cleaned answers, at most 40 characters: the deciding answer, the total of
@@ -178,7 +178,7 @@ class TaskType:
         Numbers of scales are joined by "/", with "-" for a missing one. A total is "-" if any of
         its points is missing. "" without a deciding answer.
         """
-        asked = self.at(stage)
+        asked = self.fields_at(stage)
         deciding = asked[0] if stage == "blind" else self.deciding
         if deciding.kind == "points":
             return str(self.totals(answers).get("total", "-"))
@@ -187,7 +187,7 @@ class TaskType:
             return "/".join(numbers)[:CHOICE_LENGTH]
         if deciding.name not in answers:
             return ""
-        return "/".join(sorted(deciding.said(answers[deciding.name])))[:CHOICE_LENGTH]
+        return "/".join(sorted(deciding.answer_values(answers[deciding.name])))[:CHOICE_LENGTH]
 
     def title_of(self, choice: str) -> str:
         """The title of a label's choice as on the screen; numbers stay numbers."""
@@ -238,7 +238,7 @@ def load_version(version: Any) -> TaskType:
 
 def load_task_type(project: Any) -> TaskType:
     """The current task type of a project, without the fields whose switch is off."""
-    return load_version(project.task_type).asked(enabled_switches(project))
+    return load_version(project.task_type).with_switches(enabled_switches(project))
 
 
 def enabled_switches(project: Any) -> set[str]:

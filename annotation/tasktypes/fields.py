@@ -95,16 +95,16 @@ class Field:
         """The answer that a form sends; None if it has none."""
         return post.get(self.name) or None
 
-    def said(self, answer: Any) -> frozenset[str]:
+    def answer_values(self, answer: Any) -> frozenset[str]:
         """A stored answer as the strings that conditions use."""
         return frozenset([str(answer)])
 
     def chosen(self, answer: Any) -> tuple[Option, ...]:
         """The options that a stored answer chooses."""
-        said = self.said(answer)
+        said = self.answer_values(answer)
         return tuple(option for option in self.options if str(option.value) in said)
 
-    def shown(self, answer: Any) -> str:
+    def describe(self, answer: Any) -> str:
         """A stored answer in the words on the screen."""
         return ", ".join(option.title for option in self.chosen(answer)) or str(answer)
 
@@ -142,7 +142,7 @@ class Choices(Field):
     def from_post(self, post: Post) -> object:
         return [value for value in post.getlist(self.name) if value] or None
 
-    def said(self, answer: Any) -> frozenset[str]:
+    def answer_values(self, answer: Any) -> frozenset[str]:
         return frozenset(answer)
 
 
@@ -154,7 +154,7 @@ class Scale(Field):
     default_level = "ordinal"
     decides = True
 
-    def shown(self, answer: Any) -> str:
+    def describe(self, answer: Any) -> str:
         titles = [f"{option.value} {option.title}" for option in self.chosen(answer)]
         return titles[0] if titles else str(answer)
 
@@ -182,7 +182,7 @@ class YesNo(Field):
             raise self.error()
         return value
 
-    def said(self, answer: Any) -> frozenset[str]:
+    def answer_values(self, answer: Any) -> frozenset[str]:
         return frozenset(["yes" if answer else "no"])
 
 
@@ -249,10 +249,10 @@ class ClaimCheck(Field):
         found = {name[len(prefix) :]: post.get(name) for name in post if name.startswith(prefix)}
         return {number: said for number, said in found.items() if said} or None
 
-    def said(self, answer: Any) -> frozenset[str]:
+    def answer_values(self, answer: Any) -> frozenset[str]:
         return frozenset(answer.values())
 
-    def shown(self, answer: Any) -> str:
+    def describe(self, answer: Any) -> str:
         explained = list(answer.values()).count("explained")
         return f"{explained} of {len(answer)} explained by the claim"
 

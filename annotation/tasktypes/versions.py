@@ -194,7 +194,7 @@ def _count_answers(
         for name, answer in answers.items():
             field = task.field(name)
             if field and field.options:
-                counts.update((name, one) for one in field.said(answer))
+                counts.update((name, one) for one in field.answer_values(answer))
     return counts
 
 

@@ -59,6 +59,6 @@ def markdown(text: str) -> SafeString:
 def _habits(context: Context) -> ReadingPreferences:
     request, project = context.get("request"), context.get("project")
     asked, kept = (request.GET, request.COOKIES) if request else ({}, {})
-    return ReadingPreferences.of(
+    return ReadingPreferences.from_request(
         asked, kept, getattr(project, "slug", ""), getattr(project, "text_format", "")
     )

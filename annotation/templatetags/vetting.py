@@ -31,7 +31,9 @@ def first_look(label: Label, task: TaskType) -> list[tuple[str, str]]:
     """
     asked = {field.name: field for field in (task.blind.fields if task.blind else ())}
     given = label.answers
-    known = [(asked[name].title, asked[name].shown(given[name])) for name in asked if name in given]
+    known = [
+        (asked[name].title, asked[name].describe(given[name])) for name in asked if name in given
+    ]
     return known + [(name, str(given[name])) for name in given if name not in asked]
 
 

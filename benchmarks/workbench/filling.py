@@ -88,7 +88,7 @@ def label_half(made: Project, member: Membership) -> int:
     """Label the first half of the items as this member, in order; return how many."""
     offer = queue.next_offer(member)
     assert isinstance(offer, queue.Offer)
-    queue.store_label(member, offer.shown, SubmittedAnswers(open_to(made).answers))
+    queue.store_label(member, offer.shown_item, SubmittedAnswers(open_to(made).answers))
     half = made.items.count() // 2
     _copy_labels(half)
     tidy()

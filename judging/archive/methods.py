@@ -143,7 +143,7 @@ def _agreement_sentence(project: Project) -> str:
     level = {"ordinal": "alpha-ordinal", "interval": "alpha-interval"}.get(
         question.level, "alpha-nominal"
     )
-    rows = agreement.measure_agreement(project, question).of(level, "alpha-nominal", people=0)
+    rows = agreement.measure_agreement(project, question).rows_of(level, "alpha-nominal", people=0)
     found = next((row for row in rows if row.measure == level), rows[-1])
     field, measure = question.title, agreement.MEASURES[found.measure].title
     if found.value is None:
@@ -163,7 +163,7 @@ def _run_sentences(run: Run) -> Sentences:
         yield from _reply_sentences(run)
     if run.samples > 1:
         yield format_sentence(
-            "run", "votes" if run.asked().votes else "repeats", samples=run.samples
+            "run", "votes" if run.pinned_strategy().votes else "repeats", samples=run.samples
         )
     if run.few_shot:
         yield format_sentence("run", "few_shot", number=len(run.few_shot))
@@ -175,7 +175,7 @@ def _run_sentences(run: Run) -> Sentences:
 
 
 def _prompt_sentence(run: Run) -> str:
-    strategy = run.asked()
+    strategy = run.pinned_strategy()
     told = {"number": run.number, "strategy": run.strategy.slug, "version": run.strategy.number}
     if run.kind == Run.Kind.DERIVED:
         return format_sentence("run", "derived", sources=_sources(run), **told)
@@ -222,7 +222,7 @@ def _parameter_sentences(run: Run) -> Sentences:
     yield format_sentence("run", "sent" if sent else "sent_without", parameters=said)
     if left := [name for name, value in run.pinned["parameters"].items() if value is None]:
         yield format_sentence("run", "left_to_provider", names=_join_with_and(sorted(left)))
-    if run.pinned.get("json_mode") and run.asked().schema is not None:
+    if run.pinned.get("json_mode") and run.pinned_strategy().schema is not None:
         yield format_sentence("run", "json", form=JSON_CHOICES[run.pinned["json_mode"]])
     if run.pinned.get("template"):
         yield format_sentence("run", "template")

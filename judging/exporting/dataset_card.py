@@ -171,7 +171,9 @@ def _agreement_rows(project: Project) -> list[Row]:
             )
         )
         for question in agreement_answers.list_questions(project)
-        for row in agreement.measure_agreement(project, question).of(*agreement.MEASURES, people=0)
+        for row in agreement.measure_agreement(project, question).rows_of(
+            *agreement.MEASURES, people=0
+        )
     ]
 
 

@@ -100,7 +100,7 @@ def _snapshot_error(message: str) -> FieldError:
 
 
 def _find_snapshot(project: Project, name: str) -> Snapshot | None:
-    return Snapshot.objects.in_project(project).made().named(name) if name else None
+    return Snapshot.objects.in_project(project).completed().named(name) if name else None
 
 
 def _filter_items(project: Project, filters: dict[str, str]) -> ItemQuerySet:

@@ -82,7 +82,7 @@ def _export_line(job: Job, member: Membership) -> tuple[Job, bool, str]:
 
 
 def _build_form(request: HttpRequest, member: Membership) -> ExportForm:
-    made = Snapshot.objects.in_project(member.project).made()
+    made = Snapshot.objects.in_project(member.project).completed()
     return ExportForm(
         request.POST if request.method == "POST" else None,
         tables=jobs.list_tables(member),

@@ -25,7 +25,7 @@ class SuggestionCounts:
 
 def suggests_abilities(run: Run) -> bool:
     """Whether the run suggests abilities."""
-    return run.asked().frame == FRAME
+    return run.pinned_strategy().frame == FRAME
 
 
 def explain_unavailable(run: Run) -> str:

@@ -74,7 +74,7 @@ def load_request(job: Job) -> BringInRequest:
     said = job.result
     run = Run.objects.in_project(job.project).for_page().get(number=said["run"])
     target = Project.objects.select_related("task_type").get(slug=said["into"])
-    return BringInRequest(run, target, ReleasePolicy.of(said))
+    return BringInRequest(run, target, ReleasePolicy.from_values(said))
 
 
 def bring_in_replies(wish: BringInRequest, by: Membership | None) -> GenerationResult:

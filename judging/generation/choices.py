@@ -41,7 +41,7 @@ class PreviewRow:
 
 def explain_unavailable(run: Run) -> str:
     """Why nothing of a run can be imported now; "" if something can."""
-    if not run.generates or run.asked().frame not in rows.REPLY_TEXTS:
+    if not run.generates or run.pinned_strategy().frame not in rows.REPLY_TEXTS:
         return f"Run {run.number} does not generate items."
     if problem := rows.explain_unfinished(run):
         return problem

@@ -48,12 +48,12 @@ class GeneratedReply(NamedTuple):
 
 def check(run: Run, target: Project) -> None:
     """Raise `Refused` if a run's texts cannot become items of a project."""
-    if not run.generates or run.asked().frame not in REPLY_TEXTS:
+    if not run.generates or run.pinned_strategy().frame not in REPLY_TEXTS:
         raise Refused(f"Run {run.number} evaluates items and generates none.")
     task = tasktypes.load_task_type(target)
     if fills_own_items(run, target):
         return
-    there = {*REPLY_TEXTS[run.asked().frame]}
+    there = {*REPLY_TEXTS[run.pinned_strategy().frame]}
     if not _makes_prompts(run):
         there |= {text.name for text in tasktypes.load_task_type(run.project).texts}
     there |= {TEXT_SYNONYMS[name] for name in there & TEXT_SYNONYMS.keys()}
@@ -75,13 +75,13 @@ def explain_unfinished(run: Run) -> str:
 def can_skip_review(run: Run) -> bool:
     """Whether held items may be accepted without review: only if the change is score-invariant, so
     that a wrong one makes no evaluator look blind."""
-    return run.asked().category in {one.slug for one in taxonomy.load().score_invariant()}
+    return run.pinned_strategy().category in {one.slug for one in taxonomy.load().score_invariant()}
 
 
 def fills_own_items(run: Run, target: Project) -> bool:
     """Whether the replies are the texts that the run's own items wait for."""
     waits = bool(tasktypes.load_task_type(target).awaits)
-    return waits and target.pk == run.project_id and run.asked().frame == "answer"
+    return waits and target.pk == run.project_id and run.pinned_strategy().frame == "answer"
 
 
 def build_answers(run: Run) -> Iterator[GeneratedText]:
@@ -100,7 +100,7 @@ def build_answers(run: Run) -> Iterator[GeneratedText]:
 
 def build_rows(run: Run, target: Project) -> Iterator[DerivedRow]:
     """Each reply as a row of the target project, in the order of the items."""
-    task, strategy = tasktypes.load_task_type(target), run.asked()
+    task, strategy = tasktypes.load_task_type(target), run.pinned_strategy()
     here = target.pk == run.project_id
     for line, said in enumerate(iterate_replies(run), start=1):
         kept = said._replace(texts={}, fields={}) if _makes_prompts(run) else said
@@ -125,7 +125,7 @@ def build_rows(run: Run, target: Project) -> Iterator[DerivedRow]:
 
 def build_key_infix(run: Run) -> str:
     """The part between the source's key and the sample's number in all keys of a run's rows."""
-    strategy = run.asked()
+    strategy = run.pinned_strategy()
     return f"+{strategy.category or strategy.slug.removeprefix('generate-')}.{run.number}."
 
 
@@ -151,7 +151,7 @@ def iterate_replies(run: Run) -> Iterator[GeneratedReply]:
         "value",
     )
     ordered = found.order_by(f"{item}__position", f"{call}__sample")
-    strategy = run.asked()
+    strategy = run.pinned_strategy()
     for said in map(GeneratedReply._make, ordered.values_list(*columns).iterator(chunk_size=200)):
         # Some samples may be usable while others are not.
         if not unusable_texts.find_cause(strategy, said.value, said.texts):
@@ -161,18 +161,18 @@ def iterate_replies(run: Run) -> Iterator[GeneratedReply]:
 def _makes_prompts(run: Run) -> bool:
     """Whether a run generates prompts: then answers to the source item and their authors are not
     copied."""
-    return run.asked().frame == "input"
+    return run.pinned_strategy().frame == "input"
 
 
 def _list_made_texts(run: Run, task: TaskType) -> set[str]:
     """The texts of a task type that the run's replies contain."""
-    parts = {*REPLY_TEXTS[run.asked().frame]}
+    parts = {*REPLY_TEXTS[run.pinned_strategy().frame]}
     parts |= {TEXT_SYNONYMS[name] for name in parts & TEXT_SYNONYMS.keys()}
     return {text.name for text in task.texts} & (parts - {"claim", "rationale", "context"})
 
 
 def _parts(run: Run, said: GeneratedReply) -> dict[str, str]:
-    names = REPLY_TEXTS[run.asked().frame]
+    names = REPLY_TEXTS[run.pinned_strategy().frame]
     return said.value if isinstance(said.value, dict) else {names[0]: str(said.value)}
 
 

@@ -92,7 +92,7 @@ def load_arrays(
         _DETECTED,
         _INVARIANT,
         *fields,
-        *(one.of("item__") for one in groups),
+        *(one.expression("item__") for one in groups),
     )
     names = (*fields, *(one.name for one in groups))
     every = Outcome.objects.all() if among is None else among

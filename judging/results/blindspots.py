@@ -94,7 +94,7 @@ class PreparedRun:
         if key not in self.ready:
             missed = np.where(known, 1 - self.found.detected, np.nan)
             strata = self.categories if one.within else None
-            self.ready[key] = SliceableItems.of(missed, self.found.cluster, strata)
+            self.ready[key] = SliceableItems.from_values(missed, self.found.cluster, strata)
         rng = arrays.make_generator("blindspots", [self.found.run], one.name)
         return self.ready[key].contrast(one.inside, rng)
 
@@ -143,7 +143,7 @@ def _load_columns(project: Project, runs: Sequence[Run], by: Sequence[str]) -> I
     ]
     held: dict[str, dict[int, Any]] = {one.name: {} for one in named}
     if named:
-        columns = ("pk", *(one.of() for one in named))
+        columns = ("pk", *(one.expression() for one in named))
         rows = Item.objects.in_project(project).order_by().values_list(*columns)
         for pk, *values in rows.iterator(arrays.AT_A_TIME):
             for one, value in zip(named, values, strict=True):

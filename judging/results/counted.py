@@ -172,12 +172,12 @@ def load_strategies(runs: Iterable[Run]) -> dict[int, Strategy]:
     """The strategy of each run, by run id; for votes and panels that of their members. One query if
     there are such runs."""
     runs = list(runs)
-    found = {run.pk: run.asked() for run in runs}
+    found = {run.pk: run.pinned_strategy() for run in runs}
     folded = [run.pk for run in runs if found[run.pk].frame == "fold"]
     if folded:
         members = Run.sources.through.objects.filter(from_run__in=folded)
         for member in members.select_related("to_run__strategy"):
-            found[member.from_run_id] = member.to_run.asked()
+            found[member.from_run_id] = member.to_run.pinned_strategy()
     return found
 
 

@@ -37,7 +37,7 @@ def tabulate(project: Project, by: Sequence[str]) -> list[dict[str, Any]]:
     """
     named = detectors.check_groupings(project, by)
     items = Item.objects.in_project(project).originals().of_tests()
-    keys = {f"group_{place}": one.of() for place, one in enumerate(named)}
+    keys = {f"group_{place}": one.expression() for place, one in enumerate(named)}
     sizes = Counter({group: n for group, _, n in _count_items(items, keys, {})})
     held = items.filter(resolutions__in=Resolution.objects.current())
     labels = _group_counts(_count_items(held, keys, {"value": F("resolutions__value")}))
@@ -92,7 +92,7 @@ def _count_answers(project: Project, held: Any, named: Sequence[Grouping]) -> Va
     """Counts of the items' final answers besides their label, in fields with answers to choose."""
     task = tasktypes.load_task_type(project)
     names = [field.name for field in task.fields if field.level and field is not task.deciding]
-    groups = [one.of() for one in named]
+    groups = [one.expression() for one in named]
     rows = held.order_by().values_list("resolutions__values", *groups).iterator(AT_A_TIME)
     return _count_values(
         ANSWERS, (({name: said.get(name) for name in names}, g) for said, *g in rows)
@@ -100,7 +100,7 @@ def _count_answers(project: Project, held: Any, named: Sequence[Grouping]) -> Va
 
 
 def _count_fields(items: Any, named: Sequence[Grouping]) -> ValueCounts:
-    groups = [one.of() for one in named]
+    groups = [one.expression() for one in named]
     rows = items.order_by().values_list("fields", *groups).iterator(AT_A_TIME)
     return _count_values(FIELDS, ((fields, group) for fields, *group in rows))
 
@@ -147,7 +147,7 @@ def _count_words(items: Any, named: Sequence[Grouping]) -> dict[GroupKey, dict[s
     """For each group and text, the number of items that have it and their number of words."""
     found: dict[GroupKey, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
     current = Revision.objects.filter(item__in=items, number=F("item__revision_number"))
-    groups = [one.of("item__") for one in named]
+    groups = [one.expression("item__") for one in named]
     rows = current.order_by().values_list("texts", *groups).iterator(chunk_size=AT_A_TIME)
     for texts, *group in rows:
         for name, text in texts.items():

@@ -30,7 +30,7 @@ def load_people_verdicts(
         item__resolutions__revision=F("revision"),
         item__resolutions__value__in=VERDICT_BY_ANSWER,
     ).order_by("member", "item__position")
-    groups = (one.of("item__") for one in named)
+    groups = (one.expression("item__") for one in named)
     columns = ("member", "item", "choice", "item__resolutions__value")
     for member, item, choice, truth, *group in held.values_list(*columns, *groups):
         key = tuple("" if value is None else str(value) for value in group)

@@ -129,7 +129,14 @@ def load_verdicts(
 ) -> dict[int, dict[GroupKey, VerdictsByItem]]:
     """Each run's verdicts by item, by group; a run that judged nothing has no group."""
     said: dict[int, dict[GroupKey, VerdictsByItem]] = {run.pk: defaultdict(dict) for run in runs}
-    columns = ("run", "item", "truth", "result", "cluster", *(one.of("item__") for one in named))
+    columns = (
+        "run",
+        "item",
+        "truth",
+        "result",
+        "cluster",
+        *(one.expression("item__") for one in named),
+    )
     for some in progress.split_if_watched(runs, READING):
         found = counted_outcomes(some).values_list(*columns).iterator(chunk_size=AT_A_TIME)
         for run, item, truth, result, cluster, *group in found:
@@ -199,7 +206,7 @@ def _people_rows(project: Project, named: Sequence[Grouping]) -> Iterator[Detect
 def _count_outcomes(
     runs: Sequence[Run], named: Sequence[Grouping], *fields: str, n: Count
 ) -> Iterator[tuple[GroupKey, bool, dict[str, Any]]]:
-    keys = {f"group_{place}": one.of("item__") for place, one in enumerate(named)}
+    keys = {f"group_{place}": one.expression("item__") for place, one in enumerate(named)}
     for row in counted_outcomes(runs).values("truth", *fields, **keys).annotate(n=n):
         yield make_group_key(row[key] for key in keys), row["truth"] == ERROR, row
 

@@ -101,8 +101,8 @@ def filter_by_slice(found: OutcomeQuerySet, text: str) -> OutcomeQuerySet:
             return found.none()
         if name not in item_features.shadowed_features(project, [name]):
             return _filter_by_feature(found, project, name, value)
-    # Cast, since otherwise SQLite would treat the other side of the comparison as JSON.
-    held = Cast(Grouping(name, name).of("item__"), TextField())
+    # Cast, or SQLite takes what it is compared with for JSON.
+    held = Cast(Grouping(name, name).expression("item__"), TextField())
     return found.annotate(of_slice=held).filter(of_slice=value)
 
 
@@ -129,7 +129,7 @@ def read_dose(held: int | None, own: object) -> int:
 
 def filter_by_dose(found: OutcomeQuerySet, dose: int) -> OutcomeQuerySet:
     """The outcomes whose item has this dose."""
-    own = Cast(OWN_DOSE.of("item__"), TextField())
+    own = Cast(OWN_DOSE.expression("item__"), TextField())
     return found.annotate(own_dose=own).filter(
         Q(item__dose=dose) | Q(item__dose=None, own_dose=str(dose))
     )

@@ -159,7 +159,7 @@ def _join_key(project: Any, run: Any, item: Any) -> Concat:
 
 
 def _check_run(run: Run) -> None:
-    strategy = run.asked()
+    strategy = run.pinned_strategy()
     if not strategy.explanation or strategy.frame not in _CALLS_BY_FRAME:
         raise AuditRefused(
             f"Run {run.number} ({run.strategy.slug}) asks for no explanation. Choose a run whose "
@@ -180,7 +180,7 @@ def _check_run(run: Run) -> None:
 
 def _deciding_metrics(run: Run) -> list[ScoredMetric]:
     """For a run with numbers, the metrics that decide about the item."""
-    strategy, task = run.asked(), tasktypes.load_task_type(run.project)
+    strategy, task = run.pinned_strategy(), tasktypes.load_task_type(run.project)
     found = metric_scales.strategy_metrics(strategy, task)
     return [one for one in found if one.value == strategy.decides] or found
 
@@ -194,7 +194,7 @@ def _shared_keys(runs: Sequence[Run]) -> set[str]:
 def _decided_keys(run: Run) -> set[str]:
     """The keys of the items where a run's verdict is right or wrong and a reply explains it."""
     counted = run.outcomes.counted().main().filter(pk__in=_answered_calls(run).values("outcome"))
-    if run.asked().frame not in _SCORED:
+    if run.pinned_strategy().frame not in _SCORED:
         return set(counted.parsed().values_list("item__key", flat=True))
     scored = list(counted.filter(result=Outcome.Result.SCORED).select_related("item"))
     truths, metrics = _load_truths(run, [one.item_id for one in scored]), _deciding_metrics(run)
@@ -241,7 +241,7 @@ def _get_or_create_project(slug: str) -> Project:
 
 def _audit_rows(runs: Sequence[Run], keys: list[str]) -> Iterator[dict[str, Any]]:
     for run in runs:
-        strategy = run.asked()
+        strategy = run.pinned_strategy()
         spec, _ = _CALLS_BY_FRAME[strategy.frame]
         found = _answered_calls(run).filter(outcome__main=True, outcome__item__key__in=keys)
         # In a chain, the last step gives the explanation.
@@ -266,7 +266,7 @@ def _sample_result(call: Call) -> Mapping[str, Any]:
 
 def _readings(run: Run, call: Call) -> list[Reading]:
     """The readings of a reply: by the run's parser first, then by the strategy's."""
-    names = [run.parser, outputs.get_parser_version(run.asked())]
+    names = [run.parser, outputs.get_parser_version(run.pinned_strategy())]
     there = {one.parser: one for one in call.request.reply.readings.all()}
     return [there[name] for name in dict.fromkeys(names) if name in there]
 
@@ -280,8 +280,8 @@ def _audit_row(run: Run, call: Call, verdict: ExplainedVerdict, truth: ItemTruth
         "key": _key(f"{slug}/{run.number}/{outcome.item.key}{sample}"),
         "category": outcome.category,
         "cluster": f"{slug}/{outcome.cluster}",
-        "input": _input(run.asked(), texts),
-        "response": _response(run.asked(), texts),
+        "input": _input(run.pinned_strategy(), texts),
+        "response": _response(run.pinned_strategy(), texts),
         "explanation": _explanation(run, call),
         "verdict": verdict.words,
         "verdict_right": f"{'Yes' if verdict.is_right else 'No'}: {verdict.how}.",
@@ -301,7 +301,7 @@ def _explanation(run: Run, call: Call) -> str:
     """The parsed explanation, else the whole reply; "" if that is only the JSON of a verdict."""
     read = (reading.explanation.strip() for reading in _readings(run, call))
     text = call.request.reply.text
-    return next(filter(None, read), "") or ("" if _is_bare(run.asked(), text) else text)
+    return next(filter(None, read), "") or ("" if _is_bare(run.pinned_strategy(), text) else text)
 
 
 def _is_bare(strategy: Strategy, text: str) -> bool:
@@ -358,11 +358,11 @@ def _text(texts: Mapping[str, Any], name: str, spec: CallSpec) -> str:
 
 def _verdict(run: Run, call: Call, truth: ItemTruth) -> ExplainedVerdict | None:
     """The verdict of a reply, and whether it is right; None if it is neither right nor wrong."""
-    if run.asked().frame == "detection":
+    if run.pinned_strategy().frame == "detection":
         said = next((one.value for one in _readings(run, call)), None)
         return _detection_verdict(str(said), truth.value) if said in _DETECTION_TITLES else None
     judged = _sample_result(call)
-    if run.asked().frame in _SCORED:
+    if run.pinned_strategy().frame in _SCORED:
         return _score_verdict(run, judged["values"], truth)
     return _perturbation_verdict(run, call, judged) if judged["result"] in PARSED_RESULTS else None
 
@@ -384,7 +384,9 @@ def _score_verdict(
     is_right = _scores_match(deciding, truth.values, values)
     if is_right is None:
         return None
-    every = metric_scales.strategy_metrics(run.asked(), tasktypes.load_task_type(run.project))
+    every = metric_scales.strategy_metrics(
+        run.pinned_strategy(), tasktypes.load_task_type(run.project)
+    )
     given = (_format_number(one, one.of_evaluator(values), with_scale=True) for one in every)
     people = ", ".join(_format_number(one, one.of_people(truth.values)) for one in deciding)
     how = "it gave what people gave" if is_right else "people gave something else"
@@ -415,7 +417,7 @@ def _perturbation_verdict(run: Run, call: Call, judged: Mapping[str, Any]) -> Ex
         how = "it took nothing off" if is_right else "it took a good change for an error"
     else:
         how = "it noticed the error" if is_right else "it did not notice the error"
-    value, strategy = _readings(run, call)[0].value, run.asked()
+    value, strategy = _readings(run, call)[0].value, run.pinned_strategy()
     if strategy.scale is None:
         return ExplainedVerdict(str(value), is_right, how)
     said = f"{float(str(value)):g} on a scale of {strategy.scale.low:g} to {strategy.scale.high:g}"
@@ -425,7 +427,7 @@ def _perturbation_verdict(run: Run, call: Call, judged: Mapping[str, Any]) -> Ex
 
 
 def _truth_text(run: Run, outcome: Outcome, truth: ItemTruth) -> str:
-    if run.asked().frame in ("detection", *_SCORED):
+    if run.pinned_strategy().frame in ("detection", *_SCORED):
         return _resolution_text(run, truth)
     if outcome.invariant:
         return "The answer was changed, and is worth as much as before."
@@ -438,7 +440,7 @@ def _resolution_text(run: Run, truth: ItemTruth) -> str:
     """The final answers of all fields, one per line."""
     task = tasktypes.load_task_type(run.project)
     held = dict(truth.values)
-    if run.asked().frame == "detection":
+    if run.pinned_strategy().frame == "detection":
         held = {task.deciding.name: truth.value, **held}
     told = correct_answers.describe_answers(task, held)
     told += [("Total", f"{total:g}") for total in task.totals(held).values()]
@@ -447,6 +449,6 @@ def _resolution_text(run: Run, truth: ItemTruth) -> str:
 
 def _errors_text(run: Run, outcome: Outcome, truth: ItemTruth) -> str:
     """The known errors: the claim of the change, or what people wrote."""
-    if run.asked().frame in ("detection", *_SCORED):
+    if run.pinned_strategy().frame in ("detection", *_SCORED):
         return "" if truth.value == "no_error" else truth.errors
     return "" if outcome.invariant else str(outcome.revision.texts.get("claim", ""))

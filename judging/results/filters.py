@@ -82,7 +82,7 @@ class RunFilter(django_filters.FilterSet):
         """The filtered runs, without archived ones unless the box is ticked; an unticked box sends
         nothing."""
         found: RunQuerySet = super().filter_queryset(queryset)
-        return found.shown(archived=bool(self.form.cleaned_data.get("archived")))
+        return found.listed(archived=bool(self.form.cleaned_data.get("archived")))
 
     def offer(self, kinds: Iterable[tuple[str, str]]) -> forms.Form:
         """The filter's form, with the strategies and endpoints of these runs as choices."""

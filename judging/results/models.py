@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SavedViewQuerySet(models.QuerySet[Any]):
-    def of(self, member: Membership) -> SavedViewQuerySet:
+    def of_member(self, member: Membership) -> SavedViewQuerySet:
         """The views that a member saved."""
         return self.filter(member=member.pk)
 

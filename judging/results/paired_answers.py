@@ -31,7 +31,7 @@ def tabulate_points(
     """
     people = raters.load_raters(project)
     for one in paired_scores.load_paired_scores(project, runs, by):
-        table = people.table(one.metric, one.position)
+        table = people.numbers_of(one.metric, one.position)
         decided = majority.majority_values(table).decided
         for row in np.flatnonzero(~np.isnan(one.people)).tolist():
             given = table[row][~np.isnan(table[row])]

@@ -117,7 +117,7 @@ class _PeopleScores:
     item: Ints
     numbers: Mapping[tuple[str, ...], Floats]
 
-    def of(self, metric: ScoredMetric, items: Ints) -> Floats:
+    def numbers_of(self, metric: ScoredMetric, items: Ints) -> Floats:
         """People's number for each of the items, nan without one."""
         if not len(self.item):
             return np.full(len(items), nan)
@@ -167,7 +167,7 @@ def load_paired_scores(
             position=read[run.pk].position,
             cluster=cluster[run.pk],
             group=places[run.pk],
-            people=people.of(metric, read[run.pk].item),
+            people=people.numbers_of(metric, read[run.pk].item),
             **_evaluator_arrays(metric, read[run.pk]),
         )
         for run in chosen
@@ -190,8 +190,8 @@ def _load_outcomes(
     """The counted outcomes of each run, by run id."""
     counted = Outcome.objects.counted().main().filter(item__duplicate_of=None)
     said = ("run", "item__position", "item", "item__key", "cluster", "cause", _AS_TEXT)
-    columns = (*said, *(one.of("item__") for one in named if one))
-    # Sorted in Python, since the database would sort whole rows.
+    columns = (*said, *(one.expression("item__") for one in named if one))
+    # Sorted here: the database would carry whole rows through its sorting.
     rows = counted.order_by().values_list(*columns)
     found: dict[int, _RunOutcomes] = {}
     for some in progress.split_if_watched(runs, READING_STEP):

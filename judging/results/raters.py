@@ -49,7 +49,7 @@ class RaterTable:
     people: tuple[str, ...]
     said: Mapping[int, Mapping[str, Mapping[str, Any]]]
 
-    def table(self, metric: ScoredMetric, positions: Ints) -> Floats:
+    def numbers_of(self, metric: ScoredMetric, positions: Ints) -> Floats:
         """Their numbers, items x people, nan where a person has none."""
         found = np.full((len(positions), len(self.people)), np.nan)
         for row, position in enumerate(positions.tolist()):
@@ -80,7 +80,7 @@ def tabulate_ceiling(
     """
     people = load_raters(project)
     for named, sides in correlations.split_scores(project, runs, by):
-        table = people.table(sides.metric, sides.position)
+        table = people.numbers_of(sides.metric, sides.position)
         for name in MEASURES:
             if name in ERRORS and not sides.metric.is_comparable:
                 continue
@@ -108,7 +108,7 @@ def tabulate_alt_test(
     for named, sides in correlations.split_scores(project, runs, by):
         if not sides.metric.is_comparable:
             continue
-        table = people.table(sides.metric, sides.position)
+        table = people.numbers_of(sides.metric, sides.position)
         for epsilon in EPSILONS:
             found = ceiling.alt_test(table, sides.evaluator, sides.cluster, epsilon, "interval")
             for row in _alt_test_rows(found, people.people):
@@ -133,7 +133,7 @@ def filter_outcomes(found: OutcomeQuerySet, row: Mapping[str, Any]) -> OutcomeQu
     asked = {"metric": row.get("metric"), "off_scale": row.get("off_scale"), **group}
     for named, sides in parts:
         if all(named[name] == value for name, value in asked.items()):
-            table = people.table(sides.metric, sides.position)
+            table = people.numbers_of(sides.metric, sides.position)
             for rater, shared in ceiling.shared_items(table, sides.evaluator):
                 if row.get("rater") in (None, people.people[rater]):
                     positions.update(sides.position[shared].tolist())
@@ -145,11 +145,11 @@ def tabulate_ratings(project: Project, by: Sequence[str]) -> Iterator[dict[str, 
     number, their mean, and whether more than half gave the same. Raises `UnknownField`."""
     named, people = detectors.check_groupings(project, by), load_raters(project)
     items = Item.objects.in_project(project).filter(position__among=list(people.said))
-    columns = ("position", "key", *(one.of() for one in named))
+    columns = ("position", "key", *(one.expression() for one in named))
     found = [(*row[:2], row[2:]) for row in items.order_by("position").values_list(*columns)]
     places = np.array([position for position, *_ in found], dtype=int)
     for metric in metric_scales.people_metrics(tasktypes.load_task_type(project)):
-        table = people.table(metric, places)
+        table = people.numbers_of(metric, places)
         decided, numbers = majority.majority_values(table).decided, (~np.isnan(table)).sum(axis=1)
         for row in np.flatnonzero(numbers > 1).tolist():
             _, key, group = found[row]
@@ -168,7 +168,7 @@ def tabulate_majority(project: Project, by: Sequence[str]) -> Iterator[dict[str,
     half gave the same number, by metric and group (study 003, section 3.4). Raises `UnknownField`.
     """
     named, people = detectors.check_groupings(project, by), load_raters(project)
-    columns = ("position", "cluster", *(one.of() for one in named))
+    columns = ("position", "cluster", *(one.expression() for one in named))
     items = Item.objects.in_project(project).order_by("position").values_list(*columns)
     rows: dict[GroupKey, list[tuple[int, str]]] = defaultdict(list)
     for position, cluster, *group in items:
@@ -228,7 +228,7 @@ def _alt_test_rows(found: AltTest, people: Sequence[str]) -> Iterator[dict[str, 
 def _majority_row(
     metric: ScoredMetric, items: Sequence[tuple[int, str]], people: RaterTable
 ) -> dict[str, Any]:
-    table = people.table(metric, np.array([position for position, _ in items], dtype=int))
+    table = people.numbers_of(metric, np.array([position for position, _ in items], dtype=int))
     several = (~np.isnan(table)).sum(axis=1) > 1
     clusters = np.array([cluster for _, cluster in items], dtype=object)
     decided = majority.majority_values(table[several]).decided

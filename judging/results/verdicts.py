@@ -131,7 +131,7 @@ def _repeat_row(found: GroupSums) -> dict[str, Any]:
         **found.head(),
         "parsed": found.parsed,
         "samples": found.run.samples,
-        "votes": found.run.asked().votes,
+        "votes": found.run.pinned_strategy().votes,
         **_estimate_columns(clustered_wilson(found.rates["all"])),
         "first_parsed": first.n,
         **_prefixed_columns("first", clustered_wilson(first)),

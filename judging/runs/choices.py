@@ -62,7 +62,7 @@ def get_endpoint(name: str) -> Endpoint:
 
 def list_explained_runs(project: Project) -> QuerySet[Run]:
     """Runs whose explanations can be checked, newest first."""
-    ended = Run.objects.in_project(project).shown().filter(state=Run.State.FINISHED, samples=1)
+    ended = Run.objects.in_project(project).listed().filter(state=Run.State.FINISHED, samples=1)
     asked = ended.exclude(kind=Run.Kind.DERIVED)
     # The frame and whether it explains are in the strategy's JSON definition.
     explains = asked.filter(

@@ -69,9 +69,9 @@ def refresh_outcomes(run: Run) -> int:
 
     An outcome is pending if any source's is. Idempotent.
     """
-    strategy = run.asked()
+    strategy = run.pinned_strategy()
     sources = list(run.sources.select_related("strategy").order_by("number"))
-    source = sources[0].asked()
+    source = sources[0].pinned_strategy()
     last = made = 0
     while batch := list(run.outcomes.filter(pk__gt=last).order_by("pk")[:BATCH]):
         last = batch[-1].pk
@@ -155,7 +155,7 @@ def _check(project: Project, strategy: StrategyVersion, sources: Sequence[Run]) 
             raise Refused(
                 f"Run {run.number} is {what}. Choose finished runs that called an evaluator."
             )
-    _check_same_question(strategy.strategy(), [run.asked() for run in sources])
+    _check_same_question(strategy.strategy(), [run.pinned_strategy() for run in sources])
 
 
 def _check_same_question(fold: Strategy, asked: Sequence[Strategy]) -> None:

@@ -129,7 +129,7 @@ def estimate_run(
     """
     values = {**lifecycle.build_sample_counts(options.samples), "occasion": options.occasion}
     run = pinning.draft_run(project, strategy, endpoint, own=options.own, **values)
-    asked = run.asked()
+    asked = run.pinned_strategy()
     start_checks.check_endpoint(asked, endpoint, parameters=run.pinned["parameters"])
     # The cost hardly depends on which items the seed draws.
     drawn = options.draw(project, asked, options.seed or 0)

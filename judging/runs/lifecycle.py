@@ -116,7 +116,7 @@ def start_run(
         run.pinned[PILOT], run.archived_at = True, timezone.now()
     return _store_draft(
         run,
-        lambda: options.draw(project, run.asked(), run.seed),
+        lambda: options.draw(project, run.pinned_strategy(), run.seed),
         sources=[options.over] if options.over else [],
         allowed=options.while_labelling,
     )
@@ -151,7 +151,7 @@ def clone_run(
         with_duplicates=True,
         seed=run.seed,
         samples=run.samples,
-        over=run.sources.first() if run.asked().frame == "explanation" else None,
+        over=run.sources.first() if run.pinned_strategy().frame == "explanation" else None,
         while_labelling=while_labelling,
         items=set(run.outcomes.values_list("item", flat=True)),
         own=run_config.load_overrides(run.pinned),
@@ -172,7 +172,7 @@ def restart_without_parameter(run: Run, member: Membership | None) -> Run:
     with transactions.transact():
         # Only one of two people who press the button at the same time succeeds.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=run.project_id)
-        failed = Request.objects.wanted_by(run).filter(state="failed").words()
+        failed = Request.objects.wanted_by(run).filter(state="failed").failure_messages()
         name, instead = find_refused_parameter(run, failed[:MAX_MESSAGES])
         if not name:
             raise Refused(
@@ -282,7 +282,7 @@ def _store_draft(
             "first."
         )
     start_checks.check_endpoint(
-        run.asked(), run.endpoint, run.cap, parameters=run.pinned["parameters"]
+        run.pinned_strategy(), run.endpoint, run.cap, parameters=run.pinned["parameters"]
     )
     start_checks.check_budget(run.project, run.endpoint)
     with transactions.transact():
@@ -310,7 +310,7 @@ def plan_calls(run: Run, *, keep_on: Callable[[], bool] = lambda: True) -> None:
 
     An interrupted plan continues where it stopped.
     """
-    strategy = run.asked()
+    strategy = run.pinned_strategy()
     planned = run.calls.aggregate(last=Max("outcome"))["last"] or 0
     batches = 0
     while Run.objects.planning().filter(pk=run.pk).exists() and keep_on():
@@ -375,7 +375,9 @@ def move_to_endpoint(run: Run, endpoint: Endpoint, member: Membership | None) ->
     if endpoint.pk == run.endpoint_id:
         raise Refused(f"Run {run.number} already uses {endpoint.name}. Choose another endpoint.")
     pinned = pinning.repin_endpoint(run, endpoint)
-    start_checks.check_endpoint(run.asked(), endpoint, run.cap, parameters=pinned["parameters"])
+    start_checks.check_endpoint(
+        run.pinned_strategy(), endpoint, run.cap, parameters=pinned["parameters"]
+    )
     start_checks.check_budget(run.project, endpoint)
     with transactions.transact():
         # Before the run, and in the order in which outcomes are decided: a retry locks them the

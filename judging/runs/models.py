@@ -80,7 +80,7 @@ class RunQuerySet(models.QuerySet["Run"]):
         """Runs for figures: without generators, which judge nothing."""
         return self.filter(generates=False)
 
-    def shown(self, *, archived: bool = False) -> RunQuerySet:
+    def listed(self, *, archived: bool = False) -> RunQuerySet:
         """Runs for lists and figures; archived ones only if asked for."""
         return self if archived else self.filter(archived_at=None)
 
@@ -364,7 +364,7 @@ class Run(models.Model):
         """Whether any request that it wants was answered since it started."""
         return self.calls.filter(request__reply__created_at__gte=self.created_at).exists()
 
-    def asked(self) -> Strategy:
+    def pinned_strategy(self) -> Strategy:
         """The strategy with the run's pinned settings."""
         return run_config.build_strategy(self.strategy.strategy(), self.pinned)
 

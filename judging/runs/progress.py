@@ -189,8 +189,8 @@ def count_run(run: Run) -> RunCounts:
     """All counts of a run, in a few queries over its requests and outcomes."""
     done = count_progress(run)
     wanted = Request.objects.wanted_by(run)
-    failed = wanted.filter(state="failed").words()[:MAX_MESSAGES] if done.failed else []
-    tried = wanted.filter(state="waiting").words()[:MAX_MESSAGES] if done.waiting else []
+    failed = wanted.filter(state="failed").failure_messages()[:MAX_MESSAGES] if done.failed else []
+    tried = wanted.filter(state="waiting").failure_messages()[:MAX_MESSAGES] if done.waiting else []
     return RunCounts(
         progress=done,
         missing={row["cause"]: row["n"] for row in run.outcomes.missing_by_cause()},
@@ -254,7 +254,7 @@ def count_progress(run: Run) -> Progress:
 
 def _count_calls_to_come(run: Run) -> int:
     """Calls that the pending outcomes of a run may still need, besides those already created."""
-    strategy = run.asked()
+    strategy = run.pinned_strategy()
     if run.state != Run.State.PLANNING and not strategy.last_step:
         return 0
     a_sample = sum(len(frames.list_calls(strategy, step=n)) for n in range(strategy.last_step + 1))

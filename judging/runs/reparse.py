@@ -49,7 +49,7 @@ class ReparsePreview:
 def list_parsers(run: Run) -> tuple[str, ...]:
     """The names of the parsers that can read a run's replies; most outputs have only one, which is
     named ""."""
-    return outputs.PARSERS.get(run.asked().output, ("",))
+    return outputs.PARSERS.get(run.pinned_strategy().output, ("",))
 
 
 def can_reparse(run: Run) -> bool:
@@ -108,7 +108,7 @@ def _with_parser(run: Run, parser: str | None) -> Run:
     tried = Run.objects.select_related("strategy", "endpoint").get(pk=run.pk)
     if parser is not None:
         tried.pinned = {**tried.pinned, "parser": parser}
-    tried.parser = outputs.get_parser_version(tried.asked())
+    tried.parser = outputs.get_parser_version(tried.pinned_strategy())
     return tried
 
 

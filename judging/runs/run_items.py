@@ -104,7 +104,7 @@ def draw_for_check(
     Raises `Refused` for a run that is not finished, has several samples or no explanations, or
     scored no item equal.
     """
-    said = base.asked()
+    said = base.pinned_strategy()
     if base.state != Run.State.FINISHED:
         raise Refused(
             f"Run {base.number} is {base.state}. Wait until it has finished, then check its "

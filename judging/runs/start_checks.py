@@ -77,7 +77,9 @@ def count_being_labelled(run: Run, items: Collection[int]) -> int:
     """
     if run.generates or not run.endpoint.is_evaluator():
         return 0
-    open_places = Slot.objects.at(run.project_id, Stage.LABEL).in_use().of_live_items()
+    open_places = (
+        Slot.objects.in_project(run.project_id).at_stage(Stage.LABEL).in_use().of_live_items()
+    )
     return len(set(open_places.values_list("item", flat=True)).intersection(items))
 
 

@@ -87,7 +87,7 @@ def build_preview(
         run = _draft(project, version, endpoint)
     except Refused as problem:
         return CallPreview(problem=str(problem))
-    strategy = run.asked()
+    strategy = run.pinned_strategy()
     specs = frames.list_all_calls(strategy)
     if not specs:
         return CallPreview(problem="This strategy sends no requests: it combines other runs.")
@@ -127,7 +127,7 @@ def parse_reply(
 def build_project_strategy(project: Project, version: StrategyVersion) -> Strategy:
     """The strategy as a run of the project would pin it, with the metrics of the task type if it
     uses them. Raises `Refused` if the two do not fit."""
-    return _draft(project, version, None).asked()
+    return _draft(project, version, None).pinned_strategy()
 
 
 def find_item(project: Project, key: str, version: StrategyVersion | None) -> Item | None:

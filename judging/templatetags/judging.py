@@ -73,7 +73,7 @@ def spent(run: Run) -> str:
 
 
 @register.filter
-def at(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """The datetime of an ISO 8601 string."""
     return datetime.fromisoformat(text)
 
@@ -85,7 +85,7 @@ def outcomes_of(item: Item) -> OutcomeQuerySet:
 
 
 @register.filter
-def said(outcome: Outcome) -> str:
+def describe_result(outcome: Outcome) -> str:
     """An outcome's result as text; a detection in an item without an error is a false alarm."""
     if outcome.invariant:
         words = {"detected": "false alarm", "undetected": "no false alarm"}
@@ -118,7 +118,7 @@ def pretty(value: Any) -> str:
 
 
 @register.filter
-def parts(value: Any) -> list[tuple[str, str]]:
+def reply_parts(value: Any) -> list[tuple[str, str]]:
     """The texts in a generator's reply, by name; [] if it is a single text."""
     said = value if isinstance(value, dict) else {}
     return [(name, text) for name, text in said.items() if isinstance(text, str)]

@@ -34,7 +34,7 @@ def disputed(judge: Membership, *choices: str, **values: Any) -> Item:
     for choice in choices or ("valid", "invalid"):
         member = make_member(judge.project)
         while (offer := take(member)).item != item:
-            queue.skip_item(member, offer.shown)
+            queue.skip_item(member, offer.shown_item)
         say(member, offer, choice, comment=f"It is {choice}.", seconds=12.0)
     return item
 
@@ -48,7 +48,7 @@ def decide(member: Membership, item: Item, choice: str = "valid", **values: Any)
     assert case.offer, case.barred
     said = SubmittedAnswers({"choice": choice}, values.pop("comment", "The second label is right."))
     known = {"why": "slip", "now": timezone.now(), **values}
-    return cases.decide(member, case.offer.shown, said, **known)
+    return cases.decide(member, case.offer.shown_item, said, **known)
 
 
 def standing(item: Item) -> Resolution:
@@ -67,7 +67,7 @@ def test_the_labels_are_shown_side_by_side_which_is_noted(judge: Membership) -> 
     said = [(one.label.choice, one.label.comment, one.label.seconds) for one in case.said]
     assert said == [("valid", "It is valid.", 12.0), ("invalid", "It is invalid.", 12.0)]
     assert case.disagree
-    assert Mark.objects.of(judge.pk, Mark.Kind.SEEN).on(item).exists()
+    assert Mark.objects.of_member(judge.pk, Mark.Kind.SEEN).of_item(item).exists()
 
 
 def test_a_decision_becomes_the_resolution(judge: Membership) -> None:
@@ -187,7 +187,7 @@ def test_a_stale_page_cannot_decide_for_who_labelled_it(judge: Membership) -> No
     make_member(judge.project, "adjudicator")
     said = SubmittedAnswers({"choice": "valid"})
     with pytest.raises(Refused, match="Leave it to"):
-        cases.decide(judge, case.offer.shown, said, why="slip", now=timezone.now())
+        cases.decide(judge, case.offer.shown_item, said, why="slip", now=timezone.now())
 
 
 def test_a_site_admin_without_a_place_only_looks(judge: Membership) -> None:
@@ -239,7 +239,7 @@ def test_blind_answers_stand_beside_the_label(judge: Membership) -> None:
     judge.project.save()
     item = make_item(judge.project)
     member = make_member(judge.project)
-    queue.store_label(member, take(member).shown, SubmittedAnswers({"error": "no"}))
+    queue.store_label(member, take(member).shown_item, SubmittedAnswers({"error": "no"}))
     say(member, take(member), "valid")
     cases.request_decision(judge, item, now=timezone.now())
     [said] = shown(judge, item).said

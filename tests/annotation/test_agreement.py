@@ -118,11 +118,11 @@ def test_figures_of_two_people_by_hand(project: Project) -> None:
         {"percent": 0.7, "cohen": 0.4, "fleiss": 13 / 33, "ac1": 0.57625 / 0.87625}
     )
     assert row(found, "alpha-nominal").value == pytest.approx(14 / 33)
-    assert {r.n_items for r in found.of(*agreement.MEASURES, people=0)} == {10}
-    assert {r.n_raters for r in found.of(*agreement.MEASURES, people=0)} == {2}
+    assert {r.n_items for r in found.rows_of(*agreement.MEASURES, people=0)} == {10}
+    assert {r.n_raters for r in found.rows_of(*agreement.MEASURES, people=0)} == {2}
     assert row(found, "percent", "ann", "ben").value == 0.7
     assert row(found, "cohen", "ann", "ben").value == pytest.approx(0.4)
-    assert [r.measure for r in found.of(*agreement.MEASURES, people=0)] == [
+    assert [r.measure for r in found.rows_of(*agreement.MEASURES, people=0)] == [
         "percent", "cohen", "fleiss", "alpha-nominal", "ac1",
     ]  # fmt: skip
 
@@ -196,7 +196,9 @@ def test_a_scale_has_figures_with_and_without_order() -> None:
     assert row(found, "cohen-linear").value == pytest.approx(1 - 3 / (23 / 5))
     assert row(found, "cohen-quadratic").value == pytest.approx(1 - 5 / 7)
     assert row(found, "percent").value == pytest.approx(3 / 5)
-    assert {r.measure for r in found.of(*agreement.MEASURES, people=0)} == set(agreement.MEASURES)
+    assert {r.measure for r in found.rows_of(*agreement.MEASURES, people=0)} == set(
+        agreement.MEASURES
+    )
     assert measured(project, "relatedness").labels == 0
 
 
@@ -520,6 +522,6 @@ def test_a_number_of_the_matrix_leads_to_its_items_and_that_is_noted(people: Cas
     for key in listed:
         said = dict(Label.objects.filter(item__key=key).values_list("member__alias", "choice"))
         assert (said[a], said[b]) == ("valid", "invalid")
-    marks = Mark.objects.of(people.lead.pk, Mark.Kind.SEEN)
+    marks = Mark.objects.of_member(people.lead.pk, Mark.Kind.SEEN)
     assert set(marks.values_list("item__key", flat=True)) == set(listed)
     assert 'id="cell-title"' not in page(people, "?a=ann")

@@ -154,7 +154,7 @@ def test_what_cannot_be_looked_for_is_said_at_its_field(
 def test_a_lead_who_sees_labels_here_has_seen_what_others_said(people: Cast) -> None:
     make_item(people.project, "spider")
     say(people.annotator, take(people.annotator))
-    seen = Mark.objects.of(people.lead.pk, Mark.Kind.SEEN)
+    seen = Mark.objects.of_member(people.lead.pk, Mark.Kind.SEEN)
     assert not seen.exists()
     page_of(people, subject="elsewhere")
     assert not seen.exists()

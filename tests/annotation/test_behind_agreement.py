@@ -125,7 +125,7 @@ def test_the_list_of_items_holds_them_and_notes_that_they_were_seen(
 ) -> None:
     row = {"field": "naturalness", "a": "ann", "b": "bob", "choice_a": "1", "choice_b": "2"}
     assert listed(researcher, row) == ["item-1", "item-4"]
-    seen = Mark.objects.of(researcher.pk, Mark.Kind.SEEN).values_list("item__key", flat=True)
+    seen = Mark.objects.of_member(researcher.pk, Mark.Kind.SEEN).values_list("item__key", flat=True)
     assert set(seen) == {"item-1", "item-4"}
 
 

@@ -32,7 +32,7 @@ def decide_until_none_is_left(judge: Membership) -> int:
         if case.offer is None:  # somebody else was faster
             continue
         said = SubmittedAnswers({"choice": "valid"})
-        cases.decide(judge, case.offer.shown, said, why="slip", now=timezone.now())
+        cases.decide(judge, case.offer.shown_item, said, why="slip", now=timezone.now())
         done += 1
     return done
 
@@ -43,7 +43,7 @@ def confirm_until_none_is_left(member: Membership) -> int:
         case := verification.take_next(member, now=timezone.now()), verification.Verification
     ):
         of, now = case.first.submission, timezone.now()
-        verification.confirm(member, case.offer.shown, SubmittedAnswers({}), of=of, now=now)
+        verification.confirm(member, case.offer.shown_item, SubmittedAnswers({}), of=of, now=now)
         done += 1
     return done
 

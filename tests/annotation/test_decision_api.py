@@ -125,7 +125,7 @@ def test_without_an_item_the_comments_are_those_of_all_items_that_one_may_read_a
     say(people.annotator, take(people.annotator))
     seen = ask(people.annotator, "comments/")["results"]
     assert [one["item"] for one in seen] == ["a", "a"]
-    marks = Mark.objects.of(people.annotator.pk, Mark.Kind.SEEN)
+    marks = Mark.objects.of_member(people.annotator.pk, Mark.Kind.SEEN)
     assert [mark.item.key for mark in marks] == ["a"]
 
 

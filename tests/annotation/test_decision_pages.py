@@ -216,7 +216,7 @@ def test_looking_at_an_item_with_its_labels_is_noted(people: Cast) -> None:
     item = make_item(people.project, "a")
     client = browser_of(people.adjudicator)
     client.get(url("item", people, "a"))
-    seen = Mark.objects.of(people.adjudicator.pk, Mark.Kind.SEEN).on(item)
+    seen = Mark.objects.of_member(people.adjudicator.pk, Mark.Kind.SEEN).of_item(item)
     assert not seen.exists()  # there was nothing to see
     say(people.annotator, take(people.annotator))
     client.get(url("item", people, "a"))

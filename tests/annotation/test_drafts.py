@@ -19,7 +19,7 @@ def member() -> Membership:
 
 
 def keep(member: Membership, offer: queue.Offer, **data: object) -> Draft | None:
-    return drafts.save_draft(member, offer.shown, data)
+    return drafts.save_draft(member, offer.shown_item, data)
 
 
 def start(member: Membership, offer: queue.Offer) -> drafts.FormEntries:

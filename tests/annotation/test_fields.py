@@ -53,7 +53,7 @@ def test_a_form_and_a_program_store_the_same(
     assert cleaned == stored
     assert field.clean(stored) == stored
     assert type(cleaned) is type(stored)
-    assert field.said(stored) == said
+    assert field.answer_values(stored) == said
 
 
 @pytest.mark.parametrize("kind", fields.FIELD_KINDS)
@@ -140,10 +140,10 @@ def test_a_wrong_declaration_names_the_place_and_the_remedy(change: dict, said: 
 
 
 def test_an_answer_is_shown_in_the_words_that_were_seen() -> None:
-    assert make("choice").shown("a") == "A"
-    assert make("choices").shown(["a", "b"]) == "A, B"
-    assert make("scale").shown(2) == "2 Point 2"
-    assert make("yesno").shown(False) == "No"
-    assert make("text").shown("as is") == "as is"
-    shown = make("claim_check").shown({"1": "explained", "2": "collateral"})
+    assert make("choice").describe("a") == "A"
+    assert make("choices").describe(["a", "b"]) == "A, B"
+    assert make("scale").describe(2) == "2 Point 2"
+    assert make("yesno").describe(False) == "No"
+    assert make("text").describe("as is") == "as is"
+    shown = make("claim_check").describe({"1": "explained", "2": "collateral"})
     assert shown == "1 of 2 explained by the claim"

@@ -41,7 +41,7 @@ def make(judge: Membership, key: str, **values: Any) -> Item:
 
 def complain(member: Membership) -> Label:
     said = SubmittedAnswers({"choice": "not-sure", "reason": "gold-wrong"})
-    return queue.store_label(member, take(member).shown, said)
+    return queue.store_label(member, take(member).shown_item, said)
 
 
 def mend(
@@ -137,7 +137,7 @@ def test_decisions_are_carried_over_with_the_labels(judge: Membership, member: M
     case = cases.open_case(judge, twin, now=timezone.now())
     assert case.offer
     cases.decide(
-        judge, case.offer.shown, SubmittedAnswers({"choice": "invalid"}), now=timezone.now()
+        judge, case.offer.shown_item, SubmittedAnswers({"choice": "invalid"}), now=timezone.now()
     )
     mend(judge, item, carry=True)
     resolution = Resolution.objects.current().get(item=twin)

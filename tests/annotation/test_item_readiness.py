@@ -129,7 +129,7 @@ def test_of_several_left_those_that_wait_are_told_apart(
     project: Project, member: Membership
 ) -> None:
     bring(project, PROMPT, WHOLE)
-    queue.store_label(member, take(member).shown, SubmittedAnswers({"verdict": "right"}))
+    queue.store_label(member, take(member).shown_item, SubmittedAnswers({"verdict": "right"}))
     project.overlap = 2
     project.save()
     resize_all(project)
@@ -143,11 +143,11 @@ def test_correcting_the_awaited_text_is_a_revision_like_any_other(
 ) -> None:
     bring(project, WHOLE)
     offer = queue.store_correction(
-        member, take(member).shown, {"gold": "It stores electric charge."}
+        member, take(member).shown_item, {"gold": "It stores electric charge."}
     )
     assert offer.revision.texts["gold"] == "It stores electric charge."
     with pytest.raises(Refused, match="empty"):
-        queue.store_correction(member, offer.shown, {"gold": " "})
+        queue.store_correction(member, offer.shown_item, {"gold": " "})
 
 
 def test_a_task_type_can_wait_only_for_a_text_that_items_may_lack() -> None:

@@ -102,7 +102,7 @@ def test_all_that_was_held_true_is_read_and_noted_as_seen(people: Cast) -> None:
     ]
     now = ask(client, people, "resolutions/?current=true&item=a", "GET")["results"]
     assert now == [found[1]]
-    seen = Mark.objects.of(people.adjudicator.pk, Mark.Kind.SEEN)
+    seen = Mark.objects.of_member(people.adjudicator.pk, Mark.Kind.SEEN)
     assert {mark.item.key for mark in seen} == {"a", "k"}
     assert Resolution.objects.count() == 3
 

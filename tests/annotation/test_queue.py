@@ -190,7 +190,7 @@ def test_answers_that_the_task_does_not_take_are_refused(answers: dict[str, obje
     make_item(member.project)
     offer = take(member)
     with pytest.raises(Refused):
-        queue.store_label(member, offer.shown, SubmittedAnswers(answers))
+        queue.store_label(member, offer.shown_item, SubmittedAnswers(answers))
     assert Slot.objects.get().state == "held"
 
 
@@ -351,7 +351,7 @@ def test_only_the_correctable_text_can_be_corrected_and_not_to_nothing(
     make_item(member.project)
     offer = take(member)
     with pytest.raises(Refused):
-        queue.store_correction(member, offer.shown, texts)
+        queue.store_correction(member, offer.shown_item, texts)
 
 
 # ------------------------------------------------------------------------------------- undo

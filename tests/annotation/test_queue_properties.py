@@ -106,7 +106,7 @@ def look_ahead(day: Day, who: int, pick: int) -> None:
 def label(day: Day, who: int, pick: int) -> None:
     member = day.person(who)
     if offer := day.screens.get(member.pk):
-        submit(day, member, offer.shown, SubmittedAnswers(answers(day, offer, pick)))
+        submit(day, member, offer.shown_item, SubmittedAnswers(answers(day, offer, pick)))
 
 
 def work(day: Day, who: int, pick: int) -> None:
@@ -138,7 +138,7 @@ def skip(day: Day, who: int, pick: int) -> None:
     member = day.person(who)
     if offer := day.screens.pop(member.pk, None):
         try:
-            queue.skip_item(member, offer.shown, now=day.now)
+            queue.skip_item(member, offer.shown_item, now=day.now)
         except Refused:
             return
         kept = Mark.objects.in_force().filter(member=member, item=offer.item, kind="skip")
@@ -167,7 +167,7 @@ def correct(day: Day, who: int, pick: int) -> None:
     text = f"A spider has {pick} legs."
     try:
         day.screens[member.pk] = queue.store_correction(
-            member, offer.shown, {"perturbed": text}, now=day.now
+            member, offer.shown_item, {"perturbed": text}, now=day.now
         )
     except Refused:
         return
@@ -195,7 +195,9 @@ def decide(day: Day, who: int, pick: int) -> None:
     member = Membership.objects.select_related("project__task_type").get(pk=member.pk)
     offer = queue.next_offer(member, stage=stage, now=day.now)
     if isinstance(offer, Offer):
-        submit(day, member, offer.shown, SubmittedAnswers({"choice": CHOICES[pick % 3]}), stage)
+        submit(
+            day, member, offer.shown_item, SubmittedAnswers({"choice": CHOICES[pick % 3]}), stage
+        )
 
 
 def renew(day: Day, who: int, pick: int) -> None:
@@ -304,13 +306,13 @@ def resolutions_are_of_what_people_said(day: Day) -> None:
 
 def check_truth(day: Day, member: Membership, waiting: Waiting) -> None:
     """Rule 5: "nothing" means that no place is free for the person, and "held" counts the rest."""
-    places = Slot.objects.at(day.project.pk, Stage.LABEL).untouched_by(member.pk)
-    skipped = Mark.objects.of(member.pk, "skip").values("item")
+    places = Slot.objects.in_project(day.project.pk).at_stage(Stage.LABEL).untouched_by(member.pk)
+    skipped = Mark.objects.of_member(member.pk, "skip").values("item")
     places = places.exclude(item__in=skipped)
     assert not places.free_for(member.pk, day.now).exists()
     held = places.held(day.now)
     if waiting.held_by_others:
-        others = Slot.objects.at(day.project.pk, Stage.LABEL).held(day.now)
+        others = Slot.objects.in_project(day.project.pk).at_stage(Stage.LABEL).held(day.now)
         assert waiting.next_free in set(others.values_list("held_until", flat=True))
     assert waiting.held_by_others >= held.count()
 

@@ -154,19 +154,24 @@ def test_the_strip_shows_where_the_changes_are() -> None:
 
 def test_habits_come_from_the_address_then_from_cookies_then_from_the_project() -> None:
     kept = {"diff": "side", "format-p": "markdown", "fold": "on"}
-    assert ReadingPreferences.of({}, {}, "p", "math") == ReadingPreferences("inline", "math", False)
-    assert ReadingPreferences.of({}, kept, "p", "math") == ReadingPreferences(
+    assert ReadingPreferences.from_request({}, {}, "p", "math") == ReadingPreferences(
+        "inline", "math", False
+    )
+    assert ReadingPreferences.from_request({}, kept, "p", "math") == ReadingPreferences(
         "side", "markdown", True
     )
-    assert ReadingPreferences.of(
+    assert ReadingPreferences.from_request(
         {"view": "raw", "format": "plain", "fold": "off"}, kept, "p"
     ) == ReadingPreferences("raw")
-    assert ReadingPreferences.of({}, kept, "q", "math").format == "math"
+    assert ReadingPreferences.from_request({}, kept, "q", "math").format == "math"
 
 
 def test_odd_values_in_addresses_and_cookies_mean_nothing() -> None:
     odd = {"view": "<b>", "format": "x", "fold": "maybe"}
-    assert ReadingPreferences.of(odd, {"diff": "?", "fold": ""}, "p", "odd") == ReadingPreferences()
+    assert (
+        ReadingPreferences.from_request(odd, {"diff": "?", "fold": ""}, "p", "odd")
+        == ReadingPreferences()
+    )
     assert sheet.preference_cookies(odd, "p") == {}
 
 

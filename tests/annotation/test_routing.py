@@ -17,7 +17,9 @@ def member() -> Membership:
 
 def unsure(member: Membership, why: str, item_key: str = "") -> None:
     offer = queue.reopen_item(member, item_key) if item_key else take(member)
-    queue.store_label(member, offer.shown, SubmittedAnswers({"choice": "not-sure", "reason": why}))
+    queue.store_label(
+        member, offer.shown_item, SubmittedAnswers({"choice": "not-sure", "reason": why})
+    )
 
 
 def waiting() -> list[tuple[str, str]]:

@@ -192,7 +192,7 @@ def test_what_changes_while_it_is_stored_stays_out(
             make_revision(item, {"prompt": "?", "gold": "x", "perturbed": "y"})
 
     create.store_contents(snapshot, interfere)
-    held = FrozenIn.objects.of(snapshot).values_list("frozen__facts", flat=True)
+    held = FrozenIn.objects.of_snapshot(snapshot).values_list("frozen__facts", flat=True)
     assert {one["revision"] for one in held} == {1}
 
 

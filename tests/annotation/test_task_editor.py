@@ -169,7 +169,7 @@ def test_the_preview_is_a_whole_page_without_a_script(lead: Membership) -> None:
 def answer(member: Membership, answers: dict[str, Any]) -> Label:
     from annotation.labelling import queue
 
-    return queue.store_label(member, take(member).shown, SubmittedAnswers(answers))
+    return queue.store_label(member, take(member).shown_item, SubmittedAnswers(answers))
 
 
 def test_a_choice_that_no_label_has_goes_without_a_word(lead: Membership) -> None:

@@ -43,7 +43,7 @@ OLD = {
 
 
 def task(slug: str, *switches: str) -> tasktypes.TaskType:
-    return tasktypes.parse_definition(FILES[slug]).asked(set(switches))
+    return tasktypes.parse_definition(FILES[slug]).with_switches(set(switches))
 
 
 def every_field(read: tasktypes.TaskType) -> tuple[Field, ...]:
@@ -91,7 +91,7 @@ def test_every_file_keeps_the_contract(slug: str) -> None:
 def test_every_file_takes_a_full_answer_and_cleans_it_twice_alike(slug: str) -> None:
     read = tasktypes.parse_definition(FILES[slug])
     for stage in ("label", "blind"):
-        cleaned = read.clean(first_answers(read.at(stage)), stage=stage)
+        cleaned = read.clean(first_answers(read.fields_at(stage)), stage=stage)
         assert read.clean(cleaned, stage=stage) == cleaned
         choice = read.choice_of(cleaned, stage)
         assert choice

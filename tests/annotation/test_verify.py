@@ -36,7 +36,7 @@ def send(
     call: Callable[..., Label], member: Membership, shown: Verification, **values: Any
 ) -> Label:
     said = SubmittedAnswers(**{"answers": {}, **values})
-    return call(member, shown.offer.shown, said, of=shown.first.submission, now=timezone.now())
+    return call(member, shown.offer.shown_item, said, of=shown.first.submission, now=timezone.now())
 
 
 def labelled(member: Membership, choice: str = "valid", **values: object) -> Item:
@@ -70,7 +70,7 @@ def test_the_second_person_sees_the_first_label_which_is_noted(
     item = labelled(first)
     shown = case(second)
     assert (shown.first.choice, shown.first.comment) == ("valid", "Six for eight.")
-    assert Mark.objects.of(second.pk, Mark.Kind.SEEN).on(item).exists()
+    assert Mark.objects.of_member(second.pk, Mark.Kind.SEEN).of_item(item).exists()
 
 
 def test_what_is_confirmed_is_resolved(first: Membership, second: Membership) -> None:

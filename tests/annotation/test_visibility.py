@@ -28,7 +28,7 @@ def look(person: Any, name: str, people: Cast, query: str = "") -> Any:
 
 
 def seen(member: Membership) -> set[str]:
-    marks = Mark.objects.of(member.pk, Mark.Kind.SEEN)
+    marks = Mark.objects.of_member(member.pk, Mark.Kind.SEEN)
     return set(marks.values_list("item__key", flat=True))
 
 

@@ -92,7 +92,7 @@ def make_audit(run: Run, *said: tuple[bool, str]) -> Project:
 def _outcomes(
     run: Run, said: Sequence[tuple[Item, Replies]], base: Run | None
 ) -> Iterator[Outcome]:
-    strategy = run.asked()
+    strategy = run.pinned_strategy()
     items = [item.pk for item, _ in said]
     truths = dict(Item.objects.filter(pk__in=items).values_list("pk", "resolutions__value"))
     revisions = dict(Item.objects.filter(pk__in=items).values_list("pk", "revisions"))

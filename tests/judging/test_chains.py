@@ -258,7 +258,7 @@ def test_a_task_type_s_own_words_are_pinned_as_metrics(project: Project) -> None
     other.task_type.definition = deepcopy(other.task_type.definition)
     other.task_type.definition["fields"][0]["help"] = "Something else."
     other.task_type.save()
-    slugs = [metric.slug for metric in run.asked().metrics]
+    slugs = [metric.slug for metric in run.pinned_strategy().metrics]
     assert slugs == ["naturalness", "relatedness", "correctness"]
     pks = list(Request.objects.values_list("pk", flat=True))
     assert list(rendering.render_bodies(Run.objects.get(pk=run.pk), pks).values()) == before

@@ -139,7 +139,7 @@ def test_what_items_have_of_their_own_accord_is_never_taken(page: ResultPage) ->
     printed = {
         by for view in page.views for of in view.studies.values() for one in of for by in one.by
     }
-    assert not page.taken & {*grouping.GROUPING_COLUMNS, *ANSWER_LENGTH_TITLE, *printed}
+    assert not page.taken_names & {*grouping.GROUPING_COLUMNS, *ANSWER_LENGTH_TITLE, *printed}
 
 
 def test_a_line_of_the_data_set_is_a_group(items: list[Item], browser: Client) -> None:

@@ -72,7 +72,7 @@ def perturbed(project: Project, **values: Any) -> Run:
 def bring(run: Run, target: Project | None = None, **vetting: Any) -> dict[str, Any]:
     return bring_in.bring_in_replies(
         BringInRequest(run, target or run.project, ReleasePolicy(**vetting)), None
-    ).told()
+    ).summary()
 
 
 def test_gold_answers_become_revisions_of_the_prompts_and_a_share_goes_to_people(
@@ -262,4 +262,4 @@ def test_a_job_brings_in_as_it_was_asked_to(project: Project) -> None:
 def test_what_a_program_tells_fits_into_what_is_read_of_it() -> None:
     done = GenerationResult()
     done.report.bad = [BadRow("run 1", 1, "\N{GRINNING FACE}" * 200, "is not.")] * 100
-    assert len(json.dumps(done.told())) < subprocesses.TAIL_BYTES
+    assert len(json.dumps(done.summary())) < subprocesses.TAIL_BYTES

@@ -236,7 +236,7 @@ def test_who_sees_the_answers_of_examples_is_noted(
     version = make_version("detect-1a", examples=2, prompt="{{examples}} {{question}} {{response}}")
     StrategyVersion.objects.filter(pk=version.pk).update(project=project, slug="shown")
     browser.get(address("preview", "shown"), {"item": "item-1"})
-    seen = Mark.objects.of(member.pk, Mark.Kind.SEEN)
+    seen = Mark.objects.of_member(member.pk, Mark.Kind.SEEN)
     assert seen.count() == 3
     assert seen.filter(item__key="item-1").exists()
 

@@ -157,7 +157,10 @@ def test_other_verdicts_of_the_same_replies_are_another_run_on_the_same_record(
     imported(path)
     imported(path, verdicts="parsed")
     first, second = Run.objects.order_by("number")
-    assert (first.parser, second.parser) == ("stored", second.asked().parser and second.parser)
+    assert (first.parser, second.parser) == (
+        "stored",
+        second.pinned_strategy().parser and second.parser,
+    )
     results = [run.outcomes.get(item__key="item-2").result for run in (first, second)]
     assert results == ["detected", "undetected"]
     assert Request.objects.count() == 4

@@ -133,7 +133,7 @@ def test_gold_answers_that_people_turned_down_are_no_source() -> None:
     for number in (1, 2):
         make_item(project, f"q{number}", texts={"gold": f"{number}."}, category="")
     answers = {"verdict": "wrong", "explanation": "No."}
-    queue.store_label(member, take(member).shown, SubmittedAnswers(answers))
+    queue.store_label(member, take(member).shown_item, SubmittedAnswers(answers))
     run = make_run(project, make_endpoint(NOBODY), "generate-number-errors")
     assert [one.item.key for one in run.outcomes.all()] == ["q2"]
 

@@ -71,7 +71,7 @@ def requests(values: Mapping[str, Any]) -> str:
             continue
         version = StrategyVersion(slug=slug, definition=shipped.definition)
         run = pinning.draft_run(Project(task_type=task), version, endpoint)
-        strategy, digest_of = run.asked(), rendering.build_digest_function(run)
+        strategy, digest_of = run.pinned_strategy(), rendering.build_digest_function(run)
         more = {step.name: "said" for step in strategy.steps} | dict.fromkeys(MORE, "more")
         for spec in frames.list_all_calls(strategy):
             body = rendering.render_body(run, TEXTS, spec, strategy, more)

@@ -179,7 +179,7 @@ def test_runs_are_booked_before_their_project_so_that_no_two_workers_wait_for_ea
     lifecycle.plan_calls(make_run(project, first.endpoint, "vanilla"))
     leased = take(first, 6)
     with CaptureQueriesContext(connection) as booked:
-        spending.settle(Request.objects.filter(state="leased").held(), ())
+        spending.settle(Request.objects.filter(state="leased").lock_leases(), ())
     updates = [query["sql"] for query in booked if query["sql"].startswith("UPDATE")]
     assert len({one.run_id for one in leased}) == 2
     assert [update.split('"')[1] for update in updates] == [

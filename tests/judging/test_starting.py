@@ -273,7 +273,7 @@ def test_a_pilot_is_asked_once_and_stays_out_of_lists_and_figures(project: Proje
     assert runs_start.start_pilots(project, wanted, None) == []
     # One call an item makes 30 items; a pilot rests on the same as any run.
     assert pilot.outcomes.count() == 30
-    assert not Run.objects.in_project(project).shown().exists()
+    assert not Run.objects.in_project(project).listed().exists()
     lifecycle.plan_calls(pilot)
     answer(pilot)
     lifecycle.finish_if_done(pilot)

@@ -279,8 +279,8 @@ def test_what_a_p_beyond_the_draws_rests_on_item_by_item():
     s, y = inside - means[0][stratum], values - means[1][stratum]
     left = s * (y - (s @ y) / (s @ s) * s)
     expected = (np.bincount(cluster, weights=left) ** 2).sum()
-    among = slices.SliceableItems.of(values, cluster, stratum)
-    part = slices._SliceItems.of(among, np.flatnonzero(inside))
+    among = slices.SliceableItems.from_values(values, cluster, stratum)
+    part = slices._SliceItems.from_places(among, np.flatnonzero(inside))
     assert slices._residual_squares(among, part) == pytest.approx(expected)
 
 

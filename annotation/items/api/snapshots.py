@@ -121,7 +121,7 @@ class ChangeList(ListAPIView[FrozenIn]):
         self.what = self.request.query_params.get("what", "changed")
         if self.what not in comparison.CHANGE_TITLES:
             raise ParseError(f"what is one of {', '.join(comparison.CHANGE_TITLES)}.")
-        made = Snapshot.objects.in_project(self.member.project).made()
+        made = Snapshot.objects.in_project(self.member.project).completed()
         one = _find_snapshot(made, str(self.kwargs["number"]))
         since = self.request.query_params.get("since")
         other = _find_snapshot(made, since) if since else made.before(one)

@@ -56,7 +56,7 @@ class Sides:
     perturbed_offsets: list[int]
 
     @classmethod
-    def of(cls, gold: Tokens, perturbed: Tokens) -> "Sides":
+    def from_tokens(cls, gold: Tokens, perturbed: Tokens) -> "Sides":
         return cls(gold, perturbed, _offsets(gold), _offsets(perturbed))
 
     def weight(self, span: Span) -> int:

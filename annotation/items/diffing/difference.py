@@ -191,7 +191,7 @@ def _parts(pieces: Iterable[tuple[str, bool]]) -> Parts:
 
 def _segments(gold: str, perturbed: str) -> Iterator[Segment]:
     left, right, shared = tokens.tokenise_pair(gold, perturbed)
-    sides = alignment.Sides.of(left, right)
+    sides = alignment.Sides.from_tokens(left, right)
     for number, span in enumerate(alignment.align(sides, shared)):
         a, b = sides.gold_offsets[span.a], sides.gold_offsets[span.b]
         c, d = sides.perturbed_offsets[span.c], sides.perturbed_offsets[span.d]

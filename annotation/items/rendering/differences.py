@@ -87,7 +87,7 @@ class DifferenceRenderer:
         """Table rows with a line of the gold text on the left, of the perturbed on the right."""
         return "\n".join(self._row(row) for row in align_lines(self.difference))
 
-    def one(self, side: Side, form: Format) -> str:
+    def render_side(self, side: Side, form: Format) -> str:
         """One text alone in this format, with its changes marked."""
         return texts.render_marked(self._stretches(side), form, self._drawn(side))
 

@@ -49,7 +49,7 @@ class ReadingPreferences:
     fold: bool = False
 
     @classmethod
-    def of(
+    def from_request(
         cls, asked: Mapping[str, str], kept: Mapping[str, str], project: str, default: str = ""
     ) -> "ReadingPreferences":
         """The preferences in the query string, else in the cookies, else the project's default."""
@@ -255,5 +255,5 @@ def _comparison_panes(drawn: DifferenceRenderer, habits: ReadingPreferences) -> 
     for view, side in _SINGLE_TEXT_VIEWS.items():
         for form, others in _distinct_formats(drawn.text(side)):
             serves = tuple(f"{view}:{name}" for name in (form, *others))
-            make = partial(drawn.one, side, form)
+            make = partial(drawn.render_side, side, form)
             yield from _make_pane(make, "diff prose", serves, habits, drawn.length)

@@ -45,11 +45,11 @@ def filter_changed(before: Snapshot, after: Snapshot, kind: str) -> FrozenQueryS
     """States of the items with this kind of change, in the order of items. They are the states in
     `after`, but in `before` for "removed"."""
     if kind == "removed":
-        states = FrozenIn.objects.of(before).absent_from(after)
+        states = FrozenIn.objects.of_snapshot(before).absent_from(after)
     elif kind == "added":
-        states = FrozenIn.objects.of(after).absent_from(before)
+        states = FrozenIn.objects.of_snapshot(after).absent_from(before)
     else:
-        states = FrozenIn.objects.of(after).changed_since(before)
+        states = FrozenIn.objects.of_snapshot(after).changed_since(before)
         states = states.retexted() if kind == "texts" else states
         states = states.reheld() if kind == "held" else states
     return states.order_by("item__position")

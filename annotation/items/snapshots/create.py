@@ -46,7 +46,9 @@ def store_contents(snapshot: Snapshot, tell: ReportCount = lambda done: None) ->
 
 def delete_contents(snapshot: Snapshot) -> None:
     """Delete the contents of an incomplete snapshot; states stay, since others may share them."""
-    while ids := list(FrozenIn.objects.of(snapshot).values_list("pk", flat=True)[:BATCH_SIZE]):
+    while ids := list(
+        FrozenIn.objects.of_snapshot(snapshot).values_list("pk", flat=True)[:BATCH_SIZE]
+    ):
         with transactions.transact():
             FrozenIn.objects.filter(pk__among=ids).delete()
         subprocesses.send_heartbeat()

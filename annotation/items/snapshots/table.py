@@ -13,7 +13,7 @@ COLUMNS = tables.TABLES["items"].columns
 def item_rows(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
     """A row for every item of a snapshot, by position, with the texts that it had then; a thousand
     in memory at once."""
-    states = FrozenIn.objects.of(snapshot).order_by("item__position")
+    states = FrozenIn.objects.of_snapshot(snapshot).order_by("item__position")
     for ids in id_batches(states):
         rows = FrozenIn.objects.filter(pk__among=ids).order_by("item__position")
         found = list(rows.values_list("frozen__facts", "frozen__revision"))

@@ -55,7 +55,7 @@ class PromptRow:
         return "" if slug == self.item.ability else slug
 
     @property
-    def by(self) -> str:
+    def suggested_by(self) -> str:
         return str(self.item.fields.get(SUGGESTED_BY, ""))
 
 

@@ -71,7 +71,7 @@ def snapshot(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     Records that the member has seen the final labels of the listed items.
     """
     member = access.member_for(request, slug, right="items")
-    made = Snapshot.objects.in_project(member.project).made().for_list()
+    made = Snapshot.objects.in_project(member.project).completed().for_list()
     one = made.filter(number=number).first()
     if one is None:
         messages.error(request, f"There is no snapshot {number}, or it is not ready yet.")

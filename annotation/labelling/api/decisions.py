@@ -126,7 +126,9 @@ def verdict(request: Request, slug: str) -> Response:
     body = VerdictSerializer(data=request.data)
     data = validate_body(body)
     answer = verification.confirm if data["confirm"] else verification.contest
-    made = answer(member, body.shown(), body.said(), of=data["of"], now=timezone.now())
+    made = answer(
+        member, body.shown_item(), body.submitted_answers(), of=data["of"], now=timezone.now()
+    )
     return Response(LabelSerializer(made).data, status=201)
 
 
@@ -192,7 +194,7 @@ def decide(request: Request, slug: str) -> Response:
     body = DecisionSerializer(data=request.data)
     data = validate_body(body)
     why, now = data["why"], timezone.now()
-    made = cases.decide(member, body.shown(), body.said(), why=why, now=now)
+    made = cases.decide(member, body.shown_item(), body.submitted_answers(), why=why, now=now)
     return Response(LabelSerializer(made).data, status=201)
 
 

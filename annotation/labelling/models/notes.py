@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class DraftQuerySet(models.QuerySet[Any]):
-    def of(self, member_id: int) -> DraftQuerySet:
+    def of_member(self, member_id: int) -> DraftQuerySet:
         return self.filter(member_id=member_id, item__deleted_at__isnull=True)
 
 
@@ -28,14 +28,14 @@ class MarkQuerySet(models.QuerySet[Any]):
     def in_force(self) -> MarkQuerySet:
         return self.filter(ended_at__isnull=True)
 
-    def of(self, member_id: int, kind: str) -> MarkQuerySet:
+    def of_member(self, member_id: int, kind: str) -> MarkQuerySet:
         """The member's marks of a kind that are in force."""
         return self.in_force().filter(member_id=member_id, kind=kind)
 
-    def on(self, item: Item) -> MarkQuerySet:
+    def of_item(self, item: Item) -> MarkQuerySet:
         return self.filter(item=item)
 
-    def on_any(self, items: Iterable[int]) -> MarkQuerySet:
+    def of_items(self, items: Iterable[int]) -> MarkQuerySet:
         return self.filter(item__in=items)
 
     def for_my_items(self) -> MarkQuerySet:

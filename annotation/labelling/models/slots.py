@@ -42,9 +42,6 @@ FILL_SQL = """UPDATE annotation_slot SET state = 'filled', held_until = NULL, ah
 class SlotQuerySet(models.QuerySet["Slot"]):
     """Slots by who can have them, and what is done to many or to one that was not read."""
 
-    def at(self, project_id: int, stage: str) -> SlotQuerySet:
-        return self.filter(project_id=project_id, stage=stage)
-
     def held(self, now: datetime) -> SlotQuerySet:
         return self.filter(state="held", held_until__gt=now)
 
@@ -125,7 +122,7 @@ class SlotQuerySet(models.QuerySet["Slot"]):
     def undecided(self, project_id: int, order: Iterable[str]) -> SlotQuerySet:
         """Where live items wait for a person's decision, by reason in this order."""
         ranks = [When(reason=reason, then=rank) for rank, reason in enumerate(order)]
-        waiting = self.at(project_id, "adjudicate").in_use().of_live_items()
+        waiting = self.in_project(project_id).at_stage("adjudicate").in_use().of_live_items()
         ranked = waiting.annotate(rank=Case(*ranks, default=len(ranks)))
         return ranked.select_related("item", "member").order_by("rank", "priority", "position")
 

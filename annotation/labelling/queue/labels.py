@@ -137,7 +137,7 @@ def _save_label(label: Label, claim: Claim) -> Label:
             Label.objects.filter(pk=claim.label).update(current=False)
         sql.insert_rows(label, event)
     if claim.drafted and label.stage != Stage.BLIND:
-        for draft in Draft.objects.of(member.pk).filter(item=claim.item):
+        for draft in Draft.objects.of_member(member.pk).filter(item=claim.item):
             draft.sent()
     return label
 
@@ -157,7 +157,12 @@ def _event_data(label: Label, claim: Claim) -> dict[str, object]:
 def _fill_slot(member: Membership, shown: Slot, stage: str, now: datetime) -> Slot | None:
     """The slot that the label fills, None for an extra one."""
     if stage == Stage.BLIND:
-        blind = Slot.objects.at(member.project_id, stage).of_member(member.pk).of_item(shown.item)
+        blind = (
+            Slot.objects.in_project(member.project_id)
+            .at_stage(stage)
+            .of_member(member.pk)
+            .of_item(shown.item)
+        )
         return blind.first() or slots.create_held_slot(member, shown.item, stage)
     if Slot.objects.fill(shown.pk, member.pk):
         return shown

@@ -47,7 +47,7 @@ class Offer:
     blind: Label | None = None
 
     @property
-    def shown(self) -> ShownItem:
+    def shown_item(self) -> ShownItem:
         """What a submission must say that it speaks of."""
         return ShownItem(self.key, self.name, self.revision.number)
 
@@ -135,7 +135,7 @@ def build_offer(
 
 def explain_waiting(member: Membership, stage: str, now: datetime) -> Waiting:
     """Why there is nothing; only slots that the member could have are counted."""
-    held = Slot.objects.at(member.project_id, stage).of_live_items().held(now)
+    held = Slot.objects.in_project(member.project_id).at_stage(stage).of_live_items().held(now)
     others = held.untouched_by(member.pk).order_by("held_until")
     first = others.first()
     return Waiting(
@@ -221,8 +221,8 @@ def has_met_item(member: Membership, item: Item) -> bool:
     return (
         Slot.objects.in_project(member.project_id).of_member(member.pk).of_item(item).exists()
         or Label.objects.filter(member=member, item=item).exists()
-        or Mark.objects.of(member.pk, Mark.Kind.SKIP).filter(item=item).exists()
-        or Draft.objects.of(member.pk).filter(item=item).exists()
+        or Mark.objects.of_member(member.pk, Mark.Kind.SKIP).filter(item=item).exists()
+        or Draft.objects.of_member(member.pk).filter(item=item).exists()
     )
 
 

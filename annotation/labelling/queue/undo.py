@@ -60,7 +60,7 @@ def reopen_item(member: Membership, item_key: str, *, now: datetime | None = Non
         if slot is None or slot.state != Slot.State.FILLED:
             stage = slot.stage if slot else Stage.LABEL
             slot = labelling_slots.hold_again(member, item, stage, slot, now)
-        for mark in Mark.objects.of(member.pk, Mark.Kind.SKIP).filter(item=item):
+        for mark in Mark.objects.of_member(member.pk, Mark.Kind.SKIP).filter(item=item):
             mark.end(now)
     if slot is None:
         raise Refused("This item no longer needs labels. Continue with the next one.")
@@ -108,7 +108,7 @@ def toggle_flag(
         item = _find_item(member, item_key)
         if item is None or item.deleted_at or not offers.has_met_item(member, item):
             raise Refused("This item is not assigned to you. Reload the page.")
-        standing = Mark.objects.of(member.pk, Mark.Kind.FLAG).filter(item=item).first()
+        standing = Mark.objects.of_member(member.pk, Mark.Kind.FLAG).filter(item=item).first()
         if standing:
             standing.end(now)
         else:

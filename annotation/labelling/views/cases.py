@@ -113,7 +113,9 @@ def _handle_decide(request: HttpRequest, member: Membership, item: Item) -> Http
     if not form.is_valid():
         raise Refused("The form could not be read. Reload the page.")
     why = request.POST.get(REASON_FIELD, "")
-    label = cases.decide(member, form.shown(), form.said(), why=why, now=timezone.now())
+    label = cases.decide(
+        member, form.shown_item(), form.submitted_answers(), why=why, now=timezone.now()
+    )
     messages.success(request, f"{item.key} is decided: {task.title_of(label.choice)}.")
     return _redirect_to_next(request, member)
 
@@ -241,7 +243,7 @@ def _describe_opinion(task: tasktypes.TaskType, said: cases.Opinion) -> dict[str
             *correct_answers.describe_answers(task, _other_answers(task, said.label.answers)),
             *correct_answers.describe_missing(task, said.label.missing),
         ],
-        "blind": [(f.title, f.shown(given[f.name])) for f in blind if f.name in given],
+        "blind": [(f.title, f.describe(given[f.name])) for f in blind if f.name in given],
     }
 
 

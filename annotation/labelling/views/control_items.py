@@ -169,7 +169,7 @@ def _chosen_values(field: Any, chosen: dict[str, Any] | None) -> frozenset[str]:
     answer = (chosen or {}).get(field.name)
     if answer in (None, ""):
         return frozenset()
-    return frozenset(map(str, answer)) if isinstance(answer, list) else field.said(answer)
+    return frozenset(map(str, answer)) if isinstance(answer, list) else field.answer_values(answer)
 
 
 def _entries(lead: Membership, task: tasktypes.TaskType, purpose: str) -> list[AnswerKeyEntry]:

@@ -104,7 +104,7 @@ def _item_context(member: Membership, offer: Offer) -> dict[str, Any]:
         "begun": start,
         "answers": start.answers,
         "history": list(my_items.past_labels(member, offer.item)),
-        "flagged": Mark.objects.of(member.pk, Mark.Kind.FLAG).on(offer.item).exists(),
+        "flagged": Mark.objects.of_member(member.pk, Mark.Kind.FLAG).of_item(offer.item).exists(),
         "reopened": offer.slot.state != Slot.State.HELD or offer.slot.member_id != member.pk,
     }
     if offer.phase == "blind" and task.blind:
@@ -130,8 +130,12 @@ def _lesson(member: Membership, label: Label) -> dict[str, Any]:
     return {
         "lesson": lesson,
         "compared": [
-            (field, field.shown(lesson.known[field.name]), _describe_answer(field, lesson.answers))
-            for field in task.at(Stage.LABEL)
+            (
+                field,
+                field.describe(lesson.known[field.name]),
+                _describe_answer(field, lesson.answers),
+            )
+            for field in task.fields_at(Stage.LABEL)
             if field.name in lesson.known
         ],
         "texts": label.revision.texts,
@@ -141,4 +145,4 @@ def _lesson(member: Membership, label: Label) -> dict[str, Any]:
 
 
 def _describe_answer(field: Any, answers: dict[str, Any]) -> str:
-    return field.shown(answers[field.name]) if field.name in answers else "nothing"
+    return field.describe(answers[field.name]) if field.name in answers else "nothing"

@@ -77,7 +77,9 @@ def submit_label(request: HtmxRequest, member: Membership) -> HttpResponse:
     task = tasktypes.load_task_type(member.project)
     form = LabelForm(request.POST, task)
     try:
-        made = queue.store_label(member, _validate_form(form).shown(), form.said())
+        made = queue.store_label(
+            member, _validate_form(form).shown_item(), form.submitted_answers()
+        )
     except Refused as problem:
         return _render_problem(request, member, problem, form)
     if qualification.build_lesson(made):
@@ -91,7 +93,7 @@ def submit_correction(request: HtmxRequest, member: Membership) -> HttpResponse:
     form = CorrectionForm(request.POST)
     correctable = tasktypes.load_task_type(member.project).correctable
     try:
-        shown = _validate_form(form).shown()
+        shown = _validate_form(form).shown_item()
         texts = {correctable: form.cleaned_data["text"]}
         offer = queue.store_correction(member, shown, texts, note=form.cleaned_data["note"])
     except Refused as problem:
@@ -132,7 +134,7 @@ def skip_item(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Put the item aside: it stays under Skipped."""
     form = SubmissionForm(request.POST)
     try:
-        shown = _validate_form(form).shown()
+        shown = _validate_form(form).shown_item()
         queue.skip_item(member, shown)
     except Refused as problem:
         return _render_problem(request, member, problem, form)

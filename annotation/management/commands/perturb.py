@@ -68,7 +68,7 @@ class Command(BaseCommand):
         if project is None:
             raise command_error(f"There is no project {options['project']!r}.")
         wish, dry_run = _wish(options), options["dry_run"]
-        wanted = ReleasePolicy.of(options)
+        wanted = ReleasePolicy.from_values(options)
         try:
             wanted.check()
             done = perturbers.make_items(project, wish, wanted, dry_run=dry_run)

@@ -31,7 +31,7 @@ class AuditForm(forms.Form):
         named = [(kind, event_types.event_title(kind)) for kind in kinds if kind]
         self.fields["kind"].widget = forms.Select(choices=[("", "Anything"), *named])
 
-    def said(self) -> dict[str, Any]:
+    def chosen_filters(self) -> dict[str, Any]:
         return {name: value for name, value in self.cleaned_data.items() if value}
 
 
@@ -57,7 +57,9 @@ def _page(request: HttpRequest, project: Project | None, lead: Membership | None
     form = AuditForm(request.GET, project)
     trouble, page = "", projects_audit.AuditPage((), "")
     if form.is_valid():
-        found = projects_audit.search_events(project, projects_audit.AuditSearch(**form.said()))
+        found = projects_audit.search_events(
+            project, projects_audit.AuditSearch(**form.chosen_filters())
+        )
         try:
             page = projects_audit.load_page(found, request.GET.get("after", ""))
         except Refused as refused:

@@ -145,7 +145,7 @@ def _context(member: Membership, query: QueryDict) -> dict[str, object]:
 
 def _overall_measures(found: Agreement) -> list[tuple[bool, list[tuple[str, AgreementRow]]]]:
     """The measures over all annotators with their titles, those for unordered answers first."""
-    rows = found.of(*MEASURES, people=0)
+    rows = found.rows_of(*MEASURES, people=0)
     titled = [(MEASURES[row.measure], row) for row in rows]
     groups = [
         (by_order, [(one.title, row) for one, row in titled if one.by_order == by_order])
@@ -155,14 +155,14 @@ def _overall_measures(found: Agreement) -> list[tuple[bool, list[tuple[str, Agre
 
 
 def _pair_measures(found: Agreement) -> list[str]:
-    made = {row.measure for row in found.of(*PAIR_MEASURES, people=2)}
+    made = {row.measure for row in found.rows_of(*PAIR_MEASURES, people=2)}
     return [name for name in PAIR_MEASURES if name in made]
 
 
 def _pairs(found: Agreement) -> list[FigureLine]:
     """The pairs of annotators, those with most shared items first."""
     by_pair: dict[tuple[str, ...], dict[str, AgreementRow]] = {}
-    for row in found.of(*PAIR_MEASURES, people=2):
+    for row in found.rows_of(*PAIR_MEASURES, people=2):
         by_pair.setdefault(row.people, {})[row.measure] = row
     names = _pair_measures(found)
     lines = [
@@ -173,8 +173,8 @@ def _pairs(found: Agreement) -> list[FigureLine]:
 
 
 def _persons(found: Agreement) -> list[FigureLine]:
-    rest = {row.people[0]: row for row in found.of(AGAINST_REST, people=1)}
-    known = {row.people[0]: row for row in found.of(AGAINST_KNOWN, people=1)}
+    rest = {row.people[0]: row for row in found.rows_of(AGAINST_REST, people=1)}
+    known = {row.people[0]: row for row in found.rows_of(AGAINST_KNOWN, people=1)}
     labels = dict(found.people)
     return [
         FigureLine(person, labels.get(person, 0), (rest.get(person), known.get(person)))
@@ -186,7 +186,7 @@ def _matrix(found: Agreement, a: str, b: str) -> ConfusionMatrix | None:
     """The matrix of the requested pair, else of the pair with most shared items; None without."""
     people = {person for person, _ in found.people}
     if not {a, b} <= people or a == b:
-        rows = sorted(found.of("percent", people=2), key=lambda row: -row.n_items)
+        rows = sorted(found.rows_of("percent", people=2), key=lambda row: -row.n_items)
         pairs = [row.people for row in rows if a in row.people] or [row.people for row in rows]
         if not pairs:
             return None

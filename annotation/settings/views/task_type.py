@@ -117,7 +117,7 @@ def _preview_context(project: Project, adapted: ParsedSource) -> dict[str, Any]:
     context: dict[str, Any] = {"project": project, "adapted": adapted}
     if adapted.task is None:
         return context
-    task = adapted.task.asked(tasktypes.enabled_switches(project))
+    task = adapted.task.with_switches(tasktypes.enabled_switches(project))
     item = Item.objects.in_project(project).first()
     texts = item.revision().texts if item else {}
     shown = [(text, texts.get(text.name)) for text in task.texts]

@@ -89,7 +89,7 @@ def _enqueue_bring_in(lead: Membership, run: Run, said: dict[str, Any]) -> Job:
     into = said["into"] or choices.default_target(run, choices.list_targets(run, lead.account))
     share = choices.default_share(run) if said["share"] is None else said["share"]
     wish = choices.build_request(
-        run, lead.account, into, ReleasePolicy.of({**said, "share": share})
+        run, lead.account, into, ReleasePolicy.from_values({**said, "share": share})
     )
     return bring_in.enqueue(wish, access.ensure_membership(lead))
 

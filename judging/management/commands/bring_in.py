@@ -37,14 +37,14 @@ class Command(BaseCommand):
             done = run_commands.call_service(
                 lambda: bring_in.bring_in_replies(bring_in.load_request(job), job.member)
             )
-            self.stdout.write(json.dumps(done.told()))
+            self.stdout.write(json.dumps(done.summary()))
             return
         if options["project"] is None or options["run"] is None:
             raise command_error("Name --project and --run.")
         run = run_commands.get_run(options["project"], options["run"])
         target = run_commands.get_project(options["into"]) if options["into"] else run.project
-        wish = BringInRequest(run, target, ReleasePolicy.of(options))
-        said = run_commands.call_service(lambda: bring_in.bring_in_replies(wish, None)).told()
+        wish = BringInRequest(run, target, ReleasePolicy.from_values(options))
+        said = run_commands.call_service(lambda: bring_in.bring_in_replies(wish, None)).summary()
         for problem in said["problems"]:
             self.stderr.write(problem)
         self.stdout.write(

@@ -53,8 +53,8 @@ class AnswerTable:
         return sum(self.n(one, other) for other in self.answers)
 
 
-def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
-    """The confusion matrix of one question, for two annotators or for all pairs.
+def build_answer_pairs(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+    """What one says where another says something, of one question; everybody if no two are named.
 
     With several pairs, each counts both ways, so that the matrix is symmetric.
     """
@@ -190,9 +190,9 @@ FIGURES = (
 )
 
 
-def show_coefficients(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_coefficients(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per question and measure, with its interval; for all annotators, pairs, or each."""
-    who, titles = asked.said(WHO_SWITCH.name), question_titles(asked)
+    who, titles = asked.switch_value(WHO_SWITCH.name), question_titles(asked)
     rows = [row for row in tables[0] if _people_text(row) == who and row["n_items"]]
     columns = (*FIGURES[:2], *([] if who == ALL_PEOPLE else [_PEOPLE_COLUMN]), *FIGURES[2:])
     lines = [_line(asked, row, titles, named=who != ALL_PEOPLE) for row in rows]
@@ -209,7 +209,7 @@ def show_coefficients(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
 
 
-def show_effort(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_effort(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per person: labels, labels per day, and labelling times."""
     columns = (
         Column("Person", "annotator", is_number=False),
@@ -340,7 +340,7 @@ VIEWS = (
         slug="measures",
         title="Agreement",
         asks=(TableQuery("agreement", ""),),
-        show=show_coefficients,
+        build=build_coefficients,
         studies={},
         empty=EMPTY,
         switches=(WHO_SWITCH,),
@@ -353,7 +353,7 @@ VIEWS = (
         slug="confusion",
         title="Confusion matrix",
         asks=(TableQuery("confusion", ""),),
-        show=show,
+        build=build_answer_pairs,
         studies={},
         empty=EMPTY,
         columns=("field", "a", "b"),
@@ -365,7 +365,7 @@ VIEWS = (
         slug="effort",
         title="Effort",
         asks=(TableQuery("pace", ""),),
-        show=show_effort,
+        build=build_effort,
         studies={},
         empty="There are no labels yet.",
         of_runs=False,

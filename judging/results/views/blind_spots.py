@@ -56,19 +56,19 @@ LEADING_COLUMNS = (
 )
 
 
-def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_slices(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per slice, grouped by run, the largest difference first."""
     runs = {run.number: run for run in page_parts.select_judging_runs(asked)}
     rows = [row for row in tables[0] if row["run"] in runs]
     told = [
         row
         for _, of in groupby(rows, key=_run_number)
-        for row in _select_slices(list(of), asked.said("show"))
+        for row in _select_slices(list(of), asked.switch_value("show"))
     ]
     grid = cells.build_grid(
         "Blind spots", LEADING_COLUMNS, [_line(runs[row["run"]], row) for row in told]
     )
-    said = _headline(rows), _lines_note(rows, told, asked.said("show"))
+    said = _headline(rows), _lines_note(rows, told, asked.switch_value("show"))
     return ViewContent(grid, _drawing(told, several=len(runs) > 1), _describe_tests(rows), *said)
 
 
@@ -254,7 +254,7 @@ VIEWS = (
         slug="slices",
         title="Slices",
         asks=(TableQuery("blindspots"),),
-        show=show,
+        build=build_slices,
         studies={},
         empty="The chosen runs have no counted outcomes, or all items have the same features.",
         switches=(

@@ -71,7 +71,7 @@ class MatrixKey(NamedTuple):
 RowsByKey = dict[MatrixKey, dict[int, Row]]
 
 
-def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_rates(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per group and one column per run; groups without any run are left out."""
     measure, runs = page_parts.get_measure(asked), page_parts.select_judging_runs(asked)
     heads, parts, made_from = (_group_by_key(rows) for rows in tables)
@@ -189,7 +189,7 @@ _ENDS = {
 }
 
 
-def show_counts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_counts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """The table as in the study: counts of items, and how many were detected."""
     judging = {run.number for run in page_parts.select_judging_runs(asked)}
     rows = [row for row in tables[0] if row["run"] in judging]
@@ -209,7 +209,7 @@ def show_counts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     return ViewContent(grid, drawing, page_parts.MEASURES["undetected"].words)
 
 
-def show_directions(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_directions(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """Whether the perturbed answer scored lower than, equal to or higher than the gold answer."""
     rows = _scored_rows(tables[0])
     shares = [
@@ -234,10 +234,10 @@ def show_directions(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
 
 
-def show_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """Score differences between perturbed and gold answer, for runs with a scale: a text length,
     for example, has too many steps."""
-    scales = {run.number: run.asked().scale for run in asked.runs}
+    scales = {run.number: run.pinned_strategy().scale for run in asked.runs}
     rows = [row for row in tables[0] if scales[row["run"]]]
     steps = sorted({row["change"] for row in rows})
     moved = [
@@ -254,7 +254,7 @@ def show_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     return ViewContent(grid, _draw_strips(asked, rows, fill_steps(steps)), words)
 
 
-def show_ends(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_ends(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """Gold scores at the ends of the scale, where no further change is visible."""
     rows = [
         {**row, "between": row["parsed"] - row["gold_at_bottom"] - row["gold_at_top"]}
@@ -390,7 +390,7 @@ VIEWS = (
         slug="rates",
         title="Side by side",
         asks=TABLE_QUERIES,
-        show=show,
+        build=build_rates,
         studies={},
         empty=page_parts.NOTHING_DECIDED,
         switches=(page_parts.MEASURE_SWITCH,),
@@ -399,7 +399,7 @@ VIEWS = (
         slug="counts",
         title="Counts",
         asks=(TableQuery("undetected"),),
-        show=show_counts,
+        build=build_counts,
         studies={"000": TABLES},
         empty=page_parts.NOTHING_DECIDED,
         switches=(run_group_tables.group_switch(run_group_tables.BY_CATEGORY),),
@@ -408,7 +408,7 @@ VIEWS = (
         slug="scores",
         title="Lower, equal, higher",
         asks=(TableQuery("scores"),),
-        show=show_directions,
+        build=build_directions,
         studies={},
         empty=NO_SCORES,
         switches=(run_group_tables.group_switch(),),
@@ -417,7 +417,7 @@ VIEWS = (
         slug="changes",
         title="Score differences",
         asks=(TableQuery("score_changes"),),
-        show=show_changes,
+        build=build_changes,
         studies={},
         empty=_NO_SCALE,
         switches=(run_group_tables.group_switch(),),
@@ -426,7 +426,7 @@ VIEWS = (
         slug="ends",
         title="Ends of the scale",
         asks=(TableQuery("scores"),),
-        show=show_ends,
+        build=build_ends,
         studies={},
         empty=_NO_SCALE,
         switches=(run_group_tables.group_switch(),),

@@ -57,7 +57,7 @@ def download_chart(request: HttpRequest, slug: str, page: str, picture: str) -> 
 def draw_view(wish: PageQuery, answers: Sequence[Rows]) -> ChartSpec | None:
     """The chart of a view; `answers` are the rows of its tables and then those of `left_out`."""
     tables = views_query.filter_tables(wish, answers[:-1])
-    return wish.view.show(wish, tables).drawing
+    return wish.view.build(wish, tables).drawing
 
 
 def draw_all(project: Project, runs: Sequence[Run]) -> Iterator[tuple[str, ChartSpec]]:

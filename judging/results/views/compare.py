@@ -47,10 +47,10 @@ COLUMNS = (
 )
 
 
-def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_differences(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per pair of runs, over all error items or over those of each ability."""
     runs = {run.number: run for run in page_parts.select_judging_runs(asked)}
-    over = asked.said(SCOPE_SWITCH.name)
+    over = asked.switch_value(SCOPE_SWITCH.name)
     rows = [
         row
         for row in tables[0]
@@ -151,7 +151,7 @@ VIEWS = (
         slug="pairs",
         title="Runs in pairs",
         asks=(TableQuery("compare", ""),),
-        show=show,
+        build=build_differences,
         studies={},
         switches=(SCOPE_SWITCH,),
         empty="Compare needs two or more runs that judge perturbed answers of the same items."

@@ -34,7 +34,7 @@ FREE_CELL = Cell("free", 0)
 DRAWN_TITLES = {"per_detected": "Cost per detected error", "tokens": "Tokens, input and output"}
 
 
-def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_costs(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per run."""
     runs = {run.number: run for run in asked.runs}
     rows = [row for row in tables[0] if row["run"] in runs]
@@ -144,7 +144,7 @@ VIEWS = (
         slug="runs",
         title="Cost by run",
         asks=(TableQuery("cost", ""),),
-        show=show,
+        build=build_costs,
         studies={},
         empty="No chosen run has a known cost.",
     ),

@@ -184,7 +184,7 @@ OTHER_LABELS = "all others"
 MOST_BARS = 40
 
 
-def show_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per group: number of items, final labels, and length of texts."""
     page = GroupedItems(asked, asked.fields(TableQuery("")))
     groups = group_rows(tables[0], page.by)
@@ -210,7 +210,7 @@ def show_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
 
 
-def show_categories(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_categories(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """Categories below their abilities, with their numbers of items (study 000, table 1)."""
     page = GroupedItems(asked, [ABILITY.name])
     groups = group_rows(tables[0], page.by)
@@ -245,7 +245,7 @@ def show_categories(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     return ViewContent(grid, _draw_bars(bars, "Share of all items", caption), words)
 
 
-def show_shares(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_shares(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One block per field of the items, with the number of items for each value."""
     page = GroupedItems(asked, asked.fields(TableQuery("")))
     rows = [row for row in tables[0] if row["of"] != WORDS]
@@ -374,7 +374,7 @@ VIEWS = (
         slug="items",
         title="Items",
         asks=(TableQuery("dataset"),),
-        show=show_items,
+        build=build_items,
         studies={"001": study_figures("table 2", by=("task", "response_model"))},
         empty=EMPTY,
         groups=group_fields.list_fields,
@@ -384,7 +384,7 @@ VIEWS = (
         slug="categories",
         title="Categories",
         asks=(TableQuery("dataset", "ability"),),
-        show=show_categories,
+        build=build_categories,
         studies={"000": study_figures("table 1")},
         empty=EMPTY,
         of_runs=False,
@@ -393,7 +393,7 @@ VIEWS = (
         slug="shares",
         title="Shares of any field",
         asks=(TableQuery("dataset"),),
-        show=show_shares,
+        build=build_shares,
         studies={"001": study_figures("table 3", "figure 4", "figure 8")},
         empty=EMPTY,
         groups=group_fields.list_fields,

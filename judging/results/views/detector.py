@@ -48,7 +48,7 @@ RangeRows = Mapping[tuple[tuple[object, ...], str], Row]
 KindTitles = Mapping[tuple[str, str], str]
 
 
-def show_figures(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_figures(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per detector and group, including chance and people."""
     page = DetectorPage(asked)
     rows = page.kept(tables[0], "f1")
@@ -65,11 +65,11 @@ def show_figures(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         "Shaded: below the random baseline. 95 % intervals are clustered by question."
     )
     grid = cells.build_grid("Error detection", columns, lines)
-    draw = _draw_plane if asked.said(CHART_SWITCH.name) == "plane" else _draw_dots
+    draw = _draw_plane if asked.switch_value(CHART_SWITCH.name) == "plane" else _draw_dots
     return ViewContent(grid, draw(page, rows, beside), words)
 
 
-def show_kinds(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_kinds(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per detector, group and error category."""
     page = DetectorPage(asked)
     rows = page.kept(tables[0], "recall")
@@ -260,7 +260,7 @@ VIEWS = (
         slug="figures",
         title="Detectors",
         asks=(TableQuery("detector"), TableQuery("detector_ranges")),
-        show=show_figures,
+        build=build_figures,
         studies={
             "001": study_figures("table 4", "table 6", "table 8", by=("task", "response_model"))
         },
@@ -272,7 +272,7 @@ VIEWS = (
         slug="kinds",
         title="Error categories",
         asks=(TableQuery("error_kinds"),),
-        show=show_kinds,
+        build=build_kinds,
         studies={},
         empty=detector_lines.EMPTY,
         switches=(detector_lines.ROWS_SWITCH,),

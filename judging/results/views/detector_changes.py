@@ -50,9 +50,9 @@ EMPTY_CHANGES = (
 )
 
 
-def show_biases(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_biases(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per evaluator and group: recall and precision with either way to ask."""
-    page, bias = DetectorPage(asked), asked.said(BIAS_SWITCH.name)
+    page, bias = DetectorPage(asked), asked.switch_value(BIAS_SWITCH.name)
     found: dict[tuple[Any, ...], dict[str, Row]] = {}
     for row in page.ordered(row for row in tables[0] if row["bias"] == bias):
         key = (row["endpoint"], *(row[one] for one in page.fields))
@@ -77,7 +77,7 @@ def show_biases(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
 
 
-def show_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_changes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per run and group: its figures minus those of its evaluator's prompt 1-A."""
     page = DetectorPage(asked)
     found: dict[tuple[Any, ...], dict[str, Row]] = {}
@@ -195,7 +195,7 @@ VIEWS = (
         slug="prompts",
         title="Wording and order",
         asks=(TableQuery("bias"),),
-        show=show_biases,
+        build=build_biases,
         studies={"001": PROMPTS},
         empty=EMPTY_BIAS,
         switches=(BIAS_SWITCH,),
@@ -205,7 +205,7 @@ VIEWS = (
         slug="changes",
         title="Steps and samples",
         asks=(TableQuery("changes"),),
-        show=show_changes,
+        build=build_changes,
         studies={"001": CHANGES},
         empty=EMPTY_CHANGES,
         groups=group_fields.list_fields,

@@ -49,7 +49,7 @@ class DetectorPage:
     def kept(self, rows: Rows, figure: str) -> Rows:
         """The rows to show: either each run, or one row per detector if the mean over its prompts
         has this figure. Sorted by group and detector, baselines last."""
-        if self.asked.said(ROWS_SWITCH.name) == "runs":
+        if self.asked.switch_value(ROWS_SWITCH.name) == "runs":
             found = [row for row in rows if row["strategy"] != MEAN]
         else:
             means = {

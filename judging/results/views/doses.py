@@ -41,7 +41,7 @@ HOW_TO_GET_DOSES = (
 RowFilter = Callable[[Row], dict[str, str]]
 
 
-def show_doses(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_doses(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per run, group and dose."""
     rows = _judging_rows(asked, tables[0])
 
@@ -65,7 +65,7 @@ def show_doses(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
 
 
-def show_penalties(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_penalties(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per run, group and expected penalty."""
     rows, field = _judging_rows(asked, tables[0]), expected_effect.find_field(asked.project)
     titles = {row["expected"]: _title(row["expected"], field) for row in rows}
@@ -171,7 +171,7 @@ def _draw_lines(asked: PageQuery, rows: Rows) -> ChartSpec | None:
     # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import doses as charted
 
-    which = asked.said(RESPONSE)
+    which = asked.switch_value(RESPONSE)
     found = [(_series_name(asked, row), row["dose"], _response(row, which)) for row in rows]
     there = [(series, dose, one) for series, dose, one in found if one.value is not None]
     series = list(dict.fromkeys(series for series, _, _ in there))[:MOST_LINES]
@@ -218,7 +218,7 @@ def _title(expected: str, field: Field | None) -> str:
 
 
 def _draw_expected(asked: PageQuery, rows: Rows, titles: dict[str, str]) -> ChartSpec | None:
-    which = asked.said(RESPONSE)
+    which = asked.switch_value(RESPONSE)
     found = [
         (_series_name(asked, row), titles[row["expected"]], _response(row, which)) for row in rows
     ]
@@ -234,7 +234,7 @@ VIEWS = (
         slug="doses",
         title="Dose and response",
         asks=(TableQuery("doses"),),
-        show=show_doses,
+        build=build_doses,
         studies={},
         empty=HOW_TO_GET_DOSES,
         switches=(
@@ -246,7 +246,7 @@ VIEWS = (
         slug="penalties",
         title="Expected and given penalty",
         asks=(TableQuery("penalties"),),
-        show=show_penalties,
+        build=build_penalties,
         studies={},
         empty="The chosen runs have no counted outcomes.",
         switches=(

@@ -48,7 +48,7 @@ TABLES = (
 )
 
 
-def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_named_errors(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """Errors detected by the score, only by the explanation, and not at all."""
     rows = tables[0]
     figures = (
@@ -78,7 +78,7 @@ def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
 
 
-def show_false_credit(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_false_credit(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """How often the check finds an error in the explanation of an answer without one."""
     rows = [row for row in tables[0] if row["gold_check"] is not None]
     figures = (
@@ -97,7 +97,7 @@ def show_false_credit(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     return ViewContent(grid, _drawing(asked, rows), words)
 
 
-def show_audits(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_audits(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """People's judgements of explanations, by whether the verdict was right."""
     rows = [{**row, "parsed": row["total"] - row["missing"]} for row in tables[0]]
     runs = {run.number: run for run in asked.runs}
@@ -192,7 +192,7 @@ VIEWS = (
         slug="credit-of-words",
         title="By score and by explanation",
         asks=(TableQuery("explanations"),),
-        show=show,
+        build=build_named_errors,
         studies={"000": TABLES},
         empty=UNCHECKED,
         switches=(run_group_tables.group_switch(),),
@@ -201,7 +201,7 @@ VIEWS = (
         slug="false-credit",
         title="False credit",
         asks=(TableQuery("explanations"),),
-        show=show_false_credit,
+        build=build_false_credit,
         studies={},
         empty=(
             "No explanations of gold answers have been checked for the chosen runs. Start "
@@ -213,7 +213,7 @@ VIEWS = (
         slug="audits",
         title="Audits",
         asks=(TableQuery("audits", ""),),
-        show=show_audits,
+        build=build_audits,
         studies={"001": study_figures("figure 6")},
         empty=(
             "No explanations of the chosen runs have been audited. Create an audit with “manage.py "

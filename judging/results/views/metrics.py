@@ -85,7 +85,7 @@ class MetricPage:
 
         return sorted(rows, key=place)
 
-    def table(self, title: str, rows: Rows, figures: Sequence[FigureColumn]) -> Grid:
+    def build_grid(self, title: str, rows: Rows, figures: Sequence[FigureColumn]) -> Grid:
         """One line per row: groups, metric and run, followed by the figures."""
         kept = [field for field in self.fields if rows and field in rows[0]]
         columns = (*self.heads(kept), *(column for column, _ in figures))
@@ -100,7 +100,7 @@ class MetricPage:
 
     def begin(self, row: Row, fields: Iterable[str]) -> list[Cell]:
         """The cells before the figures."""
-        return [*self.groups_of(row, fields), self.run(self.runs[row["run"]])]
+        return [*self.groups_of(row, fields), self.run_cell(self.runs[row["run"]])]
 
     def groups_of(self, row: Row, fields: Iterable[str]) -> list[Cell]:
         """The groups and the metric of a row."""
@@ -111,7 +111,7 @@ class MetricPage:
         """The titles of a row's groups."""
         return ", ".join(_title(field, row) for field in self.fields if field in row)
 
-    def run(self, one: Run) -> Cell:
+    def run_cell(self, one: Run) -> Cell:
         """A run, with a note whether it sees the gold answer."""
         cell = cells.run_cell(one)
         return replace(cell, note=f"{cell.note} · {'with' if sees_gold(one) else 'without'} gold")
@@ -129,9 +129,9 @@ class MetricPage:
 
     def items(self, row: Row, **which: Any) -> str:
         """The URL of the list of a row's items with both numbers."""
-        return self.shown(ITEMS_PARAMETER, row, **which)
+        return self.view_link(ITEMS_PARAMETER, row, **which)
 
-    def shown(self, view: str, row: Row, **which: Any) -> str:
+    def view_link(self, view: str, row: Row, **which: Any) -> str:
         """The URL of another view of the same run, metric and group."""
         group = {field: row[field] for field in self.fields if row.get(field)}
         of_run = {RUN_PARAMETER: row["run"]} if row["run"] else {}
@@ -145,7 +145,7 @@ class MetricPage:
 
     def of_people(self, view: str, row: Row, **which: Any) -> str:
         """The URL of another view of the same metric and group that does not depend on a run."""
-        return self.shown(view, {**row, "run": ""}, **which)
+        return self.view_link(view, {**row, "run": ""}, **which)
 
     def _line(self, row: Row, fields: Sequence[str], figures: Sequence[FigureColumn]) -> GridLine:
         run = self.runs[row["run"]]

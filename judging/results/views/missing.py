@@ -27,7 +27,7 @@ from stats.estimates import Estimate
 NOTHING_MISSING = "nothing is missing"
 
 
-def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_causes(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per cause, with the rate and its bounds over all values of the missing replies."""
     rows = undetected_beside.add_rates(tables[0], tables[1])
     grid = run_group_tables.build_table(
@@ -126,7 +126,7 @@ VIEWS = (
         slug="causes",
         title="Causes and bounds",
         asks=(TableQuery("missing"), TableQuery("undetected")),
-        show=show,
+        build=build_causes,
         studies={},
         empty="The chosen runs have no counted outcomes.",
         switches=(run_group_tables.group_switch(),),

@@ -152,7 +152,7 @@ TABLES = (
 )
 
 
-def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_rates(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per run: its rate over all error items and by ability, including false alarms."""
     measure = page_parts.get_measure(asked)
     runs = {run.number: run for run in page_parts.select_judging_runs(asked)}
@@ -232,7 +232,7 @@ VIEWS = (
         slug="abilities",
         title="By ability",
         asks=(TableQuery("undetected", ""), TableQuery("undetected", "ability")),
-        show=show,
+        build=build_rates,
         studies={"000": TABLES},
         empty=page_parts.NOTHING_DECIDED,
         switches=(page_parts.MEASURE_SWITCH,),

@@ -104,20 +104,20 @@ def study_figures(*names: str, by: tuple[str, ...] = ()) -> tuple[StudyFigure, .
 
 @dataclass(frozen=True)
 class ResultView:
-    """A view of a page: the tables it needs, and how they are shown.
+    """One way to answer the question of a page: tables of figures, and what is shown of them.
 
-    `show` gets the rows of each of `asks`, filtered according to the URL. `studies` names the
-    tables and figures of each study that the view reproduces. `empty` says what to do if nothing is
-    shown. `groups` offers fields to group the tables by, several at once, with their titles; if the
-    URL names none, the first is used if `grouped`. `columns` can be filtered by too: `titles` has
-    titles for them, `named` gives the title of a value, "" for the value itself. A view that is not
-    `of_runs` exists before the first run.
+    `build` gets the rows of each of `asks`, narrowed down as the address says. `studies` names the
+    tables and figures of each study that it makes. `empty` says what to do where nothing is shown.
+    `groups` offers fields that its tables can be grouped by, several at once, with their titles;
+    where the address names none, `grouped` by the first of them. `columns` can narrow it down, too:
+    `titles` has the words for those whose name is none, `named` those for a value, "" for the
+    value itself. What is not `of_runs` is there before the first run.
     """
 
     slug: str
     title: str
     asks: tuple[TableQuery, ...]
-    show: Callable[["PageQuery", Sequence[Rows]], ViewContent]
+    build: Callable[["PageQuery", Sequence[Rows]], ViewContent]
     studies: Mapping[str, Sequence[StudyFigure]]
     empty: str
     switches: tuple[Switch, ...] = ()
@@ -140,7 +140,7 @@ class ResultPage:
     views: tuple[ResultView, ...]
 
     @cached_property
-    def taken(self) -> frozenset[str]:
+    def taken_names(self) -> frozenset[str]:
         """Names that item fields must not have to be used for grouping, since rows and URLs need
         unique names."""
         views = [view for view in self.views if view.groups]
@@ -189,7 +189,7 @@ class PageQuery:
         """Whether the table shows intervals; charts always do."""
         return INTERVALS_PARAMETER in self.query
 
-    def said(self, name: str) -> str:
+    def switch_value(self, name: str) -> str:
         """The current option of a switch; `by` may contain fields that are no option of it."""
         options = next(one.options for one in self.view.switches if one.name == name)
         said = self.query.get(name)
@@ -210,7 +210,7 @@ class PageQuery:
         """Whether a name is free and survives in a comma-separated list."""
         # SQLite cannot find a name with a quotation mark in JSON.
         is_found = figures.parse_fields(field) == [field] and '"' not in field
-        return is_found and field not in self.page.taken
+        return is_found and field not in self.page.taken_names
 
     @cached_property
     def _named(self) -> Mapping[str, str]:
@@ -224,7 +224,7 @@ class PageQuery:
             first = next(iter(self.groups), "") if self.view.grouped else ""
             return figures.parse_fields(self.query.get(BY_PARAMETER, first))
         if any(one.name == BY_PARAMETER for one in self.view.switches):
-            return figures.parse_fields(self.said(BY_PARAMETER))
+            return figures.parse_fields(self.switch_value(BY_PARAMETER))
         return figures.parse_fields(self.query.get(BY_PARAMETER, figures.DEFAULT_BY))
 
     def narrowing(self, ask: TableQuery) -> list[str]:
@@ -315,7 +315,7 @@ MEASURE_SWITCH = Switch("measure", "Rate", {"detection": "Detection", "undetecte
 
 def get_measure(asked: PageQuery) -> RateMeasure:
     """The measure that the URL selects."""
-    return MEASURES[asked.said(MEASURE_SWITCH.name)]
+    return MEASURES[asked.switch_value(MEASURE_SWITCH.name)]
 
 
 def is_invariant(row: Row) -> bool:

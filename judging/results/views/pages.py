@@ -230,7 +230,7 @@ def _figures_context(wish: PageQuery) -> dict[str, Any]:
 
 def _content_context(wish: PageQuery, found: list[Rows]) -> dict[str, Any]:
     *tables, left_out = found
-    shown = wish.view.show(wish, filter_tables(wish, tables))
+    shown = wish.view.build(wish, filter_tables(wish, tables))
     return {
         "shown": shown,
         "grid": shown.grid.sorted(wish.query.get(SORT_PARAMETER, "")),
@@ -341,7 +341,7 @@ def _toggled_url(wish: PageQuery, chosen: list[str], name: str) -> str:
 
 
 def _option_links(wish: PageQuery, switch: Switch) -> list[SwitchLink]:
-    now, first = wish.said(switch.name), next(iter(switch.options))
+    now, first = wish.switch_value(switch.name), next(iter(switch.options))
     changed = {SORT_PARAMETER: None} if switch.name == BY_PARAMETER else {}
     return [
         SwitchLink(

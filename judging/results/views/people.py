@@ -58,7 +58,7 @@ def measure_switch(measures: Mapping[str, str]) -> Switch:
     return Switch(MEASURE_PARAMETER, "In the chart", measures)
 
 
-def show_correlations(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_correlations(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """How similarly the evaluator and people rank items."""
     words = (
         "Coefficients use the items that have both numbers; the human number is the final "
@@ -73,7 +73,7 @@ def show_correlations(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     return ViewContent(grid, drawing, words)
 
 
-def show_closeness(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_closeness(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """How close the evaluator's numbers are to people's."""
     words = (
         "Errors are in scale points and need the same scale on both sides. Bias: mean of "
@@ -89,7 +89,7 @@ def show_closeness(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     return ViewContent(grid, drawing, words)
 
 
-def show_means(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_means(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """Mean ratings of people and evaluators, scaled to 0 to 100 %."""
     page = MetricPage(asked)
     rows = page.ordered(tables[0])
@@ -98,7 +98,7 @@ def show_means(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         *(_mean_column(page, name) for name in MEANS),
         (_DIFFERENCE_COLUMN, _difference_cell),
     )
-    grid = page.table("Mean ratings", rows, figures)
+    grid = page.build_grid("Mean ratings", rows, figures)
     if page.fields:
         grid = _with_distances(page, grid, page.ordered(tables[1]))
     words = (
@@ -134,7 +134,7 @@ def _table_and_chart(
     page = MetricPage(asked)
     ordered = page.ordered(rows)
     figures = (*page.counted(), *(_measure_column(page, name) for name in measures))
-    return page.table(title, ordered, figures), _drawing(page, ordered, caption)
+    return page.build_grid(title, ordered, figures), _drawing(page, ordered, caption)
 
 
 def _measure_column(page: MetricPage, name: str) -> FigureColumn:
@@ -188,7 +188,7 @@ def _distance(page: MetricPage, row: Row) -> GridLine:
 
 
 def _drawing(page: MetricPage, rows: Rows, caption: str) -> ChartSpec | None:
-    measure = page.asked.said(MEASURE_PARAMETER)
+    measure = page.asked.switch_value(MEASURE_PARAMETER)
     labelled = page.labelled(rows)
     found = [
         (metrics.run_name(page.runs[row["run"]]), label, read_estimate(row, measure))
@@ -236,7 +236,7 @@ VIEWS = (
         slug="correlations",
         title="Correlations",
         asks=(TableQuery("alignment"),),
-        show=show_correlations,
+        build=build_correlations,
         studies={"002": study_figures("figure 8"), "003": CORRELATION_FIGURES},
         switches=(measure_switch(COEFFICIENTS),),
     ),
@@ -244,7 +244,7 @@ VIEWS = (
         slug="closeness",
         title="Closeness",
         asks=(TableQuery("alignment"),),
-        show=show_closeness,
+        build=build_closeness,
         studies={"002": CLOSENESS_FIGURES},
         switches=(measure_switch(ERRORS),),
     ),
@@ -252,7 +252,7 @@ VIEWS = (
         slug="means",
         title="Mean ratings",
         asks=(TableQuery("alignment"), TableQuery("alignment_groups")),
-        show=show_means,
+        build=build_means,
         studies={"002": study_figures("section 7.4"), "003": RATING_FIGURES},
     ),
 )

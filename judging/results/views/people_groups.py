@@ -35,9 +35,9 @@ STUDY_FIGURES = (
 )
 
 
-def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_group_means(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per run and metric: the figure over all items, and the mean over groups."""
-    page, measure = MetricPage(asked), asked.said(people.MEASURE_PARAMETER)
+    page, measure = MetricPage(asked), asked.switch_value(people.MEASURE_PARAMETER)
     over = page.ordered([row for row in tables[0] if row["figure"] == measure])
     pooled = {_key(row): row for row in tables[2]}
     turned = _find_reversals(over)
@@ -69,7 +69,7 @@ def _figures(
         _pooled(row, pooled),
         _mean(row),
         cells.number_cell(row["sd"]),
-        cells.count_cell(row["groups"], page.shown("correlations", row)),
+        cells.count_cell(row["groups"], page.view_link("correlations", row)),
         cells.count_cell(row["undefined"]),
         cells.text_cell("; ".join(turned) or "no"),
     )
@@ -119,7 +119,7 @@ def _drawing(
     # Imported here, since Altair takes a second and nothing else should wait for it.
     from charts import spread
 
-    measure = page.asked.said(people.MEASURE_PARAMETER)
+    measure = page.asked.switch_value(people.MEASURE_PARAMETER)
     several = len({row["metric"] for row in over}) > 1
     found = [
         (_row(page, row, several=several), *mark)
@@ -171,7 +171,7 @@ VIEWS = (
         slug="groups",
         title="Pooled and by group",
         asks=(TableQuery("alignment_groups"), TableQuery("alignment"), TableQuery("alignment", "")),
-        show=show,
+        build=build_group_means,
         studies={"003": STUDY_FIGURES},
         switches=(people.measure_switch(MEASURES),),
         grouped=True,

@@ -24,7 +24,7 @@ MOST_LINES, MOST_PANELS = 200, 12
 AGREEMENT = RateColumns("agreement", n="n", missing="")
 
 
-def show_scatter(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_scatter(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """The number of items with each pair of numbers."""
     page = MetricPage(asked)
     rows = page.ordered(tables[0])
@@ -40,11 +40,11 @@ def show_scatter(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     words = ("Number of items for each pair of human rating and evaluator rating.") + _cut_note(
         rows
     )
-    grid = page.table("Pairs of ratings", rows[:MOST_LINES], figures)
+    grid = page.build_grid("Pairs of ratings", rows[:MOST_LINES], figures)
     return ViewContent(grid, _draw_circles(page, rows), words)
 
 
-def show_by_score(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_by_score(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """How often the evaluator gives exactly people's number, by that number."""
     page = MetricPage(asked)
     rows = page.ordered(tables[0])
@@ -59,13 +59,13 @@ def show_by_score(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         "that always gives it agrees there every time."
     )
     return ViewContent(
-        page.table("Agreement by human rating", rows, figures),
+        page.build_grid("Agreement by human rating", rows, figures),
         _draw_agreement(page, rows),
         words,
     )
 
 
-def show_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """All items with both numbers, the largest differences first."""
     page = MetricPage(asked)
     rows = sorted(page.ordered(tables[0]), key=lambda row: -_distance(page, row))
@@ -85,7 +85,7 @@ def show_items(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     pairs = Counter((row["run"], row["metric"], row["people"], row["evaluator"]) for row in both)
     names = ("run", "metric", "people", "evaluator")
     counted = [{**dict(zip(names, pair, strict=True)), "n": n} for pair, n in pairs.items()]
-    grid = page.table("Items with both numbers", rows[:MOST_LINES], figures)
+    grid = page.build_grid("Items with both numbers", rows[:MOST_LINES], figures)
     return ViewContent(grid, _draw_circles(page, counted), words)
 
 
@@ -223,21 +223,21 @@ VIEWS = (
         slug="by-score",
         title="By score",
         asks=(TableQuery("by_score"),),
-        show=show_by_score,
+        build=build_by_score,
         studies={"003": study_figures("section 4.3, agreement by score")},
     ),
     metrics.metric_view(
         slug="scatter",
         title="Scatter",
         asks=(TableQuery("pairs"),),
-        show=show_scatter,
+        build=build_scatter,
         studies={},
     ),
     metrics.metric_view(
         slug=metrics.ITEMS_PARAMETER,
         title="Items",
         asks=(TableQuery("points"),),
-        show=show_items,
+        build=build_items,
         studies={"002": study_figures("figure 3", "figure 5", "tables A1 to A6")},
         columns=("metric", "people", "evaluator", "decided", "cause"),
         titles={"people": "People gave", "evaluator": "Evaluator gave", "decided": "Majority"},

@@ -37,9 +37,9 @@ RATINGS, MOST_LINES = "ratings", 200
 SHARE = RateColumns("share", n="n", missing="")
 
 
-def show_ceiling(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_ceiling(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """Each person against the mean of the others, and the evaluator against the same means."""
-    page, measure = MetricPage(asked), asked.said(people.MEASURE_PARAMETER)
+    page, measure = MetricPage(asked), asked.switch_value(people.MEASURE_PARAMETER)
     rows = page.ordered([row for row in tables[0] if row["measure"] == measure])
     figures: tuple[FigureColumn, ...] = (
         (Column("Person", "rater", is_number=False), _rater),
@@ -53,13 +53,13 @@ def show_ceiling(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         "evaluator can reach. Above 0, the evaluator is better for correlations and worse "
         "for errors."
     )
-    grid = page.table("Human ceiling", rows, figures)
+    grid = page.build_grid("Human ceiling", rows, figures)
     return ViewContent(grid, _draw_ceiling(page, rows, measure), words)
 
 
-def show_alt_test(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_alt_test(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """May the evaluator replace a person? The alternative annotator test."""
-    page, epsilon = MetricPage(asked), float(asked.said(EPSILON_SWITCH.name))
+    page, epsilon = MetricPage(asked), float(asked.switch_value(EPSILON_SWITCH.name))
     rows = page.ordered([row for row in tables[0] if row["epsilon"] == epsilon])
     figures: tuple[FigureColumn, ...] = (
         (Column("Person", "rater", is_number=False), _rater),
@@ -82,11 +82,11 @@ def show_alt_test(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
         "annotators hardly agree with each other, even random answers can pass: check their "
         "agreement first."
     )
-    grid = page.table("Alternative annotator test", rows, figures)
+    grid = page.build_grid("Alternative annotator test", rows, figures)
     return ViewContent(grid, _draw_alt_test(page, rows), words)
 
 
-def show_majority(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_majority(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """The share of items where more than half of the people gave the same number."""
     page = MetricPage(asked)
     kept = [field for field in page.fields if tables[0] and field in tables[0][0]]
@@ -184,7 +184,7 @@ def _majority_line(page: MetricPage, row: Row, fields: Sequence[str]) -> GridLin
     )
 
 
-def show_ratings(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_ratings(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per item and metric: the number of people, and whether most gave the same."""
     page = MetricPage(asked)
     rows = page.ordered(tables[0])
@@ -274,7 +274,7 @@ VIEWS = (
         slug="ceiling",
         title="Human ceiling",
         asks=(TableQuery("ceiling"),),
-        show=show_ceiling,
+        build=build_ceiling,
         studies={},
         switches=(people.measure_switch({name: people.MEASURES[name] for name in MEASURES}),),
         empty=EMPTY,
@@ -283,7 +283,7 @@ VIEWS = (
         slug="alt-test",
         title="Alternative annotator test",
         asks=(TableQuery("alt_test"),),
-        show=show_alt_test,
+        build=build_alt_test,
         studies={},
         switches=(EPSILON_SWITCH,),
         empty=EMPTY,
@@ -292,7 +292,7 @@ VIEWS = (
         slug="majority",
         title="Majority",
         asks=(TableQuery("majority"),),
-        show=show_majority,
+        build=build_majority,
         studies={"003": study_figures("section 3.4, majorities")},
         empty=EMPTY,
         of_runs=False,
@@ -302,7 +302,7 @@ VIEWS = (
         slug=RATINGS,
         title="Ratings",
         asks=(TableQuery("ratings"),),
-        show=show_ratings,
+        build=build_ratings,
         studies={},
         empty=EMPTY,
         of_runs=False,

@@ -30,7 +30,7 @@ TABLES = (
 )
 
 
-def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_score_drops(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """Bins of the scale; only the top counts as undetected."""
     rows = add_rates([row for row in tables[0] if row["top"] is not None], tables[1])
     shares = [
@@ -59,7 +59,7 @@ VIEWS = (
         slug="bins",
         title="Bins of the scale",
         asks=(TableQuery("scores"), TableQuery("undetected")),
-        show=show,
+        build=build_score_drops,
         studies={"000": TABLES},
         empty=(
             "None of the chosen runs scored answers with a gold reference. Choose a run with such "

@@ -69,7 +69,7 @@ def _save_view(member: Membership, form: SaveViewForm) -> bool:
     said: dict[str, Any] = form.cleaned_data
     pages.parse_query(member, said["page"], QueryDict(said["query"]))
     owner = access.ensure_membership(member)
-    if SavedView.objects.of(owner).filter(name=said["name"]).exists():
+    if SavedView.objects.of_member(owner).filter(name=said["name"]).exists():
         form.add_error("name", NAME_TAKEN)
         return False
     SavedView.objects.create(member=owner, **said)
@@ -78,7 +78,7 @@ def _save_view(member: Membership, form: SaveViewForm) -> bool:
 
 def _change_view(request: HttpRequest, member: Membership) -> HttpResponse:
     form = ChangeSavedForm(request.POST)
-    own = SavedView.objects.of(member)
+    own = SavedView.objects.of_member(member)
     if not form.is_valid():
         return _render_list(request, member, form)
     view = get_object_or_404(own, pk=form.cleaned_data["view"])

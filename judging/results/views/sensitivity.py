@@ -31,7 +31,7 @@ FIGURES: tuple[tuple[Column, stacked_charts.CellFunction], ...] = (
 )
 
 
-def show(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_sensitivity(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """One line per run over all items, by ability, and by origin of the score-invariant items."""
     runs = {run.number: run for run in page_parts.select_judging_runs(asked)}
     rows = [row for row in tables[0] if row["run"] in runs and row["errors"] + row["invariant"]]
@@ -106,7 +106,7 @@ VIEWS = (
         slug="plane",
         title="Detection against false alarms",
         asks=(TableQuery("sensitivity", ""),),
-        show=show,
+        build=build_sensitivity,
         studies={"000": study_figures("section 5.4")},
         empty="The chosen runs have no counted outcomes.",
     ),

@@ -62,7 +62,7 @@ _CHANGING = RateColumns(
 )
 
 
-def show_verdicts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_verdicts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """The combined verdicts of both orders; only gold in both counts as detected."""
     rows = undetected_beside.add_rates(tables[0], tables[1])
     shares = [
@@ -89,7 +89,7 @@ def show_verdicts(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
 
 
-def show_order_effect(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_order_effect(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """How often the position of the answers decided."""
     rows = _merge_effects(tables[0])
     rates = [(Column(EFFECT_TITLES[name], name), _effect(name)) for name in EFFECTS]
@@ -108,7 +108,7 @@ def show_order_effect(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     )
 
 
-def show_repeats(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
+def build_repeats(asked: PageQuery, tables: Sequence[Rows]) -> ViewContent:
     """The first sample compared with all samples, and how many items changed their result."""
     rows = tables[0]
     figures = (
@@ -197,7 +197,7 @@ VIEWS = (
         slug="verdicts",
         title="Verdicts",
         asks=(TableQuery("verdicts"), TableQuery("undetected")),
-        show=show_verdicts,
+        build=build_verdicts,
         studies={"000": TABLES},
         empty=NO_PAIRS,
         switches=(run_group_tables.group_switch(),),
@@ -206,7 +206,7 @@ VIEWS = (
         slug="order",
         title="Order effect",
         asks=(TableQuery("order_effect"),),
-        show=show_order_effect,
+        build=build_order_effect,
         studies={},
         empty=NO_PAIRS,
         switches=(run_group_tables.group_switch(),),
@@ -215,7 +215,7 @@ VIEWS = (
         slug="repeats",
         title="Repeats and votes",
         asks=(TableQuery("repeats"),),
-        show=show_repeats,
+        build=build_repeats,
         studies={},
         empty=NO_REPEATS,
         switches=(run_group_tables.group_switch(),),

@@ -180,7 +180,7 @@ def _load_checked_explanations(
     asked = {(item, axis): request for item, axis, request in columns}
     readings = Reading.objects.filter(reply__request__in=asked.values(), parser=base.parser)
     said = {reading.reply.request_id: reading for reading in readings.select_related("reply")}
-    scale = base.asked().scale
+    scale = base.pinned_strategy().scale
     return {
         place: (rendering.format_explanation(reading.explanation, reading.value, scale), reading.pk)
         for place, request in asked.items()

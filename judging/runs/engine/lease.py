@@ -183,7 +183,7 @@ def _free_expired(now: datetime) -> None:
     """Return the requests of a killed worker to the queue, and free what was reserved for them."""
     with transactions.transact():
         elsewhere = Request.objects.expired(now).exclude(leased_by__in=_local_holders)
-        expired = elsewhere.held(skip_locked=True)
+        expired = elsewhere.lock_leases(skip_locked=True)
         if expired:
             spending.settle(expired, ())
             Request.objects.filter(pk__in=[request.pk for request in expired]).give_back()
@@ -239,7 +239,7 @@ def _lock_still_due(prepared: Sequence[LeasedRequest], now: datetime) -> list[Le
     """Those of the requests that no other worker has taken meanwhile, locked for this
     transaction."""
     ids = [leased.request_id for leased in prepared]
-    held = Request.objects.filter(pk__among=ids).due(now).held(skip_locked=True)
+    held = Request.objects.filter(pk__among=ids).due(now).lock_leases(skip_locked=True)
     free = {request.pk for request in held}
     return [leased for leased in prepared if leased.request_id in free]
 

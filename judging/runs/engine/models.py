@@ -67,7 +67,7 @@ class RequestQuerySet(models.QuerySet[Any]):
         """Requests leased by a worker that no longer renews its leases."""
         return self.filter(lease_expired("leased_until", now), state="leased")
 
-    def held(self, *, skip_locked: bool = False) -> list[RequestLease]:
+    def lock_leases(self, *, skip_locked: bool = False) -> list[RequestLease]:
         """Lock the rows for this transaction, always in one order, so that transactions do not
         deadlock."""
         rows = self.order_by("pk").select_for_update(no_key=True, skip_locked=skip_locked)
@@ -98,7 +98,7 @@ class RequestQuerySet(models.QuerySet[Any]):
         """Requests that a worker could take now."""
         return self.due(now) | self.expired(now)
 
-    def words(self) -> models.QuerySet[Any, dict[str, Any]]:
+    def failure_messages(self) -> models.QuerySet[Any, dict[str, Any]]:
         """Causes and messages of the providers with the number of requests, most frequent first."""
         said = self.exclude(message="").values("cause", "message").annotate(n=Count("pk"))
         return said.order_by("-n", "cause", "message")

@@ -191,7 +191,7 @@ def compute_decisions(
 
     New readings are stored, but no outcome is changed.
     """
-    strategy = run.asked()
+    strategy = run.pinned_strategy()
     with transactions.transact():
         standings = _load_chain_states(run, strategy, found)
     return _decide_finished(strategy, found, standings)
@@ -217,7 +217,7 @@ def _settle(found: OutcomeQuerySet) -> list[_SettledRun]:
 
 
 def _settle_run(run: Run, found: list[Outcome]) -> _SettledRun:
-    strategy = run.asked()
+    strategy = run.pinned_strategy()
     standings = _load_chain_states(run, strategy, found)
     decided = _decide_finished(strategy, found, standings)
     for outcome, decision in decided:

@@ -75,7 +75,7 @@ def load_guidance(run: Run, items: Iterable[int]) -> dict[int, dict[str, str]]:
 
 def render_bodies(run: Run, requests: Collection[int]) -> dict[int, bytes]:
     """The exact bodies of requests of a run by request id, rendered again from what it pins."""
-    strategy = run.asked()
+    strategy = run.pinned_strategy()
     return {
         pk: render_body(run, one.texts, one.spec, strategy, one.more)
         for pk, one in load_prompt_inputs(run, strategy, requests).items()
@@ -99,7 +99,7 @@ def load_prompt_inputs(
     everywhere, said = load_shared_texts(run, strategy), _load_earlier_replies(strategy, asked)
     remarks = load_guidance(run, {call.item_id for call in asked})
     checks = strategy.frame == "explanation"
-    scale = get_checked_run(run).asked().scale if checks else None
+    scale = get_checked_run(run).pinned_strategy().scale if checks else None
     found = {}
     for call in asked:
         more = everywhere | said.get(call.chain, {}) | remarks.get(call.item_id, {})

@@ -72,7 +72,7 @@ def store_results(endpoint: Endpoint, holder: str, results: Sequence[CallResult]
     ids = [result.leased.request_id for result in results]
     with transactions.transact():
         unanswered = Request.objects.filter(pk__among=ids).unanswered()
-        rows = {row.pk: row for row in unanswered.held()}
+        rows = {row.pk: row for row in unanswered.lock_leases()}
         kept = [result for result in results if _is_current(result, rows, holder)]
         answered = [(one.leased, one.answer) for one in kept if one.answer]
         prices = endpoint.prices()

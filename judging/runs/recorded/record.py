@@ -80,7 +80,7 @@ def record_replies(
 
 def build_project_strategy(project: Project, version: StrategyVersion) -> Strategy:
     """A strategy as the project's recorded runs use it, with the metrics of the task type."""
-    return pinning.draft_run(project, version, Endpoint(provider=PROVIDER)).asked()
+    return pinning.draft_run(project, version, Endpoint(provider=PROVIDER)).pinned_strategy()
 
 
 def _check_labelling(one: CheckedPart, while_labelling: bool, member: Membership | None) -> None:

@@ -132,7 +132,9 @@ def reparse_run(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     member = access.member_for(request, slug, right="run")
     run = get_run_or_404(member, number)
     form = ReparseForm(
-        _submitted_data(request), parsers=reparse.list_parsers(run), now=run.asked().parser
+        _submitted_data(request),
+        parsers=reparse.list_parsers(run),
+        now=run.pinned_strategy().parser,
     )
     preview: ReparsePreview | None = None
     if request.method == "POST" and form.is_valid():

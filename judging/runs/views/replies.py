@@ -71,7 +71,7 @@ def run_item(request: HttpRequest, slug: str, number: int, key: str) -> HttpResp
     """One item in one run: its texts as judged, and every call about it."""
     member = access.member_for(request, slug, right="results")
     found = get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
-    strategy = found.asked()
+    strategy = found.pinned_strategy()
     of_item = found.outcomes.for_replies().about(key)
     outcome = of_item.along(request.GET.get("axis", "")).first()
     if outcome is None:

@@ -86,7 +86,7 @@ def _find_perturbation_cause(strategy: Strategy, value: Mapping[str, str], gold:
         return ""
     if said in (_plain_words(value[CLAIM]), _plain_words(value[RATIONALE])):
         return SWAPPED
-    is_kept = _Likeness.of(said, reference).of_own >= MIN_KEPT_SHARE
+    is_kept = _Likeness.from_words(said, reference).of_own >= MIN_KEPT_SHARE
     return UNRELATED if category.keeps_text and not is_kept else ""
 
 
@@ -110,7 +110,10 @@ def _is_swapped(part: str, answer: str, gold: str) -> bool:
         return False
     if " ".join(answer.split()) in " ".join(part.split()):
         return False
-    one, other = _Likeness.of(words, reference), _Likeness.of(_words(answer), reference)
+    one, other = (
+        _Likeness.from_words(words, reference),
+        _Likeness.from_words(_words(answer), reference),
+    )
     whole = one.shared >= len(reference) / 2
     return whole and one.of_both > other.of_both and one.of_own > other.of_own
 
@@ -124,7 +127,7 @@ class _Likeness(NamedTuple):
     of_own: float
 
     @classmethod
-    def of(cls, words: Sequence[str], reference: Sequence[str]) -> "_Likeness":
+    def from_words(cls, words: Sequence[str], reference: Sequence[str]) -> "_Likeness":
         shared = LCSseq.similarity(words, reference)
         return cls(shared, shared / (len(words) + len(reference)), shared / max(1, len(words)))
 

@@ -158,7 +158,7 @@ def archive(
     project: Project, path: Path, wanted: ArchiveOptions | None = None, numbers: Sequence[int] = ()
 ) -> Path:
     """The archive of these runs of a project, of all shown ones without numbers; no charts."""
-    shown = Run.objects.in_project(project).for_results().shown()
+    shown = Run.objects.in_project(project).for_results().listed()
     runs = list(shown.filter(number__in=numbers) if numbers else shown)
     with path.open("w+b") as stream:
         create.write_archive(

@@ -2,7 +2,7 @@
 
 How an item stands: what its labels, places and resolution say, in one statement.
 
-Each label asks this, so it is written by hand (see `picking`).
+Each label asks this, so it is written by hand, as those of `queue.next_item` are.
 """
 
 import json

@@ -6,7 +6,15 @@ slots, always in this order, so that no two wait for each other; taking the next
 a slot at once, and passes over those that are locked.
 """
 
-from annotation.labelling.queue.labels import store_correction, store_label
+from annotation.labelling.queue.labels import (
+    renew_holds,
+    reopen_item,
+    skip_item,
+    store_correction,
+    store_label,
+    toggle_flag,
+    undo_label,
+)
 from annotation.labelling.queue.next_item import next_offer
 from annotation.labelling.queue.offers import (
     MemberProgress,
@@ -17,13 +25,6 @@ from annotation.labelling.queue.offers import (
     load_open_items,
     load_progress,
     recent_labels,
-)
-from annotation.labelling.queue.undo import (
-    renew_holds,
-    reopen_item,
-    skip_item,
-    toggle_flag,
-    undo_label,
 )
 
 __all__ = [

@@ -3,7 +3,7 @@ from importlib import import_module
 from allauth.usersessions.apps import UserSessionsConfig
 from django.apps import AppConfig
 
-from annotation.db import lookups
+from annotation.db import sql
 
 
 class AnnotationConfig(AppConfig):
@@ -11,9 +11,9 @@ class AnnotationConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        import_module("annotation.checks")  # registers the checks
-        import_module("annotation.accounts.sessions")  # connects the receivers that record sign-ins
-        lookups.register_lookups()
+        import_module("annotation.checks")  # which registers them
+        import_module("annotation.accounts.sessions")  # which notes where people sign in
+        sql.register_lookups()
 
 
 class UserSessions(UserSessionsConfig):

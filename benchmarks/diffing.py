@@ -19,7 +19,7 @@ from pathlib import Path
 
 from diff_match_patch import diff_match_patch
 
-from annotation.items.diffing import difference, tokens
+from annotation.items.diffing import difference
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACES = (ROOT.parent / "shared/data/fbi/data.zip", ROOT / "examples/items.jsonl")
@@ -71,7 +71,8 @@ def alone(gold: str, perturbed: str) -> object:
     known: dict[str, str] = {}
     coded = [
         "".join(
-            known.setdefault(token, chr(0x10000 + len(known))) for token in tokens.tokenise(text)
+            known.setdefault(token, chr(0x10000 + len(known)))
+            for token in difference.tokenise(text)
         )
         for text in (gold, perturbed)
     ]

@@ -6,15 +6,17 @@ compiled at their first use and only executed afterwards. PostgreSQL takes longe
 statement than to run it, so a connection keeps its plan after some runs.
 """
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from inspect import signature
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 from django.db.models import Model, QuerySet, Value
+from django.db.models.lookups import Lookup
 from django.db.models.query import get_related_populators
 
 Row = TypeVar("Row", bound=Model)
@@ -221,3 +223,37 @@ def lock_clause(*, passing: bool) -> str:
     if not connection.features.has_select_for_update:
         return ""
     return "FOR NO KEY UPDATE OF s" + (" SKIP LOCKED" if passing else "")
+
+
+if TYPE_CHECKING:
+    LookupBase = Lookup[Any]
+else:
+    LookupBase = Lookup
+
+
+class Among(LookupBase):
+    """`pk__among=ids`: `in` with one parameter, however many ids, places or keys there are.
+
+    `in` writes a placeholder for each: where hundreds come at once, making the SQL took longer
+    than answering it, and it was another statement each time.
+    """
+
+    lookup_name = "among"
+
+    def get_prep_lookup(self) -> list[int | str]:
+        kind = str if isinstance(self.lhs.output_field, models.CharField) else int
+        return [kind(one) for one in self.rhs]
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
+        column, given = self.process_lhs(compiler, connection)
+        ids = self.rhs
+        if connection.vendor == "postgresql":
+            return f"{column} = ANY(%s)", (*given, ids)
+        return f"{column} IN (SELECT value FROM json_each(%s))", (*given, json.dumps(ids))
+
+
+def register_lookups() -> None:
+    """Let ids of rows, ids of others' rows, places, and keys be looked up so."""
+    ids = (models.AutoField, models.BigAutoField, models.ForeignKey, models.OneToOneField)
+    for field in (*ids, models.PositiveIntegerField, models.CharField):
+        field.register_lookup(Among)

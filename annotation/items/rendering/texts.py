@@ -9,9 +9,12 @@ own also has the class `display`. The page draws the formulas.
 Stretches of a text can be marked as changed: see `render_marked`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from html import escape
+from itertools import accumulate
 from typing import Literal, get_args
 
 import nh3
@@ -22,7 +25,152 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from annotation.items.rendering import change_markers, formulas, invisible_characters
+from annotation.items.rendering import formulas, invisible_characters
+
+# Markdown rewrites a text, so what has changed in it cannot be found again in the HTML by counting
+# characters. Two private signs go round each change before, and are found again after. They are put
+# where they do no harm, within one line and one table cell, and behind the signs that make a list,
+# a heading or emphasis. A pair that is not found whole in the text of one block is dropped.
+_START, _STOP, _END = "\U0010ff00", "\U0010ff01", "\U0010ff02"
+_DIGITS = [chr(0x10FF10 + digit) for digit in range(10)]
+_PRIVATE_SIGNS = re.compile("[\U0010ff00-\U0010ff1f]")
+_SENTINEL = re.compile(f"[{_START}{_STOP}][{''.join(_DIGITS)}]+{_END}")
+_SENTINEL_WHOLE = re.compile(f"({_SENTINEL.pattern})")
+_TAG = re.compile(r'(<span [^<>"]*(?:"[^"]*"[^<>"]*)*>[^<]*</span>|<(?:[^<>"]|"[^"]*")*>)')
+_BLOCK = re.compile(r"</?(?:blockquote|br|hr|li|ol|p|pre|table|tbody|td|th|thead|tr|ul)\b")
+
+# What makes a line a list item, a heading, a quotation or code, and what is nothing but such signs.
+_PREFIX = re.compile(r"(?:[ \t]*(?:>|\|(?!\|)|(?:[-*+]|\d{1,9}[.)]|#{1,6})(?=[ \t]|$)))*[ \t]*")
+_STRUCTURE = re.compile(
+    r"[ \t>]*(?:(?:```|~~~).*|([-=*_])(?:[ \t]*\1)*|[|:\-+ \t]*|\$\$|\\[\[\]]|\[[^\]]*\]:.*)"
+    r"[ \t]*\r?$"
+)
+_DELIMITERS = " \t\r*_~`|"
+
+Draw = Callable[[int, str], str]
+"""The element for a change's number and its HTML, which is empty where text is missing."""
+
+
+def escape_markers(text: str) -> str:
+    """The text without characters of its own that look like markers; U+FFFD replaces them."""
+    return _PRIVATE_SIGNS.sub("\ufffd", text)
+
+
+def strip_markers(text: str) -> str:
+    return _PRIVATE_SIGNS.sub("", text)
+
+
+def insert_markers(stretches: Sequence[tuple[str, int | None]]) -> str:
+    """The joined stretches with markers around those that have a number."""
+    parts = [escape_markers(part) for part, _ in stretches]
+    text, ends = "".join(parts), [*accumulate(map(len, parts))]
+    lines = _line_ends(text)
+    made: list[str] = []
+    done = 0
+    for (_, number), part, end in zip(stretches, parts, ends, strict=True):
+        if number is None:
+            continue
+        for start, stop in _places(text, end - len(part), end, lines):
+            if start >= done:
+                made += [text[done:start], _sign(_START, number), text[start:stop]]
+                made.append(_sign(_STOP, number))
+                done = stop
+    return "".join([*made, text[done:]])
+
+
+def extract_markers(source: str) -> tuple[str, str, str]:
+    """The opening markers in a source, the source without markers, and the closing markers."""
+    found = [match[0] for match in _SENTINEL.finditer(source)]
+    starts = "".join(sign for sign in found if sign[0] == _START)
+    stops = "".join(sign for sign in found if sign[0] == _STOP)
+    return starts, strip_markers(source), stops
+
+
+def draw_marked(markup: str, draw: Draw) -> str:
+    """The HTML with the text between each pair of markers drawn by `draw`, and no marker left."""
+    pieces = [*_pieces(markup)]
+    pairs = _pairs(pieces)
+    made: list[str] = []
+    number, stop = 0, -1
+    for at, piece in enumerate(pieces):
+        if at in pairs:
+            number, stop = _number(piece), pairs[at]
+            if stop == at + 1:
+                made.append(draw(number, ""))
+        elif not _SENTINEL.match(piece):
+            shown = piece.startswith("<span ") or (piece.strip() and not piece.startswith("<"))
+            made.append(draw(number, piece) if at < stop and shown else piece)
+    return strip_markers("".join(made))
+
+
+def _pieces(markup: str) -> Iterator[str]:
+    """Tags, whole formulas, markers and the text between them, without empty pieces."""
+    for at, piece in enumerate(_TAG.split(markup)):
+        yield from filter(None, [piece] if at % 2 else _SENTINEL_WHOLE.split(piece))
+
+
+def _sign(kind: str, number: int) -> str:
+    return kind + "".join(_DIGITS[int(digit)] for digit in str(number)) + _END
+
+
+def _number(sign: str) -> int:
+    return int("".join(str(_DIGITS.index(digit)) for digit in sign[1:-1]))
+
+
+def _pairs(pieces: list[str]) -> dict[int, int]:
+    """The index of the closing marker by that of its opening marker, if no block lies between."""
+    pairs: dict[int, int] = {}
+    opened = -1
+    for at, piece in enumerate(pieces):
+        if _BLOCK.match(piece):
+            opened = -1
+        elif piece[:1] == _START:
+            opened = at
+        elif piece[:1] == _STOP:
+            if opened >= 0 and _number(pieces[opened]) == _number(piece):
+                pairs[opened] = at
+            opened = -1
+    return pairs
+
+
+def _line_ends(text: str) -> list[int]:
+    return [match.start() for match in re.finditer("\n", text)] + [len(text)]
+
+
+def _places(text: str, start: int, end: int, lines: list[int]) -> Iterator[tuple[int, int]]:
+    """Where markers may enclose text[start:end]: one (start, end) per line and table cell."""
+    for at in range(bisect_right(lines, start - 1), len(lines)):
+        first = lines[at - 1] + 1 if at else 0
+        if first > end or (first == end and start < end):
+            return
+        line = text[first : lines[at]]
+        if _STRUCTURE.match(line):
+            continue
+        begin = max(start, first + _prefix(line))
+        yield from _cells(text, begin, min(end, lines[at]), gap=start == end)
+
+
+def _prefix(line: str) -> int:
+    match = _PREFIX.match(line)
+    return match.end() if match else 0
+
+
+def _cells(text: str, start: int, end: int, *, gap: bool) -> Iterator[tuple[int, int]]:
+    if gap:
+        place = start - 1 if text[start - 1 : start] == "\\" else start
+        yield place, place
+        return
+    for cell in re.finditer(r"[^|]+", text[start:end]):
+        first, last = start + cell.start(), start + cell.end()
+        while first < last and text[first] in _DELIMITERS:
+            first += 1
+        while last > first and text[last - 1] in _DELIMITERS:
+            last -= 1
+        first -= text[first - 1 : first] == "\\" and first > start
+        last -= text[last - 1 : last] == "\\"
+        if first < last:
+            yield first, last
+
 
 Format = Literal["plain", "markdown", "math"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -33,8 +181,6 @@ MAX_LENGTH = 400_000
 Stretch = tuple[str, int | None]
 """A piece of a text and the number of the change that it belongs to, if any."""
 
-Draw = Callable[[int, str], str]
-"""Returns the element for a change's number and HTML; the HTML is "" where text is missing."""
 
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "hr", "li", "ol", "p", "pre", "s", "span",
@@ -52,9 +198,7 @@ def render_text(text: str, form: Format) -> str:
     """Safe HTML of a text; plain text keeps its white space, which the style sheet shows."""
     if form == "plain" or len(text) > MAX_LENGTH:
         return invisible_characters.escape_text(text)
-    return invisible_characters.name_in_html(
-        _sanitised(_parser(form).render(change_markers.escape_markers(text)))
-    )
+    return invisible_characters.name_in_html(_sanitised(_parser(form).render(escape_markers(text))))
 
 
 def render_marked(stretches: Sequence[Stretch], form: Format, draw: Draw) -> str:
@@ -65,8 +209,8 @@ def render_marked(stretches: Sequence[Stretch], form: Format, draw: Draw) -> str
     """
     if form == "plain" or sum(len(text) for text, _ in stretches) > MAX_LENGTH:
         return "".join(_plain(stretches, draw))
-    markup = _sanitised(_parser(form).render(change_markers.insert_markers(stretches)))
-    return invisible_characters.name_in_html(change_markers.draw_marked(markup, draw))
+    markup = _sanitised(_parser(form).render(insert_markers(stretches)))
+    return invisible_characters.name_in_html(draw_marked(markup, draw))
 
 
 def _plain(stretches: Iterable[Stretch], draw: Draw) -> Iterable[str]:
@@ -92,7 +236,7 @@ def _parser(form: Format) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     normalise = parser.normalizeLink
     parser.validateLink = _is_external  # type: ignore[method-assign]
-    parser.normalizeLink = lambda url: normalise(change_markers.strip_markers(url))  # type: ignore[method-assign]
+    parser.normalizeLink = lambda url: normalise(strip_markers(url))  # type: ignore[method-assign]
     parser.core.ruler.push("tame", _simplify_tokens)
     parser.add_render_rule("image", _image)
     if form == "math":
@@ -102,7 +246,7 @@ def _parser(form: Format) -> MarkdownIt:
 
 def _is_external(url: str) -> bool:
     """Whether a link leads to another site; a link in a text must not lead into this one."""
-    return change_markers.strip_markers(url).lower().startswith(("http://", "https://", "mailto:"))
+    return strip_markers(url).lower().startswith(("http://", "https://", "mailto:"))
 
 
 def _simplify_tokens(state: StateCore) -> None:
@@ -153,7 +297,7 @@ def _formula(
     env: EnvType,
 ) -> str:
     token = tokens[at]
-    starts, source, stops = change_markers.extract_markers(token.content)
+    starts, source, stops = extract_markers(token.content)
     source = escape(source.strip())
     opening, closing = formulas.DELIMITERS[token.type]
     kind = "math display" if token.block or token.type in formulas.DISPLAY_TOKENS else "math"

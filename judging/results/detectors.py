@@ -9,18 +9,44 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.db.models import Count
+from django.db.models import Count, F
 
-from annotation.models import Item, Project
+from annotation.models import Item, Label, Project, Stage
 from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
 from judging.models import Outcome, Run
-from judging.results import detector_people, progress
+from judging.results import progress
 from judging.results.undetected import UnknownField
 from judging.runs.models import OutcomeQuerySet
 from stats import detection
 from stats.detection import ConfusionCounts, DetectionScores, Measure
 
 ERROR, NO_ERROR = "error", "no_error"
+VERDICT_BY_ANSWER = {ERROR: True, NO_ERROR: False}
+
+# (is an error, was said to be one) by item, by member; None for who was not sure.
+ByMember = dict[int, dict[int, tuple[bool, bool | None]]]
+
+
+def load_people_verdicts(
+    project: Project, named: Sequence[Grouping]
+) -> dict[tuple[str, ...], ByMember]:
+    """By group of the items what each person said, and what the project holds true of the same
+    texts. Labels of texts that were corrected since are left out. One query."""
+    found: dict[tuple[str, ...], ByMember] = defaultdict(lambda: defaultdict(dict))
+    labels = Label.objects.in_project(project).at_stage(Stage.BASELINE).counted().of_live_items()
+    held = labels.filter(
+        item__resolutions__current=True,
+        item__resolutions__revision=F("revision"),
+        item__resolutions__value__in=VERDICT_BY_ANSWER,
+    ).order_by("member", "item__position")
+    groups = (one.expression("item__") for one in named)
+    columns = ("member", "item", "choice", "item__resolutions__value")
+    for member, item, choice, truth, *group in held.values_list(*columns, *groups):
+        key = tuple("" if value is None else str(value) for value in group)
+        found[key][member][item] = (truth == ERROR, VERDICT_BY_ANSWER.get(choice))
+    return found
+
+
 # The study's four prompts: two wordings, two orders of the options. A detector's row is their mean.
 PROMPTS = ("detect-1a", "detect-1b", "detect-2a", "detect-2b")
 MEAN, PEOPLE = "mean", "people"
@@ -187,7 +213,7 @@ def _baseline_rows(runs: Sequence[Run], named: Sequence[Grouping]) -> Iterator[D
 
 def _people_rows(project: Project, named: Sequence[Grouping]) -> Iterator[DetectorRow]:
     """The mean over people, each on the items that they labelled (section 3.3, tables 4 and 8)."""
-    for group, people in sorted(detector_people.load_people_verdicts(project, named).items()):
+    for group, people in sorted(load_people_verdicts(project, named).items()):
         counts = [detection.count_verdicts(said.values()) for said in people.values()]
         items = {item for said in people.values() for item in said}
         invalid = sum(one.missing for one in counts) / len(counts)

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import Project
-from judging.results.views import studies
+from judging.results.views import pages
 from judging.results.views.registry import PAGES
 from tests.builders import make_member, make_project
 from tests.judging import published_tables
@@ -98,7 +98,7 @@ def test_every_place_is_there(client: Client) -> None:
         len(view.studies.get(study, ()))
         for one in PAGES.values()
         for view in one.views
-        for study in studies.STUDIES
+        for study in pages.STUDIES
     )
     for href in found:
         assert client.get(f"/projects/lab/results/{unescape(href)}").status_code == 200, href

@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from annotation.models import Item, Membership, Project
 from judging.models import Run, SavedView
-from judging.results import figures, published_figures
-from judging.results.views import metrics
+from judging.results import figures
+from judging.results.views import metrics, overview
 from judging.results.views.page_parts import ResultPage, ResultView
 from judging.results.views.registry import PAGES
 from tests.builders import make_member
@@ -353,7 +353,7 @@ def test_published_figures_turn_round_with_the_measure(base: Run, browser: Clien
 
 def test_published_figures_of_the_same_strategies(base: Run, browser: Client) -> None:
     models = [line[0].split(" study")[0] for line in published(browser, "published=same")]
-    known = [one.series for one in published_figures.load_overview() if one.strategy == "vanilla"]
+    known = [one.series for one in overview.load_overview() if one.strategy == "vanilla"]
     assert models == [f"Table {t} · {s} · {m}" for t, s, m in dict.fromkeys(known)]
 
 

@@ -4,13 +4,16 @@ Published figures can be added for comparison: chosen by checkboxes, with lines 
 own.
 """
 
+import csv
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from annotation.labelling.models.labels import SI_ITEM
 from annotation.reports.grouping import Grouping
 from judging.models import Run
-from judging.results import published_figures, undetected
-from judging.results.published_figures import PublishedRate
+from judging.results import undetected
 from judging.results.views import cells, dot_charts, page_parts
 from judging.results.views.cells import Cell, Column, Grid, GridLine, LineBlock, Row
 from judging.results.views.dot_charts import Dot
@@ -27,6 +30,74 @@ from judging.results.views.page_parts import (
     ViewContent,
 )
 from stats.estimates import Estimate
+from stats.rates import ClusterSums, clustered_wilson
+
+PUBLISHED_FOLDER = Path(__file__).parents[1] / "published"
+NO_COUNTS = "no counts are printed"
+DENOMINATORS = {
+    "total": "of all items, including missing ones",
+    "parsed": "of the pairs with both orders parsed",
+    "less_failures": "of the items without unparsed outputs",
+    "bins": "of the items with a score",
+}
+
+
+@dataclass(frozen=True)
+class PublishedRate:
+    """A rate of study 000's tables 3 to 5: undetected, a fraction of 1, as it is printed.
+
+    Of score-invariant items it is the share left unmoved. `denominator` is one of `DENOMINATORS`,
+    or "" where no counts stand behind the rate. `reason` says what contradicts it.
+    """
+
+    table: str
+    strategy: str
+    model: str
+    ability: str
+    total: int
+    rate: float
+    denominator: str
+    reason: str
+
+    @property
+    def series(self) -> tuple[str, str, str]:
+        return self.table, self.strategy, self.model
+
+    @property
+    def invariant(self) -> bool:
+        return self.ability == SI_ITEM
+
+    def estimate(self) -> Estimate:
+        """With an interval on its own n, Wilson's plain one: which items are alike is not printed.
+
+        None without counts, and `reason` says so.
+        """
+        if not self.denominator or NO_COUNTS in self.reason:
+            return Estimate(self.rate, None, None, self.total, NO_COUNTS)
+        hits = self.rate * self.total
+        sums = ClusterSums(m=self.total, n=self.total, y=hits, nn=self.total, ny=hits, yy=hits)
+        return clustered_wilson(sums)
+
+
+@cache
+def load_overview() -> tuple[PublishedRate, ...]:
+    """The rates by ability of study 000, tables 3 to 5, in their order."""
+    with (PUBLISHED_FOLDER / "000-overview.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(_to_published_rate(row) for row in csv.DictReader(file) if row["rate"])
+
+
+def _to_published_rate(row: dict[str, str]) -> PublishedRate:
+    return PublishedRate(
+        table=row["table"],
+        strategy=row["strategy"],
+        model=row["model"],
+        ability=row["ability"],
+        total=int(row["total"]),
+        rate=float(row["rate"]),
+        denominator=row["denominator"],
+        reason=row["reason"],
+    )
+
 
 PUBLISHED_PARAMETER = "published"
 SAME_STRATEGIES = "same"
@@ -38,7 +109,7 @@ OwnRows = dict[tuple[str, ...], dict[int, Row]]
 def list_choices(asked: PageQuery) -> list[ChoiceGroup]:
     """The series of study 000's tables 3 to 5, and all those of the chosen runs' strategies."""
     said = asked.query.getlist(PUBLISHED_PARAMETER)
-    every = dict.fromkeys(one.series for one in published_figures.load_overview())
+    every = dict.fromkeys(one.series for one in load_overview())
     found = [Choice(SAME_STRATEGIES, "The strategies of the chosen runs", SAME_STRATEGIES in said)]
     found += [Choice("/".join(one), series_title(one), "/".join(one) in said) for one in every]
     return [ChoiceGroup(PUBLISHED_PARAMETER, "Published figures of study 000", found)]
@@ -54,7 +125,7 @@ def select_series(asked: PageQuery) -> dict[SeriesKey, dict[str, PublishedRate]]
     said = set(asked.query.getlist(PUBLISHED_PARAMETER))
     ours = {run.strategy.slug for run in asked.runs} if SAME_STRATEGIES in said else set()
     found: dict[SeriesKey, dict[str, PublishedRate]] = {}
-    for one in published_figures.load_overview():
+    for one in load_overview():
         if "/".join(one.series) in said or one.strategy in ours:
             found.setdefault(one.series, {})[one.ability] = one
     return found
@@ -113,7 +184,7 @@ def _published_cell(
 
 def _denominators(found: dict[str, PublishedRate]) -> str:
     said = dict.fromkeys(one.denominator for one in found.values() if one.denominator)
-    return f"study 000; {', '.join(published_figures.DENOMINATORS[name] for name in said)}"
+    return f"study 000; {', '.join(DENOMINATORS[name] for name in said)}"
 
 
 def _compare_intervals(runs: Iterable[Run], one: PublishedRate, ours: OwnRows) -> Iterable[str]:

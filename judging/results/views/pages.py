@@ -1,7 +1,11 @@
-"""Views for the index of the result pages and for each page: from the URL to the shown figures."""
+"""The index of the result pages, and every page of them.
+
+From an address to what it asks for, and to the figures that answer it. And where the tables and
+figures that the studies print are made of one's own data.
+"""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -12,7 +16,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from annotation.htmx import HtmxRequest
-from annotation.models import Membership
+from annotation.models import Membership, Project
 from annotation.projects import access
 from annotation.reports.grouping import Grouping
 from charts import files
@@ -20,7 +24,7 @@ from judging import tasks
 from judging.models import Run, SavedView
 from judging.results import arrays, figures, run_marks, undetected
 from judging.results.tables import RESULT_TABLES, list_columns
-from judging.results.views import cells, downloads, studies
+from judging.results.views import cells, downloads
 from judging.results.views.cells import Column, Grid
 from judging.results.views.page_parts import (
     BY_PARAMETER,
@@ -33,6 +37,7 @@ from judging.results.views.page_parts import (
     PageQuery,
     ResultView,
     Rows,
+    StudyFigure,
     Switch,
     TableQuery,
 )
@@ -189,7 +194,7 @@ def index(request: HttpRequest, slug: str) -> HttpResponse:
         "pages": PAGES,
         "saved": SavedView.objects.seen_by(member),
         "runs": runs,
-        "studies": studies.list_studies(member.project, runs if named else every, named=named),
+        "studies": list_studies(member.project, runs if named else every, named=named),
     }
     return render(request, "judging/results/index.html", context)
 
@@ -380,3 +385,80 @@ def _hidden_fields(wish: PageQuery) -> list[tuple[str, str]]:
     switched += [] if wish.view.of_runs else [RUN_PARAMETER]
     names = dict.fromkeys(switched)
     return [(name, value) for name in names for value in wish.query.getlist(name)]
+
+
+STUDIES = {
+    "000": "Study 000: perturbed answers",
+    "001": "Study 001: natural errors",
+    "002": "Study 002: rubric scores",
+    "003": "Study 003: ratings of people",
+}
+
+
+@dataclass(frozen=True)
+class StudyLink:
+    """A table or figure, the view that reproduces it, and whether its strategies have a run."""
+
+    place: StudyFigure
+    href: str
+    has_run: bool
+
+    @property
+    def strategy(self) -> str:
+        """Its strategy, if there is exactly one."""
+        return self.place.strategies[0] if len(self.place.strategies) == 1 else ""
+
+
+# What asks a project for fields, with what it answered.
+FieldsBySource = Mapping[Callable[[Project], Mapping[str, str]], set[str]]
+# By the title of a page.
+LinksByPage = list[tuple[str, list[StudyLink]]]
+
+
+def list_studies(
+    project: Project, runs: Sequence[Run], *, named: bool
+) -> list[tuple[str, LinksByPage]]:
+    """The tables and figures of each study. `named` runs are used whatever their strategy;
+    otherwise the default ones among the runs with a table's strategies, if there are any."""
+    offered = _load_fields(project)
+    return [(title, _study_links(study, offered, runs, named)) for study, title in STUDIES.items()]
+
+
+def _load_fields(project: Project) -> FieldsBySource:
+    """The grouping fields, loaded once for views that offer the same fields."""
+    asks = {view.groups for page in PAGES.values() for view in page.views if view.groups}
+    return {ask: set(ask(project)) for ask in asks}
+
+
+def _study_links(
+    study: str, offered: FieldsBySource, runs: Sequence[Run], named: bool
+) -> LinksByPage:
+    found = []
+    for slug, page in PAGES.items():
+        places = [(view, place) for view in page.views for place in view.studies.get(study, ())]
+        printed = []
+        for view, place in places:
+            of_place = [run for run in runs if run.strategy.slug in place.strategies]
+            of_place = of_place if named else run_marks.select_default(of_place)
+            query = [
+                *_view_parameters(view, place, offered),
+                *_run_parameters(runs if named else of_place),
+            ]
+            href = f"{slug}/?{urlencode(query, safe=',')}"
+            printed.append(StudyLink(place, href, has_run=bool(of_place or not place.strategies)))
+        if printed:
+            found.append((page.title, printed))
+    return found
+
+
+def _run_parameters(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
+    return ((RUN_PARAMETER, str(run.number)) for run in runs)
+
+
+def _view_parameters(
+    view: ResultView, place: StudyFigure, offered: FieldsBySource
+) -> Iterator[tuple[str, str]]:
+    yield VIEW_PARAMETER, view.slug
+    yield from place.query.items()
+    if place.by and (view.groups is None or offered[view.groups].issuperset(place.by)):
+        yield BY_PARAMETER, ",".join(place.by)

@@ -232,10 +232,10 @@ else:
 
 
 class Among(LookupBase):
-    """`pk__among=ids`: `in` with one parameter, however many ids, places or keys there are.
+    """`pk__among=ids`: `in` with one parameter, however many ids, positions or keys there are.
 
-    `in` writes a placeholder for each: where hundreds come at once, making the SQL took longer
-    than answering it, and it was another statement each time.
+    `in` writes a placeholder for each value: with hundreds of them, building the SQL took longer
+    than running it, and each number of values was another statement.
     """
 
     lookup_name = "among"
@@ -253,7 +253,7 @@ class Among(LookupBase):
 
 
 def register_lookups() -> None:
-    """Let ids of rows, ids of others' rows, places, and keys be looked up so."""
+    """Register `among` for primary keys, foreign keys, positive integers and text columns."""
     ids = (models.AutoField, models.BigAutoField, models.ForeignKey, models.OneToOneField)
     for field in (*ids, models.PositiveIntegerField, models.CharField):
         field.register_lookup(Among)

@@ -61,7 +61,7 @@ def find_labels(member: Membership, search: LabelSearch | None = None) -> LabelQ
 
 def skipped_marks(member: Membership) -> MarkQuerySet:
     """What the member skipped, the latest first."""
-    return Mark.objects.of_member(member.pk, Mark.Kind.SKIP).for_pile()
+    return Mark.objects.of_member(member.pk, Mark.Kind.SKIP).for_my_items()
 
 
 def slots_held_by_others(member: Membership, now: datetime | None = None) -> SlotQuerySet:
@@ -69,7 +69,7 @@ def slots_held_by_others(member: Membership, now: datetime | None = None) -> Slo
     slots = (
         Slot.objects.in_project(member.project_id).at_stage(Stage.LABEL).held(now or timezone.now())
     )
-    return slots.of_others(member.pk).for_pile()
+    return slots.of_others(member.pk).for_my_items()
 
 
 def past_labels(member: Membership, item: Item) -> LabelQuerySet:

@@ -30,8 +30,8 @@ ByMember = dict[int, dict[int, tuple[bool, bool | None]]]
 def load_people_verdicts(
     project: Project, named: Sequence[Grouping]
 ) -> dict[tuple[str, ...], ByMember]:
-    """By group of the items what each person said, and what the project holds true of the same
-    texts. Labels of texts that were corrected since are left out. One query."""
+    """By group of items, each person's verdicts and the final label of the same texts. Labels of
+    texts that were corrected since are left out. One query."""
     found: dict[tuple[str, ...], ByMember] = defaultdict(lambda: defaultdict(dict))
     labels = Label.objects.in_project(project).at_stage(Stage.BASELINE).counted().of_live_items()
     held = labels.filter(

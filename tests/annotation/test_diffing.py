@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from annotation.items.diffing import difference
 from annotation.items.diffing.alignment import _longest_increasing
-from annotation.items.diffing.difference import Difference, Part
-from annotation.items.diffing.tokens import bond_clusters
+from annotation.items.diffing.difference import Difference, Part, bond_clusters
 
 ROOT = Path(__file__).resolve().parents[2]
 FAMILY = "👩‍👩‍👧‍👦"

@@ -39,7 +39,7 @@ def tokenise_pair(gold: str, perturbed: str) -> tuple[list[str], list[str], set[
 
     The long tokens are whole lines and sentences: two compared texts are mostly the same, and the
     equal parts need not be split into words.
-"""
+    """
     left, right = _units(gold), _units(perturbed)
     shared = _occurring_once(left) & _occurring_once(right)
     return _split(left, shared), _split(right, shared), shared
@@ -50,7 +50,7 @@ def bond_clusters(gold: str, perturbed: str) -> tuple[str, str, dict[int, str]]:
     `str.translate` that restores the clusters.
 
     Private characters in the texts themselves are replaced in the same way, so they never clash.
-"""
+    """
     if gold.isascii() and perturbed.isascii() and "\r" not in gold + perturbed:
         return gold, perturbed, {}
     known: dict[str, str] = {}

@@ -97,7 +97,7 @@ def assign(request: HttpRequest, slug: str) -> HttpResponse:
 def _apply_action(
     lead: Membership, action: str, items: ItemQuerySet, people: list[Membership]
 ) -> str:
-    """Do what was asked, and say so."""
+    """Apply the action; returns a message. Raises `Refused` for an unknown role."""
     if action in assignment.PRIORITIES:
         number = assignment.set_priority(lead, items, action)
         when = {"urgent": "come first", "normal": "come in normal order", "later": "come last"}

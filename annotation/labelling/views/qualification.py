@@ -86,7 +86,7 @@ def _handle_action(request: HttpRequest, lead: Membership) -> HttpResponse:
 
 
 def _apply_action(data: dict[str, Any], member: Membership, lead: Membership) -> str:
-    """Do what was asked, and say so."""
+    """Apply the action; returns a message. Raises `Refused` for an unknown role."""
     if data["action"] == "waive":
         qualification.waive(member, lead=lead)
         return f"{member.alias} is exempt from qualification."

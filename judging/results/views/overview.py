@@ -46,8 +46,8 @@ DENOMINATORS = {
 class PublishedRate:
     """A rate of study 000's tables 3 to 5: undetected, a fraction of 1, as it is printed.
 
-    Of score-invariant items it is the share left unmoved. `denominator` is one of `DENOMINATORS`,
-    or "" where no counts stand behind the rate. `reason` says what contradicts it.
+    For score-invariant items it is the share left unchanged. `denominator` is one of
+    `DENOMINATORS`, or "" if the rate is not based on counts. `reason` says what contradicts it.
     """
 
     table: str
@@ -68,9 +68,9 @@ class PublishedRate:
         return self.ability == SI_ITEM
 
     def estimate(self) -> Estimate:
-        """With an interval on its own n, Wilson's plain one: which items are alike is not printed.
+        """The rate with Wilson's plain interval on its own n, since clusters are not printed.
 
-        None without counts, and `reason` says so.
+        Without counts there is no interval, and `reason` says so.
         """
         if not self.denominator or NO_COUNTS in self.reason:
             return Estimate(self.rate, None, None, self.total, NO_COUNTS)

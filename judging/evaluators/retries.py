@@ -32,6 +32,13 @@ POLICIES = {
 }
 
 
+def is_given_up(attempt: int, error: EvaluatorError, policy: RetryPolicy | None = None) -> bool:
+    """Whether a request is not tried again: after everything but Transient errors, and when the
+    attempts of the cause's policy are used up. `attempt` is as in `compute_wait`."""
+    policy = policy or POLICIES.get(error.cause, RetryPolicy())
+    return not isinstance(error, Transient) or attempt >= policy.attempts
+
+
 def compute_wait(
     attempt: int, error: EvaluatorError, rng: random.Random, policy: RetryPolicy | None = None
 ) -> float | None:
@@ -43,7 +50,7 @@ def compute_wait(
     callers that failed together do not retry together); a longer `retry_after` takes precedence.
     """
     policy = policy or POLICIES.get(error.cause, RetryPolicy())
-    if not isinstance(error, Transient) or attempt >= policy.attempts:
+    if is_given_up(attempt, error, policy):
         return None
     highest = min(policy.cap, policy.base * 2.0 ** (attempt - 1))
     return max(rng.uniform(0.0, highest), error.retry_after or 0.0)

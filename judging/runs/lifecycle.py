@@ -346,7 +346,7 @@ def pause(run: Run, member: Membership | None, *, reason: str = PAUSED_BY_HAND) 
 
 def resume(run: Run, member: Membership | None, *, cap: Decimal | None = None) -> None:
     """Resume a paused run, with a higher cap if one is given. If nothing was answered, requests
-    that timed out get all of their tries again, since the timeouts are why such a run is paused."""
+    that wait for another try get all of their tries again, since their failures paused the run."""
     _check_asked(run, "resumed")
     with transactions.transact():
         # Before the run is locked, in the same order as storing replies does it.
@@ -436,6 +436,8 @@ def retry_failed(run: Run, member: Membership | None) -> int:
     """
     _check_asked(run, "asked again")
     with transactions.transact():
+        if not run.was_answered():
+            Request.objects.wanted_by(run).try_afresh(clock.now())
         failed = Request.objects.wanted_by(run).filter(state="failed").order_by("pk")
         ids = list(failed.select_for_update(no_key=True).values_list("pk", flat=True))
         # Wait for a worker that is deciding one of them by the failure that is being undone.

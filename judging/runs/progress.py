@@ -104,6 +104,13 @@ class RunStatus:
     instead: str = ""
 
     @property
+    def is_unusable(self) -> bool:
+        """Whether the run is over and says nothing of any of its items."""
+        if self.run.state != Run.State.FINISHED or not self.progress.items:
+            return False
+        return not self.run.outcomes.exclude(result=Outcome.Result.MISSING).exists()
+
+    @property
     def leaves_no_limit(self) -> bool:
         """Whether answers would have no length limit of ours without the refused parameter."""
         return self.refused in TOKEN_LIMIT_NAMES and not self.instead

@@ -98,7 +98,9 @@ def test_a_failure_is_counted_by_its_cause_and_is_never_a_verdict(
     make_items(project, 3)
     run = make_run(project, make_endpoint(evaluator, timeout=1))
     last_try(run)
-    assert work(run).state == Run.State.FINISHED
+    # What could be asked with success later is not left out before somebody has decided that.
+    state = Run.State.PAUSED if cause in POLICIES else Run.State.FINISHED
+    assert work(run).state == state
     assert results(run) == {cause: 3}
     assert progress.count_progress(run).failures == {cause: 3}
     assert len(evaluator.log) == 3

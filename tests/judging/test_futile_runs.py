@@ -1,5 +1,6 @@
 """Runs of which nothing comes: paused after the first calls, and moved to another endpoint."""
 
+from datetime import timedelta
 from io import StringIO
 
 import pytest
@@ -8,7 +9,15 @@ from django.test import Client
 
 from annotation.models import Event, Membership, Project
 from judging.errors import Refused
-from judging.evaluators.providers.errors import EvaluatorError, Rejected, ServerError, TimedOut
+from judging.evaluators.providers.errors import (
+    BrokenReply,
+    EvaluatorError,
+    RateLimited,
+    Rejected,
+    ServerError,
+    TimedOut,
+)
+from judging.evaluators.retries import POLICIES
 from judging.models import Call, Endpoint, Outcome, Request, Run
 from judging.runs import canaries, lifecycle, pinning
 from judging.runs.engine import clock, lease, store
@@ -153,6 +162,139 @@ def test_calls_that_timed_out_by_a_limit_that_was_changed_meanwhile_prove_nothin
         before, "worker", [CallResult(one, error=TimedOut("slow")) for one in leased]
     )
     assert state(run) == Run.State.RUNNING
+
+
+def give_up(run: Run, *errors: EvaluatorError, requests: int) -> None:
+    """Let so many requests fail with these errors in turn, until they are asked no more."""
+    last = POLICIES[errors[0].cause].attempts - 1
+    some = run.calls.filter(request__state="waiting").values("request")[:requests]
+    Request.objects.filter(pk__in=list(some.values_list("request", flat=True))).update(
+        tried={error.cause: last for error in errors}, attempts=last, next_try=clock.now()
+    )
+    Request.objects.filter(attempts=0).update(next_try=clock.now() + timedelta(hours=1))
+    leased = take(run)
+    assert len(leased) == requests
+    results = [CallResult(one, error=errors[at % len(errors)]) for at, one in enumerate(leased)]
+    store.store_results(run.endpoint, "worker", results)
+    store.decide_outcomes(results)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            ServerError("No server answers at the address: refused"),
+            "given up after 6 tries each. No server answers at the address: refused. Check the "
+            "endpoint's address and whether its server works.",
+        ),
+        (
+            BrokenReply("The reply is not JSON: '<h1>Welcome</h1>'"),
+            "given up after 6 tries each. The reply is not JSON: '<h1>Welcome</h1>'. Check the "
+            "endpoint's address and whether its server works.",
+        ),
+        (
+            RateLimited("The provider answered 429: too many requests"),
+            "given up after 30 tries each. The provider answered 429: too many requests. Check "
+            "your quota at the provider, and lower the calls in flight (3) or per minute (no "
+            "limit) of endpoint busy.",
+        ),
+    ],
+)
+def test_the_first_requests_that_were_given_up_pause_a_run_once(
+    project: Project, error: EvaluatorError, said: str
+) -> None:
+    run = planned(project, name="busy", in_flight=3)
+    give_up(run, error, requests=FUTILE_AFTER - 1)
+    assert state(run) == Run.State.RUNNING
+    give_up(run, error, requests=1)
+    assert state(run) == Run.State.PAUSED
+    assert run.reason == (
+        f"The first 20 requests were all {said} Move this run to a corrected endpoint, or retry "
+        "the failed requests once the endpoint answers. Resume continues without them."
+    )
+    lifecycle.resume(run, None)
+    give_up(run, error, requests=5)
+    assert state(run) == Run.State.RUNNING
+
+
+def test_fewer_requests_than_that_pause_a_run_when_all_are_given_up(project: Project) -> None:
+    run = planned(project, 3)
+    give_up(run, ServerError("busy"), requests=2)
+    assert state(run) == Run.State.RUNNING
+    give_up(run, ServerError("busy"), requests=1)
+    assert state(run) == Run.State.PAUSED
+    assert run.reason.startswith("All 3 requests were given up after 6 tries each. busy. ")
+    lifecycle.resume(run, None)
+    assert (run.state, results(run)) == (Run.State.FINISHED, {"unavailable": 3})
+
+
+def test_a_server_that_fails_in_several_ways_pauses_a_run_all_the_same(project: Project) -> None:
+    run = planned(project)
+    busy, gone = RateLimited("The provider answered 429: no"), ServerError("gone")
+    give_up(run, gone, requests=FUTILE_AFTER - 1)
+    give_up(run, busy, requests=1)
+    assert state(run) == Run.State.PAUSED
+
+
+def test_what_waits_for_another_try_has_all_of_its_tries_again_when_a_paused_run_goes_on(
+    project: Project,
+) -> None:
+    for step in (lifecycle.resume, lifecycle.retry_failed):
+        run = planned(project, 30, name=f"to-{step.__name__.replace('_', '-')}")
+        fail(run, ServerError("busy"), number=1)
+        give_up(run, ServerError("busy"), requests=FUTILE_AFTER)
+        assert state(run) == Run.State.PAUSED
+        step(run, None)
+        assert not Request.objects.wanted_by(run).filter(state="waiting").exclude(tried={}).exists()
+
+
+@pytest.mark.parametrize("other", [None, rejected()])
+def test_a_run_goes_on_where_not_all_of_its_first_requests_were_given_up(
+    project: Project, other: EvaluatorError | None
+) -> None:
+    run = planned(project)
+    fail(run, other, number=1) if other else answer(run, number=1)
+    give_up(run, ServerError("busy"), requests=FUTILE_AFTER + 5)
+    assert state(run) == Run.State.RUNNING
+
+
+UNUSABLE = "have no usable answer"
+
+
+def test_the_first_items_without_a_usable_answer_pause_a_run_once(project: Project) -> None:
+    run = planned(project, 50)
+    answer(run, "I like turtles.", number=12)
+    answer(run, "", number=FUTILE_AFTER - 13, finish="filtered")
+    assert state(run) == Run.State.RUNNING
+    answer(run, "I like turtles.", number=1)
+    assert state(run) == Run.State.PAUSED
+    assert run.reason == (
+        f"The first 20 items {UNUSABLE}: 13 unparsable, 7 filtered. Read their replies below. If "
+        "the model cannot answer in the form that the strategy asks for, clone this run with "
+        "another endpoint or start one with another strategy. Resume continues as before."
+    )
+    lifecycle.resume(run, None)
+    answer(run, "I like turtles.", number=5)
+    assert state(run) == Run.State.RUNNING
+
+
+def test_a_run_goes_on_where_one_of_its_first_items_has_a_usable_answer(project: Project) -> None:
+    run = planned(project, 50)
+    answer(run, number=1)
+    answer(run, "I like turtles.", number=40)
+    assert state(run) == Run.State.RUNNING
+
+
+def test_a_run_that_has_asked_all_is_not_paused_but_its_page_says_that_no_answer_is_usable(
+    project: Project, browser: Client
+) -> None:
+    run = planned(project, FUTILE_AFTER)
+    assert "No item of this run has a usable answer." not in browser.get(PAGE).content.decode()
+    answer(run, "I like turtles.")
+    assert state(run) == Run.State.RUNNING
+    lifecycle.finish_if_done(run)
+    assert state(run) == Run.State.FINISHED
+    assert "No item of this run has a usable answer." in browser.get(PAGE).content.decode()
 
 
 def paused(project: Project) -> Run:

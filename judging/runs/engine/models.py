@@ -86,9 +86,8 @@ class RequestQuerySet(models.QuerySet[Any]):
         return self.filter(state="failed").update(state="waiting", **again)
 
     def try_afresh(self, now: datetime) -> int:
-        """Reset the tries of waiting requests that timed out before, and make them due now."""
-        slow = self.filter(state="waiting", tried__has_key="timed_out")
-        return slow.update(tried={}, next_try=now)
+        """Reset the tries of waiting requests that failed before, and make them due now."""
+        return self.filter(state="waiting").exclude(tried={}).update(tried={}, next_try=now)
 
     def note_answered(self) -> int:
         tried = {"attempts": F("attempts") + 1, "cause": "", "message": ""}

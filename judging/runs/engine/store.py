@@ -2,7 +2,8 @@
 
 import json
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -16,25 +17,29 @@ from judging.evaluators.providers import Answer
 from judging.evaluators.providers.errors import (
     EvaluatorError,
     Halting,
+    RateLimited,
     Rejected,
     TimedOut,
+    Transient,
     format_status,
 )
 from judging.evaluators.providers.parameters import find_refused
-from judging.evaluators.retries import compute_wait
+from judging.evaluators.retries import POLICIES, compute_wait, is_given_up
 from judging.models import Call, Endpoint, Outcome, Reply, Request, Run
 from judging.runs import lifecycle, spending
 from judging.runs.engine import calls, clock, lease, outcomes
 from judging.runs.engine.lease import LeasedRequest
 from judging.runs.engine.models import RequestLease, RequestQuerySet
+from judging.runs.models import REPLY_CAUSES
 from judging.runs.transitions import list_pause_reasons
 from judging.strategies.replies.outputs import strip_unstorable
 
 # Results and outcomes to decide at a time: large batches cost less for each, and replies wait some
 # 40 ms for the write lock.
 DECIDE_BATCH = 250
-# If this many first requests of a run are all rejected alike, the rest would be too.
+# If this many first requests of a run all fail, the rest would too: they are sent in random order.
 FUTILE_AFTER = 20
+_UNUSABLE = "have no usable answer"
 _REPLY = {
     "request_id": "bigint",
     "text": "text",
@@ -94,10 +99,36 @@ def decide_outcomes(results: Sequence[CallResult]) -> int:
     """Decide the outcomes for which these were the last open results; return how many."""
     ids = [result.leased.request_id for result in results]
     waiting = list(Outcome.objects.of_requests(ids).pending().values_list("pk", flat=True))
-    return sum(
+    decided = sum(
         outcomes.settle(waiting[at : at + DECIDE_BATCH])
         for at in range(0, len(waiting), DECIDE_BATCH)
     )
+    _pause_unusable_runs(waiting)
+    return decided
+
+
+def _pause_unusable_runs(decided: Sequence[int]) -> None:
+    """Pause the runs of these outcomes in which no item has a usable answer although enough were
+    answered. Only once: whoever resumes such a run has seen the reason."""
+    unusable = Outcome.objects.filter(pk__among=decided, cause__in=REPLY_CAUSES)
+    for run in Run.objects.running().filter(pk__in=unusable.values("run")):
+        settled = run.outcomes.settled()
+        if settled.exclude(result=Outcome.Result.MISSING).exists():
+            continue
+        # One outcome an item, also where a strategy has several axes.
+        useless = settled.main().filter(cause__in=REPLY_CAUSES)
+        causes = Counter(useless.values_list("cause", flat=True))
+        n, is_over = causes.total(), not Request.objects.wanted_by(run).still_open().exists()
+        seen = any(_UNUSABLE in reason for reason in list_pause_reasons(run))
+        if n < FUTILE_AFTER or is_over or seen:
+            continue
+        said = ", ".join(f"{k} {cause.replace('_', ' ')}" for cause, k in causes.most_common())
+        lease.pause_run(
+            run,
+            f"The first {n} items {_UNUSABLE}: {said}. Read their replies below. If the model "
+            "cannot answer in the form that the strategy asks for, clone this run with another "
+            "endpoint or start one with another strategy. Resume continues as before.",
+        )
 
 
 def _is_current(result: CallResult, rows: Mapping[int, RequestLease], holder: str) -> bool:
@@ -199,12 +230,16 @@ def _count_try(leased: LeasedRequest, error: EvaluatorError, now: datetime) -> N
 
 
 def _lock_doubtful_runs(kept: Sequence[CallResult], rows: Mapping[int, RequestLease]) -> list[Run]:
-    """The running runs that want a request which was rejected or timed out just now.
+    """The running runs that want a request which was given up or timed out just now.
 
     They are locked, so that two workers that store at once cannot both miss the request that
     reaches the limit. All other runs with costs to book are locked with them, in one order.
     """
-    failed = [one.leased.request_id for one in kept if isinstance(one.error, Rejected | TimedOut)]
+    failed = [
+        one.leased.request_id
+        for one in kept
+        if isinstance(one.error, TimedOut) or _is_given_up(one)
+    ]
     if not failed:
         return []
     wanting = Call.objects.filter(request__among=failed).values("run")
@@ -213,6 +248,13 @@ def _lock_doubtful_runs(kept: Sequence[CallResult], rows: Mapping[int, RequestLe
     wanted_by = set(wanting.values_list("run", flat=True))
     locked = list(found.select_for_update(no_key=True))
     return [run for run in locked if run.state == Run.State.RUNNING and run.pk in wanted_by]
+
+
+def _is_given_up(result: CallResult) -> bool:
+    error, tried = result.error, result.leased.tried
+    if error is None or isinstance(error, Halting):
+        return False
+    return is_given_up(tried.get(error.cause, 0) + 1, error)
 
 
 def _explain_refused(run: Run, kept: Sequence[CallResult]) -> str:
@@ -233,32 +275,75 @@ def _explain_futile(run: Run, endpoint: Endpoint, kept: Sequence[CallResult]) ->
     if run.was_answered():
         return ""
     wanted = Request.objects.wanted_by(run)
-    return _explain_all_rejected(run, wanted, kept) or _explain_all_timed_out(
-        run, wanted, endpoint, kept
+    return (
+        _explain_all_rejected(run, wanted, kept)
+        or _explain_all_given_up(run, wanted, endpoint, kept)
+        or _explain_all_timed_out(run, wanted, endpoint, kept)
     )
 
 
 def _explain_all_rejected(run: Run, wanted: RequestQuerySet, kept: Sequence[CallResult]) -> str:
-    """A pause reason if the first FUTILE_AFTER requests, or all if they are fewer, were rejected
-    with one status, else "". It is given once: whoever resumes the run has seen it."""
+    """When the first requests were rejected with one status."""
     errors = {one.leased.request_id: one.error for one in kept if isinstance(one.error, Rejected)}
     last = next(reversed(errors.values()), None)
     if last is None or last.status is None:
         return ""
-    failed = wanted.filter(state="failed")
-    alike = failed.filter(cause=last.cause, message__startswith=format_status(last.status))
-    n, before = failed.count(), failed.exclude(pk__among=list(errors)).count()
-    is_first = before < FUTILE_AFTER <= n or (n < FUTILE_AFTER and not wanted.still_open().exists())
-    if not is_first or alike.count() < n:
+    start = format_status(last.status)
+    n = _count_first_failed(wanted, errors, Q(cause=last.cause, message__startswith=start))
+    if not n:
         return ""
-    remedy = "Clone this run with another endpoint"
-    if lifecycle.is_unanswered(run):
-        remedy = "Move this run to a corrected endpoint"
     return (
         f"{_describe_first(n, 'request', n < FUTILE_AFTER)} rejected. {str(last).rstrip('.')}. "
-        f"Check the endpoint's address, model, key and parameters. {remedy}, or retry the failed "
-        "requests once the endpoint is corrected. Resume continues without them."
+        f"Check the endpoint's address, model, key and parameters. {_remedy(run)}, or retry the "
+        "failed requests once the endpoint is corrected. Resume continues without them."
     )
+
+
+def _explain_all_given_up(
+    run: Run, wanted: RequestQuerySet, endpoint: Endpoint, kept: Sequence[CallResult]
+) -> str:
+    """When the first requests were given up after all their tries, since the provider took no more
+    calls, its server was out of reach or its replies were broken."""
+    errors = {
+        one.leased.request_id: one.error
+        for one in kept
+        if isinstance(one.error, Transient) and _is_given_up(one)
+    }
+    last = next((e for e in reversed(errors.values()) if not isinstance(e, TimedOut)), None)
+    if last is None:
+        return ""
+    n = _count_first_failed(wanted, errors, ~Q(cause=Rejected.cause))
+    if not n:
+        return ""
+    check = "Check the endpoint's address and whether its server works."
+    if isinstance(last, RateLimited):
+        per_minute = "no limit" if endpoint.per_minute is None else endpoint.per_minute
+        check = (
+            f"Check your quota at the provider, and lower the calls in flight "
+            f"({endpoint.in_flight}) or per minute ({per_minute}) of endpoint {endpoint.name}."
+        )
+    return (
+        f"{_describe_first(n, 'request', n < FUTILE_AFTER)} given up after "
+        f"{POLICIES[last.cause].attempts} tries each. {str(last).rstrip('.')}. {check} "
+        f"{_remedy(run)}, or retry the failed requests once the endpoint answers. Resume continues "
+        "without them."
+    )
+
+
+def _count_first_failed(wanted: RequestQuerySet, now: Collection[int], alike: Q) -> int:
+    """How many requests failed, where those that failed `now` complete the first FUTILE_AFTER, or
+    all if they are fewer, and all failed `alike`; else 0. So a run is paused for them once:
+    whoever resumes it has seen that."""
+    failed = wanted.filter(state="failed")
+    n, before = failed.count(), failed.exclude(pk__among=list(now)).count()
+    is_first = before < FUTILE_AFTER <= n or (n < FUTILE_AFTER and not wanted.still_open().exists())
+    return n if is_first and failed.filter(alike).count() == n else 0
+
+
+def _remedy(run: Run) -> str:
+    if lifecycle.is_unanswered(run):
+        return "Move this run to a corrected endpoint"
+    return "Clone this run with another endpoint"
 
 
 def _explain_all_timed_out(

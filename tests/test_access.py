@@ -17,7 +17,6 @@ from annotation.generation import perturber_jobs
 from annotation.generation.perturbers import PerturbRequest
 from annotation.importing import jobs as imports
 from annotation.items.snapshots import create
-from annotation.items.snapshots import jobs as snapshots
 from annotation.models import Account, ApiToken
 from annotation.projects import invitations
 from config.environment import OpenID
@@ -364,7 +363,7 @@ def make_world() -> World:
     people = cast()
     make_resolution(make_item(people.project, "a/b"))
     make_run(people)
-    create.store_contents(snapshots.enqueue(people.project, None, "v1"))
+    create.store_contents(create.enqueue(people.project, None, "v1"))
     jobs.enqueue(people.project, people.lead, jobs.ExportRequest("calls", "csv"))
     archives.enqueue(people.project, people.lead, archives.ArchiveRequest([1]))
     make_import(people)

@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from annotation.items.snapshots import create, jobs
+from annotation.items.snapshots import create
 from annotation.labelling import comments
 from annotation.models import ApiToken, Item, Project, Resolution
 from judging.exporting import jobs as exporting_jobs
@@ -128,7 +128,7 @@ def run(people: Cast) -> Run:
     assert answer(run, REPLY, model=ONE_LINE[:100])
     Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED)
     SavedView.objects.create(member=people.lead, name=ONE_LINE[:80], page="overview", shared=True)
-    create.store_contents(jobs.enqueue(people.project, people.lead, ONE_LINE[:80], ALL))
+    create.store_contents(create.enqueue(people.project, people.lead, ONE_LINE[:80], ALL))
     for said in ({"snapshot": ONE_LINE[:80]}, {"filters": {"search": ONE_LINE}}):
         exporting_jobs.enqueue(people.project, people.lead, ExportRequest("items", "csv", **said))
     return run

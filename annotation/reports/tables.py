@@ -3,21 +3,154 @@
 Shares are fractions of 1, times are in seconds, days are UTC; None where a value is unknown.
 """
 
-from collections.abc import Iterator
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import date, datetime
+from typing import Any, Generic, TypeVar
 
+from django.db.models import Count, Q
+from django.db.models.fields.json import KeyTextTransform
 from django.utils import timezone
 
-from annotation.models import Project
-from annotation.reports import cache, category_board, choices_over_time, grouping, pace
-from annotation.reports.cache import CachedFigures
+from annotation.db.cache import process_cache
+from annotation.db.counting import Day, count_by_keys
+from annotation.labelling import resolution
+from annotation.models import Label, Project, Resolution, Stage
+from annotation.reports import category_board, grouping, pace
 from annotation.reports.category_board import DEFAULT_THRESHOLD, BoardRow
-from annotation.reports.choices_over_time import ChoiceCount, DroppedItems
 from annotation.reports.grouping import Grouping
+from annotation.reports.label_times import key_as_text
 from annotation.reports.pace import GroupPace, Pace, PersonPace
+from annotation.tasktypes import main_field
+from annotation.tasktypes.main_field import MainField
 from stats.estimates import Estimate
+from stats.rates import clustered_wilson, sum_clusters
+
+T = TypeVar("T")
+
+SLOW_SECONDS = 1.0
+KEEP_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class CachedFigures(Generic[T]):
+    """Figures and the time they were computed; `again` if not computed for this request."""
+
+    value: T
+    at: datetime
+    again: bool = False
+
+
+def get_or_compute(
+    key: str, make: Callable[[], T], *, now: datetime, worth: float = SLOW_SECONDS
+) -> CachedFigures[T]:
+    """The result of `make`, cached for a minute if it took at least `worth` seconds.
+
+    Faster results are never cached, so that small projects show every new label at once.
+    """
+    kept: CachedFigures[T] | None = process_cache.get(key)
+    if kept is not None:
+        return CachedFigures(kept.value, kept.at, again=True)
+    begun = time.perf_counter()
+    fresh = CachedFigures(make(), now)
+    if time.perf_counter() - begun >= worth:
+        process_cache.set(key, fresh, KEEP_SECONDS)
+    return fresh
+
+
+@dataclass(frozen=True)
+class ChoiceCount:
+    """How many labels on a day chose an answer."""
+
+    day: date
+    value: str
+    title: str
+    n: int
+
+
+@dataclass(frozen=True)
+class DropAnswer:
+    """An answer that drops items from the final set, and the reasons given for it.
+
+    `n` counts resolved items, the reasons count labels.
+    """
+
+    value: str
+    title: str
+    n: int
+    reasons: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class DroppedItems:
+    """The share of the resolved items that is not in the final set, and the answers behind it."""
+
+    resolved: int
+    dropped: int
+    share: Estimate
+    drops: tuple[DropAnswer, ...]
+
+
+def count_choices(project: Project) -> tuple[ChoiceCount, ...]:
+    """Current labels of the stage label, by day (UTC) and answer, oldest first."""
+    decides = main_field.load_main_field(project)
+    labels = Label.objects.current().at_stage(Stage.LABEL).in_project(project)
+    rows = count_by_keys(labels, day=Day("created_at"), said=decides.of_label())
+    order = {value: place for place, (value, _) in enumerate(decides.options)}
+    found = [
+        ChoiceCount(date.fromisoformat(row["day"]), value, decides.title(value), row["n"])
+        for row in rows
+        if (value := key_as_text(row["said"]))
+    ]
+    return tuple(sorted(found, key=lambda one: (one.day, order.get(one.value, 99), one.value)))
+
+
+def measure_dropped(project: Project) -> DroppedItems:
+    """Resolved items that are not in the final set: excluded with a reason, or with a final label
+    that drops them.
+
+    The reasons are those that counted labels with such an answer gave, also on items that are not
+    resolved yet, so an item may have several reasons, or none.
+    """
+    decides = main_field.load_main_field(project)
+    found = Resolution.objects.of_live_originals().of_project(project).of_tests()
+    out = _dropped_filter(decides)
+    rows = found.order_by().values("item__cluster")
+    clusters = rows.annotate(n=Count("pk"), y=Count("pk", filter=out)).values_list("n", "y")
+    share = clustered_wilson(sum_clusters(clusters))
+    counts: dict[str, int] = defaultdict(int)
+    for row in count_by_keys(found.filter(out), said=decides.of_resolution()):
+        counts[key_as_text(row["said"])] += row["n"]
+    reasons = _count_reasons(project, decides)
+    named = {value for value in reasons if decides.drops(value)} | set(counts)
+    drops = (
+        DropAnswer(
+            value, decides.title(value), counts[value], tuple(reasons.get(value, {}).items())
+        )
+        for value in sorted(named, key=lambda value: (-counts[value], value))
+    )
+    return DroppedItems(share.n, sum(counts.values()), share, tuple(drops))
+
+
+def _dropped_filter(decides: MainField) -> Q:
+    """A filter for resolutions of items that are not in the final set."""
+    excluded = Q(rule=resolution.EXCLUDED)
+    return excluded if decides.kept is None else excluded | ~Q(value__in=decides.kept)
+
+
+def _count_reasons(project: Project, decides: MainField) -> dict[str, dict[str, int]]:
+    """The reasons given by counted labels, by answer: titles of reasons with numbers of labels."""
+    labels = Label.objects.counted().at_stage(Stage.LABEL).in_project(project)
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for name, titles in main_field.reason_fields(project):
+        said: dict[str, Any] = {"reason": KeyTextTransform(name, "answers")}
+        rows = count_by_keys(labels.answering(name), said=decides.of_label(), **said)
+        for row in sorted(rows, key=lambda row: -row["n"]):
+            reason = key_as_text(row["reason"])
+            found[key_as_text(row["said"])][titles.get(reason, reason)] = row["n"]
+    return found
 
 
 @dataclass(frozen=True)
@@ -38,18 +171,18 @@ def load_progress(
         measured = pace.measure_pace(project, by=by, now=now)
         return ProgressReport(
             measured,
-            choices_over_time.count_choices(project),
-            choices_over_time.measure_dropped(project),
+            count_choices(project),
+            measure_dropped(project),
         )
 
-    return cache.get_or_compute(f"pace:{project.pk}:{by.name}", make, now=now)
+    return get_or_compute(f"pace:{project.pk}:{by.name}", make, now=now)
 
 
 def load_board(
     project: Project, *, by: Grouping, value: str, bar: float, now: datetime
 ) -> CachedFigures[list[BoardRow]]:
     """The rows of the category board."""
-    return cache.get_or_compute(
+    return get_or_compute(
         f"board:{project.pk}:{by.name}:{value}:{bar}",
         lambda: category_board.measure_board(project, by=by, value=value, bar=bar),
         now=now,

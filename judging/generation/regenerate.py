@@ -1,13 +1,16 @@
 """Regenerate rejected items, with people's comments as guidance (study 000, section 3.4:
 instructions were refined by looking at their results)."""
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
+from annotation import tasktypes
 from annotation.db import counting
-from annotation.labelling import rejection_feedback
-from annotation.models import Item, Membership, Project
+from annotation.items.models import ItemQuerySet
+from annotation.models import Item, Label, Membership, Project, Stage
+from annotation.tasktypes import TaskType, main_field
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import lifecycle, run_config
@@ -15,6 +18,51 @@ from judging.runs.lifecycle import RunOptions
 from judging.runs.run_config import RunOverrides
 from judging.strategies import catalogue
 from judging.strategies.replies.causes import MISSING
+
+# Of what people wrote so many characters go on, of one person and of all.
+MAX_REMARK_LENGTH, MAX_FEEDBACK_LENGTH = 1_000, 4_000
+
+
+def rejected_items(project: Project) -> ItemQuerySet:
+    """The items that were turned down by what is held true of them, and nothing made of them
+    since; those with a claim to be made anew, so none that are people's practice."""
+    decides = main_field.load_main_field(project)
+    values = [value for value, _ in decides.options if decides.drops(value)]
+    found = Item.objects.in_project(project).originals().of_tests()
+    return found.resolved_as_one_of(values).childless().order_by("position")
+
+
+def collect_feedback(project: Project, items: Collection[int]) -> dict[int, str]:
+    """What was said of items, by their ids: the answers of each person that has a label in force,
+    and what they wrote; first what had been changed, by the claim. Items without any are left
+    out."""
+    task = tasktypes.load_task_type(project)
+    labels = Label.objects.counted().in_project(project).at_stages([Stage.LABEL, Stage.ADJUDICATE])
+    said: dict[int, list[str]] = defaultdict(list)
+    for label in labels.filter(item__among=list(items)).oldest_first():
+        said[label.item_id].append(" ".join(_label_remarks(task, label)))
+    claims = _claims(said)
+    return {
+        item: "\n".join([*claims.get(item, []), *dict.fromkeys(words)])[:MAX_FEEDBACK_LENGTH]
+        for item, words in said.items()
+    }
+
+
+def _label_remarks(task: TaskType, label: Label) -> Iterator[str]:
+    for option in task.chosen(label.answers):
+        yield f"{option.title}."
+    written = (label.answers.get(field.name) for field in task.fields if field.kind == "text")
+    for text in (*written, label.comment):
+        if isinstance(text, str) and text.strip():
+            yield f"“{text.strip()[:MAX_REMARK_LENGTH]}”"
+
+
+def _claims(items: Collection[int]) -> dict[int, list[str]]:
+    found = Item.objects.filter(pk__among=list(items)).with_current_texts()
+    claims = {item.pk: item.current_revisions[0].texts.get("claim", "") for item in found}
+    return {
+        pk: [f"The change was: {said[:MAX_REMARK_LENGTH]}"] for pk, said in claims.items() if said
+    }
 
 
 @dataclass(frozen=True)
@@ -34,14 +82,14 @@ def load_rejected(
 ) -> list[RejectedItem]:
     """A category's rejected items that were not regenerated yet, in order; `items` restricts them
     to these ids, `most` limits their number."""
-    every = rejection_feedback.rejected_items(project).filter(category=category)
+    every = rejected_items(project).filter(category=category)
     found = every if items is None else every.filter(pk__among=list(items))
     return _with_feedback(project, list(found[:most]))
 
 
 def count_rejected(project: Project) -> dict[str, int]:
     """The number of such items in each category."""
-    return counting.count_by(rejection_feedback.rejected_items(project), "category")
+    return counting.count_by(rejected_items(project), "category")
 
 
 def list_strategies(project: Project, category: str) -> list[StrategyVersion]:
@@ -120,5 +168,5 @@ def start(
 
 
 def _with_feedback(project: Project, items: list[Item]) -> list[RejectedItem]:
-    said = rejection_feedback.collect_feedback(project, {item.pk for item in items})
+    said = collect_feedback(project, {item.pk for item in items})
     return [RejectedItem(item, said.get(item.pk, "")) for item in items]

@@ -18,7 +18,7 @@ from annotation.db import transactions
 from annotation.generation import perturber_jobs
 from annotation.importing import jobs as imports
 from annotation.importing import upload_files as uploads
-from annotation.items.snapshots import jobs as snapshots
+from annotation.items.snapshots import create
 from annotation.jobs import job_queue
 from annotation.models import Event, Job, Membership
 from annotation.settings import project_settings as places
@@ -94,7 +94,7 @@ JOB_KINDS: dict[str, JobKind] = {
         of=lambda job: f"run {job.result['run']}, into {job.result['into']}",
         may_again=bring_in.can_rerun,
     ),
-    snapshots.JOB_KIND: JobKind(
+    create.JOB_KIND: JobKind(
         "Snapshot",
         "snapshots",
         of=lambda job: str(job.result["name"]),

@@ -15,7 +15,7 @@ from django.db import close_old_connections, connections
 
 from annotation.generation import perturber_jobs
 from annotation.importing import jobs as imports
-from annotation.items.snapshots import jobs as snapshots
+from annotation.items.snapshots import create
 from annotation.settings import project_settings
 from judging.archive import jobs
 from judging.exporting import jobs as exporting_jobs
@@ -66,8 +66,8 @@ KINDS = (
     ),
     WorkKind(
         "snapshot",
-        lambda now: snapshots.due_job_ids(now),
-        lambda pk: snapshots.run_job(pk, stopped=ask.STOP.is_set),
+        lambda now: create.due_job_ids(now),
+        lambda pk: create.run_job(pk, stopped=ask.STOP.is_set),
     ),
     WorkKind(
         "export",

@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.labelling import siblings
+from annotation.labelling import my_items
 from annotation.models import ApiToken, Item, Membership
 from tests.builders import make_account, make_item, make_known, make_member, make_project
 
@@ -156,13 +156,13 @@ def test_a_check_stands_among_its_siblings_before_it_is_labelled_and_after(
     first = one.api.post(reverse("api-next", args=[one.member.project.slug])).json()["item"]["key"]
     shown = [
         sibling.item.key
-        for sibling in siblings.list_siblings(one.member, item_of(one, first)) or []
+        for sibling in my_items.list_siblings(one.member, item_of(one, first)) or []
     ]
     assert f"item-x-{one.member.project.slug}" in shown
     make_known(one.member.project, "practised", cluster="one")
     again = [
         sibling.item.key
-        for sibling in siblings.list_siblings(one.member, item_of(one, first)) or []
+        for sibling in my_items.list_siblings(one.member, item_of(one, first)) or []
     ]
     assert again == shown
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from annotation.exporting import tables
 from annotation.models import ApiToken, Item, Project, Resolution, Slot
-from annotation.projects import overview
+from annotation.projects.views import home
 from tests.builders import make_member
 
 pytestmark = pytest.mark.django_db
@@ -251,7 +251,7 @@ def test_an_export_keeps_texts_that_only_the_project_knows(tmp_path: Path) -> No
 def test_pages_of_a_project_without_categories_speak_of_none(tmp_path: Path) -> None:
     imported(tmp_path, "error-detection", JUDGED)
     project = Project.objects.get()
-    assert overview.count_by_ability(project) == []
+    assert home.count_by_ability(project) == []
     client = Client()
     client.force_login(make_member(project, role="lead").account)
     for path in ("", "items/", "items/a/"):

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.accounts import keymap
-from annotation.labelling import my_items, queue, siblings
+from annotation.labelling import my_items, queue
 from annotation.models import Account, Draft, Label, Mark, Membership, Slot
 from tests.builders import (
     make_guidelines,
@@ -205,10 +205,10 @@ def test_siblings_show_ones_own_labels_and_no_texts_of_what_is_still_to_do(
     make_item(member.project, cluster="beetle")
     other = make_member(member.project)
     say(other, take(other), "valid")
-    [one] = siblings.list_siblings(member, first) or []
+    [one] = my_items.list_siblings(member, first) or []
     assert (one.item, one.said, one.text) == (second, "", "")
     say(member, take(member), "invalid")  # the second, since the first is the other's
-    [one] = siblings.list_siblings(member, first) or []
+    [one] = my_items.list_siblings(member, first) or []
     assert one.said == "Invalid"
 
 
@@ -217,7 +217,7 @@ def test_siblings_are_not_shown_before_the_first_look() -> None:
     item = make_item(member.project, "spider-1", cluster="spider")
     make_item(member.project, "spider-2", cluster="spider")
     take(member)
-    assert siblings.list_siblings(member, item) is None
+    assert my_items.list_siblings(member, item) is None
     answer = browser_of(member).get(url("label-siblings", member), {"item": "spider-1"})
     assert answer.status_code == 409
     assert "spider-2" not in body(answer)

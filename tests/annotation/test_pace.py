@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Item, Label, Membership, Project
-from annotation.reports import cache, choices_over_time, grouping, pace, tables
+from annotation.reports import grouping, pace, tables
 from annotation.tasktypes import main_field
 from stats.spread import Quartiles
 from tests.builders import make_item, make_member, make_project, make_resolution, make_slot
@@ -169,7 +169,7 @@ def test_pace_costs_the_same_statements_for_many_labels(
 
 def test_choices_are_counted_by_day_in_the_order_of_the_options(member: Membership) -> None:
     give(member, "not-sure", ago=1), give(member, "valid", ago=1), give(member, "valid", ago=2)
-    found = choices_over_time.count_choices(member.project)
+    found = tables.count_choices(member.project)
     assert [(one.day.day, one.value, one.title, one.n) for one in found] == [
         (8, "valid", "Valid", 1),
         (9, "valid", "Valid", 1),
@@ -181,7 +181,7 @@ def test_choices_of_a_scale_are_those_of_the_question_that_decides() -> None:
     member = make_member(make_project(task_type="rating", overlap=1))
     answers = {"naturalness": 3, "relatedness": 3, "correctness": 2}
     give(member, "3/3/2", answers=answers)
-    [one] = choices_over_time.count_choices(member.project)
+    [one] = tables.count_choices(member.project)
     assert (one.value, one.title) == ("2", "Partly correct")
 
 
@@ -191,7 +191,7 @@ def test_dropped_are_resolved_items_that_no_run_takes_with_the_reasons(member: M
         make_resolution(give(member, choice).item, choice)
     make_resolution(give(member, "not-sure", answers=doubted).item, "not-sure", rule="excluded")
     give(member, "not-sure", answers=doubted)
-    found = choices_over_time.measure_dropped(member.project)
+    found = tables.measure_dropped(member.project)
     assert (found.resolved, found.dropped, found.share.value) == (4, 2, 0.5)
     assert [(one.value, one.n, one.reasons) for one in found.drops] == [
         ("invalid", 1, ()),
@@ -280,8 +280,8 @@ def test_every_report_is_a_table_with_just_its_columns(
 
 
 def test_what_takes_long_is_kept_for_a_moment_and_says_so() -> None:
-    def kept(value: int, worth: float) -> cache.CachedFigures[int]:
-        return cache.get_or_compute(f"test-{worth}", lambda: value, now=NOW, worth=worth)
+    def kept(value: int, worth: float) -> tables.CachedFigures[int]:
+        return tables.get_or_compute(f"test-{worth}", lambda: value, now=NOW, worth=worth)
 
     assert [kept(value, worth=0).value for value in (1, 2)] == [1, 1]
     assert kept(3, worth=0).again

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from annotation.items.snapshots import create, jobs
+from annotation.items.snapshots import create
 from annotation.models import ApiToken, Item, Mark, Snapshot
 from tests.builders import Cast, cast, make_item, make_resolution
 
@@ -19,7 +19,7 @@ def people() -> Cast:
 
 
 def freeze(people: Cast, name: str) -> None:
-    create.store_contents(jobs.enqueue(people.project, people.lead, name))
+    create.store_contents(create.enqueue(people.project, people.lead, name))
 
 
 def browser(people: Cast, name: str) -> Client:
@@ -92,7 +92,7 @@ def test_odd_addresses_lead_somewhere(people: Cast, rest: str) -> None:
 def test_one_that_waits_can_be_cancelled_and_one_that_is_made_cannot(people: Cast) -> None:
     freeze(people, "v1")
     lead = browser(people, "lead")
-    jobs.enqueue(people.project, people.lead, "v2")
+    create.enqueue(people.project, people.lead, "v2")
     lead.post(address(people, "2/cancel/"))
     lead.post(address(people, "1/cancel/"))
     page = lead.get(address(people)).content.decode()

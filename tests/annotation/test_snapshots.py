@@ -10,7 +10,6 @@ from django.utils import timezone
 from annotation.errors import FieldError
 from annotation.exporting import tables
 from annotation.items.snapshots import comparison, create, facts, table
-from annotation.items.snapshots import jobs as snapshots_jobs
 from annotation.jobs import job_queue
 from annotation.jobs.subprocesses import ProgramResult
 from annotation.labelling import comments
@@ -39,7 +38,7 @@ def people() -> Cast:
 
 
 def freeze(people: Cast, name: str) -> Snapshot:
-    snapshot = snapshots_jobs.enqueue(people.project, people.lead, name)
+    snapshot = create.enqueue(people.project, people.lead, name)
     create.store_contents(snapshot)
     snapshot.refresh_from_db()
     return snapshot
@@ -128,7 +127,7 @@ def test_other_installations_have_the_same_digest(people: Cast) -> None:
     make_item(make_project("more"), "between")
     for key in ("a", "b", "c"):
         make_item(other, key, fields={"n": 0.1, "language": "en"})
-    mirrored = snapshots_jobs.enqueue(other, None, "v1")
+    mirrored = create.enqueue(other, None, "v1")
     create.store_contents(mirrored)
     mirrored.refresh_from_db()
     assert mirrored.digest == freeze(people, "v1").digest
@@ -169,7 +168,7 @@ def test_nothing_comes_in_once_it_is_made(people: Cast) -> None:
 def test_names_are_taken_once(people: Cast) -> None:
     freeze(people, "v1")
     with pytest.raises(FieldError, match="has this name"):
-        snapshots_jobs.enqueue(people.project, people.lead, "v1")
+        create.enqueue(people.project, people.lead, "v1")
 
 
 def test_it_is_on_record(people: Cast) -> None:
@@ -184,7 +183,7 @@ def test_what_changes_while_it_is_stored_stays_out(
 ) -> None:
     """All is read at one moment: here the second item changes once the first is stored."""
     monkeypatch.setattr(create, "BATCH_SIZE", 1)
-    snapshot = snapshots_jobs.enqueue(people.project, people.lead, "v1")
+    snapshot = create.enqueue(people.project, people.lead, "v1")
 
     def interfere(done: int) -> None:
         if done == 1:
@@ -198,7 +197,7 @@ def test_what_changes_while_it_is_stored_stays_out(
 
 def test_a_broken_attempt_begins_anew(people: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(create, "BATCH_SIZE", 1)
-    snapshot = snapshots_jobs.enqueue(people.project, people.lead, "v1")
+    snapshot = create.enqueue(people.project, people.lead, "v1")
 
     def stop(done: int) -> None:
         if done == 2:
@@ -213,12 +212,12 @@ def test_a_broken_attempt_begins_anew(people: Cast, monkeypatch: pytest.MonkeyPa
 
 
 def test_one_that_was_given_up_is_taken_away_with_its_name(people: Cast) -> None:
-    snapshot = snapshots_jobs.enqueue(people.project, people.lead, "v1")
-    assert snapshots_jobs.due_job_ids(timezone.now()) == [snapshot.job_id]
-    assert snapshots_jobs.cancel_snapshot(snapshot, people.lead)
-    assert snapshots_jobs.due_job_ids(timezone.now()) == [snapshot.job_id]
-    assert not snapshots_jobs.run_job(snapshot.job_id)
-    assert snapshots_jobs.due_job_ids(timezone.now()) == []
+    snapshot = create.enqueue(people.project, people.lead, "v1")
+    assert create.due_job_ids(timezone.now()) == [snapshot.job_id]
+    assert create.cancel_snapshot(snapshot, people.lead)
+    assert create.due_job_ids(timezone.now()) == [snapshot.job_id]
+    assert not create.run_job(snapshot.job_id)
+    assert create.due_job_ids(timezone.now()) == []
     assert not Snapshot.objects.exists()
     assert Job.objects.get(pk=snapshot.job_id).message == "Cancelled by lead."
     freeze(people, "v1")
@@ -238,14 +237,14 @@ def test_states_are_read_in_a_fixed_number_of_queries(
 def test_a_worker_makes_what_was_asked_for_and_notes_it(
     people: Cast, in_this_program: None
 ) -> None:
-    snapshot = snapshots_jobs.enqueue(people.project, people.lead, "v1")
-    assert snapshots_jobs.run_job(snapshot.job_id)
-    assert not snapshots_jobs.run_job(snapshot.job_id)
+    snapshot = create.enqueue(people.project, people.lead, "v1")
+    assert create.run_job(snapshot.job_id)
+    assert not create.run_job(snapshot.job_id)
     snapshot.refresh_from_db()
     assert snapshot.items == 3
     job = Job.objects.get()
     assert (job.state, job.done) == (Job.State.FINISHED, 3)
-    assert snapshots_jobs.due_job_ids(timezone.now()) == []
+    assert create.due_job_ids(timezone.now()) == []
 
 
 def test_the_command_makes_one_and_tells_its_digest(people: Cast, in_this_program: None) -> None:
@@ -264,8 +263,8 @@ def test_a_program_that_fails_leaves_its_reason_and_no_snapshot(
     people: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_queue, "run_leased", lambda *_: ProgramResult(1, "No space is left."))
-    snapshot = snapshots_jobs.enqueue(people.project, people.lead, "v1")
-    assert not snapshots_jobs.run_job(snapshot.job_id)
+    snapshot = create.enqueue(people.project, people.lead, "v1")
+    assert not create.run_job(snapshot.job_id)
     assert Job.objects.get().message == "No space is left."
     assert not Snapshot.objects.exists()
 

@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from annotation.items.snapshots import create, jobs
+from annotation.items.snapshots import create
 from annotation.models import Item, Membership, Role, Snapshot
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
@@ -38,11 +38,13 @@ def test_the_pages_of_snapshots(
     address = reverse("snapshots", args=[lead.project.slug])
     page = open_page(lead.account, address, **look(width, scheme))
     checked(page)
-    create.store_contents(jobs.enqueue(lead.project, lead, "v1", "As submitted."))
+    create.store_contents(create.enqueue(lead.project, lead, "v1", "As submitted."))
     for item in Item.objects.all():
         make_resolution(item, "invalid")
-    create.store_contents(jobs.enqueue(lead.project, lead, "v2, with a name that says much of it"))
-    jobs.enqueue(lead.project, lead, "v3")
+    create.store_contents(
+        create.enqueue(lead.project, lead, "v2, with a name that says much of it")
+    )
+    create.enqueue(lead.project, lead, "v3")
     page.goto(address)
     checked(page)
     page.click("a:text('v2')")

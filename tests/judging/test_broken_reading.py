@@ -14,7 +14,6 @@ from django.db import connection, transaction
 from annotation.db import snapshot_reads
 from annotation.exporting import tables
 from annotation.items.snapshots import create as snapshot_freezing
-from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import job_queue
 from annotation.models import Item, Project
 from judging.archive import create
@@ -66,7 +65,7 @@ def archive(project: Project, monkeypatch: pytest.MonkeyPatch, folder: Path) -> 
 def snapshot(project: Project, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     full = io.TextIOWrapper(Full(), write_through=True)
     monkeypatch.setattr(snapshot_freezing, "TemporaryFile", lambda *_, **__: full)
-    snapshot_freezing.store_contents(snapshots.enqueue(project, None, "v1"))
+    snapshot_freezing.store_contents(snapshot_freezing.enqueue(project, None, "v1"))
 
 
 def table(project: Project, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

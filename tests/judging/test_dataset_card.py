@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.utils import timezone
 from markdown_it import MarkdownIt
 
-from annotation.items.snapshots import create, jobs
+from annotation.items.snapshots import create
 from annotation.models import Event, Item, Job, Project, Slot
 from judging.exporting import jobs as exporting_jobs
 from judging.exporting.rows import ExportRequest
@@ -185,7 +185,7 @@ def test_a_canary_is_in_the_card_and_in_every_row(people: Cast) -> None:
 
 
 def test_a_snapshot_is_named_with_its_digest(people: Cast) -> None:
-    frozen = jobs.enqueue(people.project, people.lead, "v1")
+    frozen = create.enqueue(people.project, people.lead, "v1")
     create.store_contents(frozen)
     frozen.refresh_from_db()
     Item.objects.update(deleted_at=timezone.now())

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from annotation.items.snapshots import create, jobs
+from annotation.items.snapshots import create
 from annotation.models import Event, Item, Job
 from judging.exporting import jobs as exporting_jobs
 from tests.builders import (
@@ -34,7 +34,7 @@ def people(settings: Any, tmp_path: Path) -> Cast:
     settings.VAR_DIR = tmp_path
     made = cast()
     make_item(made.project, "a"), make_item(made.project, "b")
-    create.store_contents(jobs.enqueue(made.project, made.lead, "v1"))
+    create.store_contents(create.enqueue(made.project, made.lead, "v1"))
     make_revision(Item.objects.get(key="a"), {"prompt": "?", "gold": "new", "perturbed": "y"})
     make_resolution(Item.objects.get(key="a"))
     Item.objects.filter(key="b").update(deleted_at=timezone.now())
@@ -125,7 +125,7 @@ def test_the_command_says_which_snapshot_there_is_not(people: Cast, tmp_path: Pa
 def test_what_no_snapshot_gives_is_refused_with_a_remedy(
     people: Cast, said: dict[str, Any], why: str
 ) -> None:
-    jobs.enqueue(people.project, people.lead, "half")
+    create.enqueue(people.project, people.lead, "half")
     client = api_client(people.lead)
     answer = client.post(address(people), {**ASKED, **said}, content_type="application/json")
     assert answer.status_code == 422

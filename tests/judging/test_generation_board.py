@@ -8,7 +8,7 @@ from django.test import Client
 
 from annotation.generation.release import ReleasePolicy
 from annotation.models import Event, Item, Membership, Project, Slot
-from judging.generation import board, bring_in, regenerate
+from judging.generation import bring_in, regenerate
 from judging.generation.bring_in import BringInRequest
 from judging.generation.views import board as views_board
 from judging.models import Run
@@ -81,7 +81,7 @@ def test_the_board_shows_what_was_made_and_how_it_turned_out(
 def test_the_parts_of_a_bar_make_the_whole(project: Project) -> None:
     for item in generated(project, 3)[:2]:
         make_resolution(item, "valid", source="labels")
-    [line] = board.load_board(project)
+    [line] = views_board.load_board(project)
     assert [(part.kind, part.n, part.begin) for part in line.bar] == [
         ("held", 2, 0),
         ("waiting", 1, 66.67),
@@ -117,21 +117,21 @@ def test_the_instruction_of_ones_own_is_edited_before_a_shipped_one(
     lead: Membership, project: Project
 ) -> None:
     generated(project, 1)
-    assert [line.strategy for line in board.load_board(project)] == ["generate-number-errors"]
+    assert [line.strategy for line in views_board.load_board(project)] == ["generate-number-errors"]
     shipped = catalogue.find_version(project, "generate-number-errors")
     assert shipped
     editing.copy_strategy(project, shipped, slug="our-numbers", member=lead)
-    assert [line.strategy for line in board.load_board(project)] == ["our-numbers"]
+    assert [line.strategy for line in views_board.load_board(project)] == ["our-numbers"]
 
 
 def test_what_no_model_made_has_no_instruction_to_edit(project: Project) -> None:
     generated(project, 1, origin="perturber", fields={"perturber": "numbers"})
-    assert [line.strategy for line in board.load_board(project)] == [""]
+    assert [line.strategy for line in views_board.load_board(project)] == [""]
 
 
 def test_the_instruction_of_gold_answers_is_the_one_that_made_them(project: Project) -> None:
     generated(project, 1, category="", fields={"generator": "generate-gold v1"})
-    assert [line.strategy for line in board.load_board(project)] == ["generate-gold"]
+    assert [line.strategy for line in views_board.load_board(project)] == ["generate-gold"]
 
 
 def test_what_was_turned_down_is_made_again_with_what_people_said(

@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotation.db import transactions
 from annotation.generation import perturber_jobs
 from annotation.importing import jobs as imports
-from annotation.items.snapshots import jobs as snapshots
+from annotation.items.snapshots import create
 from annotation.jobs import job_queue
 from annotation.labelling import assignment
 from annotation.models import Job, Project
@@ -34,7 +34,7 @@ NOBODY = "http://127.0.0.1:1/v1"
 KINDS: dict[str, tuple[Callable[..., bool], dict[str, Any]]] = {
     jobs.KIND: (jobs.run_job, {}),
     archives.KIND: (archives.run_job, {"runs": [], "texts": False, "replies": False}),
-    snapshots.JOB_KIND: (snapshots.run_job, {}),
+    create.JOB_KIND: (create.run_job, {}),
     imports.JOB_KIND: (imports.run_job, {"step": "store", "expires": 1e12}),
     perturber_jobs.JOB_KIND: (perturber_jobs.run_job, {}),
     bring_in.KIND: (bring_in.run_job, {}),

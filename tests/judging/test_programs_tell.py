@@ -11,7 +11,6 @@ from annotation.generation import generated_items, perturber_jobs, perturbers
 from annotation.generation.perturbers import PerturbRequest
 from annotation.generation.release import ReleasePolicy
 from annotation.items.snapshots import create as snapshot_freezing
-from annotation.items.snapshots import jobs as snapshots
 from annotation.jobs import subprocesses
 from annotation.models import Project
 from formats.writers import ZIP_FORMATS, write_file
@@ -46,7 +45,7 @@ def test_a_snapshot_tells_at_each_part_that_it_reads_stores_and_takes_away(
     monkeypatch.setattr(snapshot_freezing, "BATCH_SIZE", 1)
     for key in "abc":
         make_item(project, key)
-    snapshot = snapshots.enqueue(project, None, "v1")
+    snapshot = snapshot_freezing.enqueue(project, None, "v1")
 
     def tell(done: int) -> None:
         told.append(str(done))

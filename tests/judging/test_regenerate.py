@@ -5,7 +5,7 @@ import json
 import pytest
 from django.test import Client
 
-from annotation.labelling import queue, rejection_feedback
+from annotation.labelling import queue
 from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Item, Project
 from judging.errors import Refused
@@ -109,7 +109,7 @@ def test_only_what_was_turned_down_can_be_made_again(project: Project) -> None:
     item = make_item(project)
     say(member, take(member), "valid")
     assert regenerate.load_rejected(project, item.category) == []
-    assert rejection_feedback.collect_feedback(project, [item.pk]) == {item.pk: "Valid."}
+    assert regenerate.collect_feedback(project, [item.pk]) == {item.pk: "Valid."}
 
 
 def test_of_what_nobody_said_anything_the_same_would_come_again(project: Project) -> None:

@@ -24,7 +24,7 @@ from annotation.api.responses import (
 )
 from annotation.errors import FieldError
 from annotation.items.models import SnapshotQuerySet
-from annotation.items.snapshots import comparison, jobs
+from annotation.items.snapshots import comparison, create
 from annotation.labelling import visibility
 from annotation.models import FrozenIn, Snapshot
 from annotation.projects import access
@@ -50,8 +50,8 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
 
 
 class SnapshotBody(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=jobs.NAME_LENGTH)
-    note = serializers.CharField(max_length=jobs.NOTE_LENGTH, allow_blank=True, default="")
+    name = serializers.CharField(max_length=create.NAME_LENGTH)
+    note = serializers.CharField(max_length=create.NOTE_LENGTH, allow_blank=True, default="")
 
 
 class FactSerializer(serializers.Serializer[Any]):
@@ -96,7 +96,7 @@ class SnapshotList(ListAPIView[Snapshot]):
         member = access.member_for(request, slug, right="manage")
         data = validate_body(SnapshotBody(data=request.data))
         try:
-            made = jobs.enqueue(
+            made = create.enqueue(
                 member.project, access.ensure_membership(member), data["name"], data["note"]
             )
         except FieldError as error:

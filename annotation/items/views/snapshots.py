@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.errors import FieldError
 from annotation.htmx import HtmxRequest
-from annotation.items.snapshots import comparison, jobs
+from annotation.items.snapshots import comparison, create
 from annotation.labelling import visibility
 from annotation.models import Membership, Snapshot
 from annotation.projects import access
@@ -23,11 +23,11 @@ PAGE_SIZE = 50
 
 class SnapshotForm(forms.Form):
     name = forms.CharField(
-        max_length=jobs.NAME_LENGTH, help_text="For example v1. It cannot be changed later."
+        max_length=create.NAME_LENGTH, help_text="For example v1. It cannot be changed later."
     )
     note = forms.CharField(
         required=False,
-        max_length=jobs.NOTE_LENGTH,
+        max_length=create.NOTE_LENGTH,
         widget=forms.Textarea({"rows": 2}),
         help_text="What the snapshot is for.",
     )
@@ -51,7 +51,7 @@ def snapshots(request: HtmxRequest, slug: str) -> HttpResponse:
     form = SnapshotForm(request.POST if asked else None)
     if asked and form.is_valid():
         try:
-            jobs.enqueue(member.project, access.ensure_membership(member), **form.cleaned_data)
+            create.enqueue(member.project, access.ensure_membership(member), **form.cleaned_data)
         except FieldError as error:
             form.add_error(error.field, str(error))
         else:
@@ -95,7 +95,7 @@ def cancel_snapshot(request: HttpRequest, slug: str, number: int) -> HttpRespons
     """Cancel a snapshot that is not complete."""
     member = access.member_for(request, slug, right="manage")
     found = Snapshot.objects.in_project(member.project).for_list().filter(number=number).first()
-    if found is None or not jobs.cancel_snapshot(found, access.ensure_membership(member)):
+    if found is None or not create.cancel_snapshot(found, access.ensure_membership(member)):
         messages.error(request, f"Snapshot {number} is already complete, or does not exist.")
     return redirect("snapshots", slug)
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotation.errors import Refused
 from annotation.htmx import HtmxRequest
-from annotation.labelling import blind_names, drafts, queue, siblings
+from annotation.labelling import blind_names, drafts, my_items, queue
 from annotation.labelling.queue import offers
 from annotation.labelling.submissions import ShownItem
 from annotation.labelling.views.label_screen import submission_view
@@ -77,7 +77,7 @@ def sibling_list(request: HttpRequest, slug: str) -> HttpResponse:
     """Other items of the same question, with what the person said of them; not while blind."""
     member = access.member_for(request, slug, right="label")
     item = _known_item(member, request.GET.get("item", ""))
-    found = siblings.list_siblings(member, item) if item else []
+    found = my_items.list_siblings(member, item) if item else []
     context = {"project": member.project, "item": item, "siblings": found}
     refused = found is None or item is None
     template = "annotation/label/_siblings.html"

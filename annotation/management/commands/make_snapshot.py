@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from annotation.items.snapshots import jobs
+from annotation.items.snapshots import create
 from annotation.management.files import command_error
 from annotation.models import Job
 
@@ -15,7 +15,7 @@ class Command(BaseCommand):
         parser.add_argument("job", type=int, metavar="ID")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        job = Job.objects.filter(pk=options["job"], kind=jobs.JOB_KIND, finished_at=None).first()
+        job = Job.objects.filter(pk=options["job"], kind=create.JOB_KIND, finished_at=None).first()
         if job is None:
             raise command_error(f"No snapshot job {options['job']} is waiting.")
-        jobs.make_snapshot(job)
+        create.make_snapshot(job)

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.errors import FieldError
-from annotation.items.snapshots import jobs
+from annotation.items.snapshots import create
 from annotation.management.files import command_error
 from annotation.models import Job, Project, Snapshot
 
@@ -26,7 +26,7 @@ class Command(BaseCommand):
             raise command_error(f"There is no project {options['project']!r}.")
         name = options["name"].strip()
         try:
-            snapshot = jobs.enqueue(project, None, name, options["note"])
+            snapshot = create.enqueue(project, None, name, options["note"])
         except FieldError as error:
             raise command_error(str(error)) from error
         job = _ended(snapshot)
@@ -40,9 +40,9 @@ def _ended(snapshot: Snapshot) -> Job:
     """Run the job of a snapshot, or wait for the worker that runs it; returns the ended job."""
     job = snapshot.job
     assert job is not None
-    jobs.run_job(job.pk)
+    create.run_job(job.pk)
     while Job.objects.filter(pk=job.pk, finished_at=None).exists():
         time.sleep(LOOK_EVERY)
-        jobs.run_job(job.pk)
+        create.run_job(job.pk)
     job.refresh_from_db()
     return job

@@ -1,16 +1,161 @@
 """The home page with a person's projects, the front page of a project, and the help."""
 
+from dataclasses import dataclass
+from typing import Any
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from annotation import tasktypes
+from annotation.db import project_counts
 from annotation.generation import perturbers
-from annotation.items import taxonomy
+from annotation.items import readiness, taxonomy
 from annotation.labelling import queue
-from annotation.models import RIGHTS, Account, Membership, Role
-from annotation.projects import access, overview
+from annotation.models import (
+    RIGHTS,
+    WORK_LIKE_STAGES,
+    Account,
+    Item,
+    Label,
+    Membership,
+    Project,
+    Resolution,
+    Role,
+)
+from annotation.projects import access
+
+
+@dataclass(frozen=True)
+class ProjectOverview:
+    """A project as a member sees it in a list. `total`, `resolved` and `awaiting` count items
+    without duplicates, qualification and control items; `mine` counts own current labels.
+
+    `role` is "" for a site admin without a membership.
+    """
+
+    project: Project
+    role: str
+    total: int
+    resolved: int
+    mine: int
+    awaiting: int = 0
+
+    @property
+    def awaited(self) -> str:
+        """What the waiting items wait for, in words; "" if none wait."""
+        return readiness.describe_waiting(self.project, self.awaiting, self.role)
+
+    @property
+    def at_work(self) -> int:
+        return max(0, self.left - self.awaiting)
+
+    @property
+    def left(self) -> int:
+        return self.total - self.resolved
+
+    @property
+    def can_label(self) -> bool:
+        return bool(self.role) and Membership(role=self.role).can("label")
+
+
+@dataclass(frozen=True)
+class CategoryCount:
+    """The numbers of items and of resolved items of a category, without duplicates.
+
+    `repeats` is the number of exact duplicates in the category; they need no labels.
+    """
+
+    category: str
+    items: int
+    resolved: int
+    repeats: int
+
+    @property
+    def share(self) -> float | None:
+        return self.resolved / self.items if self.items else None
+
+
+@dataclass(frozen=True)
+class AbilityCount:
+    """The categories of an ability that have items, with their sums."""
+
+    ability: str
+    categories: tuple[CategoryCount, ...]
+
+    @property
+    def items(self) -> int:
+        return sum(row.items for row in self.categories)
+
+    @property
+    def resolved(self) -> int:
+        return sum(row.resolved for row in self.categories)
+
+    @property
+    def share(self) -> float | None:
+        return self.resolved / self.items if self.items else None
+
+
+def list_overviews(account: Account) -> list[ProjectOverview]:
+    """The projects that a person may see, by name, in five queries; projects that can have waiting
+    items need more."""
+    projects: list[Any] = list(Project.objects.visible_to(account).with_role_of(account))
+    totals = Item.objects.live().originals().of_tests().per_project(projects)
+    resolved = Resolution.objects.of_live_originals().of_tests().per_project(projects)
+    mine = (
+        Label.objects.current()
+        .at_stages(WORK_LIKE_STAGES)
+        .of_account(account)
+        .per_project(projects)
+    )
+    wait = readiness.projects_with_waiting(projects)
+    return [
+        ProjectOverview(
+            project=project,
+            role=project.my_role or "",
+            total=totals.get(project.pk, 0),
+            resolved=_cached_resolved(project, project.my_role, resolved),
+            mine=mine.get(project.pk, 0),
+            awaiting=readiness.count_waiting(project, project.my_role or "")
+            if project.pk in wait
+            else 0,
+        )
+        for project in projects
+    ]
+
+
+def count_by_ability(project: Project, *, role: str = "") -> list[AbilityCount]:
+    """Items and resolved items by category in the order of the taxonomy, in two queries at most.
+
+    Qualification and control items are left out. Categories that are no longer in the taxonomy come
+    last, under the ability of their items. [] if no item has a category.
+    """
+    found = Resolution.objects.of_live_originals().of_tests()
+    resolved = project_counts.get_cached_count(
+        project, "abilities", role, lambda: found.per_category(project)
+    )
+    counts: dict[str, list[CategoryCount]] = {}
+    order = {category.slug: place for place, category in enumerate(taxonomy.load())}
+    items = Item.objects.in_project(project).of_tests()
+    rows = project_counts.get_cached_count(
+        project, "items", role, lambda: list(items.by_category_and_repeats())
+    )
+    for row in sorted(rows, key=lambda row: order.get(row["category"], len(order))):
+        slug = row["category"]
+        count = CategoryCount(slug, row["items"], resolved.get(slug, 0), row["repeats"])
+        counts.setdefault(row["ability"], []).append(count)
+    if not any(row["category"] for row in rows):
+        return []
+    return [AbilityCount(ability, tuple(rows)) for ability, rows in counts.items()]
+
+
+def _cached_resolved(project: Project, role: str | None, resolved: dict[int, int]) -> int:
+    """The number of resolved items; `role` is None for a site admin without a membership."""
+    return project_counts.get_delayed_count(
+        project, "resolved", role or "", lambda: resolved.get(project.pk, 0)
+    )
+
 
 # What each right allows, as shown in the help.
 RIGHT_TITLES = {
@@ -30,7 +175,7 @@ def home(request: HttpRequest) -> HttpResponse:
     """The projects that a person may see, each with its progress and what to do next."""
     assert isinstance(request.user, Account)
     context = {
-        "overviews": overview.list_overviews(request.user),
+        "overviews": list_overviews(request.user),
         "suspended": Membership.objects.suspended_of(request.user),
     }
     return render(request, "annotation/home.html", context)
@@ -46,7 +191,7 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
         "project": member.project,
         "member": member,
         "progress": queue.load_progress(member),
-        "abilities": overview.count_by_ability(member.project, role=member.role),
+        "abilities": count_by_ability(member.project, role=member.role),
         "people": people if member.is_lead else None,
         "guidelines": member.project.guidelines.last(),
         "perturbs": perturbers.is_suitable(member.project),

@@ -1,5 +1,7 @@
 """The generation board: review results of generated items, release of more, and regeneration."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -11,16 +13,90 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.generation import generated_items, perturbers
 from annotation.items import taxonomy
-from annotation.models import Membership
+from annotation.models import Membership, Project
 from annotation.projects import access
+from annotation.reports import generation_board
+from annotation.reports.generation_board import GenerationCounts, GenerationRow
 from judging import tasks
 from judging.errors import Refused
-from judging.generation import board as generation_board
 from judging.generation import regenerate
 from judging.generation.forms import RegenerateForm
 from judging.generation.regenerate import RejectedItem
 from judging.models import Run, StrategyVersion
-from judging.runs import choices
+from judging.runs import choices, selection
+from judging.strategies import catalogue
+
+# The parts of a bar: what of the counts of made items each is, and in which words.
+PART_TITLES = {
+    "held": "as intended",
+    "turned_down": "rejected",
+    "unseen": "accepted without review",
+    "with_people": "in review",
+    "waiting": "waiting",
+}
+
+
+@dataclass(frozen=True)
+class BarSegment:
+    """A segment of a bar with `n` items; `begin` and `width` are percentages of all items."""
+
+    kind: str
+    title: str
+    n: int
+    begin: float
+    width: float
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """A category of the board. `strategy` is the slug of the strategy that generated it, "" if no
+    model did; `rejected` counts rejected items that were not regenerated yet."""
+
+    row: GenerationRow
+    bar: tuple[BarSegment, ...]
+    strategy: str
+    rejected: int
+
+
+def load_board(project: Project) -> list[BoardRow]:
+    """The rows of the board; [] if nothing was generated here."""
+    rows = generation_board.measure_generation(project)
+    if not rows:
+        return []
+    every = [one for one in catalogue.list_strategies(project) if one.strategy.generates]
+    slugs = {one.strategy.slug for one in every}
+    offered = sorted((one for one in every if one.is_offered), key=lambda one: one.is_own)
+    of_category = {one.strategy.category: one.strategy.slug for one in offered}
+    of_category.pop("", None)
+    rejected = regenerate.count_rejected(project)
+
+    def line(row: GenerationRow) -> BoardRow:
+        makers = [part.maker.partition(" ")[0] for part in row.parts]
+        made_by = next((slug for slug in reversed(makers) if slug in slugs), "")
+        return BoardRow(
+            row=row,
+            bar=tuple(_bar(row.whole)),
+            strategy=of_category.get(row.category, made_by) if made_by else "",
+            rejected=rejected.get(row.category, 0) if row.category else 0,
+        )
+
+    return [line(row) for row in rows]
+
+
+def list_generator_endpoints() -> list[str]:
+    """The names of the endpoints that can run a generator; baselines cannot generate texts."""
+    models = choices.list_endpoints().exclude(provider=selection.BASELINE)
+    return list(models.values_list("name", flat=True))
+
+
+def _bar(made: GenerationCounts) -> Iterator[BarSegment]:
+    begin = 0.0
+    for kind, title in PART_TITLES.items():
+        if n := getattr(made, kind):
+            width = round(100 * n / made.items, 2)
+            yield BarSegment(kind, title, n, round(begin, 2), width)
+            begin += width
+
 
 # The most rejected items offered at once.
 MOST_AT_ONCE = 200
@@ -35,8 +111,8 @@ def board(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "project": member.project,
         "member": member,
-        "lines": generation_board.load_board(member.project),
-        "parts": generation_board.PART_TITLES,
+        "lines": load_board(member.project),
+        "parts": PART_TITLES,
         "perturbs": perturbers.is_suitable(member.project),
     }
     return render(request, "judging/generation_board.html", context)
@@ -103,7 +179,7 @@ def _build_form(
     return RegenerateForm(
         data,
         strategies=[(slug, told(one)) for slug, one in versions.items()],
-        endpoints=generation_board.list_generator_endpoints(),
+        endpoints=list_generator_endpoints(),
         items=[one.item.key for one in found],
     )
 

@@ -18,7 +18,8 @@ from annotation.models import Item, Label, Project, Resolution, Stage
 from annotation.reports import agreement, agreement_answers
 from formats.typeset import escape_latex
 from judging.archive import versions
-from judging.evaluators.models import JSON_CHOICES, PROVIDER_CHOICES
+from judging.evaluators.models import JSON_CHOICES
+from judging.evaluators.providers import provider_choices
 from judging.models import Outcome, Reply, Run
 from judging.results import arrays, counted, undetected
 from judging.runs.models import OutcomeQuerySet
@@ -186,7 +187,7 @@ def _prompt_sentence(run: Run) -> str:
         "run",
         str(run.kind),
         endpoint=run.pinned["name"],
-        provider=PROVIDER_CHOICES.get(run.pinned["provider"], run.pinned["provider"]),
+        provider=dict(provider_choices()).get(run.pinned["provider"], run.pinned["provider"]),
         model=run.pinned["model"],
         frame=f"frame {strategy.frame}",
         scale=f", scale {scale.low:g} to {scale.high:g}" if scale else "",

@@ -7,16 +7,15 @@ from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from judging.evaluators.models import PROVIDER_CHOICES, REQUEST_FIELDS
+from judging.evaluators.models import REQUEST_FIELDS
 from judging.evaluators.prices import DEFAULT_MAX_TOKENS
-from judging.evaluators.providers import PROVIDERS
+from judging.evaluators.providers import PROVIDERS, callable_providers
 from judging.evaluators.providers.addresses import check_address
 from judging.evaluators.providers.errors import ForbiddenAddress
 from judging.evaluators.providers.parameters import with_token_limit
 from judging.models import Endpoint
 
-# Providers that people can set up; the others come with imports and with Blindspot itself.
-CALLABLE_PROVIDERS = ("openai_compatible", "anthropic", "gemini")
+FIRST_PROVIDER = "openai_compatible"
 RESERVED_NAMES = frozenset({"new"})
 FIELDSETS = {
     "Evaluator": ("name", "provider", "address", "key_variable", "model"),
@@ -46,7 +45,7 @@ class EndpointForm(forms.ModelForm):
         the context. An existing endpoint keeps its parameters."""
         cleaned: dict[str, Any] = super().clean() or {}
         provider, parameters = str(cleaned.get("provider")), cleaned.get("parameters")
-        is_chat = provider in CALLABLE_PROVIDERS and cleaned.get("api") == "chat"
+        is_chat = provider in callable_providers() and cleaned.get("api") == "chat"
         if self.instance.pk is None and is_chat and isinstance(parameters, dict):
             model, defaults = cleaned.get("model", ""), PROVIDERS[provider].default_parameters
             cleaned["parameters"] = with_token_limit(provider, model, defaults, parameters)
@@ -122,7 +121,8 @@ class EndpointPageForm(EndpointForm):
             del self.fields["name"]
         else:
             provider = cast(forms.ChoiceField, self.fields["provider"])
-            provider.choices = [(name, PROVIDER_CHOICES[name]) for name in CALLABLE_PROVIDERS]
+            provider.choices = [(name, PROVIDERS[name].title) for name in callable_providers()]
+            provider.initial = FIRST_PROVIDER
         for name in REQUEST_FIELDS if self.resting else ():
             self.fields[name].disabled = True
 

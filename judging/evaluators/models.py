@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from judging.evaluators.prices import Prices
-from judging.evaluators.providers import PROVIDERS, build_body
+from judging.evaluators.providers import PROVIDERS, build_body, provider_choices
 from judging.evaluators.providers.parameters import merge_parameters
 from judging.strategies.definitions import SECRET_NAME
 
@@ -48,16 +48,6 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         return self.exclude(paused_until__gte=until).update(paused_until=until)
 
 
-PROVIDER_CHOICES = {
-    "openai_compatible": "OpenAI-compatible",
-    "anthropic": "Anthropic Messages",
-    "gemini": "Gemini generateContent",
-    "baseline": "Baseline (offline)",
-    "recorded": "Recorded (imported replies)",
-    "derived": "Derived (votes and panels)",
-}
-# Their replies are not judgements that an annotator could copy.
-NO_EVALUATORS = frozenset({"baseline", "derived"})
 API_CHOICES = {"chat": "Chat", "completions": "Completions with a template"}
 JSON_CHOICES = {"": "As text", "json_object": "JSON object", "json_schema": "JSON by schema"}
 
@@ -79,7 +69,7 @@ class Endpoint(models.Model):
     """An evaluator that can be called. Only the name of the variable with its key is stored."""
 
     name = models.SlugField(max_length=80, unique=True)
-    provider = models.CharField(max_length=40, choices=PROVIDER_CHOICES)
+    provider = models.CharField(max_length=40, choices=provider_choices)
     address = models.CharField(
         max_length=300, blank=True, help_text="Base URL, for example https://host/v1"
     )
@@ -146,9 +136,6 @@ class Endpoint(models.Model):
                 & (models.Q(price_out=None) | models.Q(price_out__gte=0)),
                 name="endpoint_prices",
             ),
-            models.CheckConstraint(
-                condition=models.Q(provider__in=list(PROVIDER_CHOICES)), name="endpoint_provider"
-            ),
         ]
 
     def __str__(self) -> str:
@@ -212,7 +199,7 @@ class Endpoint(models.Model):
 
     def is_evaluator(self) -> bool:
         """Whether its replies are judgements that annotators must not see before they label."""
-        return self.provider not in NO_EVALUATORS
+        return PROVIDERS[self.provider].is_evaluator
 
     def prices(self) -> Prices:
         """The prices per million tokens; zero for an offline endpoint."""

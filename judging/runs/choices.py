@@ -8,9 +8,9 @@ from django.db.models import Count, Q, QuerySet
 from annotation.models import Item, Project
 from judging.errors import Refused
 from judging.evaluators.models import EndpointQuerySet
+from judging.evaluators.providers import NEVER_CALLED
 from judging.models import Endpoint, Run, StrategyVersion
 from judging.runs import selection
-from judging.runs.start_checks import NEVER_CALLED_PROVIDERS
 from judging.strategies import catalogue
 
 # How many unknown keys a message names.
@@ -40,7 +40,7 @@ def get_version(project: Project, name: str) -> StrategyVersion:
 
 def list_endpoints() -> EndpointQuerySet:
     """The endpoints that can be called."""
-    return selection.list_all_endpoints().exclude(provider__in=NEVER_CALLED_PROVIDERS)
+    return selection.list_all_endpoints().exclude(provider__in=NEVER_CALLED)
 
 
 def list_other_endpoints(run: Run) -> EndpointQuerySet:

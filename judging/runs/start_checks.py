@@ -7,12 +7,10 @@ from typing import Any
 from annotation.models import Membership, Project, Slot, Stage
 from judging.errors import Refused
 from judging.evaluators import providers
+from judging.evaluators.providers import NEVER_CALLED
 from judging.evaluators.providers.parameters import API_DEFAULT, find_family
 from judging.models import Budget, Endpoint, Run
 from judging.strategies import Strategy, frames
-
-# Providers without calls, since their replies were imported or combined from other runs.
-NEVER_CALLED_PROVIDERS = frozenset({"recorded", "derived"})
 
 
 def check_endpoint(
@@ -33,7 +31,7 @@ def check_endpoint(
     if bool(strategy.metric) != (endpoint.provider == "baseline"):
         wanted = "the offline baseline endpoint" if strategy.metric else "an evaluator LLM"
         raise Refused(f"Strategy {strategy.slug} needs {wanted}; {endpoint.name} is not one.")
-    if endpoint.provider in NEVER_CALLED_PROVIDERS:
+    if endpoint.provider in NEVER_CALLED:
         raise Refused(
             f"{endpoint.name} stands for imported or combined replies and cannot be called."
         )

@@ -1,22 +1,18 @@
 """Providers of evaluators. Only this package makes HTTP calls; it uses neither Django nor the
 database.
 
-A provider is a module with the names of `Provider`. To add one, write the module and add it to
-PROVIDERS.
+A provider is a module of this folder with the names of `Provider`: adding the file adds it to
+the forms, the API and the tests.
 """
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+import pkgutil
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any, Protocol, cast
 
 import aiohttp
 
-from judging.evaluators.providers import (
-    anthropic,
-    baseline,
-    gemini,
-    never_called,
-    openai_compatible,
-)
+from judging.evaluators.providers import never_called, openai_compatible
 from judging.evaluators.providers.answers import Answer, Finish, Prompt, Target
 from judging.evaluators.providers.transport import connect
 from judging.evaluators.retries import parse_retry_after
@@ -29,24 +25,33 @@ __all__ = [
     "Provider",
     "Target",
     "build_body",
+    "callable_providers",
     "connect",
     "merge_defaults",
     "parse_retry_after",
+    "provider_choices",
 ]
 
 
 class Provider(Protocol):
     """The interface of a provider module.
 
-    `body` builds the exact bytes that are sent (if the protocol has the model in its address, the
-    body contains it too). Equal input gives equal bytes; it raises ValueError for what cannot be
-    sent. `schema` is the JSON schema of the answer; it is used if there is a `json_mode`. `ask`
-    sends the body once and returns the answer or raises an EvaluatorError; it needs no session if
-    the provider is `offline`.
+    `body` gives the exact bytes that are sent (a protocol that names the model in its address has
+    it in them besides), equal for equal input, and raises ValueError for what cannot be sent.
+    `schema` is the JSON schema of the answer; it is used where a `json_mode` is set. `ask` sends
+    them once and returns the answer or raises an EvaluatorError; it needs no session if the
+    provider is `offline`. `title` is its name on pages. `is_evaluator` is false where the replies
+    are nobody's opinion: people may see them before they label.
     """
 
     @property
+    def title(self) -> str: ...
+
+    @property
     def offline(self) -> bool: ...
+
+    @property
+    def is_evaluator(self) -> bool: ...
 
     @property
     def default_parameters(self) -> Mapping[str, Any]: ...
@@ -68,14 +73,31 @@ class Provider(Protocol):
     ) -> Answer: ...
 
 
-PROVIDERS: dict[str, Provider] = {
-    "openai_compatible": openai_compatible,
-    "anthropic": anthropic,
-    "gemini": gemini,
-    "baseline": baseline,
+NEVER_CALLED: dict[str, Provider] = {
     "recorded": never_called.RECORDED,
     "derived": never_called.DERIVED,
 }
+
+
+def find_providers(folder: Iterable[str] = __path__) -> dict[str, Provider]:
+    """The provider modules of a folder by name: those with a title."""
+    names = sorted(found.name for found in pkgutil.iter_modules(folder))
+    modules = {name: import_module(f"{__name__}.{name}") for name in names}
+    return {name: cast(Provider, one) for name, one in modules.items() if hasattr(one, "title")}
+
+
+PROVIDERS: dict[str, Provider] = find_providers() | NEVER_CALLED
+
+
+def provider_choices() -> list[tuple[str, str]]:
+    """All providers, name and title."""
+    return [(name, provider.title) for name, provider in PROVIDERS.items()]
+
+
+def callable_providers() -> list[str]:
+    """Those that endpoints are set up for by hand; the others need no network, and come with
+    imports and with Blindspot itself."""
+    return [name for name, provider in PROVIDERS.items() if not provider.offline]
 
 
 def build_body(

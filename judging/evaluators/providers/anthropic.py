@@ -13,7 +13,9 @@ from judging.evaluators.providers.canonical_json import canonical_json, keep_ord
 from judging.evaluators.providers.errors import EvaluatorError, QuotaExhausted
 
 API_VERSION = "2023-06-01"
+title = "Anthropic Messages"
 offline = False
+is_evaluator = True
 # The protocol requires max_tokens.
 default_parameters: Mapping[str, Any] = MappingProxyType(
     {"temperature": 0, "max_tokens": DEFAULT_MAX_TOKENS}

@@ -20,7 +20,9 @@ from judging.evaluators.providers.canonical_json import canonical_json
 from judging.evaluators.providers.errors import Rejected
 from stats import matching, rouge
 
+title = "Baseline (offline)"
 offline = True
+is_evaluator = False
 default_parameters: Mapping[str, Any] = MappingProxyType({})
 
 

@@ -18,7 +18,9 @@ from judging.evaluators.providers.errors import (
     Unauthorised,
 )
 
+title = "Gemini generateContent"
 offline = False
+is_evaluator = True
 default_parameters: Mapping[str, Any] = MappingProxyType({"temperature": 0})
 # Parameter names that strategies use for every provider, with this provider's names. Any other
 # parameter goes into generationConfig as it is.

@@ -14,7 +14,9 @@ from judging.evaluators.providers.errors import Rejected
 class NeverCalledProvider:
     """A provider that refuses every call with the message `reason`."""
 
+    title: str
     reason: str
+    is_evaluator: bool
     offline: bool = True
     default_parameters: Mapping[str, Any] = field(default_factory=dict)
 
@@ -39,5 +41,9 @@ class NeverCalledProvider:
         raise Rejected(self.reason)
 
 
-RECORDED = NeverCalledProvider("Its replies are imported, so it cannot be called.")
-DERIVED = NeverCalledProvider("It only combines other runs, so it cannot be called.")
+RECORDED = NeverCalledProvider(
+    "Recorded (imported replies)", "Its replies are imported, so it cannot be called.", True
+)
+DERIVED = NeverCalledProvider(
+    "Derived (votes and panels)", "It only combines other runs, so it cannot be called.", False
+)

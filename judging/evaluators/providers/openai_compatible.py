@@ -14,7 +14,9 @@ from judging.evaluators.providers.answers import Answer, Finish, Prompt, Target
 from judging.evaluators.providers.canonical_json import canonical_json, keep_order
 from judging.evaluators.providers.errors import redact_message
 
+title = "OpenAI-compatible"
 offline = False
+is_evaluator = True
 default_parameters: Mapping[str, Any] = MappingProxyType({"temperature": 0})
 # Without a limit, servers end a text completion after 16 tokens.
 completion_parameters: Mapping[str, Any] = MappingProxyType(

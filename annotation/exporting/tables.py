@@ -121,7 +121,7 @@ def _surgicality(answers: Mapping[str, Any], asked: Mapping[str, Field]) -> floa
     """The share of the changed pieces named in a claim check that the claim explains; None without
     one."""
     for name, field in asked.items():
-        said = answers.get(name) if field.kind == "claim_check" else None
+        said = answers.get(name) if field.per_change else None
         if said:
             return list(said.values()).count("explained") / len(said)
     return None

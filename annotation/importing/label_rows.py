@@ -17,7 +17,6 @@ from annotation import tasktypes
 from annotation.errors import FieldError
 from annotation.labelling.correct_answers import off_scale, off_scale_in_words
 from annotation.tasktypes import fields
-from annotation.tasktypes.validation import NUMBER_KINDS
 from formats.rows import BadRow, Row
 
 REQUIRED_COLUMNS = ("item", "rater", "time")
@@ -145,8 +144,8 @@ def _answers(told: dict[str, Any], task: tasktypes.TaskType) -> dict[str, object
 
 def _cell_answer(field: fields.Field, cell: str) -> object:
     """A cell of a text table in the form that its field takes: several values as JSON or a;b."""
-    cell = cell.strip() if field.kind not in {"text", "edit"} else cell
-    if field.kind not in {"choices", "claim_check"} or not cell:
+    cell = cell if field.is_written else cell.strip()
+    if not field.has_several or not cell:
         return cell
     if cell[0] in "[{":
         try:
@@ -162,11 +161,9 @@ def _split_missing(
     """The answers, and the missing ones among the fields that were asked."""
     off = off_scale(task, given)
     answers = _cleaned(_task_without(task, off), {**given, **dict.fromkeys(off)})
-    if off and not any(one.name in answers for one in task.fields if one.kind in NUMBER_KINDS):
-        _cleaned(task, given)  # raises: no number is left
-    said = {
-        one.name: one.answer_values(answers[one.name]) for one in task.fields if one.name in answers
-    }
+    if off and not any(one.name in answers for one in task.fields if one.is_number):
+        _cleaned(task, given)  # raises, since no number is left
+    said = {one.name: one.said(answers[one.name]) for one in task.fields if one.name in answers}
     unasked = {one.name for one in task.fields if one.when and not one.when.holds(said)}
     return answers, {name: one for name, one in off.items() if name not in unasked}
 

@@ -10,7 +10,6 @@ from typing import Any
 from annotation import tasktypes
 from annotation.errors import FieldError
 from annotation.tasktypes import fields
-from annotation.tasktypes.validation import NUMBER_KINDS
 
 PRACTICE, PROBE = "practice", "probe"
 PURPOSES = (PRACTICE, PROBE)
@@ -82,7 +81,7 @@ def parse_decided_row(task: tasktypes.TaskType, values: Mapping[str, Any]) -> Co
     """
     cleaned: dict[str, Any] = {}
     missing = off_scale(task, values)
-    numbers = {one.name for one in task.fields if one.kind in NUMBER_KINDS}
+    numbers = {one.name for one in task.fields if one.is_number}
     if not any(name not in missing and not fields.is_empty(values.get(name)) for name in numbers):
         missing = {}  # what is off its scale is the fault then
     for field in task.fields:
@@ -104,7 +103,7 @@ def off_scale(task: tasktypes.TaskType, given: Mapping[str, object]) -> dict[str
     """The numbers that are none of their field's, by field, each with "cause" and "said"."""
     found: dict[str, dict[str, Any]] = {}
     for one in task.fields:
-        number = _number(given.get(one.name)) if one.kind in NUMBER_KINDS else None
+        number = _number(given.get(one.name)) if one.is_number else None
         if number is not None and number not in [option.value for option in one.options]:
             found[one.name] = {"cause": OFF_SCALE, "said": number}
     return found

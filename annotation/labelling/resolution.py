@@ -20,7 +20,6 @@ from annotation.models import Event, Item, Label, Reason, Resolution, Revision, 
 from annotation.tasktypes import TaskType
 from annotation.tasktypes.fields import Field
 from annotation.tasktypes.outcome_rules import RULES
-from annotation.tasktypes.validation import NUMBER_KINDS
 
 
 @dataclass(frozen=True)
@@ -242,9 +241,9 @@ def _aggregate(item: Item, stands: ItemState) -> tuple[dict[str, Any] | None, st
 def _is_missing(field: Field, task: TaskType, said: Sequence[Any], stands: ItemState) -> bool:
     """Whether no label has a number for a field, since all that were given are off its scale: then
     the others are held true without it, unless it decides."""
-    decides = field.kind == "scale" and field is task.deciding
+    decides = field.is_number and not field.is_summed and field is task.deciding
     is_given = said or not stands.answers
-    return not is_given and not stands.waiting and field.kind in NUMBER_KINDS and not decides
+    return not is_given and not stands.waiting and field.is_number and not decides
 
 
 _SAME_FOR_ONE_LABEL = ("first", "majority", "unanimous", "median", "three")

@@ -112,7 +112,7 @@ def list_questions(project: Project) -> list[Question]:
         for f in asked
         if f.level
     ]
-    points = [field for field in task.fields if field.kind == "points"]
+    points = [field for field in task.fields if field.is_summed]
     if len(points) > 1 and not any(question.name == TOTAL for question in found):
         found.append(Question(TOTAL, "Total", "interval"))
     return found
@@ -202,7 +202,7 @@ def find_positions(
 def _total_adder(project: Project) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """A function that adds the total to answers, if the task type has points to add up."""
     task = tasktypes.load_task_type(project)
-    if not any(field.kind == "points" for field in task.fields):
+    if not any(field.is_summed for field in task.fields):
         return lambda said: said
     return lambda said: task.totals(said) | said
 

@@ -268,7 +268,7 @@ def _surgicality(project: Project, by: Grouping) -> dict[str, ClusterSums]:
 
 
 def _is_check(asked: Any) -> bool:
-    return bool(asked.kind == "claim_check")
+    return bool(asked.per_change)
 
 
 def _detectability(project: Project, by: Grouping) -> dict[str, ClusterSums]:

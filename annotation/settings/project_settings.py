@@ -227,8 +227,9 @@ def list_changes(project: Project) -> QuerySet[Event]:
 
 def allowed_rules(field: Field) -> dict[str, str]:
     """The aggregation rules that a field can have, with their titles."""
-    numbers = field.kind in {"scale", "points"}
-    return {name: RULE_TITLES[name] for name in RULES if numbers or name not in _NUMBER_RULES}
+    return {
+        name: RULE_TITLES[name] for name in RULES if field.is_number or name not in _NUMBER_RULES
+    }
 
 
 def _changed_values(project: Project, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -135,7 +135,7 @@ class TaskType:
     @property
     def rates(self) -> bool:
         """Whether annotators rate responses with numbers; each response is then a separate unit."""
-        return self.deciding.kind in {"scale", "points"}
+        return self.deciding.is_number
 
     @property
     def resolved(self) -> tuple[Field, ...]:
@@ -180,10 +180,12 @@ class TaskType:
         """
         asked = self.fields_at(stage)
         deciding = asked[0] if stage == "blind" else self.deciding
-        if deciding.kind == "points":
+        if deciding.is_summed:
             return str(self.totals(answers).get("total", "-"))
-        if deciding.kind == "scale":
-            numbers = [str(answers.get(f.name, "-")) for f in asked if f.kind == "scale"]
+        if deciding.is_number:
+            numbers = [
+                str(answers.get(f.name, "-")) for f in asked if f.is_number and not f.is_summed
+            ]
             return "/".join(numbers)[:CHOICE_LENGTH]
         if deciding.name not in answers:
             return ""
@@ -192,8 +194,7 @@ class TaskType:
     def title_of(self, choice: str) -> str:
         """The title of a label's choice as on the screen; numbers stay numbers."""
         found = [o.title for o in self.deciding.options if str(o.value) == choice]
-        is_word = self.deciding.kind in {"choice", "yesno"}
-        return found[0] if found and is_word else choice
+        return found[0] if found and self.deciding.is_word else choice
 
     def chosen(self, answers: Mapping[str, Any]) -> list[Option]:
         """The options that cleaned answers choose, in the order of the fields."""
@@ -210,7 +211,7 @@ class TaskType:
 
     def totals(self, answers: Mapping[str, Any]) -> dict[str, int | float]:
         """The sum of the points as "total"; {} if the task has no points or one is missing."""
-        names = [field.name for field in self.fields if field.kind == "points"]
+        names = [field.name for field in self.fields if field.is_summed]
         if not names or any(name not in answers for name in names):
             return {}
         return {"total": sum(answers[name] for name in names)}
@@ -286,8 +287,8 @@ def digest_definition(definition: Mapping[str, Any]) -> str:
 
 def _parse_table(table: TomlTable) -> TaskType:
     asked = tuple(field_schema.parse_field(entry) for entry in table.tables("fields"))
-    # Early stored versions had a single choice field, and one key was a whole label.
-    was_quick = len(asked) == 1 and asked[0].kind == "choice"
+    # Versions stored before there were other fields had one choice, and one key was a label.
+    was_quick = len(asked) == 1 and isinstance(asked[0], fields.Choice)
     read = TaskType(
         slug=table.text("slug"),
         title=table.text("title"),
@@ -313,7 +314,7 @@ def _text(table: TomlTable) -> ItemText:
         title=table.text("title"),
         required=table.flag("required", True),
         many=table.flag("many", False),
-        place=field_schema.read_choice(table, "place", "main", ("main", "side")),
+        place=table.one_of("place", "main", ("main", "side")),
         blind_title=table.text("blind_title", ""),
     )
     table.close()

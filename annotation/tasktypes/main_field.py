@@ -9,8 +9,7 @@ from django.db.models.fields.json import KeyTextTransform
 from annotation import tasktypes
 from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM
 from annotation.models import Project
-
-WORD_KINDS = ("choice", "yesno")
+from annotation.tasktypes import fields
 
 
 @dataclass(frozen=True)
@@ -48,9 +47,9 @@ def load_main_field(project: Project) -> MainField:
     """The deciding field of the project's current task type."""
     field = tasktypes.load_task_type(project).deciding
     options = tuple((str(option.value), option.title) for option in field.options)
-    if field.kind == "points":
+    if field.is_summed:
         return MainField((), None, "interval")  # a label's choice is its total
-    if field.kind not in WORD_KINDS:
+    if not field.is_word:
         return MainField(options, None, field.level, field.name)
     values = frozenset(value for value, _ in options)
     if ERROR_ITEM in values:
@@ -63,8 +62,9 @@ def load_main_field(project: Project) -> MainField:
 def reason_fields(project: Project) -> tuple[tuple[str, dict[str, str]], ...]:
     """The choice fields that depend on the deciding answer: names, and option titles by value."""
     task = tasktypes.load_task_type(project)
+    after = [one for one in task.fields if one.when and one.when.field == task.deciding.name]
     return tuple(
         (field.name, {str(option.value): option.title for option in field.options})
-        for field in task.fields
-        if field.kind == "choice" and field.when and field.when.field == task.deciding.name
+        for field in after
+        if isinstance(field, fields.Choice)
     )

@@ -46,6 +46,14 @@ class TomlTable:
             raise self.wrong(name, "is empty; fill it in.")
         return value
 
+    def one_of(self, name: str, default: str | None, known: tuple[str, ...]) -> str:
+        """A text that is one of a few."""
+        value = self.text(name, default)
+        if value not in known:
+            values = ", ".join(one or '""' for one in known)
+            raise self.wrong(name, f"is {value!r}; use one of {values}.")
+        return value
+
     def flag(self, name: str, default: bool) -> bool:
         value = self._get(name, default)
         if not isinstance(value, bool):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from annotation.tasktypes import ItemText, TaskType
-from annotation.tasktypes.fields import Edit, Field
+from annotation.tasktypes.fields import FIELD_KINDS, Edit, Field
 from annotation.tasktypes.toml_tables import Place
 
 _SLUG = re.compile(r"[a-z0-9]+(-{1,2}[a-z0-9_]+)*")
@@ -21,7 +21,6 @@ RESERVED_NAMES = {
     "repeats",
     "purpose",
 }
-NUMBER_KINDS = {"scale", "points"}
 NUMBER_RULES = {"median", "three"}
 TEXT_RULES = {"", "first", "adjudicated"}
 
@@ -112,10 +111,10 @@ def _field_problems(
     place: Place,
 ) -> Iterator[FitProblem]:
     yield from _condition_problems(field, above, (*place, "when"))
-    texts = {other.name for other in asked if other.kind == "text"}
+    texts = {other.name for other in asked if other.in_own_words}
     if field.unless and field.unless not in texts:
         yield FitProblem((*place, "unless"), f"{field.unless!r} is no text field here; name one.")
-    if field.kind == "claim_check" and not task.diff:
+    if field.per_change and not task.diff:
         yield FitProblem((*place, "kind"), "checks changes, but nothing is compared; add [diff].")
     if isinstance(field, Edit) and field.text not in _names(task.texts):
         yield FitProblem((*place, "text"), f"{field.text!r} is no text of the item; name one.")
@@ -142,8 +141,8 @@ def _condition_problems(
 
 def _rule_suits(field: Field) -> bool:
     if field.rule in NUMBER_RULES:
-        return field.kind in NUMBER_KINDS
-    return (bool(field.options) and field.kind != "claim_check") or field.rule in TEXT_RULES
+        return field.is_number
+    return (bool(field.options) and not field.per_change) or field.rule in TEXT_RULES
 
 
 def _main_field_problems(task: TaskType) -> Iterator[FitProblem]:
@@ -154,13 +153,15 @@ def _main_field_problems(task: TaskType) -> Iterator[FitProblem]:
     deciding = task.deciding
     place: Place = ("fields", names.index(deciding.name))
     if not type(deciding).decides:
-        kinds = "choice, scale, points or yesno"
-        yield FitProblem((*place, "kind"), f"a {deciding.kind} field cannot decide; use {kinds}.")
+        kinds = ", ".join(name for name, kind in FIELD_KINDS.items() if kind.decides)
+        yield FitProblem(
+            (*place, "kind"), f"a {deciding.kind} field cannot decide; use one of {kinds}."
+        )
     if deciding.when or deciding.option or not deciding.required:
         yield FitProblem(
             place, "decides, so it must always be asked; remove when, option, required."
         )
-    if task.quick and (deciding is not task.fields[0] or deciding.kind not in {"choice", "yesno"}):
+    if task.quick and (deciding is not task.fields[0] or not deciding.is_word):
         yield FitProblem(("quick",), "needs a choice or yesno field that comes first and decides.")
 
 

@@ -68,7 +68,7 @@ def label_fields(
         )
         for number, field in enumerate(asked)
     ]
-    points = [field for field in asked if field.kind == "points"]
+    points = [field for field in asked if field.is_summed]
     most = sum(max(option.value for option in field.options) for field in points)  # type: ignore[misc]
     return {
         "drawn": drawn,

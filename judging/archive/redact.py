@@ -11,8 +11,6 @@ from annotation.models import Project
 from judging.models import Run
 from stats.rouge import unicode_words
 
-FREE_TEXT = frozenset({"text", "edit"})
-
 
 @dataclass(frozen=True)
 class ArchiveScope:
@@ -31,7 +29,7 @@ class ArchiveScope:
         tasks = history_tables.label_task_types(self.project)
         named = [field for task in tasks for field in task.fields]
         blind = [field for task in tasks if task.blind for field in task.blind.fields]
-        return frozenset(one.name for one in (*named, *blind) if one.kind in FREE_TEXT)
+        return frozenset(one.name for one in (*named, *blind) if one.is_written)
 
 
 Mask = Callable[[ArchiveScope, Any], Any]

@@ -51,7 +51,7 @@ def collect_feedback(project: Project, items: Collection[int]) -> dict[int, str]
 def _label_remarks(task: TaskType, label: Label) -> Iterator[str]:
     for option in task.chosen(label.answers):
         yield f"{option.title}."
-    written = (label.answers.get(field.name) for field in task.fields if field.kind == "text")
+    written = (label.answers.get(field.name) for field in task.fields if field.in_own_words)
     for text in (*written, label.comment):
         if isinstance(text, str) and text.strip():
             yield f"“{text.strip()[:MAX_REMARK_LENGTH]}”"

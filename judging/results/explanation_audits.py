@@ -214,7 +214,7 @@ def _load_truths(run: Run, items: Sequence[int]) -> dict[int, ItemTruth]:
     """The final labels of these items by id. Errors are described by the comment of the resolution,
     else by the texts of current labels with the same answer."""
     task = tasktypes.load_task_type(run.project)
-    texts = [field.name for field in task.fields if field.kind == "text"]
+    texts = [field.name for field in task.fields if field.in_own_words]
     said: dict[tuple[int, str], list[str]] = defaultdict(list)
     labels = Label.objects.filter(item__in=items, current=True, counted=True).order_by("pk")
     for item, choice, answered in labels.values_list("item", "choice", "answers"):

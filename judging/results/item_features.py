@@ -222,7 +222,7 @@ def _load_surgicality(project: Project) -> FeatureValues:
     """Surgicality from counted labels with a claim check, as on the category board."""
     shares: dict[int, list[float]] = defaultdict(list)
     fields = tasktypes.load_version(project.task_type).fields
-    for name in (one.name for one in fields if one.kind == "claim_check"):
+    for name in (one.name for one in fields if one.per_change):
         labels = Label.objects.counted().in_project(project).at_stage(Stage.LABEL).answering(name)
         rows = labels.order_by().values_list("item", KeyTextTransform(name, "answers"))
         for item, answer in rows.iterator(AT_A_TIME):

@@ -13,7 +13,6 @@ from judging.strategies.replies import json_objects
 
 # Frames whose outcomes are numbers about a single response.
 SCORING_FRAMES = ("rating", "rubric", "matching")
-_NUMBERS, _POINTS = ("scale", "points"), "points"
 # The key of a number in an outcome's values that belongs to no metric.
 _SCORE = "score"
 
@@ -85,9 +84,9 @@ def people_metrics(task: TaskType) -> list[ScoredMetric]:
             field.name, (field.name,), (field.title,), field.name, _option_scale(field), None
         )
         for field in task.fields
-        if field.kind in _NUMBERS
+        if field.is_number
     ]
-    points = {field.name for field in task.fields if field.kind == _POINTS}
+    points = {field.name for field in task.fields if field.is_summed}
     return (
         [*found, _total_metric([m for m in found if m.name in points])]
         if len(points) > 1

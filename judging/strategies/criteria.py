@@ -17,7 +17,7 @@ def build_task_metrics(task: TaskType) -> tuple[Metric, ...]:
 
     A metric's slug is the field's name; a point's text is its option's title and help.
     """
-    found = [field for field in task.fields if field.kind in {"scale", "points"}]
+    found = [field for field in task.fields if field.is_number]
     return tuple(
         Metric(
             slug=field.name,

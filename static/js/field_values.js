@@ -1,8 +1,12 @@
 // Reads the fields and answers of a label form; fields.js describes the markup and changes the
 // form.
 
-export const SINGLE = new Set(["choice", "yesno", "scale", "points"]);
-export const WRITTEN = new Set(["text", "edit"]);
+// What the server says of a field's kind (annotation/tasktypes/fields/base.py).
+const is = (name) => (field) => field.dataset[name] !== undefined;
+export const picksOne = is("picksOne"); // one press answers it
+export const isWritten = is("written"); // words are typed
+export const isPerChange = is("perChange"); // each changed piece is answered
+const isSummed = is("summed"); // adds to the total
 
 export const picks = new WeakMap(); // of a quick form: the button that was picked
 
@@ -24,7 +28,7 @@ export const pieces = (field) => [...field.querySelectorAll("li:has(input)")];
 export const openPiece = (field) => pieces(field).find((piece) => !piece.querySelector(":checked"));
 
 export const isAnswered = (form, field) =>
-  field.dataset.kind === "claim_check" ? !openPiece(field) : valuesOf(form, field).length > 0;
+  isPerChange(field) ? !openPiece(field) : valuesOf(form, field).length > 0;
 
 export function isAsked(form, field) {
   const { whenField, whenValues } = field.dataset;
@@ -46,8 +50,7 @@ export const complete = (form) => missing(form) === null;
 // Whether a field is still to be led to: it needs an answer, or is asked for one in so many words.
 export function isOpen(form, field) {
   if (field.dataset.required !== undefined) return needs(form, field);
-  const { kind, whenField } = field.dataset;
-  return !isAnswered(form, field) && (SINGLE.has(kind) || kind === "claim_check" || whenField !== undefined);
+  return !isAnswered(form, field) && (picksOne(field) || isPerChange(field) || field.dataset.whenField !== undefined);
 }
 
 export function chosenTitle(form, field) {
@@ -74,7 +77,7 @@ export function answers(form) {
 export function total(form) {
   const output = form.querySelector("[data-total]");
   if (!output) return;
-  const points = shown(form).filter((field) => field.dataset.kind === "points");
+  const points = shown(form).filter(isSummed);
   const given = points.flatMap((field) => valuesOf(form, field)).map(Number);
   const sum = given.reduce((one, other) => one + other, 0);
   const left = points.length - given.length;

@@ -28,8 +28,8 @@
 // change of an answer is an ordinary input event. The form gets [data-bound], the active field
 // [data-active].
 
-import { active, all, chosenTitle, isAsked, isOpen, missing, openPiece, picks, pieces } from "./field_values.js";
-import { sends, shown, SINGLE, title, total, WRITTEN } from "./field_values.js";
+import { active, all, chosenTitle, isAsked, isOpen, isPerChange, isWritten, missing } from "./field_values.js";
+import { openPiece, picks, picksOne, pieces, sends, shown, title, total } from "./field_values.js";
 
 export { answers, complete, missing } from "./field_values.js";
 
@@ -83,7 +83,7 @@ function activate(form, field) {
 }
 
 function focusIn(field) {
-  const open = field.dataset.kind === "claim_check" ? openPiece(field) : null;
+  const open = isPerChange(field) ? openPiece(field) : null;
   const input = (open ?? field).querySelector("input:checked, input, textarea, button.choice");
   input?.focus();
   field.scrollIntoView({ block: "nearest" });
@@ -97,7 +97,7 @@ function goTo(form, field) {
 export function ask(form) {
   const field = missing(form);
   if (!field) return false;
-  complain(form, field, WRITTEN.has(field.dataset.kind) ? "Write an answer first." : "Choose an answer first.");
+  complain(form, field, isWritten(field) ? "Write an answer first." : "Choose an answer first.");
   return true;
 }
 
@@ -165,14 +165,14 @@ export function cancel(form) {
 // A text takes no keys once it is left: they go to the next field below that does.
 function takesKeys(form) {
   const field = active(form);
-  if (!field || !WRITTEN.has(field.dataset.kind)) return field;
+  if (!field || !isWritten(field)) return field;
   const below = shown(form).slice(shown(form).indexOf(field) + 1);
-  return below.find((other) => !WRITTEN.has(other.dataset.kind));
+  return below.find((other) => !isWritten(other));
 }
 
 function targetOf(field, key) {
   if (!field || field.hidden) return null;
-  return field.dataset.kind === "claim_check" ? ofPiece(field, key) : field.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  return isPerChange(field) ? ofPiece(field, key) : field.querySelector(`[data-key="${CSS.escape(key)}"]`);
 }
 
 export const takes = (form, key) => Boolean(targetOf(takesKeys(form), key));
@@ -218,9 +218,9 @@ function changed(form, input) {
   if (!field) return;
   activate(form, field);
   refresh(form);
-  if (roaming || WRITTEN.has(field.dataset.kind)) return;
-  if (SINGLE.has(field.dataset.kind)) return moveOn(form, field);
-  if (field.dataset.kind === "claim_check") return nextPiece(form, field, input);
+  if (roaming || isWritten(field)) return;
+  if (picksOne(field)) return moveOn(form, field);
+  if (isPerChange(field)) return nextPiece(form, field, input);
   say(form, `${title(field)}: ${chosenTitle(form, field) || "none"}.`);
 }
 

@@ -249,7 +249,7 @@ def _describe_opinion(task: tasktypes.TaskType, said: cases.Opinion) -> dict[str
 
 def _other_answers(task: tasktypes.TaskType, said: dict[str, Any]) -> dict[str, Any]:
     """The answers but one that the choice says already."""
-    says_all = task.deciding.kind in {"choice", "yesno"}
+    says_all = task.deciding.is_word
     return {n: a for n, a in said.items() if not (says_all and n == task.deciding.name)}
 
 

@@ -1,0 +1,145 @@
+"""The base class of fields. Answers are given by field name: `from_post` reads them from a form,
+programs send them as they are. `clean` turns both into the stored form.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from annotation.errors import FieldError
+from annotation.tasktypes.toml_tables import TomlTable
+
+
+class Post(Protocol):
+    """The part of a submitted form that is needed here; Django's QueryDict has it."""
+
+    def get(self, name: str) -> Any: ...
+    def getlist(self, name: str) -> list[Any]: ...
+    def __iter__(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The condition of a field: an earlier field must have one of these answers."""
+
+    field: str
+    values: tuple[str, ...]
+
+    def holds(self, said: Mapping[str, frozenset[str]]) -> bool:
+        return not said.get(self.field, frozenset()).isdisjoint(self.values)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One of the answers to choose from; `key` is its hotkey.
+
+    `examples` are shown next to it. `route` says where an item with this answer goes next; `drops`
+    removes the item from the final set.
+"""
+
+    value: str | int | float
+    title: str
+    help: str = ""
+    key: str = ""
+    examples: tuple[str, ...] = ()
+    route: str = ""
+    drops: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """The base class of all fields. `rule` aggregates its labels into a resolution, "" if none.
+
+    A field is asked if `when` holds. It must then be answered if it is `required`, unless the text
+    field named by `unless` is filled in. `option` names the project's switch that enables the
+    field; `level` is the level of measurement, "" if agreement on it has no meaning.
+
+    A kind says of itself what the rest of the program asks:
+    kind: its name in task types, and of its template, `templates/annotation/fields/_KIND.html`.
+    needed: whether an answer is required unless a task type says otherwise.
+    decides: whether its answer can be the final label of an item.
+    is_word: whether that answer is one of a few words, which a label's `choice` holds as it is.
+    is_number: whether it is a number of a scale, for agreement, errors and correlations.
+    is_summed: whether its numbers add up to the total of the task.
+    picks_one: whether one press answers it, so that the form can go on.
+    is_written: whether people write the answer; archives leave it out if texts are left out.
+    in_own_words: whether what they write is theirs, and no text of the item.
+    has_several: whether an answer has several values, which a cell of a table separates.
+    per_change: whether each changed piece of the texts is answered for itself.
+    """
+
+    kind: ClassVar[str] = ""
+    needed: ClassVar[bool] = True
+    default_level: ClassVar[str] = ""
+    decides: ClassVar[bool] = False
+    is_word: ClassVar[bool] = False
+    is_number: ClassVar[bool] = False
+    is_summed: ClassVar[bool] = False
+    picks_one: ClassVar[bool] = False
+    is_written: ClassVar[bool] = False
+    in_own_words: ClassVar[bool] = False
+    has_several: ClassVar[bool] = False
+    per_change: ClassVar[bool] = False
+
+    name: str
+    title: str
+    help: str = ""
+    required: bool = True
+    when: Condition | None = None
+    option: str = ""
+    rule: str = ""
+    level: str = ""
+    unless: str = ""
+    options: tuple[Option, ...] = ()
+
+    @classmethod
+    def read_own(cls, table: TomlTable) -> dict[str, Any]:
+        """What the kind's entry in a task type has beside what all have. Raises
+        `DeclarationError`."""
+        return {}
+
+    @property
+    def takes(self) -> str:
+        """What the field accepts, as an instruction to the annotator."""
+        values = ", ".join(str(option.value) for option in self.options)
+        return f"choose one of {values}."
+
+    def clean(self, answer: object) -> Any:
+        """The answer as it is stored. Raises `FieldError`."""
+        for option in self.options:
+            if _means_value(option.value, answer):
+                return option.value
+        raise self.error()
+
+    def from_post(self, post: Post) -> object:
+        """The answer that a form sends; None if it has none."""
+        return post.get(self.name) or None
+
+    def answer_values(self, answer: Any) -> frozenset[str]:
+        """A stored answer as the strings that conditions use."""
+        return frozenset([str(answer)])
+
+    def chosen(self, answer: Any) -> tuple[Option, ...]:
+        """The options that a stored answer chooses."""
+        said = self.answer_values(answer)
+        return tuple(option for option in self.options if str(option.value) in said)
+
+    def describe(self, answer: Any) -> str:
+        """A stored answer in the words on the screen."""
+        return ", ".join(option.title for option in self.chosen(answer)) or str(answer)
+
+    def error(self, problem: str = "") -> FieldError:
+        return FieldError(f"{self.title}: {problem or self.takes}", self.name)
+
+
+def is_empty(answer: object) -> bool:
+    if isinstance(answer, str):
+        return not answer.strip()
+    return answer is None or answer == [] or answer == {}
+
+
+def _means_value(value: str | int | float, answer: object) -> bool:
+    """Whether an answer means this value; forms and CSV files send numbers as text."""
+    if isinstance(value, str) or isinstance(answer, str):
+        return str(value) == str(answer).strip() if isinstance(answer, str) else False
+    return not isinstance(answer, bool) and value == answer

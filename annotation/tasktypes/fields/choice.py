@@ -1,0 +1,23 @@
+"""One of a few options."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.tasktypes.fields import options
+from annotation.tasktypes.fields.base import Field
+from annotation.tasktypes.toml_tables import TomlTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Field):
+    """Exactly one of a few options."""
+
+    kind = "choice"
+    default_level = "nominal"
+    decides = True
+    is_word = True
+    picks_one = True
+
+    @classmethod
+    def read_own(cls, table: TomlTable) -> dict[str, Any]:
+        return {"options": options.read_options(table, options.read_word)}

@@ -1,0 +1,48 @@
+"""What the claim explains of the changes."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.tasktypes.fields.base import Field, Option, Post
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimCheck(Field):
+    """For each changed piece whether the claim explains it, by the number of its segment."""
+
+    kind = "claim_check"
+    needed = False
+    has_several = True
+    per_change = True
+    options: tuple[Option, ...] = (
+        Option("explained", "Explained by the claim", key="1"),
+        Option("collateral", "Collateral", key="2"),
+    )
+
+    @property
+    def takes(self) -> str:
+        return "answer explained or collateral for each changed piece, by its number."
+
+    def clean(self, answer: object) -> dict[str, str]:
+        if not isinstance(answer, Mapping):
+            raise self.error()
+        cleaned: dict[str, str] = {}
+        for number, said in answer.items():
+            if not re.fullmatch(r"[0-9]{1,6}", str(number), re.ASCII):
+                raise self.error()
+            cleaned[str(int(number))] = super().clean(said)
+        return dict(sorted(cleaned.items(), key=lambda piece: int(piece[0])))
+
+    def from_post(self, post: Post) -> object:
+        prefix = f"{self.name}."
+        found = {name[len(prefix) :]: post.get(name) for name in post if name.startswith(prefix)}
+        return {number: said for number, said in found.items() if said} or None
+
+    def answer_values(self, answer: Any) -> frozenset[str]:
+        return frozenset(answer.values())
+
+    def describe(self, answer: Any) -> str:
+        explained = list(answer.values()).count("explained")
+        return f"{explained} of {len(answer)} explained by the claim"

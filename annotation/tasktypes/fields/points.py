@@ -1,0 +1,14 @@
+"""Numbers that add up."""
+
+from dataclasses import dataclass
+
+from annotation.tasktypes.fields.scale import Scale
+
+
+@dataclass(frozen=True, kw_only=True)
+class Points(Scale):
+    """A scale whose number is added to the total of the task."""
+
+    kind = "points"
+    default_level = "interval"
+    is_summed = True

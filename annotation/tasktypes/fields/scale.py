@@ -1,0 +1,27 @@
+"""One of a few numbers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.tasktypes.fields import options
+from annotation.tasktypes.fields.base import Field
+from annotation.tasktypes.toml_tables import TomlTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale(Field):
+    """One of a few numbers, each with a title."""
+
+    kind = "scale"
+    default_level = "ordinal"
+    decides = True
+    is_number = True
+    picks_one = True
+
+    @classmethod
+    def read_own(cls, table: TomlTable) -> dict[str, Any]:
+        return {"options": options.read_options(table, options.read_number)}
+
+    def describe(self, answer: Any) -> str:
+        titles = [f"{option.value} {option.title}" for option in self.chosen(answer)]
+        return titles[0] if titles else str(answer)

@@ -1,64 +1,71 @@
 """The hotkeys of the label screen, and a person's changes to them.
 
-The name of an action is its default key. A person's changes are a dict from action names to the
-keys that they press instead. Pages and scripts use only the names.
+An action is known by its slug, here, in pages and in scripts; what a person changed is stored as a
+dict of slugs to the keys they press instead. To change a key for everybody, change it in ACTIONS.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from django.http import HttpRequest
+
 
 @dataclass(frozen=True)
 class Action:
-    """An action with a hotkey; `name` is its default key."""
+    """Something that a key does; `key` is the one for everybody who has not changed it."""
 
-    name: str
+    slug: str
+    key: str
     title: str
     group: str
 
 
 DIGITS = "1234567890"
 ACTIONS = (
-    *(Action(digit, f"Choice or point {digit}", "Choose") for digit in DIGITS),
-    Action("c", "Comment", "Say more"),
-    Action("e", "Correct the text", "Say more"),
-    Action("f", "Flag for a lead", "Say more"),
-    Action("u", "Undo the last label", "Move on"),
-    Action("s", "Skip for now", "Move on"),
-    Action("d", "Next way to show the difference", "Read"),
-    Action("n", "Next change; next item after an explanation", "Read"),
-    Action("p", "Previous change", "Read"),
-    Action("w", "Fold or show white space and formatting changes", "Read"),
-    Action("g", "Guidelines", "Read"),
-    Action("m", "Comments by others, after you have labelled the item", "Read"),
-    Action("b", "Siblings: other items of the same question", "Read"),
-    Action("?", "All keys", "Read"),
+    *(Action(f"option-{digit}", digit, f"Choice or point {digit}", "Choose") for digit in DIGITS),
+    Action("comment", "c", "Comment", "Say more"),
+    Action("correct", "e", "Correct the text", "Say more"),
+    Action("flag", "f", "Flag for a lead", "Say more"),
+    Action("undo", "u", "Undo the last label", "Move on"),
+    Action("skip", "s", "Skip for now", "Move on"),
+    Action("difference", "d", "Next way to show the difference", "Read"),
+    Action("next", "n", "Next change; next item after an explanation", "Read"),
+    Action("previous", "p", "Previous change", "Read"),
+    Action("fold", "w", "Fold or show white space and formatting changes", "Read"),
+    Action("guidelines", "g", "Guidelines", "Read"),
+    Action("comments", "m", "Comments by others, after you have labelled the item", "Read"),
+    Action("siblings", "b", "Siblings: other items of the same question", "Read"),
+    Action("keys", "?", "All keys", "Read"),
 )
-ACTIONS_BY_NAME = {action.name: action for action in ACTIONS}
+DEFAULT_KEYS = {action.slug: action.key for action in ACTIONS}
 
 
 def extract_changes(pressed: Mapping[str, str]) -> dict[str, str]:
     """The keys that differ from the defaults, from a dict of keys by action name; keys are stripped
     and lower-cased, unknown actions and empty keys are dropped."""
-    tidied = {name: key.strip().lower() for name, key in pressed.items() if name in ACTIONS_BY_NAME}
-    return {name: key for name, key in tidied.items() if key and key != name}
+    tidied = {slug: key.strip().lower() for slug, key in pressed.items() if slug in DEFAULT_KEYS}
+    return {slug: key for slug, key in tidied.items() if key and key != DEFAULT_KEYS[slug]}
 
 
-def key_for_action(changes: Mapping[str, str], name: str) -> str:
-    """The person's key for an action."""
-    return changes.get(name, name)
+def hotkeys(changes: Mapping[str, str]) -> dict[str, str]:
+    """The key that a person presses for each action, by slug."""
+    return DEFAULT_KEYS | {slug: key for slug, key in changes.items() if slug in DEFAULT_KEYS}
+
+
+def hotkeys_context(request: HttpRequest) -> dict[str, dict[str, str]]:
+    """The person's keys for every page: `{{ hotkeys.undo }}`."""
+    return {"hotkeys": hotkeys(getattr(request.user, "keys", {}))}
 
 
 def find_problems(changes: Mapping[str, str]) -> dict[str, str]:
     """Error messages for changed keys, by action: not a single character, or already in use."""
-    found = {}
-    for name, key in changes.items():
-        others = [other for other in ACTIONS if other.name != name]
-        taken = [other for other in others if key_for_action(changes, other.name) == key]
+    found, pressed = {}, hotkeys(changes)
+    for slug, key in changes.items():
+        taken = [one for one in ACTIONS if one.slug != slug and pressed[one.slug] == key]
         if len(key) != 1 or not key.isprintable() or key.isspace():
-            found[name] = "A key is one letter, digit or sign, without Ctrl or Alt."
+            found[slug] = "A key is one letter, digit or sign, without Ctrl or Alt."
         elif taken:
-            found[name] = (
+            found[slug] = (
                 f"“{key}” is already the key of “{taken[0].title}”. Choose another here, or "
                 "change that one too."
             )

@@ -80,12 +80,13 @@ class KeysForm(forms.Form):
 
     def __init__(self, data: Any, account: Account) -> None:
         super().__init__(data)
+        pressed = keymap.hotkeys(account.keys)
         for action in keymap.ACTIONS:
-            self.fields[action.name] = forms.CharField(
+            self.fields[action.slug] = forms.CharField(
                 label=action.title,
                 required=False,
                 max_length=4,
-                initial=keymap.key_for_action(account.keys, action.name),
+                initial=pressed[action.slug],
                 widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
             )
 
@@ -94,6 +95,6 @@ class KeysForm(forms.Form):
         return keymap.extract_changes(self.cleaned_data)
 
     def clean(self) -> dict[str, Any]:
-        for name, problem in keymap.find_problems(self.changes()).items():
-            self.add_error(name, problem)
+        for slug, problem in keymap.find_problems(self.changes()).items():
+            self.add_error(slug, problem)
         return self.cleaned_data

@@ -6,6 +6,7 @@ from typing import Any
 
 from django import template
 
+from annotation.accounts import keymap
 from annotation.items.diffing.difference import Difference
 from annotation.tasktypes.fields import Field, Option
 
@@ -43,8 +44,9 @@ class Drawn:
         return self.field.required and not (self.field.when or self.field.unless or self.sends)
 
 
-@register.inclusion_tag("annotation/fields/_fields.html")
+@register.inclusion_tag("annotation/fields/_fields.html", takes_context=True)
 def label_fields(
+    context: Mapping[str, Any],
     asked: tuple[Field, ...],
     answers: Mapping[str, Any] | None = None,
     *,
@@ -78,6 +80,7 @@ def label_fields(
         "most": most,
         "answers": answers,
         "difference": difference,
+        "hotkeys": context.get("hotkeys", keymap.DEFAULT_KEYS),
     }
 
 

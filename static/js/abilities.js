@@ -45,7 +45,6 @@ async function ask(name, value) {
   const drawn = new DOMParser().parseFromString(await answer.text(), "text/html");
   const parts = [...drawn.querySelectorAll("[data-part]")].map((fresh) => document.adoptNode(fresh));
   for (const fresh of parts) replace(fresh);
-  keys.print(form);
   if (name === "undo") go(parts.find((part) => part.matches("[data-row]") && part.isConnected));
 }
 
@@ -94,9 +93,9 @@ const ACTS = {
   ArrowUp: () => move(-1),
   x: () => current()?.querySelector("[data-tick]").click() ?? Boolean(current()),
   o: () => toggle(current()),
-  n: () => sent.then(() => document.querySelector("[data-go-on]").click()) && true,
-  u: () => send(form.querySelector("[data-undo]")) ?? true,
-  "?": open,
+  next: () => sent.then(() => document.querySelector("[data-go-on]").click()) && true,
+  undo: () => send(form.querySelector("[data-undo]")) ?? true,
+  keys: open,
   // On a button or a link Enter is theirs.
   Enter: () => document.activeElement === current() && choose(current()?.querySelector("[data-take]")),
 };
@@ -108,5 +107,4 @@ function act(name) {
 
 document.querySelector("[data-open-keys]").addEventListener("click", open);
 keys.listen(act, (typed) => /^[1-9]$/.test(typed));
-keys.print(document);
 rows()[0].focus({ preventScroll: true });

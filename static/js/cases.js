@@ -100,23 +100,23 @@ function openGold() {
 const comment = () => form?.querySelector("textarea[name=comment]");
 
 const ACTIONS = {
-  c: () => comment()?.focus(),
-  d: () => texts.toggle(panel()),
-  e: openGold,
-  n: () => say(texts.go(panel(), 1)),
-  p: () => say(texts.go(panel(), -1)),
-  u: () => press('[data-press="u"]') || say("You have nothing to undo."),
-  w: () => say(texts.fold(panel())),
+  comment: () => comment()?.focus(),
+  difference: () => texts.toggle(panel()),
+  correct: openGold,
+  next: () => say(texts.go(panel(), 1)),
+  previous: () => say(texts.go(panel(), -1)),
+  undo: () => press('[data-press="undo"]') || say("You have nothing to undo."),
+  fold: () => say(texts.fold(panel())),
   x: () => contest(),
-  y: () => press('[data-press="y"]'),
-  "?": () => document.getElementById("keys").showModal(),
+  y: () => press('[data-press="confirm"]'),
+  keys: () => document.getElementById("keys").showModal(),
 };
 
 keys.listen((name) => {
   if (/^[\d+-]$/.test(name)) {
     if (!form || form.hidden) return false;
     if (!pressGuard.is()) pressGuard.refuse();
-    else if (!fields.press(form, name)) fields.deny(form, keys.keyOf);
+    else if (!fields.press(form, name)) fields.deny(form, keys.keyOfOption);
     return true;
   }
   if (!Object.hasOwn(ACTIONS, name)) return false;
@@ -156,7 +156,6 @@ if (form) {
   form.addEventListener("change", () => keep());
 }
 document.querySelector("[data-keys]").hidden = false;
-keys.print(document);
 texts.draw(panel());
 reservations.begin();
 pressGuard.release();

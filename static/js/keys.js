@@ -1,17 +1,19 @@
-// Single-key shortcuts: which key presses count, what they mean to this user, and the switch that
-// turns them off (WCAG 2.1.4). An action is named by its default key.
+// Single keys: which press counts, what it means to this person, and the switch that turns them
+// off (WCAG 2.1.4). Actions and their keys come from the server (annotation/accounts/keymap.py).
 const SWITCH = "single-keys";
 const TYPING = "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]";
+const OPTION = "option-";
 
-const changed = JSON.parse(document.getElementById("changed-keys").textContent);
-const names = new Map(Object.entries(changed).map(([name, key]) => [key, name]));
+const pressed = JSON.parse(document.getElementById("hotkeys").textContent);
+const slugs = new Map(Object.entries(pressed).map(([slug, key]) => [key, slug]));
 
 const off = () => localStorage.getItem(SWITCH) === "off";
 
 export const isTyping = (event) => Boolean(event.target.closest?.(TYPING));
 
-// The key that this person presses for an action.
-export const keyOf = (name) => changed[name] ?? name;
+// The key that this person presses for an action, and for an option of a field.
+export const keyOf = (slug) => pressed[slug];
+export const keyOfOption = (key) => pressed[OPTION + key] ?? key;
 
 function isForUs(event) {
   if (event.defaultPrevented || event.repeat || event.isComposing) return false;
@@ -25,29 +27,21 @@ function digitOf(event) {
   return /^Digit(\d)$/.exec(event.code)?.[1];
 }
 
-// The action of a press. A key is the character that it types; what types none that means anything
-// here may be a digit.
-function nameOf(event, isAnswer) {
-  const typed = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  if (names.has(typed)) return names.get(typed);
-  const digit = isAnswer(typed) ? undefined : digitOf(event);
-  if (names.has(digit)) return names.get(digit);
-  const name = digit ?? typed;
-  return Object.hasOwn(changed, name) ? "" : name;
+// What a character means: the slug of an action, or the key of an option. One that this person gave
+// to no option any more means nothing; any other is the page's own.
+function meaningOf(character) {
+  const slug = slugs.get(character);
+  if (slug?.startsWith(OPTION)) return slug.slice(OPTION.length);
+  return slug ?? (OPTION + character in pressed ? "" : character);
 }
 
-// Prints the person's own keys where the server printed those that everybody has.
-export function print(root) {
-  if (!names.size) return;
-  for (const element of root.querySelectorAll("[aria-keyshortcuts]:not([data-printed])")) {
-    const keys = element.getAttribute("aria-keyshortcuts").split(" ");
-    element.setAttribute("aria-keyshortcuts", keys.map(keyOf).join(" "));
-    element.dataset.printed = "";
-  }
-  for (const element of root.querySelectorAll("kbd:not([data-printed])")) {
-    element.textContent = keyOf(element.textContent);
-    element.dataset.printed = "";
-  }
+// What a press means. A key is the character that it types; what types none that means anything here
+// may be a digit.
+function nameOf(event, isAnswer) {
+  const typed = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (slugs.has(typed)) return meaningOf(typed);
+  const digit = isAnswer(typed) ? undefined : digitOf(event);
+  return meaningOf(digit ?? typed);
 }
 
 // Calls act(name), which says whether the key meant anything. isAnswer(key) says whether a character
@@ -56,7 +50,7 @@ export function listen(act, isAnswer) {
   document.addEventListener("keydown", (event) => {
     if (!isForUs(event)) return;
     const name = nameOf(event, isAnswer);
-    if (!name || (off() && name !== "?")) return;
+    if (!name || (off() && name !== "keys")) return;
     if (act(name, event)) event.preventDefault();
   });
   const box = document.querySelector("[data-single-keys]");

@@ -25,7 +25,7 @@ document.addEventListener(
   true,
 );
 
-const pressKey = (name) => document.querySelector(`#screen [aria-keyshortcuts~="${CSS.escape(keys.keyOf(name))}"]`)?.click();
+const pressKey = (slug) => document.querySelector(`#screen [aria-keyshortcuts~="${CSS.escape(keys.keyOf(slug))}"]`)?.click();
 
 function goOn() {
   if (!panel().matches("[data-lesson]")) return false;
@@ -35,24 +35,24 @@ function goOn() {
 }
 
 const ACTIONS = {
-  c: () => (pressGuard.is() ? panel().querySelector("#comment")?.focus() : pressGuard.refuse()),
-  d: () => texts.toggle(panel()),
-  e: () => (pressGuard.is() ? editor.open(panel()) || tell("There is nothing to correct here.") : pressGuard.refuse()),
-  f: () => pressKey("f"),
-  g: () => sidePanel.toggle("guidelines") || tell("This project has no guidelines yet."),
-  b: () => sidePanel.toggle("siblings") || tell("You cannot see siblings here."),
-  m: async () => (await settled(), sidePanel.toggle("comments")) || tell("Label an item first. Then you can read and write comments on it."),
-  n: () => goOn() || say(texts.go(panel(), 1)),
-  p: () => say(texts.go(panel(), -1)),
-  s: () => pressKey("s"),
-  u: () => pressKey("u"),
-  w: () => say(texts.fold(panel())),
+  comment: () => (pressGuard.is() ? panel().querySelector("#comment")?.focus() : pressGuard.refuse()),
+  difference: () => texts.toggle(panel()),
+  correct: () => (pressGuard.is() ? editor.open(panel()) || tell("There is nothing to correct here.") : pressGuard.refuse()),
+  flag: () => pressKey("flag"),
+  guidelines: () => sidePanel.toggle("guidelines") || tell("This project has no guidelines yet."),
+  siblings: () => sidePanel.toggle("siblings") || tell("You cannot see siblings here."),
+  comments: async () => (await settled(), sidePanel.toggle("comments")) || tell("Label an item first. Then you can read and write comments on it."),
+  next: () => goOn() || say(texts.go(panel(), 1)),
+  previous: () => say(texts.go(panel(), -1)),
+  skip: () => pressKey("skip"),
+  undo: () => pressKey("undo"),
+  fold: () => say(texts.fold(panel())),
   Enter: () => goOn(),
-  "?": () => document.getElementById("keys").showModal(),
+  keys: () => document.getElementById("keys").showModal(),
 };
 
 // What would be done with an item that has its label and cannot go yet.
-const WITH_ITEM = new Set(["c", "e", "f", "s", "u"]);
+const WITH_ITEM = new Set(["comment", "correct", "flag", "skip", "undo"]);
 
 keys.listen((name, event) => {
   if (isStuck() && (/^[\d+-]$/.test(name) || WITH_ITEM.has(name))) {
@@ -62,7 +62,7 @@ keys.listen((name, event) => {
   if (name === "Enter" && (event.target.closest("a, button, summary, input") || !goOn())) return false;
   if (/^[\d+-]$/.test(name) && labelForm()) {
     if (!pressGuard.is()) pressGuard.refuse();
-    else if (!fields.press(labelForm(), name)) fields.deny(labelForm(), keys.keyOf);
+    else if (!fields.press(labelForm(), name)) fields.deny(labelForm(), keys.keyOfOption);
     return true;
   }
   if (!Object.hasOwn(ACTIONS, name)) return false;
@@ -82,10 +82,10 @@ const CLICKS = {
   edit: () => editor.open(panel()),
   leave: () => editor.open(panel(), false),
   discard: () => editor.startAnew(panel()),
-  keys: () => ACTIONS["?"](),
+  keys: () => ACTIONS.keys(),
   guidelines: () => sidePanel.toggle("guidelines"),
   siblings: () => sidePanel.toggle("siblings"),
-  comments: () => ACTIONS.m(),
+  comments: () => ACTIONS.comments(),
   close: () => sidePanel.close(),
   goOn: () => goOn(),
 };
@@ -134,7 +134,6 @@ function complete(form, event) {
   else pressGuard.refuse();
 }
 
-keys.print(document);
 begin();
 remindOfChoice();
 reservations.begin();

@@ -4,7 +4,6 @@ import * as sidePanel from "./side_panel.js";
 import * as drafts from "./drafts.js";
 import * as editor from "./editor.js";
 import * as reservations from "./reservations.js";
-import * as keys from "./keys.js";
 import * as maths from "./maths.js";
 import { address, ask, panel, parse, say, tell } from "./page.js";
 import * as texts from "./texts.js";
@@ -93,7 +92,6 @@ export function paint(section, said = section.dataset.said) {
 function placeDesk(sent, said) {
   const desk = sent.querySelector("#desk");
   if (!desk) return;
-  keys.print(desk);
   desk.querySelector("[data-keys]").hidden = false;
   if (said !== undefined) desk.querySelector("[data-last]").textContent = said;
   const old = document.getElementById("desk");
@@ -109,7 +107,6 @@ export function place(markup, said) {
   const section = sent.querySelector("#panel");
   prefetch.drop();
   placeDesk(sent);
-  keys.print(section);
   paint(section, said);
   reservations.reached();
   bringNext();

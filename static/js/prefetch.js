@@ -1,6 +1,5 @@
 // Fetches and renders the next item while the user works on the present one.
 import * as drafts from "./drafts.js";
-import * as keys from "./keys.js";
 import { address, ask, panel, parse } from "./page.js";
 
 let next = null;
@@ -34,7 +33,6 @@ async function receive(mine, reached) {
   const found = sent.querySelector("#panel");
   // Until a label that waits for the connection is sent, the server does not know of the step.
   if (!found || found.dataset.item === panel().dataset.item) return;
-  keys.print(found);
   next = found;
 }
 

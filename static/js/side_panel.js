@@ -1,7 +1,6 @@
 // The side panel of an item: guidelines, related items, or comments. If the item has no label yet,
 // it shows the comments on the item labelled last.
 import { restore } from "./comments.js";
-import * as keys from "./keys.js";
 import { ask, panel, parse, screen, tell } from "./page.js";
 import { SAYINGS } from "./connection.js";
 
@@ -25,7 +24,6 @@ async function fill(kind) {
   const answer = await ask(addressOf(kind));
   if (answer.kind !== "stored" && answer.kind !== "refused") return SAYINGS[answer.kind];
   aside().replaceChildren(parse(answer.body));
-  keys.print(aside());
   window.htmx.process(aside());
   restore();
   aside().dataset.kind = kind;
@@ -71,6 +69,5 @@ export function follow() {
 
 // A comment is sent, or stands there again with what is wrong with it.
 document.addEventListener("htmx:after:swap", () => {
-  keys.print(aside());
   text()?.focus();
 });

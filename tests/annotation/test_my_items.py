@@ -257,8 +257,8 @@ def _queries(client: Client, address: str) -> int:
 
 def test_two_things_on_one_key_are_refused_in_words(member: Membership) -> None:
     client = browser_of(member)
-    usual = {action.name: action.name for action in keymap.ACTIONS}
-    answer = client.post(reverse("keys"), usual | {"u": "e"})
+    usual = dict(keymap.DEFAULT_KEYS)
+    answer = client.post(reverse("keys"), usual | {"undo": "e"})
     assert answer.status_code == 422
     assert "“e” is already the key of “Correct the text”" in body(answer)
     assert Account.objects.get(pk=member.account_id).keys == {}
@@ -266,9 +266,9 @@ def test_two_things_on_one_key_are_refused_in_words(member: Membership) -> None:
 
 def test_keys_change_places_and_go_back(member: Membership) -> None:
     client = browser_of(member)
-    usual = {action.name: action.name for action in keymap.ACTIONS}
-    client.post(reverse("keys"), usual | {"u": "E", "e": "u"})
-    assert Account.objects.get(pk=member.account_id).keys == {"u": "e", "e": "u"}
+    usual = dict(keymap.DEFAULT_KEYS)
+    client.post(reverse("keys"), usual | {"undo": "E", "correct": "u"})
+    assert Account.objects.get(pk=member.account_id).keys == {"undo": "e", "correct": "u"}
     assert 'value="e"' in body(client.get(reverse("keys")))
     # What the other fields say does not count then.
     sent = client.post(reverse("keys"), usual | {"u": "x", "reset": "1"}, follow=True)
@@ -278,5 +278,5 @@ def test_keys_change_places_and_go_back(member: Membership) -> None:
 
 @pytest.mark.parametrize("key", ["ab", " ", "\t", "ctrl"])
 def test_a_key_is_one_character(key: str) -> None:
-    wrong = keymap.find_problems(keymap.extract_changes({"u": key}))
-    assert set(wrong) == ({"u"} if key.strip() else set())
+    wrong = keymap.find_problems(keymap.extract_changes({"undo": key}))
+    assert set(wrong) == ({"undo"} if key.strip() else set())

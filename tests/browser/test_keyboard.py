@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, Route, expect
 
+from annotation.accounts import keymap
 from annotation.models import Account, Draft, Label, Mark, Membership, Revision, Slot
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import choices, choose, label_screen, sent_to, wait_for, with_items
@@ -487,7 +488,7 @@ def test_an_item_is_skipped_flagged_and_taken_back(open_page: OpenPage, member: 
 
 
 def test_keys_follow_what_the_person_chose(open_page: OpenPage, member: Membership) -> None:
-    Account.objects.filter(pk=member.account_id).update(keys={"u": "z", "1": "v"})
+    Account.objects.filter(pk=member.account_id).update(keys={"undo": "z", "option-1": "v"})
     page = label_screen(open_page, member)
     assert page.inner_text("[data-undo] kbd") == "z"
     assert page.inner_text('.choice[value="valid"] kbd') == "v"
@@ -497,6 +498,18 @@ def test_keys_follow_what_the_person_chose(open_page: OpenPage, member: Membersh
     choose(page, "2", "item-03")
     choose(page, "z", "item-02")
     assert choices() == {"item-01": "valid"}
+
+
+def test_a_hotkey_is_changed_in_one_place(
+    open_page: OpenPage, member: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(keymap.DEFAULT_KEYS, "undo", "z")
+    page = label_screen(open_page, member)
+    assert page.inner_text("[data-undo] kbd") == "z"
+    choose(page, "1", "item-02")
+    page.keyboard.press("u")
+    choose(page, "z", "item-01")
+    assert choices() == {}
 
 
 def test_digits_of_a_french_keyboard_need_no_shift(open_page: OpenPage, member: Membership) -> None:

@@ -160,7 +160,6 @@ def _frame_context(request: HtmxRequest, lead: Membership, which: str) -> dict[s
         "task": tasktypes.load_version(lead.project.task_type),
         "which": which,
         "counts": ability_sorting.count_prompts(lead.project),
-        "changed_keys": request.user.keys,
     }
 
 

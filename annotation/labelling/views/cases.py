@@ -202,7 +202,6 @@ def _render_case(
     context = {
         "project": member.project,
         "member": member,
-        "changed_keys": request.user.keys,
         "task": task,
         "case": shown,
         "item": item,

@@ -64,7 +64,6 @@ def _frame_context(request: HttpRequest, member: Membership) -> dict[str, Any]:
         "project": member.project,
         "member": member,
         "task": tasktypes.load_task_type(member.project),
-        "changed_keys": request.user.keys,
     }
 
 

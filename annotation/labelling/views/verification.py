@@ -90,7 +90,6 @@ def _render_page(
     context = {
         "project": member.project,
         "member": member,
-        "changed_keys": request.user.keys,
         "task": _task(member),
         "problem": problem,
         "done": Label.objects.current().by_member(member.pk, Stage.VERIFY).count(),

@@ -1,0 +1,19 @@
+"""The person's keys, where a template does not know the action by name."""
+
+from collections.abc import Mapping
+
+from django import template
+
+register = template.Library()
+
+
+@register.filter
+def pressed(hotkeys: Mapping[str, str], slug: str) -> str:
+    """The key of an action."""
+    return hotkeys[slug]
+
+
+@register.filter
+def pressed_option(hotkeys: Mapping[str, str], key: str) -> str:
+    """The key of an option that a task type gives this key; signs cannot be changed."""
+    return hotkeys.get(f"option-{key}", key)

@@ -54,7 +54,7 @@ def hotkeys(changes: Mapping[str, str]) -> dict[str, str]:
 
 def hotkeys_context(request: HttpRequest) -> dict[str, dict[str, str]]:
     """The person's keys for every page: `{{ hotkeys.undo }}`."""
-    return {"hotkeys": hotkeys(getattr(request.user, "keys", {}))}
+    return {"hotkeys": hotkeys(getattr(getattr(request, "user", None), "keys", {}))}
 
 
 def find_problems(changes: Mapping[str, str]) -> dict[str, str]:

@@ -35,7 +35,7 @@ class Option:
 
     `examples` are shown next to it. `route` says where an item with this answer goes next; `drops`
     removes the item from the final set.
-"""
+    """
 
     value: str | int | float
     title: str

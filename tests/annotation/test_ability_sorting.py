@@ -11,6 +11,7 @@ from annotation.errors import FieldError, Refused
 from annotation.exporting import tables
 from annotation.items import ability_sorting
 from annotation.items.ability_sorting import AbilityChange, AbilitySuggestion
+from annotation.items.views import ability_sorting as sorting_page
 from annotation.models import Event, Item, Membership, Project
 from formats.rows import Row
 from tests.builders import make_item, make_member, make_project
@@ -279,3 +280,25 @@ def test_undo_passes_over_what_others_changed_and_what_is_undone_already(
     ability_sorting.set_abilities(other, [AbilityChange("p0", "factual")])
     assert ability_sorting.undo_last(lead).changed == []
     assert ability("p0") == "factual"
+
+
+@pytest.mark.parametrize(
+    ("changed", "missed", "undone", "words"),
+    [
+        ([], [], False, "Nothing changed."),
+        ([], [], True, "There is nothing to undo."),
+        (["p0"], [], False, "p0 is Factual."),
+        (["p0"], [], True, "p0 is again Factual."),
+        (["p0", "p1"], [], False, "2 prompts sorted."),
+        (["p0", "p1"], [], True, "2 prompts as they were."),
+        ([], ["p0"], False, "p0 was changed by somebody else to Factual; that stays."),
+    ],
+)
+def test_what_became_of_sorting_is_said_in_words(
+    changed: list[str], missed: list[str], undone: bool, words: str
+) -> None:
+    done = ability_sorting.SortResult(
+        [Item(key=key, ability="factual") for key in changed],
+        [Item(key=key, ability="factual") for key in missed],
+    )
+    assert sorting_page._describe_result(done, undone=undone) == words

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.labelling import human_baseline, queue, visibility
@@ -140,3 +142,19 @@ def test_labels_of_texts_that_were_corrected_since_are_compared_with_nothing(
     [row] = human_baseline.label_rows(lead.project)
     assert (row["resolution"], row["agrees"]) == (None, None)
     assert Label.objects.get().counted
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [(0, "0 open labels are"), (1, "1 open label is"), (2, "2 open labels are")]
+)
+def test_a_lead_is_told_how_many_labels_were_cancelled(
+    client: Client, lead: Membership, size: int, words: str
+) -> None:
+    resolved(lead, 2)
+    if size:
+        make(lead, size=size, raters=1)
+    assert lead.account
+    client.force_login(lead.account)
+    place = reverse("baseline", args=[lead.project.slug])
+    page = client.post(place, {"end": "1"}, follow=True).content.decode()
+    assert f"{words} cancelled. Existing labels stay." in page

@@ -66,6 +66,18 @@ def test_what_is_stored_is_a_version_that_the_project_asks_from_then_on(lead: Me
     assert project.task_type.number == 2
 
 
+def test_a_lead_is_told_whether_there_is_a_new_version(lead: Membership) -> None:
+    browser, shown = browser_of(lead), Project.objects.get(slug="p").task_type_id
+    for source, said in (
+        (SOURCE, "No changes: this is the current version."),
+        (SOURCE + "\n# A word.\n", "No changes: this is the current version."),
+        (SOURCE.replace('title = "Valid"', 'title = "Good"'), "It applies from the next item on."),
+    ):
+        data = {"source": source, "shown": shown}
+        page = browser.post("/projects/p/task/", data, follow=True).content.decode()
+        assert said in page
+
+
 def test_the_same_again_stores_nothing(lead: Membership) -> None:
     assert post(lead, SOURCE).status_code == 302
     assert TaskTypeVersion.objects.count() == 1

@@ -1,5 +1,6 @@
 """What is foreseen is what a run then asks."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from annotation.models import Project
 from judging.models import Endpoint, Request
 from judging.runs import estimate, lifecycle, selection
+from judging.runs.estimate import PILOT_CALLS, CallEstimate
+from stats.estimates import Estimate
 from tests.builders import make_project
 from tests.judging.builders_judging import answer, make_baseline, make_endpoint, make_items
 
@@ -104,3 +107,30 @@ def test_what_cannot_be_asked_is_refused_before_it_is_counted(project: Project) 
             endpoint=make_baseline(),
             options=lifecycle.RunOptions(seed=1),
         )
+
+
+@pytest.mark.parametrize(
+    "each, calls, told",
+    [
+        ((0.5, 0.25, 1.0), 4, ("2", "1", "4")),
+        # A cost is never less than nothing, and has six decimals as prices have.
+        ((0.0000014, -0.1, 0.0000016), 1, ("0.000001", "0", "0.000002")),
+    ],
+)
+def test_what_calls_cost_has_the_ends_that_a_pilot_gives(
+    each: tuple[float, float, float], calls: int, told: tuple[str, str, str]
+) -> None:
+    value, low, high = each
+    pilot = CallEstimate(PILOT_CALLS, Estimate(1, 1, 1, 9), Estimate(value, low, high, 9))
+    found = estimate.estimate_cost(pilot, calls)
+    assert found
+    assert (found.value, found.low, found.high) == tuple(map(Decimal, told))
+    assert estimate.estimate_cost(replace(pilot, n=PILOT_CALLS - 1), calls) is None
+    unknown = replace(pilot, cost=Estimate(value, None, None, 1, "one reply"))
+    assert estimate.estimate_cost(unknown, calls) is None
+
+
+def test_a_pilot_is_of_enough_items_for_its_calls() -> None:
+    found = [estimate.count_pilot_items(calls) for calls in (0, 1, PILOT_CALLS, PILOT_CALLS + 1)]
+    assert found == [PILOT_CALLS, PILOT_CALLS, 1, 1]
+    assert estimate.count_pilot_items(PILOT_CALLS - 1) == 2

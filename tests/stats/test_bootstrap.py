@@ -301,3 +301,10 @@ def test_of_several_figures_those_that_cannot_be_drawn_say_why():
     assert (second.value, second.low, second.reason) == (0, None, "under 10 clusters")
     assert (third.value, third.reason) == (None, "one side is constant")
     assert bootstrap.estimates([], [], rng) == []
+
+
+@pytest.mark.parametrize("undefined, words", [(5, ""), (6, "undefined in 6 of 100 draws")])
+def test_one_draw_in_twenty_may_lack_a_value(undefined, words):
+    values = np.arange(100.0)
+    values[:undefined] = np.nan
+    assert bootstrap._why_undefined(values) == words

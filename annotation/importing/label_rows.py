@@ -163,7 +163,9 @@ def _split_missing(
     answers = _cleaned(_task_without(task, off), {**given, **dict.fromkeys(off)})
     if off and not any(one.name in answers for one in task.fields if one.is_number):
         _cleaned(task, given)  # raises, since no number is left
-    said = {one.name: one.answer_values(answers[one.name]) for one in task.fields if one.name in answers}
+    said = {
+        one.name: one.answer_values(answers[one.name]) for one in task.fields if one.name in answers
+    }
     unasked = {one.name for one in task.fields if one.when and not one.when.holds(said)}
     return answers, {name: one for name, one in off.items() if name not in unasked}
 

@@ -135,7 +135,7 @@ def test_whoever_lists_final_labels_has_seen_their_items(people: Cast) -> None:
     make_item(people.project, "c")
     found = ask(people.lead, "resolutions/")["results"]
     assert sorted(one["item"] for one in found) == ["a", "b"]
-    seen = Mark.objects.of(people.lead.pk, Mark.Kind.SEEN)
+    seen = Mark.objects.of_member(people.lead.pk, Mark.Kind.SEEN)
     assert sorted(seen.values_list("item__key", flat=True)) == ["a", "b"]
 
 

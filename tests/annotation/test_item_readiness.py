@@ -121,7 +121,7 @@ def test_every_page_says_what_waits_and_for_what(
     offered = api_client(member).post(f"/api/v1/projects/{project.slug}/queue/next/").json()
     assert offered["waiting"]["awaiting"] == 10
     assert member.account
-    assert [home.at_work for overview in home.list_overviews(member.account)] == [0]
+    assert [overview.at_work for overview in home.list_overviews(member.account)] == [0]
 
 
 def test_of_several_left_those_that_wait_are_told_apart(

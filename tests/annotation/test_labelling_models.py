@@ -62,7 +62,7 @@ def test_what_belongs_to_a_deleted_item_is_shown_no_more(
     make_slot(item, number=2, reserved_for=member)
     make_label(item, member, "valid")
     shown = (
-        lambda: Draft.objects.of(member.pk).count(),
+        lambda: Draft.objects.of_member(member.pk).count(),
         lambda: Mark.objects.for_pile().count(),
         lambda: Comment.objects.in_project(project).count(),
         lambda: Comment.objects.naming(member.pk).count(),
@@ -93,10 +93,10 @@ def test_members_who_are_suspended_or_cannot_sign_in_manage_nothing(project: Pro
 
 def test_a_mark_is_in_force_until_it_ends(item: Item, member: Membership) -> None:
     mark = Mark.objects.create(member=member, item=item, kind="flag")
-    assert list(Mark.objects.of(member.pk, "flag")) == [mark]
-    assert not Mark.objects.of(member.pk, "other").exists()
+    assert list(Mark.objects.of_member(member.pk, "flag")) == [mark]
+    assert not Mark.objects.of_member(member.pk, "other").exists()
     Mark.objects.update(ended_at=NOW)
-    assert not Mark.objects.of(member.pk, "flag").exists()
+    assert not Mark.objects.of_member(member.pk, "flag").exists()
 
 
 def test_comments_go_by_their_numbers_also_when_one_before_was_taken_back(
@@ -205,7 +205,7 @@ def test_a_place_that_is_given_back_is_looked_at_first(item: Item, member: Membe
             until,
             True,
         )
-        slot.give_back()
+        slot.release()
         slot.refresh_from_db()
         assert (slot.state, slot.member, slot.held_until, slot.ahead, slot.returned) == (
             state, None, None, False, True,

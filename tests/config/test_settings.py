@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from config import environment
+
 FILE = Path(__file__).resolve().parents[2] / "config" / "settings.py"
 VARIABLES = ["DATABASE_URL", "REDIS_URL", "SECRET_KEY", "ALLOWED_HOSTS", "DEBUG"]
 VARIABLES += ["SITE_URL", "EVALUATOR_HOSTS", "VAR_DIR", "EMAIL_URL", "EMAIL_FROM"]
@@ -192,3 +194,56 @@ def test_people_sign_in_by_another_service_only_where_one_is_named(settings_from
         "blindspot",
         "Lab account",
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("1", 1),
+        (" 7 ", 7),
+        ("1000000000", 10**9),
+        ("", None),
+        ("0", None),
+        ("-1", None),
+        ("1.5", None),
+        ("1000000001", None),
+        ("٣", None),
+    ],
+)
+def test_a_count_is_a_whole_number_from_one_up(
+    monkeypatch: pytest.MonkeyPatch, text: str, count: int | None
+) -> None:
+    monkeypatch.setenv("SOME_COUNT", text)
+    if count is None:
+        with pytest.raises(ImproperlyConfigured, match="SOME_COUNT is"):
+            environment.read_count("SOME_COUNT", 5)
+    else:
+        assert environment.read_count("SOME_COUNT", 5) == count
+    monkeypatch.delenv("SOME_COUNT")
+    assert environment.read_count("SOME_COUNT", 5) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "names"), [("a, b", ["a", "b"]), ("", []), ("a,,b", None), (",", None), ("a,", None)]
+)
+def test_names_stand_with_one_comma_between_them(
+    monkeypatch: pytest.MonkeyPatch, text: str, names: list[str] | None
+) -> None:
+    monkeypatch.setenv("SOME_NAMES", text)
+    if names is None:
+        with pytest.raises(ImproperlyConfigured, match="empty name"):
+            environment.read_names("SOME_NAMES", "")
+    else:
+        assert environment.read_names("SOME_NAMES", "") == names
+
+
+@pytest.mark.parametrize(
+    ("text", "flag"), [("1", True), ("TRUE", True), ("0", False), ("false", False), ("yes", None)]
+)
+def test_a_switch_is_1_or_0(monkeypatch: pytest.MonkeyPatch, text: str, flag: bool | None) -> None:
+    monkeypatch.setenv("SOME_SWITCH", text)
+    if flag is None:
+        with pytest.raises(ImproperlyConfigured, match="set it to 1 or 0"):
+            environment.read_flag("SOME_SWITCH", "0")
+    else:
+        assert environment.read_flag("SOME_SWITCH", "0") is flag

@@ -8,12 +8,14 @@ from django.test import Client
 
 from annotation.generation.release import ReleasePolicy
 from annotation.models import Event, Item, Membership, Project, Slot
+from annotation.reports.generation_board import GenerationCounts
 from judging.generation import bring_in, regenerate
 from judging.generation.bring_in import BringInRequest
 from judging.generation.views import board as views_board
 from judging.models import Run
 from judging.runs import lifecycle
 from judging.strategies import catalogue, editing
+from stats.estimates import Estimate
 from tests.builders import make_item, make_member, make_resolution, say, take
 from tests.hostile import ALL, MARK, taken_for_markup
 from tests.judging.builders_judging import answer_as, make_endpoint, make_items, make_run
@@ -224,3 +226,14 @@ def test_leads_find_the_board_from_the_project_and_the_runs(
     assert member.account
     client.force_login(member.account)
     assert link not in shown(client.get("/projects/fbi/runs/"))
+
+
+def test_a_bar_has_a_part_for_each_kind_of_items_that_there_are() -> None:
+    made = GenerationCounts(
+        maker="m", items=3, waiting=1, aside=0, with_people=0, held=1, turned_down=1, unseen=0,
+        share=Estimate(0.5, None, None, 2),
+    )  # fmt: skip
+    parts = [(one.kind, one.n, one.begin, one.width) for one in board._bar(made)]
+    assert parts == [
+        ("held", 1, 0.0, 33.33), ("turned_down", 1, 33.33, 33.33), ("waiting", 1, 66.66, 33.33),
+    ]  # fmt: skip

@@ -14,6 +14,7 @@ from annotation.items import readiness
 from annotation.labelling import answer_key, assignment, cases, queue
 from annotation.labelling.submissions import SubmittedAnswers
 from annotation.models import Item, Membership, Project, Slot
+from annotation.projects.views import home as home_page
 from annotation.tasktypes import validation, versions
 from formats.rows import Row
 from tests.builders import make_member, make_project, make_revision, resize_all, take
@@ -121,7 +122,7 @@ def test_every_page_says_what_waits_and_for_what(
     offered = api_client(member).post(f"/api/v1/projects/{project.slug}/queue/next/").json()
     assert offered["waiting"]["awaiting"] == 10
     assert member.account
-    assert [overview.at_work for overview in home.list_overviews(member.account)] == [0]
+    assert [one.at_work for one in home_page.list_overviews(member.account)] == [0]
 
 
 def test_of_several_left_those_that_wait_are_told_apart(

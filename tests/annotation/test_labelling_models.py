@@ -63,7 +63,7 @@ def test_what_belongs_to_a_deleted_item_is_shown_no_more(
     make_label(item, member, "valid")
     shown = (
         lambda: Draft.objects.of_member(member.pk).count(),
-        lambda: Mark.objects.for_pile().count(),
+        lambda: Mark.objects.for_my_items().count(),
         lambda: Comment.objects.in_project(project).count(),
         lambda: Comment.objects.naming(member.pk).count(),
         lambda: Slot.objects.kept_for(member.pk).count(),
@@ -214,7 +214,7 @@ def test_a_place_that_is_given_back_is_looked_at_first(item: Item, member: Membe
         slot.fill(member.pk)
         slot.refresh_from_db()
         assert (slot.state, slot.held_until, slot.ahead) == ("filled", None, False)
-        slot.open()
+        slot.reopen()
         slot.refresh_from_db()
         assert (slot.state, slot.member, slot.returned) == ("open", None, True)
         slot.close()

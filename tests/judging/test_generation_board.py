@@ -233,7 +233,7 @@ def test_a_bar_has_a_part_for_each_kind_of_items_that_there_are() -> None:
         maker="m", items=3, waiting=1, aside=0, with_people=0, held=1, turned_down=1, unseen=0,
         share=Estimate(0.5, None, None, 2),
     )  # fmt: skip
-    parts = [(one.kind, one.n, one.begin, one.width) for one in board._bar(made)]
+    parts = [(one.kind, one.n, one.begin, one.width) for one in views_board._bar(made)]
     assert parts == [
         ("held", 1, 0.0, 33.33), ("turned_down", 1, 33.33, 33.33), ("waiting", 1, 66.66, 33.33),
     ]  # fmt: skip

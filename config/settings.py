@@ -187,7 +187,6 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "csp.context_processors.nonce",
-                "annotation.accounts.keymap.hotkeys_context",
                 "config.openid.views.openid_context",
                 "config.mfa.mfa_context",
             ],

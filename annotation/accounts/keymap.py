@@ -7,8 +7,6 @@ dict of slugs to the keys they press instead. To change a key for everybody, cha
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.http import HttpRequest
-
 
 @dataclass(frozen=True)
 class Action:
@@ -50,11 +48,6 @@ def extract_changes(pressed: Mapping[str, str]) -> dict[str, str]:
 def hotkeys(changes: Mapping[str, str]) -> dict[str, str]:
     """The key that a person presses for each action, by slug."""
     return DEFAULT_KEYS | {slug: key for slug, key in changes.items() if slug in DEFAULT_KEYS}
-
-
-def hotkeys_context(request: HttpRequest) -> dict[str, dict[str, str]]:
-    """The person's keys for every page: `{{ hotkeys.undo }}`."""
-    return {"hotkeys": hotkeys(getattr(getattr(request, "user", None), "keys", {}))}
 
 
 def find_problems(changes: Mapping[str, str]) -> dict[str, str]:

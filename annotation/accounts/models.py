@@ -8,6 +8,7 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.utils import timezone
 
+from annotation.accounts import keymap
 from annotation.projects.models import Event
 
 if TYPE_CHECKING:
@@ -20,6 +21,11 @@ class Account(AbstractUser):
     keys = models.JSONField(default=dict, blank=True, help_text="Changed keys of the label screen.")
     # The membership in the project of an API call, if it was loaded together with the token.
     seat: "Membership | None" = None
+
+    @property
+    def hotkeys(self) -> dict[str, str]:
+        """The key that they press for each action, by slug: `{{ user.hotkeys.undo }}`."""
+        return keymap.hotkeys(self.keys)
 
 
 # What an API token may be used for, within the rights of its owner.

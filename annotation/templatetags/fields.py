@@ -80,7 +80,7 @@ def label_fields(
         "most": most,
         "answers": answers,
         "difference": difference,
-        "hotkeys": context.get("hotkeys", keymap.DEFAULT_KEYS),
+        "hotkeys": getattr(context.get("user"), "hotkeys", keymap.DEFAULT_KEYS),
     }
 
 

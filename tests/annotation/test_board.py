@@ -242,6 +242,14 @@ def order(page: str) -> list[str]:
     return [head.split("?category=")[1].split('"')[0] for head in heads]
 
 
+def test_the_chart_has_a_bar_for_each_row_with_a_share(lead: Client, project: Project) -> None:
+    address = reverse("board", args=[project.slug])
+    make_item(project, category="spelling", ability="long-form")
+    assert lead.get(address).context["chart"] is None
+    resolved(project)
+    assert "Number errors" in str(lead.get(address).context["chart"])
+
+
 def test_rows_can_be_sorted_by_any_column_and_dashes_come_last(
     lead: Client, project: Project
 ) -> None:

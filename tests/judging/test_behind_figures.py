@@ -12,6 +12,8 @@ from annotation.models import Diff, Item, Project, Resolution, Revision
 from judging.models import Run
 from judging.results import blindspots, drilldown, item_features
 from judging.results.undetected import UnknownField
+from tests.annotation.test_pace import give
+from tests.builders import make_item, make_member, make_project
 from tests.judging import builders_decided
 from tests.judging.builders_decided import make_audit, make_replied, scores
 from tests.judging.builders_judging import make_items
@@ -346,3 +348,14 @@ def test_explanations_of_an_audit_lead_to_what_they_explain(
     assert keys(browser, correct) == ["item-1", "item-2"]
     of_wrong = links(browser, "explanations/?view=audits&run=1", "audited=wrong")
     assert [keys(browser, one) for one in of_wrong] == [["item-5"], ["item-5"]]
+
+
+def test_an_error_is_as_detectable_as_people_saw_it_without_the_gold_answer() -> None:
+    project = make_project("blind")
+    seen, unseen = make_item(project, slots=0), make_item(project, slots=0)
+    people = [make_member(project) for _ in range(3)]
+    for item, said in ((seen, "yes yes no"), (unseen, "no no no")):
+        for person, word in zip(people, said.split(), strict=True):
+            give(person, word, item=item, stage="blind", counted=False)
+    found = item_features.load_features(project, ["detectability"], Revision.objects.none())
+    assert found["detectability"] == {seen.pk: pytest.approx(2 / 3), unseen.pk: 0}

@@ -87,7 +87,7 @@ def _inside_functions(node: ast.AST, inside: bool = False) -> Iterator[ast.expr]
         yield node
     is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     for name, part in ast.iter_fields(node):
-        if name == "body" and _asks_for_postgresql(node):
+        if name == "body" and _is_for_postgresql(node):
             continue
         runs = inside or (name == "body" and is_function)
         for child in part if isinstance(part, list) else [part]:
@@ -116,8 +116,10 @@ def _is_untold(node: ast.AST) -> bool:
     )
 
 
-def _asks_for_postgresql(node: ast.AST) -> bool:
+def _is_for_postgresql(node: ast.AST) -> bool:
     """Whether the lane's database never comes by its body."""
+    if isinstance(node, ast.FunctionDef):
+        return node.name == "as_postgresql"
     return isinstance(node, ast.If) and bool(
         re.fullmatch(r"\w+\.vendor == 'postgresql'", ast.unparse(node.test))
     )

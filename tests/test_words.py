@@ -46,7 +46,7 @@ TERMS = [
     ),
     (
         "final label, or resolution for data",
-        r"\bheld true\b|\bholds? true\b|\bholds of (an|the) item",
+        r"\bheld true\b|\bholds? true\b|\bholds of (an|the) item|\bwhat holds\b",
     ),
     ("annotators per item (overlap)", r"\blabels for each item\b|\bso many (people|annotators)\b"),
     ("double-annotated sample", r"\brandom share with more labels\b"),

@@ -6,25 +6,25 @@ from annotation.accounts import keymap
 
 
 def test_only_what_differs_from_the_usual_keys_is_kept() -> None:
-    pressed = {"u": " E ", "s": "s", "d": "", "no-action": "x"}
-    assert keymap.extract_changes(pressed) == {"u": "e"}
-    assert keymap.key_for_action({"u": "e"}, "u") == "e"
-    assert keymap.key_for_action({"u": "e"}, "s") == "s"
+    pressed = {"undo": " E ", "skip": "s", "difference": "", "no-action": "x"}
+    assert keymap.extract_changes(pressed) == {"undo": "e"}
+    pressed = keymap.hotkeys({"undo": "e"})
+    assert (pressed["undo"], pressed["skip"]) == ("e", "s")
 
 
 @pytest.mark.parametrize(
     "changes, wrong",
     [
-        ({"u": "x"}, []),
-        ({"u": "é"}, []),
-        ({"u": "ee"}, ["u"]),
-        ({"u": " "}, ["u"]),
-        ({"u": "\u00a0"}, ["u"]),
-        ({"u": "\u200b"}, ["u"]),
+        ({"undo": "x"}, []),
+        ({"undo": "é"}, []),
+        ({"undo": "ee"}, ["undo"]),
+        ({"undo": " "}, ["undo"]),
+        ({"undo": "\u00a0"}, ["undo"]),
+        ({"undo": "\u200b"}, ["undo"]),
         # That of another action, unless that one got another.
-        ({"u": "s"}, ["u"]),
-        ({"u": "s", "s": "u"}, []),
-        ({"u": "x", "s": "x"}, ["s", "u"]),
+        ({"undo": "s"}, ["undo"]),
+        ({"undo": "s", "skip": "u"}, []),
+        ({"undo": "x", "skip": "x"}, ["skip", "undo"]),
     ],
 )
 def test_a_key_is_one_sign_that_no_other_action_has(

@@ -31,7 +31,7 @@ def make_field(kind: str, **values: Any) -> Field:
 
 def draw(field: Field, answer: Any = None, **said: Any) -> fields.Drawn:
     answers = {} if answer is None else {field.name: answer}
-    found = fields.label_fields((DECIDING, field), answers, **said)["drawn"]
+    found = fields.label_fields({}, (DECIDING, field), answers, **said)["drawn"]
     assert isinstance(found[1], fields.Drawn)
     return found[1]
 
@@ -80,16 +80,16 @@ def test_the_browser_insists_on_what_is_asked_in_any_case() -> None:
 def test_a_quick_form_sends_by_its_first_field_alone() -> None:
     asked = (DECIDING, make_field("text"))
     for quick in (True, False):
-        drawn = fields.label_fields(asked, quick=quick)["drawn"]
+        drawn = fields.label_fields({}, asked, quick=quick)["drawn"]
         assert [one.sends for one in drawn] == [quick, False]
-    assert not fields.label_fields(asked, quick=True)["drawn"][0].always_required
-    assert fields.label_fields(asked)["drawn"][0].always_required
+    assert not fields.label_fields({}, asked, quick=True)["drawn"][0].always_required
+    assert fields.label_fields({}, asked)["drawn"][0].always_required
 
 
 def test_points_can_be_as_many_as_their_highest_options_make() -> None:
     many = [{"value": number, "title": str(number)} for number in (0, 3, 2)]
     one, other = (make_field("points", choices=many[:upto]) for upto in (2, 3))
-    found = fields.label_fields((DECIDING, one, other))
+    found = fields.label_fields({}, (DECIDING, one, other))
     assert (found["points"], found["most"]) == ([one, other], 6)
 
 

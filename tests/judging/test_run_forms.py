@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from judging.runs.forms.derived_runs import CloneForm, ReparseForm, RepeatRunForm
 
 from annotation.models import Project
 from judging.models import Endpoint, Run
 from judging.runs.forms import new_run
 from judging.runs.forms.new_run import StartForm
+from judging.runs.views.derived_runs import CloneForm, ReparseForm, RepeatRunForm
 from judging.strategies import editing
 from judging.strategies.definitions import MAX_EXAMPLES, MAX_SAMPLES
 from tests.builders import make_member

@@ -78,7 +78,7 @@ def test_what_a_reply_cost_is_an_amount_or_the_tokens_of_an_unknown_one(
 def test_a_result_is_good_or_bad_by_what_the_item_is(
     outcome: Outcome, words: str, colour: str
 ) -> None:
-    assert (filters.said(outcome), filters.judged_well(outcome)) == (words, colour)
+    assert (filters.describe_result(outcome), filters.judged_well(outcome)) == (words, colour)
 
 
 def test_a_value_is_written_on_one_line() -> None:
@@ -87,8 +87,8 @@ def test_a_value_is_written_on_one_line() -> None:
 
 
 def test_of_a_reply_s_parts_only_texts_are_shown() -> None:
-    assert filters.parts({"answer": "Six.", "spot": 3}) == [("answer", "Six.")]
-    assert filters.parts("Six.") == []
+    assert filters.reply_parts({"answer": "Six.", "spot": 3}) == [("answer", "Six.")]
+    assert filters.reply_parts("Six.") == []
 
 
 @pytest.mark.parametrize(

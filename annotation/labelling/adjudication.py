@@ -57,7 +57,7 @@ def apply_decision(label: Label, task: TaskType, now: datetime) -> None:
 
 
 def undo_decision(label: Label, task: TaskType, now: datetime) -> None:
-    """Hold true again what follows from the labels."""
+    """Restore the resolution that follows from the labels."""
     current = Resolution.objects.current().of_item(label.item).first()
     if current is None or current.source != Resolution.Source.ADJUDICATED:
         return
@@ -73,6 +73,6 @@ def disagreement_reason(decision: Label) -> str:
 
 
 def is_decided(item: Item) -> bool:
-    """Whether a person has decided what holds of the item's current texts."""
+    """Whether a person has decided the final label of the item's current texts."""
     current = Resolution.objects.current().of_item(item)
     return current.filter(source=Resolution.Source.ADJUDICATED).exists()

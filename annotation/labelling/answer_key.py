@@ -1,9 +1,9 @@
-"""Items whose right answers are known beforehand: for practice, and for silent checks.
+"""Items with known answers: qualification items and control items.
 
-Such an item asks nobody for work and belongs to no run. What is right of it is a resolution of
-source `known`: `values` holds the right answer of every field that is compared, `comment` why.
-An item that people have labelled can become one only once it is resolved, so that no place is
-closed under somebody's hands; its labels stay, and releasing the item makes them count again.
+Such an item needs no labels and is in no run. Its correct answer is a resolution with source
+`known`: `values` holds the correct answer of every compared field, `comment` the explanation.
+A labelled item can become one only once it is resolved, so that no slot is closed while somebody
+works on it. Its labels stay, and count again when the item is released.
 """
 
 import re
@@ -46,7 +46,7 @@ def set_answer(
     *,
     now: datetime | None = None,
 ) -> Resolution:
-    """Make the item one of practice or a probe, or say anew what is right of it.
+    """Make the item a qualification or control item, or change its correct answer.
 
     Raises `Refused` while somebody works on it, and for answers that the task type does not take.
     """
@@ -70,11 +70,11 @@ def set_answer(
 
 
 def release_item(item: Item, member: Membership | None, *, now: datetime | None = None) -> None:
-    """Make the item one to work on again, as it was before its answer was known.
+    """Make the item a normal one again, as it was before its answer was known.
 
-    Labels that it had count again, a resolution from elsewhere is held true again, and places
-    that it lacks are opened. Who practised on it was told the answer: that is marked. Raises
-    `Refused` if practice would be left without enough items.
+    Its labels count again, a resolution from elsewhere is restored, and the slots that it lacks are
+    opened. Annotators who saw the answer in a qualification round are marked as informed. Raises
+    `Refused` if too few qualification items would be left.
     """
     now = now or timezone.now()
     with transactions.transact():
@@ -119,9 +119,10 @@ def items_with_answer(project: Project, purpose: str) -> list[Item]:
 
 
 def items_without_answer(project: Project) -> list[Item]:
-    """Items of practice and probes whose current texts have no known answer, so nobody gets them.
+    """Qualification and control items whose current texts have no known answer, so nobody gets
+    them.
 
-    Their texts were corrected since it was said.
+    Their texts were corrected after the answer was given.
     """
     found = {item.pk for purpose in PURPOSES for item in items_with_answer(project, purpose)}
     meant = Item.objects.in_project(project).for_purposes(PURPOSES)
@@ -153,10 +154,10 @@ def answers_at_label_time(labels: Iterable[Label]) -> dict[int, Resolution]:
 
 
 def latest_answers(revisions: Iterable[int]) -> dict[int, Resolution]:
-    """What is known of texts, by the revision's id: what was said last, also where that ended.
+    """The latest known answers of texts, by revision id, also if they were withdrawn.
 
-    For silent checks: nobody is told what was known, and a lead may have mended it since. Texts
-    of which nothing was ever known are left out.
+    For control items: nobody is told the answer, and a lead may have corrected it since. Texts that
+    never had a known answer are left out.
     """
     found = Resolution.objects.known().of_revisions(revisions)
     return {resolution.revision_id: resolution for resolution in found}
@@ -208,7 +209,7 @@ def _close_unfilled(item: Item, *stages: str) -> None:
 
 
 def _restore_resolution(item: Item, now: datetime) -> bool:
-    """Hold true again what did not come from labels when the answer became known."""
+    """Restore the resolution that did not come from labels, from before the answer was known."""
     of_item = Resolution.objects.filter(item=item, revision=item.revision())
     known = of_item.known().values("created_at")
     before = of_item.not_known().filter(ended_at__in=known).order_by("-ended_at").first()

@@ -1,8 +1,8 @@
-"""Probes: silent checks among the work, whose answers are known; only leads see what came of them.
+"""Control items: hidden items with known answers; only leads see the results.
 
-A probe looks like any other item to the person who labels it. Nobody gets the same one twice, nor
-one that they have had before at any stage. Who may see everybody's items gets none: the known
-answers are among what they see.
+A control item looks like any other item to annotators. Nobody gets the same one twice, nor one
+that they have had before at any stage. Members who may see all items get none, since they can see
+the known answers.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class WrongAnswer:
-    """An answer to a probe that was not right."""
+    """A wrong answer to a control item."""
 
     item: Item
     said: dict[str, Any]
@@ -34,10 +34,11 @@ class WrongAnswer:
 
 @dataclass(frozen=True)
 class ControlResult:
-    """How a member did on probes; `share` is of those with a known answer to the texts shown.
+    """A member's results on control items; `share` is of those with a known answer to the shown
+    texts.
 
-    `corrected` counts probes whose text the member corrected before labelling: then what is known
-    speaks of other texts, and says nothing of the label.
+    `corrected` counts control items whose text the member corrected before labelling: the known
+    answer is about other texts, so it says nothing about the label.
     """
 
     member: Membership
@@ -48,17 +49,17 @@ class ControlResult:
 
 
 def is_due(member: Membership, draw: float) -> bool:
-    """Whether the draw asks for a probe; asks the database nothing."""
+    """Whether the draw asks for a control item; no query."""
     every = member.project.probe_every
     return every > 0 and draw * every < 1 and not member.can("items")
 
 
 def take_slot(member: Membership, draw: float, now: datetime) -> Slot | None:
-    """A place at a probe, held for the member, if the draw asks for one.
+    """Hold a slot of a control item for the member, if the draw asks for one; None otherwise.
 
-    Inside the queue's transaction, with the member's row locked.
-    `draw` is uniform in [0, 1): about one in `probe_every` is a probe, until the member has had
-    them all. None costs no query but for that share of calls.
+    Inside the queue's transaction, with the member's row locked. `draw` is uniform in [0, 1): about
+    one item in `probe_every` is a control item, until the member has had them all. Other draws cost
+    no query.
     """
     if not is_due(member, draw):
         return None
@@ -68,9 +69,9 @@ def take_slot(member: Membership, draw: float, now: datetime) -> Slot | None:
 
 
 def load_results(project: Project) -> list[ControlResult]:
-    """What came of the probes, for each member who has had any; labels taken back are left out.
+    """The results on control items of each member who has had any, without withdrawn labels.
 
-    Held against what is known by now: a lead may have mended a wrong answer.
+    Labels are compared with the answers known now: a lead may have corrected a wrong one.
     """
     found = Label.objects.in_project(project).current().at_stage(Stage.CONTROL)
     labels = found.select_related("item", "member").order_by("member__alias", "created_at", "pk")

@@ -1,4 +1,4 @@
-"""What is right of an item whose answer is known beforehand: checked, and compared; pure."""
+"""Known answers: parsed, checked and compared; pure."""
 
 import dataclasses
 import json
@@ -53,10 +53,11 @@ def clean_correct_answer(
 def parse_row(
     task: tasktypes.TaskType, purpose: str, values: Mapping[str, Any]
 ) -> CorrectAnswer | None:
-    """What a row of practice or probes says is right; None for a row of another purpose.
+    """The correct answer in an imported row of a qualification or control item; None for other
+    rows.
 
     Its columns are those of `answer_columns`: the deciding answer, or an object of answers by
-    field, and why. Raises `FieldError`.
+    field, and the explanation. Raises `FieldError`.
     """
     if purpose not in PURPOSES:
         return None

@@ -61,14 +61,14 @@ def correct_gold(
     carry: bool = False,
     now: datetime,
 ) -> CorrectionResult:
-    """Give every item of the source question that has the same gold answer the mended one.
+    """Give the corrected gold answer to every item of the source question with the same one.
 
-    Labels of the old texts stop counting and their places open again. `carry` lets them count
-    for the new texts: each becomes a row of its own that supersedes the old one and says the
-    same, and the event names who carried it; decisions are held true again as they were. Labels
-    that complain of the gold answer are never carried, for what they complain of is mended.
+    Labels of the old texts stop counting and their slots open again. `carry` lets them count for
+    the new texts: each becomes a row of its own that supersedes the old one and has the same
+    answers, and the event names who carried it. Decisions are restored as they were. Labels that
+    complain of the gold answer are never carried, since their reason is gone.
 
-    Raises `Refused` for a text that cannot be, `Stale` if the item's texts changed meanwhile.
+    Raises `Refused` for an invalid text, `Stale` if the item's texts changed meanwhile.
     """
     with transactions.transact():
         claims.lock_member(member)

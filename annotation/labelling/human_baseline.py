@@ -70,7 +70,7 @@ class BaselineProgress:
 
 @dataclass(frozen=True)
 class BaselinePerson:
-    """How often a member's labels say what the project holds true, with its interval."""
+    """How often a member's labels agree with the final label, with its interval."""
 
     member: Membership
     labels: int
@@ -162,7 +162,7 @@ def agreement_by_person(project: Project) -> list[BaselinePerson]:
 
 
 def label_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """Every counted label of the sample beside what the project holds true; oldest first."""
+    """Every counted label of the sample with the final label of its item; oldest first."""
     for label, resolution in _labels_with_resolutions(project):
         yield {
             "item": label.item.key,

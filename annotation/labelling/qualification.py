@@ -97,9 +97,9 @@ def can_undo(label: Label) -> bool:
 
 
 def record_answer(label: Label, task: tasktypes.TaskType, now: datetime) -> None:
-    """Count an answer of practice in its round; the last one ends it. In the queue's transaction.
+    """Count an answer in its qualification round; the last one ends it. In the queue's transaction.
 
-    The member has now seen what is right of the item: should it become work, that is on record.
+    The member has now seen the correct answer: this is recorded, in case the item is released.
     """
     member = label.member
     Mark.objects.get_or_create(member=member, item=label.item, kind=Mark.Kind.SEEN, ended_at=None)
@@ -161,9 +161,10 @@ def waive(member: Membership, *, lead: Membership, now: datetime | None = None) 
 def start_new_round(
     member: Membership, *, lead: Membership, now: datetime | None = None
 ) -> PracticeRound:
-    """A new round for the member, if need be of items that they have seen, the oldest first.
+    """Start a new round for the member, of items that they have seen if others are too few, oldest
+    first.
 
-    Who had passed must pass again. A round that was not finished ends as it stands.
+    A member who had passed must pass again. An unfinished round ends as it is.
     """
     now = now or timezone.now()
     with transactions.transact():

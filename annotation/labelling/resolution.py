@@ -45,7 +45,7 @@ class ItemState:
 
 @dataclass(frozen=True)
 class CurrentResolution:
-    """What is held true of an item: the id of a resolution and what it says."""
+    """The current resolution of an item: its id and its value."""
 
     pk: int
     source: str
@@ -239,8 +239,9 @@ def _aggregate(item: Item, stands: ItemState) -> tuple[dict[str, Any] | None, st
 
 
 def _is_missing(field: Field, task: TaskType, said: Sequence[Any], stands: ItemState) -> bool:
-    """Whether no label has a number for a field, since all that were given are off its scale: then
-    the others are held true without it, unless it decides."""
+    """Whether no label has a number for a field, since all given numbers are off its scale. The
+    other
+    fields are then resolved without it, unless it decides."""
     decides = field.is_number and not field.is_summed and field is task.deciding
     is_given = said or not stands.answers
     return not is_given and not stands.waiting and field.is_number and not decides

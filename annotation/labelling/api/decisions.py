@@ -189,7 +189,8 @@ def next_case(request: Request, slug: str) -> Response:
 @extend_schema(request=DecisionSerializer, responses={201: LabelSerializer, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def decide(request: Request, slug: str) -> Response:
-    """Decide the shown case; what you say is held true. The same key twice is stored once."""
+    """Decide the shown case; your decision becomes the final label. The same key twice is stored
+    once."""
     member = access.member_for(request, slug, right="adjudicate")
     body = DecisionSerializer(data=request.data)
     data = validate_body(body)
@@ -227,7 +228,7 @@ def request_decision(request: Request, slug: str) -> Response:
 )
 @api_view(["GET"])
 def baseline(request: Request, slug: str) -> Response:
-    """How far the human baseline is, and how often each person says what is held true."""
+    """The progress of the human baseline, and how often annotators agree with the final label."""
     project = access.member_for(request, slug, right="manage").project
     far = human_baseline.load_progress(project)
     return Response(

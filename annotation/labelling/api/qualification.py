@@ -1,7 +1,4 @@
-"""The API of practice and silent checks: what the pages show, with the same access.
-
-What the API says of practice and of silent checks.
-"""
+"""The API of qualification rounds and control items; same access as the pages."""
 
 from typing import Any
 
@@ -31,7 +28,7 @@ class LessonSerializer(serializers.Serializer[qualification.Lesson]):
 
 
 class RoundSerializer(serializers.Serializer[qualification.QualificationRound]):
-    """A round of practice; it is passed by `needed` right answers of `size`."""
+    """A qualification round. To pass it, `needed` of `size` answers must be correct."""
 
     number = serializers.IntegerField(source="row.number")
     size = serializers.IntegerField(source="row.size")
@@ -72,7 +69,8 @@ class WrongSerializer(serializers.Serializer[control_items.WrongAnswer]):
 
 
 class ProbeSerializer(serializers.Serializer[control_items.ControlResult]):
-    """How a member did on silent checks; `corrected` are those whose text they corrected first."""
+    """A member's results on control items; `corrected` counts those whose text they corrected
+    first."""
 
     annotator = serializers.CharField(source="member.alias")
     right = serializers.IntegerField()
@@ -95,7 +93,7 @@ class StoredSerializer(LabelSerializer):
 @extend_schema(responses={200: PracticeSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def own_rounds(request: Request, slug: str) -> Response:
-    """Your own rounds of practice, the last one first."""
+    """Your own qualification rounds, latest first."""
     member = access.member_for(request, slug, right="label")
     return Response(
         PracticeSerializer(_member_rounds(member, qualification.list_rounds(member))).data
@@ -105,7 +103,7 @@ def own_rounds(request: Request, slug: str) -> Response:
 @extend_schema(responses={200: PracticeSerializer(many=True), **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def all_rounds(request: Request, slug: str) -> Response:
-    """Everybody's rounds of practice."""
+    """The qualification rounds of all annotators."""
     lead = access.member_for(request, slug, right="manage")
     members = Membership.objects.in_project(lead.project).who_label()
     rows = [_member_rounds(member, rounds) for member, rounds in qualification.list_people(members)]
@@ -115,7 +113,7 @@ def all_rounds(request: Request, slug: str) -> Response:
 @extend_schema(responses={200: ProbeSerializer(many=True), **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def control_results(request: Request, slug: str) -> Response:
-    """How each person did on silent checks; for leads alone."""
+    """The results of each annotator on control items; only for leads."""
     lead = access.member_for(request, slug, right="manage")
     results: Any = control_items.load_results(lead.project)
     return Response(ProbeSerializer(results, many=True).data)

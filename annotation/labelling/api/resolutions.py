@@ -1,4 +1,4 @@
-"""The API of what is held true of items, and of answers that are known beforehand."""
+"""The API of resolutions (final labels) and of known answers."""
 
 from typing import Any
 
@@ -49,9 +49,9 @@ class ResolutionSerializer(serializers.Serializer[Resolution]):
 
 
 class ResolutionList(ListAPIView[Resolution]):
-    """Everything that was ever held true of items, oldest first.
+    """All resolutions of items, current and past, oldest first.
 
-    Who reads it gives informed labels of these items from then on.
+    Whoever reads them gives informed labels of these items from then on.
     """
 
     serializer_class = ResolutionSerializer
@@ -83,7 +83,7 @@ class KnownSerializer(serializers.Serializer[Resolution]):
 
 
 class KnownBody(ItemBody):
-    """What is right of an item, which asks nobody for work from then on."""
+    """The correct answer of an item, which needs no more labels from then on."""
 
     purpose = serializers.ChoiceField(
         choices=[*PURPOSES],
@@ -102,9 +102,9 @@ class KnownBody(ItemBody):
 
 
 class KnownList(ListAPIView[Resolution]):
-    """Items for practice and for silent checks with what is right of them, and the place to say it.
+    """Qualification and control items with their correct answers; POST sets one.
 
-    Who reads it gives informed labels of these items from then on.
+    Whoever reads them gives informed labels of these items from then on.
     """
 
     serializer_class = KnownSerializer
@@ -125,8 +125,9 @@ class KnownList(ListAPIView[Resolution]):
 
     @extend_schema(request=KnownBody, responses={200: KnownSerializer, **REFUSED_RESPONSES})
     def post(self, request: Request, slug: str) -> Response:
-        """Say what is right of an item, or say it anew. Labels that it has are kept, and count
-        again once it is released."""
+        """Set or change the correct answer of an item. Its labels are kept, and count again when
+        the item
+        is released."""
         lead = access.member_for(request, slug, right="manage")
         body = validate_body(KnownBody(data=request.data))
         item, told = find_item(lead, body["item"]), (body["answers"], body["explanation"])

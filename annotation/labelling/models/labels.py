@@ -1,4 +1,4 @@
-"""What people said, and what the project holds true."""
+"""Labels, and the resolutions that follow from them."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         return self.of_current_texts().filter(item__deleted_at=None, item__duplicate_of=None)
 
     def known(self) -> ResolutionQuerySet:
-        """Of items for practice and probes, whose right answers are known beforehand."""
+        """Resolutions of qualification and control items, whose correct answers are known."""
         return self.filter(source="known")
 
     def of_item(self, item: Item) -> ResolutionQuerySet:
@@ -202,7 +202,7 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         return self.filter(item=decision.item_id, member=decision.member_id, **made)
 
     def held_of(self, items: Iterable[int]) -> ResolutionQuerySet:
-        """What is held true of the items of these ids."""
+        """The current resolutions of the items with these ids."""
         return self.current().filter(item__among=items)
 
     def of_items(self, items: Iterable[Item]) -> ResolutionQuerySet:
@@ -312,7 +312,7 @@ class Label(models.Model):
 
 
 class Resolution(models.Model):
-    """What the project holds true of a revision of an item, by which rule, from which source."""
+    """The final answer about a revision of an item, with its rule and source."""
 
     # What is told of it wherever items go out or are kept, in this order.
     TOLD = ("value", "values", "reason", "comment", "source", "rule")

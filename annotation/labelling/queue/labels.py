@@ -87,12 +87,13 @@ def store_correction(
     note: str = "",
     now: datetime | None = None,
 ) -> Offer:
-    """A new revision with the corrected text; its author keeps the slot.
+    """Store a new revision with the corrected text; its author keeps the slot.
 
-    Labels of older revisions stop counting and their slots reopen. Texts that the item has
-    already change nothing, so the same correction sent twice is one. A silent check that is
-    corrected is none any more, since its known answer was of the old texts. Raises `Refused` and
-    `Stale` as `store_label` does.
+    Labels of older revisions stop counting and their slots reopen. Texts that the item already has
+    change nothing, so sending a correction twice stores it once. A corrected control item is none
+    any
+    more, since its known answer was about the old texts. Raises `Refused` and `Stale` as
+    `store_label` does.
     """
     now = now or timezone.now()
     _check_correction(member, texts)
@@ -220,10 +221,10 @@ def _check_correction(member: Membership, texts: Mapping[str, str]) -> None:
 def undo_label(
     member: Membership, *, stage: str = Stage.LABEL, now: datetime | None = None
 ) -> Offer | None:
-    """Take the member's last label back and hold its item again; None if there is none.
+    """Withdraw the member's last label and hold its item again; None if there is none.
 
-    The label stays on record as withdrawn. If its slot went to somebody else and the item has no
-    free one, the item is offered all the same: a new label is then an extra one.
+    The withdrawn label stays on record. If its slot was given to another annotator and the item has
+    no free one, the item is offered nevertheless: a new label is then an extra one.
     """
     now = now or timezone.now()
     with transactions.transact():

@@ -29,7 +29,7 @@ SlotAndRevision = tuple[Slot, Revision]
 
 @dataclass(frozen=True)
 class OfferRequest:
-    """What a member asks for; `draw`, in 0 to 1, decides whether it may be a silent check."""
+    """What a member asks for; `draw`, in [0, 1), decides whether it may be a control item."""
 
     stage: str
     turn: CursorState
@@ -47,8 +47,9 @@ def next_offer(
 ) -> Offer | Waiting:
     """The item that the member holds or takes now, or why there is none.
 
-    `ahead` asks for the item after that one, which is held as well; Stage.LABEL hands out
-    everything of the workbench; `draw`, in 0 to 1, decides whether a new one is a silent check.
+    `ahead` asks for the item after that one, which is held as well. Stage.LABEL offers everything
+    of
+    the label screen. `draw`, in [0, 1), decides whether a new item is a control item.
     """
     now = now or timezone.now()
     draw = random.random() if draw is None else draw
@@ -185,13 +186,11 @@ def pick_slot(
     hold: Hold,
     held_at: Iterable[str] = (),
 ) -> PickedSlot | None:
-    """The next slot that is free for the member, held from now on.
+    """The next free slot for the member, which is held from now on. Skips locked slots.
 
-    Passes over those that are locked.
-
-    First what the member holds at the stages of `held_at` (see `held_slots`), then what is reserved
-    for them, then what came back or is urgent, then what others let expire, then the first fresh
-    one after the cursor: probes of partial indexes, of which a database reads as many as it needs.
+    In this order: slots that the member holds at the stages of `held_at` (see `held_slots`), slots
+    reserved for them, returned or urgent ones, expired ones of others, then the first fresh one
+    after the cursor. Each is a lookup in a partial index that reads no more rows than it needs.
     """
     searches = {"mine": _held_search(held_at)} if held_at else {}
     return _find_and_hold(

@@ -157,11 +157,11 @@ def count_labels(member: Membership, stage: str) -> int:
 
 
 def load_progress(member: Membership) -> MemberProgress:
-    """How far the project and the member have come, in items.
+    """The progress of the project and of the member, in items.
 
     Counting a large project takes a while, so its counts may be some seconds old, and older for
-    those who must not tell silent checks from work; the member's own never are. Items whose answer
-    is known are not counted.
+    those who must not tell control items from others; the member's own counts are never old. Items
+    with known answers are not counted.
     """
     project = member.project
     total, resolved = project_counts.get_cached_count(

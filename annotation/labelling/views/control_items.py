@@ -1,4 +1,4 @@
-"""Items with known answers, and what came of the silent checks among them; for leads."""
+"""Items with known answers, and the results on control items; for leads."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ def answer_key(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def control_results(request: HttpRequest, slug: str) -> HttpResponse:
-    """How each person did on silent checks."""
+    """The results of each annotator on control items."""
     lead = access.member_for(request, slug, right="manage")
     task = tasktypes.load_task_type(lead.project)
     found = control_items.load_results(lead.project)

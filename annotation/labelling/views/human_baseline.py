@@ -71,7 +71,7 @@ def baseline(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def download(request: HttpRequest, slug: str) -> HttpResponse:
-    """Every label of the sample beside what is held true, as CSV."""
+    """Every label of the sample with the final label of its item, as CSV."""
     lead = access.member_for(request, slug, right="manage")
     stream = io.StringIO(newline="")
     write_csv(human_baseline.label_rows(lead.project), human_baseline.COLUMNS, stream)

@@ -188,9 +188,10 @@ def _fill_slot(member: Membership, shown: Slot, stage: str, now: datetime) -> Sl
 
 
 def _check_same(sent: Label, said: SubmittedAnswers) -> Label:
-    """The stored label, if it still says what is said now.
+    """The stored label, if its answers are those sent now.
 
-    Else the person went back to an old page, and what they say now must not be dropped in silence.
+    Otherwise an old page was sent again with other answers, which must not be dropped silently:
+    raises `Refused`.
     """
     if sent.withdrawn_at:
         raise Refused("The label from this page was undone. Reload the page to give another.")

@@ -87,6 +87,8 @@ class ProjectAdmin(admin.ModelAdmin):
         return ("task_type", "overlap") if obj and obj.items.exists() else ()
 
     def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
+        """Save the project and record an event: the slug of a new project, old and new values of a
+        changed one. Without a change there is no event."""
         super().save_model(request, obj, form, change)
         kind, names = ("settings", form.changed_data) if change else ("project", ["slug"])
         old = {name: _audit_value(form.initial.get(name)) for name in names if change}
@@ -101,6 +103,7 @@ class ProjectAdmin(admin.ModelAdmin):
             )
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        """Save the members in the form; records an event for each new one."""
         super().save_formset(request, form, formset, change)
         for member in formset.new_objects:
             members.record_admin_change(
@@ -126,6 +129,7 @@ class MembershipAdmin(admin.ModelAdmin):
         return ("project", "role", "active", *own) if obj else own
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
+        """Save the member; records an event for a new one, and for a change of alias or account."""
         super().save_model(request, obj, form, change)
         by = request_account(request)
         if not change:
@@ -166,6 +170,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Revoke the chosen tokens", permissions=["view"])
     def revoke(self, request: HttpRequest, tokens: Any) -> None:
+        """Revoke those of the tokens that are not revoked yet."""
         for token in tokens.filter(revoked_at=None):
             token.revoke(timezone.now(), request_account(request))
 

@@ -11,6 +11,8 @@ class AnnotationConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
+        """Register the system checks, the signal receivers of sessions and the lookups; Django
+        calls it once at start."""
         import_module("annotation.checks")  # which registers them
         import_module("annotation.accounts.sessions")  # which notes where people sign in
         sql.register_lookups()
@@ -20,4 +22,4 @@ class UserSessions(UserSessionsConfig):
     """Only allauth's table of sessions, without its receivers, which would store session keys."""
 
     def ready(self) -> None:
-        pass
+        """Connect nothing: allauth's receivers would be connected here."""

@@ -34,6 +34,8 @@ class AccountAdmin(UserAdmin):
 
     @admin.action(description="Switch two-step sign-in off (lost device)", permissions=["change"])
     def end_second_step(self, request: HttpRequest, accounts: Any) -> None:
+        """Delete the authenticators of these accounts, recovery codes too; records an event for
+        each account that had one."""
         for account in accounts:
             if Authenticator.objects.filter(user=account).delete()[0]:
                 said = {"two-step sign-in": "off"}
@@ -41,12 +43,16 @@ class AccountAdmin(UserAdmin):
 
     @admin.action(description="Unlink from the other service", permissions=["change"])
     def unlink(self, request: HttpRequest, accounts: Any) -> None:
+        """Delete the links to the sign-in service; records an event for each account that had
+        one."""
         for account in accounts:
             if SocialAccount.objects.filter(user=account).delete()[0]:
                 said = {"sign-in by another service": "unlinked"}
                 audit.record_account_change(account, request_account(request), new=said)
 
     def save_model(self, request: HttpRequest, obj: Account, form: Any, change: bool) -> None:
+        """Save the account and record an event: rights with old and new value, personal fields by
+        name only."""
         super().save_model(request, obj, form, change)
         new: dict[str, Any] = {} if change else {"account": "made"}
         rights = [name for name in ACCOUNT_RIGHTS if name in form.changed_data or not change]
@@ -61,6 +67,7 @@ class AccountAdmin(UserAdmin):
         )
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Save groups and permissions; records an event for each of the two that changed."""
         super().save_related(request, form, formsets, change)
         for name in {"groups", "user_permissions"} & set(form.changed_data):
             old = sorted(str(one) for one in form.initial.get(name, ()))
@@ -70,6 +77,8 @@ class AccountAdmin(UserAdmin):
             )
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
+        """The page to set a password; records an event if it was changed, which a redirect
+        shows."""
         answer = super().user_change_password(request, id, form_url)
         if answer.status_code == 302:
             account = Account.objects.get(pk=id)
@@ -93,5 +102,6 @@ def unregister_models() -> None:
 
 
 def request_account(request: HttpRequest) -> Account:
+    """The signed-in account of an admin request; the admin lets nobody else in."""
     assert isinstance(request.user, Account)
     return request.user

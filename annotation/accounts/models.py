@@ -64,10 +64,13 @@ class ApiToken(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
     def has_expired(self, now: datetime) -> bool:
+        """Whether its time is over; False for a token without an end. A revoked token need not have
+        expired."""
         return self.expires_at is not None and self.expires_at <= now
 
     @staticmethod
     def digest_of(key: str) -> str:
+        """The SHA-256 of a key in hexadecimal; only this is stored."""
         # A key has 256 random bits and cannot be guessed, so a slow digest would gain nothing.
         return hashlib.sha256(key.encode()).hexdigest()
 
@@ -95,6 +98,7 @@ class ApiToken(models.Model):
         return token, key
 
     def revoke(self, now: datetime, by: Account) -> None:
+        """Revoke the token from `now` on and record an event by this account."""
         self.revoked_at = now
         self.save(update_fields=["revoked_at"])
         change = {"old": {"token": "made"}, "new": {"token": "revoked"}}

@@ -43,6 +43,8 @@ class SessionStore(db.SessionStore):
     """Django's database sessions, stored under digests; a digest is not accepted as a key."""
 
     def load(self) -> dict[str, Any]:
+        """The data of the session; empty, and the key forgotten, if it does not exist or has
+        expired."""
         assert self.session_key
         stored = Session.objects.filter(
             pk=digest_key(self.session_key), expire_date__gt=timezone.now()
@@ -53,9 +55,11 @@ class SessionStore(db.SessionStore):
         return self.decode(stored.session_data)
 
     def encode(self, session_dict: dict[str, Any]) -> str:
+        """The data as Django encodes it, encrypted with a key derived from SECRET_KEY."""
         return _cipher().encrypt(super().encode(session_dict).encode()).decode()
 
     def decode(self, session_data: str | bytes) -> dict[str, Any]:
+        """The decrypted data; empty if another SECRET_KEY encrypted it."""
         try:
             return super().decode(_cipher().decrypt(session_data).decode())
         except InvalidToken:
@@ -66,11 +70,14 @@ class SessionStore(db.SessionStore):
         return super().exists(digest_key(session_key))
 
     def create_model_instance(self, data: dict[str, Any]) -> AbstractBaseSession:
+        """An unsaved row for the data, with the digest in place of the key."""
         made = super().create_model_instance(data)
         made.session_key = digest_key(made.session_key)
         return made
 
     def delete(self, session_key: str | None = None) -> None:
+        """Delete the session with this key, by default the current one; without a key it does
+        nothing."""
         key = session_key or self.session_key
         if key:
             super().delete(digest_key(key))
@@ -115,6 +122,8 @@ def list_sessions(account: Account) -> list[UserSession]:
 
 
 def end_session(noted: UserSession) -> None:
+    """Delete a session and the note of it, so that its browser is signed out with the next
+    request."""
     Session.objects.filter(pk=noted.session_key).delete()
     noted.delete()
 

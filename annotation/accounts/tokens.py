@@ -38,6 +38,9 @@ class TokenAuthentication(BaseAuthentication):
     """
 
     def authenticate(self, request: Request | HttpRequest) -> tuple[Account, frozenset[str]] | None:
+        """The account of the token and its scopes; None if the request sends no token. Raises
+        `AuthenticationFailed` for a wrong header or key, `PermissionDenied` if the account must set
+        up two-step sign-in first."""
         words = get_authorization_header(request).decode("latin-1").split()  # type: ignore[arg-type]
         if not words or words[0].lower() not in {"bearer", "token"}:
             return None
@@ -78,6 +81,7 @@ class TokenAuthentication(BaseAuthentication):
         return token.account, token.scopes
 
     def authenticate_header(self, request: Request | HttpRequest) -> str:
+        """The scheme named in `WWW-Authenticate`; with it, a refused request is answered 401."""
         return "Bearer"
 
 

@@ -7,6 +7,7 @@ from django.db.models import Count, Func
 
 
 def count_by(rows: models.QuerySet[Any], field: str) -> dict[Any, int]:
+    """The number of rows by value of a field, in one query; values without rows are left out."""
     return dict(rows.order_by().values_list(field).annotate(Count("pk")))
 
 

@@ -18,6 +18,8 @@ class AddIndexOnline(migrations.AddIndex):
     def database_forwards(
         self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
     ) -> None:
+        """Create the index; on PostgreSQL without blocking writes, after dropping what an
+        interrupted attempt left."""
         model = to_state.apps.get_model(app_label, self.model_name)
         if not self.allow_migrate_model(schema_editor.connection.alias, model):
             return
@@ -31,6 +33,7 @@ class AddIndexOnline(migrations.AddIndex):
     def database_backwards(
         self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
     ) -> None:
+        """Drop the index; on PostgreSQL without blocking writes."""
         model = from_state.apps.get_model(app_label, self.model_name)
         if not self.allow_migrate_model(schema_editor.connection.alias, model):
             return
@@ -59,6 +62,7 @@ class DropKeyIndexesOnline(Operation):
         return f"Drop the indexes of the keys {named}"
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """Set `db_index` of the fields to False in the state of the migration."""
         for model, name in self.keys:
             fields = state.models[app_label, model].fields
             fields[name] = fields[name].clone()
@@ -68,6 +72,8 @@ class DropKeyIndexesOnline(Operation):
     def database_forwards(
         self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
     ) -> None:
+        """Drop every index of the columns; on PostgreSQL without blocking writes. It can be
+        repeated."""
         online = "CONCURRENTLY " if schema_editor.connection.vendor == "postgresql" else ""
         for model, field in self._columns(app_label, schema_editor, to_state):
             for name in _key_indexes(schema_editor, model, field.column):
@@ -77,6 +83,7 @@ class DropKeyIndexesOnline(Operation):
     def database_backwards(
         self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
     ) -> None:
+        """Create an index for each column that has none; on PostgreSQL without blocking writes."""
         on_postgresql = schema_editor.connection.vendor == "postgresql"
         more = {"concurrently": True} if on_postgresql else {}
         for model, field in self._columns(app_label, schema_editor, to_state):

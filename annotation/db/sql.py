@@ -111,6 +111,7 @@ class Parameter(Value):
     """A named placeholder for a value that each call passes."""
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
+        """The placeholder, with itself as the parameter, which `PreparedQuery` then replaces."""
         return "%s", [self]
 
 
@@ -189,6 +190,7 @@ class _QueryPlan(Generic[Row]):
 
 
 def fetch_rows(statement: str, words: Any) -> list[tuple[Any, ...]]:
+    """All rows of a statement, with these parameters, as the database driver returns them."""
     with prepared_cursor() as cursor:
         cursor.execute(statement, words)
         return cursor.fetchall()
@@ -202,6 +204,7 @@ def execute_change(statement: str, words: Any) -> int:
 
 
 def to_database_time(time: datetime) -> Any:
+    """The time as a parameter for a raw statement of this database."""
     return connection.ops.adapt_datetimefield_value(time)
 
 
@@ -214,6 +217,7 @@ def parse_time(value: Any) -> datetime | None:
 
 
 def quote_names(stages: Iterable[str]) -> str:
+    """The names as an SQL list of strings; only for constants, since nothing is escaped."""
     return ", ".join(f"'{stage}'" for stage in stages)
 
 
@@ -241,10 +245,12 @@ class Among(LookupBase):
     lookup_name = "among"
 
     def get_prep_lookup(self) -> list[int | str]:
+        """The values as a list of strings for a text column, otherwise of whole numbers."""
         kind = str if isinstance(self.lhs.output_field, models.CharField) else int
         return [kind(one) for one in self.rhs]
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
+        """`= ANY` with an array on PostgreSQL; elsewhere `IN` with one JSON parameter."""
         column, given = self.process_lhs(compiler, connection)
         ids = self.rhs
         if connection.vendor == "postgresql":

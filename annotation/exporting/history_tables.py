@@ -94,6 +94,8 @@ def _read_batches(every: QuerySet[Any], mine: QuerySet[Any], *named: str) -> Ite
 
 
 def resolution_columns(project: Project) -> tuple[str, ...]:
+    """The columns of the project's final labels: the common ones, then one for each resolved
+    field."""
     return (*RESOLUTION_COLUMNS, *(f"values.{name}" for name in resolved_fields(project)))
 
 

@@ -42,6 +42,7 @@ class Table:
     count: Callable[[Project], int] | None = None
 
     def columns_in(self, project: Project) -> tuple[str, ...]:
+        """The columns that the table has for this project, in order."""
         return self.own(project) if self.own else self.columns
 
 

@@ -51,6 +51,7 @@ def list_jobs(project: Project) -> QuerySet[Job]:
 
 
 def find_job(project: Project, number: int) -> Job | None:
+    """The generation job with this number in the project; None if there is none."""
     return list_jobs(project).filter(result__number=number).first()
 
 

@@ -86,6 +86,7 @@ def _report_nothing(done: int, total: int) -> None:
 
 
 def new_seed() -> str:
+    """A new random seed: 8 hexadecimal digits."""
     return secrets.token_hex(4)
 
 

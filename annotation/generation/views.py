@@ -97,6 +97,8 @@ class PerturbForm(forms.Form):
     )
 
     def wish(self) -> PerturbRequest:
+        """The request of a valid form; without a seed it gets a new random one, so two calls
+        differ."""
         said = self.cleaned_data
         return PerturbRequest(
             perturbers=tuple(slug for slug in PERTURBERS if slug in said["perturbers"]),
@@ -108,6 +110,7 @@ class PerturbForm(forms.Form):
         )
 
     def vetting(self) -> ReleasePolicy:
+        """How a valid form releases the generated items."""
         said = self.cleaned_data
         aside = frozenset(said["aside"])
         return ReleasePolicy(share=said["share"], accept=said["rest"] == ACCEPT, aside=aside)

@@ -35,6 +35,7 @@ class ItemImportReport:
 
     @property
     def rows(self) -> int:
+        """All rows that were read, bad ones and conflicts included."""
         return self.new + self.unchanged + len(self.bad) + len(self.conflicts)
 
 
@@ -58,11 +59,13 @@ class KnownItem:
         return [name for name in said if not _agrees(name, said[name], self.facts[name])]
 
     def is_decided_otherwise(self, draft: ParsedItem) -> bool:
+        """Whether both have an imported final label and the two differ."""
         said = _decided_values(draft)
         return bool(said and self.decided and said != self.decided)
 
     @property
     def repeats(self) -> bool:
+        """Whether it is a duplicate of another item."""
         return bool(self.facts["repeats"])
 
 
@@ -78,13 +81,16 @@ class DryRunItem:
         self.is_decided, self.repeats = draft.decided is not None, bool(draft.repeats)
 
     def has(self, draft: ParsedItem) -> bool:
+        """Whether the earlier row has the same texts as the draft."""
         return self._same(draft)[0]
 
     def others(self, draft: ParsedItem) -> list[str]:
+        """The names of the values besides the texts in which the draft differs."""
         same = self._same(draft)[2:]
         return [name for name, alike in zip(_row_facts(draft), same, strict=True) if not alike]
 
     def is_decided_otherwise(self, draft: ParsedItem) -> bool:
+        """Whether both rows have a final label and the two differ."""
         return bool(draft.decided and self.is_decided and not self._same(draft)[1])
 
     def _same(self, draft: ParsedItem) -> list[bool]:

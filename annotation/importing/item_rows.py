@@ -69,10 +69,12 @@ class ParsedItem:
 
     @cached_property
     def digest(self) -> str:
+        """The digest of the texts, as the revision stores it."""
         return text_digest.digest_json(self.written)
 
     @property
     def is_made_here(self) -> bool:
+        """Whether the row describes a generated item and comes from no export."""
         return isinstance(self.row, exported_rows.DerivedRow) and self.was is None
 
     def bad(self, field: str, reason: str) -> BadRow:

@@ -38,6 +38,7 @@ def list_imports(project: Project) -> QuerySet[Job]:
 
 
 def find_import(project: Project, number: int) -> Job | None:
+    """The import with this number in the project; None if there is none."""
     return list_imports(project).filter(result__number=number).first()
 
 

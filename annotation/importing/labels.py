@@ -212,6 +212,7 @@ class LabelImportReport:
 
     @property
     def rows(self) -> int:
+        """All rows that were read, bad ones included."""
         return self.new + self.unchanged + len(self.bad)
 
 

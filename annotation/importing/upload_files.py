@@ -50,6 +50,7 @@ def password_path(job: Job) -> Path:
 
 
 def save_password(job: Job, written: str) -> None:
+    """Store the password of the job's archive; only the owner of the file can read it."""
     path = password_path(job)
     path.touch(mode=0o600)
     path.write_text(written, encoding="utf-8")

@@ -22,11 +22,15 @@ class BoundedUploadHandler(FileUploadHandler):
     _seen = 0
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
+        """Raises `SkipFile` for a file that no form asks for, so that the rest of the request is
+        still read."""
         super().new_file(*args, **kwargs)
         if not self._is_asked_for():
             raise SkipFile
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes:
+        """The chunk unchanged, for the next handler. Raises `StopUpload` beyond
+        `settings.IMPORT_BYTES` in the whole request."""
         self._seen += len(raw_data)
         if self._seen > settings.IMPORT_BYTES:
             assert self.request

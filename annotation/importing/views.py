@@ -96,10 +96,12 @@ class ColumnsForm(forms.Form):
 
     @property
     def needed(self) -> list[Any]:
+        """The bound fields of the columns that an import cannot do without."""
         return [self[f"of-{name}"] for name in self.names if name in self._needed]
 
     @property
     def others(self) -> list[Any]:
+        """The bound fields of the other columns, which may stay empty."""
         return [self[f"of-{name}"] for name in self.names if name not in self._needed]
 
 
@@ -182,6 +184,8 @@ def import_detail(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 @require_POST
 @login_required
 def cancel_import(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Cancel an import and go back to its page, with a message if it had already finished. Leads
+    only."""
     member = access.member_for(request, slug, right="manage")
     job = jobs.find_import(member.project, number)
     if job is None:

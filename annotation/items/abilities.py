@@ -32,6 +32,7 @@ def filter_suggested(items: ItemQuerySet) -> ItemQuerySet:
 
 
 def order_unsorted_first(items: ItemQuerySet) -> ItemQuerySet:
+    """Items without a known ability first, then the others, each by position."""
     rank = Case(When(ability__in=_slugs(), then=Value(1)), default=Value(0))
     return items.alias(rank=rank).order_by("rank", "position")
 

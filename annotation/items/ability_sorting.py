@@ -84,6 +84,8 @@ def list_prompts(project: Project, which: str = "all") -> ItemQuerySet:
 
 
 def count_prompts(project: Project) -> PromptCounts:
+    """The numbers of the project's prompts; abilities without prompts count 0. A prompt whose
+    ability is not one to sort into counts as unsorted."""
     found = list_prompts(project)
     by_ability = counting.count_by(found, "ability")
     known = tuple((one, by_ability.get(one.slug, 0)) for one in taxonomy.load().sorts())

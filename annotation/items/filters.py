@@ -106,12 +106,14 @@ class ItemFilter(filters.FilterSet):
             )
 
     def resolved_as(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
+        """Items with this final label; for `UNRESOLVED`, those without any."""
         return items.unresolved() if value == UNRESOLVED else items.resolved_as(value)
 
     def flagged(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
         return items.flagged(value)
 
     def said_to_be(self, items: ItemQuerySet, name: str, value: Any) -> ItemQuerySet:
+        """Items with one current label that fits all label filters of the form at once."""
         asked = self.form.cleaned_data
         given = {one: asked[one] for one in LABEL_FILTERS if asked.get(one) not in ("", None)}
         if name != next(iter(given)):
@@ -121,6 +123,7 @@ class ItemFilter(filters.FilterSet):
         return items.said_to_be(given.get("annotator", ""), given.get("choice", ""), longer_than)
 
     def as_tests(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
+        """Without duplicates, qualification and control items, whatever the value."""
         return items.originals().of_tests()
 
     def having(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
@@ -129,10 +132,13 @@ class ItemFilter(filters.FilterSet):
         return items.none() if said is None else items.having(said)
 
     def answered(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
+        """Items whose final label has these answers; none if the value is not a JSON object."""
         said = _parse_object(value)
         return items.none() if said is None else items.answered(said)
 
     def behind_agreement(self, items: ItemQuerySet, name: str, value: str) -> ItemQuerySet:
+        """The items that a row of the agreement table counts; none if the value is not a JSON
+        object."""
         row, first = _parse_object(value), items.order_by().values("project")[:1]
         project = Project.objects.filter(pk__in=first).first()
         if row is None or project is None:

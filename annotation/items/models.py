@@ -40,14 +40,18 @@ BOOLEAN_SPELLINGS = {"True": ("true", "1"), "False": ("false", "0")}
 
 
 class ItemQuerySet(models.QuerySet["Item"]):
+    """Queries of items. Only `live`, and what uses it, leaves out deleted items."""
+
     def locked(self) -> ItemQuerySet:
         """Lock the rows for this transaction; waits for transactions that hold them."""
         return self.select_for_update(no_key=True, of=("self",))
 
     def live(self) -> ItemQuerySet:
+        """Without deleted items."""
         return self.filter(deleted_at__isnull=True)
 
     def in_project(self, project: Project) -> ItemQuerySet:
+        """The project's items, without deleted ones."""
         return self.live().filter(project=project)
 
     def originals(self) -> ItemQuerySet:
@@ -95,9 +99,11 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(~Exists(before))
 
     def resolved_as(self, value: str) -> ItemQuerySet:
+        """Items whose current final label is this value."""
         return self.filter(Exists(self._resolutions().filter(item=OuterRef("pk"), value=value)))
 
     def resolved_as_one_of(self, values: Iterable[str]) -> ItemQuerySet:
+        """Items whose current final label is one of these values."""
         held = self._resolutions().filter(item=OuterRef("pk"), value__in=list(values))
         return self.filter(Exists(held))
 
@@ -108,19 +114,23 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(~Exists(made))
 
     def not_resolved_as(self, value: str) -> ItemQuerySet:
+        """Items with another final label, or with none."""
         held = self._resolutions().filter(item=OuterRef("pk"), value=value)
         return self.filter(~Exists(held))
 
     def unresolved(self) -> ItemQuerySet:
+        """Items without a current final label."""
         return self.filter(~Exists(self._resolutions().filter(item=OuterRef("pk"))))
 
     def flagged(self, flag: str) -> ItemQuerySet:
+        """Items with this flag among theirs."""
         # SQLite cannot search a JSON list; flags are slugs, so their quotes delimit them.
         return self.annotate(flags_text=Cast("flags", models.TextField())).filter(
             flags_text__contains=f'"{flag}"'
         )
 
     def with_key_like(self, part: str) -> ItemQuerySet:
+        """Items whose key contains this part, in upper or lower case."""
         return self.filter(key__icontains=part)
 
     def for_list(self) -> ItemQuerySet:
@@ -167,6 +177,8 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(Exists(slots), purpose="test")
 
     def at_positions(self, positions: Iterable[int]) -> ItemQuerySet:
+        """Items at these positions, by position, without their own `fields`. Positions belong to a
+        project: filter by it too."""
         found = self.filter(position__among=list(positions))
         return found.order_by("position").defer("fields")
 
@@ -201,6 +213,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(Exists(labels))
 
     def with_keys(self, keys: Iterable[str]) -> ItemQuerySet:
+        """Items with these keys; keys that no column can hold are passed over."""
         return self.filter(key__in=[key for key in keys if "\0" not in key])
 
     def on_the_desk_of(self, member_id: int) -> ItemQuerySet:
@@ -248,6 +261,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(Exists(known), purpose=purpose).order_by("position")
 
     def for_purposes(self, purposes: Iterable[str]) -> ItemQuerySet:
+        """Items for one of these purposes, by position."""
         return self.filter(purpose__in=list(purposes)).order_by("position")
 
     def untouched_by(self, member_id: int) -> ItemQuerySet:
@@ -276,6 +290,8 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return count_by(self.filter(project__in=projects), "project")
 
     def by_category_and_repeats(self) -> models.QuerySet[Any, dict[str, Any]]:
+        """A dict for each ability and category that has items: `items` without duplicates,
+        `repeats` the number of duplicates."""
         repeating = Q(duplicate_of__isnull=False)
         return (
             self.values("ability", "category")
@@ -284,6 +300,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         )
 
     def by_category(self) -> models.QuerySet[Any, dict[str, Any]]:
+        """A dict for each ability and category with its number of `items`, duplicates included."""
         return self.values("ability", "category").annotate(items=Count("pk")).order_by()
 
     def of_cluster(self, item: Item) -> ItemQuerySet:
@@ -322,9 +339,11 @@ _NUMBER = re.compile("[0-9]{1,9}")
 
 class SnapshotQuerySet(models.QuerySet["Snapshot"]):
     def in_project(self, project: Project) -> SnapshotQuerySet:
+        """The project's snapshots, incomplete ones too."""
         return self.filter(project=project)
 
     def completed(self) -> SnapshotQuerySet:
+        """Snapshots that are completely stored."""
         return self.filter(made_at__isnull=False)
 
     def numbered(self, number: str) -> Snapshot | None:
@@ -332,6 +351,7 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
         return self.filter(number=int(number)).first() if _NUMBER.fullmatch(number) else None
 
     def named(self, name: str) -> Snapshot | None:
+        """A snapshot with this name, complete or not; None if there is none."""
         return self.filter(name=name).first()
 
     def before(self, one: Snapshot) -> Snapshot | None:

@@ -81,6 +81,7 @@ def load_page(found: EventQuerySet, after: str = "", size: int = PAGE_SIZE) -> A
 
 
 def describe_event(event: Event) -> AuditEntry:
+    """The event with its actor, title and changes in words, for the audit page."""
     return AuditEntry(
         event,
         event_actor(event),
@@ -131,6 +132,7 @@ def record_account_change(
 
 
 def account_label(account: Account) -> str:
+    """The subject of events about an account: its id, since events hold no names."""
     return f"account {account.pk}"
 
 

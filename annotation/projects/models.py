@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 class ProjectQuerySet(models.QuerySet["Project"]):
     def visible_to(self, account: Account) -> ProjectQuerySet:
+        """Projects that are not archived and that the account is an active member of; all of them
+        for a superuser."""
         live = self.filter(archived_at__isnull=True)
         if account.is_superuser:
             return live
@@ -92,9 +94,11 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         ).order_by("alias")
 
     def in_project(self, project: Project) -> MembershipQuerySet:
+        """The project's members, inactive ones too."""
         return self.filter(project=project)
 
     def called(self, aliases: Iterable[str]) -> MembershipQuerySet:
+        """Members with one of these aliases, which are unique only within a project."""
         return self.filter(alias__in=list(aliases))
 
     def locked(self) -> MembershipQuerySet:
@@ -120,6 +124,8 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         )
 
     def named(self, alias: str) -> Membership | None:
+        """The member with this alias, with project and task type; None if there is none. Filter by
+        project first."""
         if "\0" in alias:  # PostgreSQL refuses to search for it
             return None
         return self.filter(alias=alias).select_related("project__task_type").first()
@@ -127,9 +133,11 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def in_project(self, project: Project) -> InvitationQuerySet:
+        """The project's invitations, used and revoked ones too."""
         return self.filter(project=project)
 
     def named(self, alias: str) -> InvitationQuerySet:
+        """Invitations under this alias, whatever their state."""
         return self.filter(alias=alias)
 
     def waiting(self) -> InvitationQuerySet:
@@ -137,12 +145,16 @@ class InvitationQuerySet(models.QuerySet["Invitation"]):
         return self.filter(ended_at=None)
 
     def usable(self, now: datetime) -> InvitationQuerySet:
+        """Waiting invitations that have not expired, to projects that are not archived."""
         return self.waiting().filter(expires_at__gt=now, project__archived_at=None)
 
     def addressed(self, email: str) -> InvitationQuerySet:
+        """Invitations sent to this address, in upper or lower case, with project and inviter."""
         return self.filter(email__iexact=email).select_related("project", "made_by")
 
     def opened_by(self, digest: str) -> Invitation | None:
+        """The invitation whose link has the key with this digest; None if there is none. It may
+        have ended or expired."""
         return self.filter(digest=digest).select_related("project", "made_by").first()
 
     def end(self, now: datetime) -> int:
@@ -229,6 +241,8 @@ class Event(models.Model):
     def record(
         cls, kind: str, subject: str, *, project_id: int, member_id: int | None, **data: Any
     ) -> None:
+        """Record an event of a project; `member_id` is None for commands and workers. Everything in
+        `data` is stored, so it must name no person."""
         event = cls(
             kind=kind, subject=subject, project_id=project_id, member_id=member_id, data=data
         )
@@ -241,10 +255,12 @@ class Event(models.Model):
 
     @property
     def old(self) -> dict[str, Any]:
+        """The values before the change; {} if the event has none."""
         return _object(self.data, "old")
 
     @property
     def new(self) -> dict[str, Any]:
+        """The values after the change; {} if the event has none, or has a number there."""
         return _object(self.data, "new")
 
     @property
@@ -462,6 +478,7 @@ class Membership(models.Model):
 
     @property
     def can_label(self) -> bool:
+        """Whether this member may label; False for an unsaved one, which a site admin gets."""
         return self.pk is not None and self.can("label")
 
     @property
@@ -524,6 +541,7 @@ class Invitation(models.Model):
 
     @staticmethod
     def digest_of(key: str) -> str:
+        """The SHA-256 of a key in hexadecimal; only this is stored."""
         return hashlib.sha256(key.encode()).hexdigest()
 
     @classmethod

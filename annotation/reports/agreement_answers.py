@@ -39,9 +39,11 @@ class Question:
 
     @property
     def has_order(self) -> bool:
+        """Whether answers can be ranked; the level is then ordinal or interval."""
         return self.level in ("ordinal", "interval")
 
     def title_of(self, name: str) -> str:
+        """The title of an answer; the answer itself if it is no option."""
         return dict(self.options).get(name, name)
 
 
@@ -76,6 +78,7 @@ class AnswerMatrix:
 
     @property
     def labels(self) -> int:
+        """The number of answers, over all items and annotators."""
         return int((self.nominal.codes != ratings.MISSING).sum())
 
 

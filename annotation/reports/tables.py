@@ -222,6 +222,8 @@ def board_table(project: Project, by: Grouping) -> Iterator[dict[str, Any]]:
 
 
 def person_row(person: PersonPace) -> dict[str, Any]:
+    """An annotator's pace as a row. Times are in seconds; `over_30_minutes` counts the labels that
+    took longer and enter no time."""
     return {
         "annotator": person.alias,
         "labels": person.labels,
@@ -237,6 +239,8 @@ def person_row(person: PersonPace) -> dict[str, Any]:
 
 
 def group_row(group: GroupPace) -> dict[str, Any]:
+    """A group's progress and forecast as a row. Times are in seconds; `reason` says why there is no
+    forecast."""
     return {
         "group": group.name,
         "items": group.items,
@@ -256,6 +260,7 @@ def group_row(group: GroupPace) -> dict[str, Any]:
 
 
 def choice_row(one: ChoiceCount) -> dict[str, Any]:
+    """The number of labels with one choice on one day, as a row."""
     return {"day": one.day, "choice": one.value, "labels": one.n}
 
 
@@ -269,6 +274,7 @@ def dropped_rows(found: DroppedItems) -> Iterator[dict[str, Any]]:
 
 
 def board_row(row: BoardRow) -> dict[str, Any]:
+    """A row of the category board. Each estimate becomes its value and the ends of its interval."""
     return {
         "group": row.name,
         "items": row.items,

@@ -130,6 +130,7 @@ class TaskType:
 
     @property
     def deciding(self) -> Field:
+        """The field named by `decides`; the first field if it names none."""
         return next((f for f in self.fields if f.name == self.decides), self.fields[0])
 
     @property

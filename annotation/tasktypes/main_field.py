@@ -37,9 +37,11 @@ class MainField:
         return named or F(f"{prefix}value")
 
     def title(self, value: str) -> str:
+        """The title of an answer; the answer itself if it is no option."""
         return dict(self.options).get(value, value)
 
     def drops(self, value: str) -> bool:
+        """Whether this final label takes an item out of the final set."""
         return self.kept is not None and value not in self.kept
 
 

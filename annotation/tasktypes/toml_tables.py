@@ -36,9 +36,11 @@ class TomlTable:
         self._asked: list[str] = []
 
     def has(self, name: str) -> bool:
+        """Whether the table has this key; asking does not count as reading it."""
         return name in self._values
 
     def text(self, name: str, default: str | None = None) -> str:
+        """A text, which may be empty only if there is a default."""
         value = self._get(name, default)
         if not isinstance(value, str):
             raise self.wrong(name, f"is {value!r}; write text in quotes.")
@@ -55,24 +57,28 @@ class TomlTable:
         return value
 
     def flag(self, name: str, default: bool) -> bool:
+        """True or false."""
         value = self._get(name, default)
         if not isinstance(value, bool):
             raise self.wrong(name, f"is {value!r}; write true or false.")
         return value
 
     def whole(self, name: str, default: int, low: int, high: int) -> int:
+        """A whole number from `low` to `high`, both included."""
         value = self._get(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise self.wrong(name, f"is {value!r}; write a whole number from {low} to {high}.")
         return value
 
     def number(self, name: str) -> int | float:
+        """A whole or decimal number; required."""
         value = self._get(name, None)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.wrong(name, f"is {value!r}; write a number without quotes.")
         return value
 
     def texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
+        """A list of texts, none of them blank. The list itself may be empty."""
         value = self._get(name, default)
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise self.wrong(name, f'is {value!r}; write a list: ["…", "…"].')
@@ -81,6 +87,7 @@ class TomlTable:
         return tuple(value)
 
     def table(self, name: str) -> "TomlTable | None":
+        """The table under this key, None if there is none."""
         self._asked.append(name)
         return TomlTable(self._values[name], (*self.place, name)) if self.has(name) else None
 
@@ -100,6 +107,7 @@ class TomlTable:
             raise self.wrong(unknown[0], f"is not known here; use {known}.")
 
     def wrong(self, name: str, problem: str) -> DeclarationError:
+        """The error to raise for the value of a key; `problem` continues a sentence about it."""
         return DeclarationError((*self.place, name), problem)
 
     def _get(self, name: str, default: Any) -> Any:

@@ -57,6 +57,7 @@ class Sides:
 
     @classmethod
     def from_tokens(cls, gold: Tokens, perturbed: Tokens) -> "Sides":
+        """Both sides with the offsets of their tokens, in characters."""
         return cls(gold, perturbed, _offsets(gold), _offsets(perturbed))
 
     def weight(self, span: Span) -> int:

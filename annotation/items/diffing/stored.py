@@ -59,6 +59,7 @@ class ChangeCount(Func):
     output_field = IntegerField()
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """On PostgreSQL a changed segment is found by its JSON type: changes are arrays."""
         path = "'strict $.segments[*] ? (@.type() == \"array\")'"
         found = f"jsonb_path_query_array(%(expressions)s, {path})"
         return super().as_sql(
@@ -66,6 +67,7 @@ class ChangeCount(Func):
         )
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """On SQLite a changed segment is found by its JSON type: changes are arrays."""
         each = "json_each(%(expressions)s, '$.segments')"
         counted = f"(SELECT COUNT(*) FROM {each} WHERE type = 'array')"
         return super().as_sql(compiler, connection, template=counted, **context)

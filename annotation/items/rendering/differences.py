@@ -57,6 +57,7 @@ class DifferenceRenderer:
 
     @cached_property
     def changes(self) -> tuple[change_kinds.ClassifiedChange, ...]:
+        """The changes with their marks, in the order of the text; computed once."""
         return change_kinds.classify_changes(self.difference)
 
     @cached_property
@@ -74,6 +75,7 @@ class DifferenceRenderer:
         )
 
     def text(self, side: Side) -> str:
+        """The whole text of one side, without marks."""
         return "".join(_text(_side(segment, side)) for segment in self.difference.segments)
 
     def inline(self) -> str:

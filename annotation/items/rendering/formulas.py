@@ -42,6 +42,8 @@ def may_contain_formula(text: str) -> bool:
 
 
 def brackets_plugin(parser: MarkdownIt) -> None:
+    r"""Make the parser recognise formulas in `\(…\)` and `\[…\]`, before it takes the backslashes
+    for escapes."""
     parser.inline.ruler.before("escape", "brackets", _inline)
     parser.block.ruler.before(
         "fence", "brackets", _block, {"alt": ["paragraph", "reference", "blockquote", "list"]}

@@ -133,10 +133,12 @@ class Comparison:
 
     @property
     def folded(self) -> int:
+        """The number of changes that readers may fold."""
         return sum(change.folds for change in self.changes)
 
     @property
     def views(self) -> tuple[tuple[str, str], ...]:
+        """The views of the two texts as (name, title), in the order of the buttons."""
         titles = ("Inline", "Side by side", self.after.title, self.before.title, "Raw")
         return tuple(zip(VIEWS, titles, strict=True))
 
@@ -157,10 +159,12 @@ class ItemSheet:
 
     @property
     def formats(self) -> tuple[tuple[Format, str], ...]:
+        """The formats to choose from, each with its title."""
         return tuple(FORMAT_TITLES.items())
 
     @property
     def comparison(self) -> Comparison | None:
+        """The first comparison among the sheets; None if the task type compares no texts."""
         return next((sheet for sheet in self.sheets if isinstance(sheet, Comparison)), None)
 
 

@@ -57,6 +57,7 @@ def escape_markers(text: str) -> str:
 
 
 def strip_markers(text: str) -> str:
+    """The text without markers; what is between them stays."""
     return _PRIVATE_SIGNS.sub("", text)
 
 

@@ -38,14 +38,17 @@ class PromptRow:
 
     @property
     def start(self) -> str:
+        """The first `PREVIEW_LENGTH` characters, on one line."""
         return " ".join(self.text[: 2 * PREVIEW_LENGTH].split())[:PREVIEW_LENGTH]
 
     @property
     def folds(self) -> bool:
+        """Whether the preview differs from the whole text, by its length or its line breaks."""
         return self.start != self.text.strip()
 
     @property
     def goes_on(self) -> bool:
+        """Whether the prompt may be longer than `text`."""
         return len(self.text) == MAX_LENGTH
 
     @property
@@ -56,6 +59,7 @@ class PromptRow:
 
     @property
     def suggested_by(self) -> str:
+        """The model that made the suggestion; "" if unknown."""
         return str(self.item.fields.get(SUGGESTED_BY, ""))
 
 

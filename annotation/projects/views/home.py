@@ -49,14 +49,17 @@ class ProjectOverview:
 
     @property
     def at_work(self) -> int:
+        """Unresolved items that wait for nothing but labels; never below 0."""
         return max(0, self.left - self.awaiting)
 
     @property
     def left(self) -> int:
+        """Items without a final label."""
         return self.total - self.resolved
 
     @property
     def can_label(self) -> bool:
+        """Whether the member's role may label; False without a membership."""
         return bool(self.role) and Membership(role=self.role).can("label")
 
 
@@ -74,6 +77,7 @@ class CategoryCount:
 
     @property
     def share(self) -> float | None:
+        """Resolved items as a fraction of 1; None without items."""
         return self.resolved / self.items if self.items else None
 
 
@@ -86,14 +90,17 @@ class AbilityCount:
 
     @property
     def items(self) -> int:
+        """Items of all categories, without duplicates."""
         return sum(row.items for row in self.categories)
 
     @property
     def resolved(self) -> int:
+        """Resolved items of all categories."""
         return sum(row.resolved for row in self.categories)
 
     @property
     def share(self) -> float | None:
+        """Resolved items as a fraction of 1; None without items."""
         return self.resolved / self.items if self.items else None
 
 

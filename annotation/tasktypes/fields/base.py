@@ -26,6 +26,8 @@ class Condition:
     values: tuple[str, ...]
 
     def holds(self, said: Mapping[str, frozenset[str]]) -> bool:
+        """Whether the field has one of the answers; `said` has the answers so far by field, as
+        strings."""
         return not said.get(self.field, frozenset()).isdisjoint(self.values)
 
 
@@ -129,10 +131,12 @@ class Field:
         return ", ".join(option.title for option in self.chosen(answer)) or str(answer)
 
     def error(self, problem: str = "") -> FieldError:
+        """The error to raise for an answer; without a problem it says what the field takes."""
         return FieldError(f"{self.title}: {problem or self.takes}", self.name)
 
 
 def is_empty(answer: object) -> bool:
+    """Whether nothing was answered; white space alone is nothing, False and 0 are answers."""
     if isinstance(answer, str):
         return not answer.strip()
     return answer is None or answer == [] or answer == {}

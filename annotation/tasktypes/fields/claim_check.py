@@ -26,6 +26,8 @@ class ClaimCheck(Field):
         return "answer explained or collateral for each changed piece, by its number."
 
     def clean(self, answer: object) -> dict[str, str]:
+        """The answers by number of the changed piece, as text without leading zeros, in ascending
+        order. Raises `FieldError`, but not for pieces without an answer."""
         if not isinstance(answer, Mapping):
             raise self.error()
         cleaned: dict[str, str] = {}
@@ -36,13 +38,17 @@ class ClaimCheck(Field):
         return dict(sorted(cleaned.items(), key=lambda piece: int(piece[0])))
 
     def from_post(self, post: Post) -> object:
+        """The answers by number of the piece, from the names `FIELD.NUMBER`; None if there are
+        none."""
         prefix = f"{self.name}."
         found = {name[len(prefix) :]: post.get(name) for name in post if name.startswith(prefix)}
         return {number: said for number, said in found.items() if said} or None
 
     def answer_values(self, answer: Any) -> frozenset[str]:
+        """The distinct answers, whichever piece they are about."""
         return frozenset(answer.values())
 
     def describe(self, answer: Any) -> str:
+        """How many of the answered pieces the claim explains, in words."""
         explained = list(answer.values()).count("explained")
         return f"{explained} of {len(answer)} explained by the claim"

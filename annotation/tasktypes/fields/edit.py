@@ -18,5 +18,7 @@ class Edit(Text):
 
     @classmethod
     def read_own(cls, table: TomlTable) -> dict[str, Any]:
+        """The longest text in characters, and the name of the text to edit. Raises
+        `DeclarationError`."""
         limit = table.whole("limit", LONGEST_TEXT, 1, LONGEST_TEXT)
         return {"limit": limit, "text": table.text("text")}

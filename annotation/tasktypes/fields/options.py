@@ -28,6 +28,7 @@ def read_options(
 
 
 def read_word(table: TomlTable) -> str:
+    """The value of an option as a word of at most 40 characters. Raises `DeclarationError`."""
     value = table.text("value")
     if not _VALUE.fullmatch(value):
         raise table.wrong("value", f"is {value!r}; use letters, digits, _ . - (at most 40).")
@@ -35,6 +36,7 @@ def read_word(table: TomlTable) -> str:
 
 
 def read_number(table: TomlTable) -> int | float:
+    """The value of an option as a number. Raises `DeclarationError`."""
     return table.number("value")
 
 

@@ -53,20 +53,24 @@ class ItemSlice(NamedTuple):
 
     @property
     def name(self) -> str:
+        """The groups as `field=value`, separated by commas."""
         return ", ".join(f"{one.name}={one.value}" for one in self.groups)
 
     @property
     def family(self) -> str:
+        """The family of tests that its p-value is corrected in."""
         if len(self.groups) > 1:
             return PAIRS
         return GROUPS if self.groups[0].name in STRATUM_FIELDS else VALUES
 
     @property
     def inside(self) -> Bools:
+        """Whether each item is in all of the groups."""
         return np.logical_and.reduce([one.inside for one in self.groups])
 
     @property
     def known(self) -> Bools:
+        """Whether each item has a value in all of the fields."""
         return np.logical_and.reduce([one.known for one in self.groups])
 
 
@@ -89,6 +93,8 @@ class PreparedRun:
     ready: dict[tuple[bool, bytes], SliceableItems] = field(default_factory=dict)
 
     def contrast(self, one: ItemSlice) -> SliceContrast:
+        """The undetected rate inside the slice against that of the other known items. Random draws
+        depend only on the run and the slice's name, so a repeated call gives the same."""
         known = one.known
         key = (one.within, known.tobytes())
         if key not in self.ready:

@@ -119,6 +119,7 @@ class CacheKey:
     by: tuple[str, ...]
 
     def key(self) -> str:
+        """The digest that the table is stored under; the order of runs and fields matters."""
         return compute_digest([self.project.pk, self.table, self.runs, self.by])
 
 
@@ -128,6 +129,7 @@ def find(wish: CacheKey) -> StoredFigure | None:
 
 
 def load_rows(figure: StoredFigure) -> Rows:
+    """The stored rows, parsed from JSON with each call."""
     rows: Rows = json.loads(figure.rows)
     return rows
 

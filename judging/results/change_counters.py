@@ -96,10 +96,12 @@ def load_counts(subjects: Iterable[str]) -> dict[str, int]:
 
 
 def run_subject(run_id: int) -> str:
+    """The name of a run's change counter; the triggers write the same."""
     return f"run {run_id}"
 
 
 def project_subject(project_id: int) -> str:
+    """The name of a project's change counter; the triggers write the same."""
     return f"project {project_id}"
 
 

@@ -52,6 +52,7 @@ class GroupSums:
 
     @property
     def missing(self) -> int:
+        """Items without a parsed verdict."""
         return self.total - self.parsed
 
     def head(self) -> dict[str, Any]:
@@ -116,6 +117,8 @@ def counted_condition(runs: Iterable[int]) -> str:
 
 
 def separate_condition(by: Sequence[str]) -> str:
+    """SQL that keeps groups pure: it leaves out duplicates unless `by` has ability and category,
+    and score-invariant items unless it has one of the two."""
     repeats = "AND o.ability <> ''" if not {"ability", "category"} <= set(by) else ""
     invariant = "AND NOT o.invariant" if not {"ability", "category"} & set(by) else ""
     return f"{repeats} {invariant}"
@@ -140,6 +143,7 @@ def one_if(condition: str) -> str:
 
 
 def fetch_dicts(statement: str) -> list[dict[str, Any]]:
+    """The rows of an SQL statement without parameters, as dicts by column."""
     with connection.cursor() as cursor:
         cursor.execute(statement)
         columns = [column[0] for column in cursor.description]
@@ -153,6 +157,7 @@ def round_sum(total: Any) -> float:
 
 
 def run_columns(run: Run) -> dict[str, Any]:
+    """The columns that name a run in every table."""
     return {"run": run.number, "endpoint": run.endpoint.name, "strategy": run.strategy.slug}
 
 

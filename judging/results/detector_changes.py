@@ -66,6 +66,7 @@ class DetectorChange:
     reason: str
 
     def as_row(self) -> dict[str, Any]:
+        """The row by column; `starred` is None without a p-value."""
         return {
             "run": self.run.number,
             "endpoint": self.run.endpoint.name,
@@ -178,11 +179,13 @@ class PromptBias:
 
     @property
     def difference(self) -> float | None:
+        """`first` minus `second`; None if either is None."""
         if self.first is None or self.second is None:
             return None
         return self.first - self.second
 
     def as_row(self) -> dict[str, Any]:
+        """The row by column; a mean over evaluators has no endpoint, and `MEAN` as its strategy."""
         return {
             "run": None,
             "endpoint": self.endpoint or None,

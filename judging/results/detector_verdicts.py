@@ -30,6 +30,7 @@ class DetectorLine:
 
     @property
     def n(self) -> int:
+        """The number of items of the prompt that has the fewest."""
         return min(map(len, self.said))
 
     @property

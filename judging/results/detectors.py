@@ -90,6 +90,7 @@ class DetectorRow:
     invalid: float
 
     def as_row(self) -> dict[str, Any]:
+        """The row by column; a baseline has neither run nor endpoint."""
         return {
             "run": self.run.number if self.run else None,
             "endpoint": self.endpoint or None,

@@ -101,15 +101,19 @@ class TableRequest:
         return CacheKey(self.project, self.table, runs, by)
 
     def state(self) -> str:
+        """A fingerprint of the data behind the rows: a stored table is current while it is the
+        same."""
         return cache.compute_fingerprint(
             self.project, self._resting, of_people=self._kind.of_people
         )
 
     def rows(self) -> list[dict[str, Any]]:
+        """The rows, computed now, however long it takes."""
         return list(self._kind.rows(self.project, self.runs, self.by))
 
     @property
     def may_be_large(self) -> bool:
+        """Whether a worker may have to compute it; `is_small` then tells by a query."""
         return self._kind.at_once is not None
 
     def is_small(self) -> bool:

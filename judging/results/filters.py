@@ -76,6 +76,7 @@ class RunFilter(django_filters.FilterSet):
         fields: list[str] = []
 
     def as_they_are(self, found: RunQuerySet, name: str, value: bool) -> RunQuerySet:
+        """All runs: `filter_queryset` applies this filter itself."""
         return found
 
     def filter_queryset(self, queryset: RunQuerySet) -> RunQuerySet:
@@ -190,6 +191,7 @@ class OutcomeFilter(django_filters.FilterSet):
         return found.filter(item__resolutions__in=held.filter(has))
 
     def with_result(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
+        """Outcomes with this result; "parsed" means detected or undetected."""
         return found.parsed() if value == "parsed" else found.filter(result=value)
 
     def of_items(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
@@ -214,6 +216,7 @@ class OutcomeFilter(django_filters.FilterSet):
         return drilldown.filter_by_slice(found, value)
 
     def of_dose(self, found: OutcomeQuerySet, name: str, value: Decimal) -> OutcomeQuerySet:
+        """Outcomes of items with this number of errors; none if it is not a whole number."""
         return drilldown.filter_by_dose(found, int(value)) if value == int(value) else found.none()
 
     def of_expected(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
@@ -225,12 +228,15 @@ class OutcomeFilter(django_filters.FilterSet):
         return drilldown.filter_by_other_run(found, number, name)
 
     def of_repeated(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
+        """Outcomes with one sample that detected and one that did not, whatever the value."""
         return drilldown.filter_changing(found)
 
     def of_audited(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
         return explanation_audits.filter_outcomes(found, *value.split("-"))
 
     def as_rated(self, found: OutcomeQuerySet, name: str, value: str) -> OutcomeQuerySet:
+        """The outcomes behind a row of the table of raters; none if the value is not a JSON
+        object."""
         try:
             row = json.loads(value)
         except (ValueError, RecursionError):  # brackets may be nested too deep

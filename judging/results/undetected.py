@@ -42,9 +42,11 @@ class UndetectedRow:
 
     @property
     def detected(self) -> float:
+        """`parsed` minus `undetected`; not a whole number if items were repeated."""
         return counted.round_sum(self.parsed - self.undetected)
 
     def as_row(self) -> dict[str, Any]:
+        """The row by column; rates are fractions of 1."""
         return {
             "run": self.run.number,
             "endpoint": self.run.endpoint.name,

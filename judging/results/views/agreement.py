@@ -47,9 +47,11 @@ class AnswerTable:
         return self.people or ("One annotator", "the other annotator")
 
     def n(self, one: str, other: str) -> int:
+        """The number of items with these two answers; 0 if no item has them."""
         return self.counts.get((one, other), 0)
 
     def whole(self, one: str) -> int:
+        """The number of items with this answer of the first annotator."""
         return sum(self.n(one, other) for other in self.answers)
 
 

@@ -56,10 +56,12 @@ class MatrixKey(NamedTuple):
 
     @property
     def group(self) -> dict[str, str]:
+        """The fields of the group by name, as the tables have them."""
         return {name: getattr(self, name) for name in NAMES}
 
     @property
     def is_part(self) -> bool:
+        """Whether the line is part of an ability, by category or by origin."""
         return bool(self.category or self.source_ability)
 
     @property

@@ -54,6 +54,7 @@ class Cell:
 
     @property
     def is_there(self) -> bool:
+        """Whether there is a value to show, even if it is 0."""
         return self.text != DASH
 
 
@@ -84,10 +85,12 @@ class Grid:
 
     @property
     def is_empty(self) -> bool:
+        """Whether no block has a line."""
         return not any(block.lines for block in self.blocks)
 
     @property
     def has_intervals(self) -> bool:
+        """Whether any cell has an interval, so that the page explains them."""
         return any(
             cell.interval for block in self.blocks for line in block.lines for cell in line.cells
         )

@@ -43,6 +43,8 @@ def title_kind(asked: PageQuery, column: str, value: str) -> str:
 
 
 def group_rows(rows: Rows, by: Sequence[str]) -> dict[GroupValues, RowsOfGroup]:
+    """The rows by group, then by kind and value; groups are in the order of their fields'
+    values."""
     found: dict[GroupValues, RowsOfGroup] = {}
     for row in rows:
         of_group = found.setdefault(tuple(row[name] for name in by), {})
@@ -57,10 +59,12 @@ def group_rows(rows: Rows, by: Sequence[str]) -> dict[GroupValues, RowsOfGroup]:
 
 
 def select_kind(rows: RowsOfGroup, of: str) -> list[Row]:
+    """The rows of a group for one kind, such as one field."""
     return [row for (kind, _), row in rows.items() if kind == of]
 
 
 def get_size(rows: RowsOfGroup) -> int:
+    """The number of items of a group, which each of its rows repeats; it needs at least one row."""
     return int(next(iter(rows.values()))["n"])
 
 
@@ -98,6 +102,7 @@ class GroupedItems:
         return [Column(titles.get(name, name), name, is_number=False) for name in self.by]
 
     def heads(self, group: GroupValues) -> list[Cell]:
+        """The first cells of a group's line: the title of each value."""
         named = zip(self.by, group, strict=True)
         return [
             cells.text_cell(Grouping(name, name).title_of(value), value) for name, value in named
@@ -144,19 +149,23 @@ class GroupedItems:
 
 
 def kind_title(of: str) -> str:
+    """The title of a field or answer, made from its name without the prefix."""
     name = of.removeprefix(FIELDS).removeprefix(ANSWERS)
     return name.replace("_", " ").capitalize()
 
 
 def field_value_title(of: str, value: str | None) -> str:
+    """The title of a value; None is shown like ""."""
     return Grouping(of, of).title_of(value or "")
 
 
 def label_title(value: str | None, labels: Mapping[str, str]) -> str:
+    """The title of a final label; `OPEN` for None, the value itself if it has no title."""
     return OPEN if value is None else labels.get(value, value)
 
 
 def value_title(of: str, value: str | None, labels: Mapping[str, str]) -> str:
+    """The title of a value of this kind: a final label, or a field's value."""
     return label_title(value, labels) if of == LABEL else field_value_title(of, value)
 
 

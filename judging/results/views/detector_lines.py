@@ -44,6 +44,7 @@ class DetectorPage:
 
     @cached_property
     def runs(self) -> dict[int, Run]:
+        """The chosen runs by number."""
         return {run.number: run for run in self.asked.runs}
 
     def kept(self, rows: Rows, figure: str) -> Rows:
@@ -73,10 +74,12 @@ class DetectorPage:
         return [dict(row) for row in sorted(rows, key=place)]
 
     def heads(self) -> tuple[Column, ...]:
+        """The columns of the groups and of the detector."""
         named = (Column(self._title(one), one, is_number=False) for one in self.fields)
         return (*named, Column("Detector", "detector", is_number=False))
 
     def line(self, row: Row, figures: Iterable[Cell], kind: str = "") -> GridLine:
+        """A line of a table: the row's groups, its detector, then these figures."""
         groups = (cells.text_cell(self._group(one, row)) for one in self.fields)
         return GridLine((*groups, self._name(row), *figures), kind)
 

@@ -62,6 +62,7 @@ class MetricPage:
 
     @cached_property
     def titles(self) -> dict[str, str]:
+        """The titles of the task type's fields by name, and of the total."""
         asked_of_people = tasktypes.load_task_type(self.asked.project).fields
         return {field.name: field.title for field in asked_of_people} | {TOTAL: "Total"}
 
@@ -72,6 +73,7 @@ class MetricPage:
 
     @cached_property
     def runs(self) -> dict[int, Run]:
+        """The chosen runs by number."""
         return {run.number: run for run in self.asked.runs}
 
     def ordered(self, rows: Rows) -> Rows:
@@ -93,6 +95,7 @@ class MetricPage:
         return cells.build_grid(title, columns, lines)
 
     def heads(self, fields: Iterable[str]) -> list[Column]:
+        """The columns of these fields, then metric and run."""
         titles = {**self.asked.groups, **group_fields.ANSWER_LENGTH_TITLE}
         named = [Column(titles.get(one, one), one, is_number=False) for one in fields]
         words = (Column("Metric", "metric", is_number=False), Column("Run", "run", is_number=False))
@@ -117,6 +120,7 @@ class MetricPage:
         return replace(cell, note=f"{cell.note} · {'with' if sees_gold(one) else 'without'} gold")
 
     def title_of(self, row: Row) -> str:
+        """The title of the row's metric; its name if annotators have no such field."""
         metric: str = row["metric"]
         return self.titles.get(metric, metric)
 

@@ -61,10 +61,12 @@ class PublishedRate:
 
     @property
     def series(self) -> tuple[str, str, str]:
+        """What one line of a chart has in common: table, strategy and model."""
         return self.table, self.strategy, self.model
 
     @property
     def invariant(self) -> bool:
+        """Whether it is about score-invariant items."""
         return self.ability == SI_ITEM
 
     def estimate(self) -> Estimate:

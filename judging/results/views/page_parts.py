@@ -245,6 +245,7 @@ class PageQuery:
 
     @property
     def here(self) -> str:
+        """The URL of this page with its current query."""
         return self.link()
 
     @property
@@ -319,6 +320,7 @@ def get_measure(asked: PageQuery) -> RateMeasure:
 
 
 def is_invariant(row: Row) -> bool:
+    """Whether a row is about score-invariant items, by its column or by its ability."""
     return bool(row["score_invariant"]) or row.get("ability") == SI_ITEM
 
 

@@ -41,6 +41,7 @@ class EndpointAdmin(admin.ModelAdmin):
         return (*said, *REQUEST_FIELDS) if obj and obj.runs.exists() else said
 
     def save_model(self, request: HttpRequest, obj: Endpoint, form: Any, change: bool) -> None:
+        """Save the endpoint and record an event of its changes."""
         endpoints.save_endpoint(form, request_account(request))
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -55,6 +56,8 @@ class BudgetAdmin(admin.ModelAdmin):
     raw_id_fields = ("project",)
 
     def save_model(self, request: HttpRequest, obj: Budget, form: Any, change: bool) -> None:
+        """Set the project's cap by the service, which creates or changes its one budget and records
+        an event."""
         budget.set_cap(obj.project, obj.cap, None, account=request_account(request))
         obj.pk = Budget.objects.get(project=obj.project).pk
 

@@ -9,6 +9,8 @@ class JudgingConfig(AppConfig):
     name = "judging"
 
     def ready(self) -> None:
+        """Register event titles, and have each migration drop and install the triggers; Django
+        calls it once at start."""
         import_module("judging.event_types").register()
         pre_migrate.connect(_drop_triggers, sender=self)
         post_migrate.connect(_install_triggers, sender=self)

@@ -96,10 +96,12 @@ def _salt(word: str) -> str:
 
 
 def is_made(project: Project) -> bool:
+    """Whether this project was made by the demo, by the event that it records."""
     return Event.objects.filter(project=project, kind=MADE_EVENT).exists()
 
 
 def record_made(project: Project) -> None:
+    """Record that the demo made this project, so that `is_made` knows it again."""
     Event.record(MADE_EVENT, project.slug, project_id=project.pk, member_id=None)
 
 

@@ -28,4 +28,5 @@ EVENT_TITLES = {
 
 
 def register() -> None:
+    """Add the events of runs to the titles of the audit page."""
     event_types.EVENT_TITLES.update(EVENT_TITLES)

@@ -52,6 +52,7 @@ class MethodsText:
 
     @property
     def text(self) -> str:
+        """All paragraphs with a blank line between them, and a line break at the end."""
         return "\n\n".join(self.paragraphs) + "\n"
 
     @property

@@ -36,6 +36,7 @@ Mask = Callable[[ArchiveScope, Any], Any]
 
 
 def drop(scope: ArchiveScope, value: Any) -> str:
+    """An empty text in place of the value."""
     return ""
 
 
@@ -74,6 +75,7 @@ def public_address(scope: ArchiveScope, address: Any) -> str:
 
 
 def redact_pinned(scope: ArchiveScope, pinned: Any) -> Any:
+    """The pinned settings of an endpoint; its address has no user name, password or query."""
     return {
         name: public_address(scope, one) if name == "address" else one
         for name, one in pinned.items()

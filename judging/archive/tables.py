@@ -59,6 +59,7 @@ class ArchivePart:
 
     @property
     def path(self) -> str:
+        """The path of the table in the archive."""
         return f"data/{self.name}.jsonl"
 
     @property

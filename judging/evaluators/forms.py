@@ -29,6 +29,8 @@ class EndpointForm(forms.ModelForm):
     """An endpoint, with checks that its address may be called and its parameters can be sent."""
 
     def clean_address(self) -> str:
+        """The address if it may be called, "" without one; otherwise `ValidationError`. An address
+        that can no longer change is not checked."""
         address: str = self.cleaned_data["address"]
         if self.fields["address"].disabled:
             # The field cannot be corrected here; every call checks the address again anyway.
@@ -52,6 +54,8 @@ class EndpointForm(forms.ModelForm):
         return cleaned
 
     def clean_parameters(self) -> Any:
+        """The parameters, {} for an empty field. Raises `ValidationError` for a value that the
+        database cannot store."""
         # Django turns an empty field into None, and no run could be planned with it.
         parameters = self.cleaned_data["parameters"]
         if parameters is None:
@@ -127,6 +131,7 @@ class EndpointPageForm(EndpointForm):
             self.fields[name].disabled = True
 
     def clean_name(self) -> str:
+        """Raises `ValidationError` for a name that the path of another page uses."""
         name: str = self.cleaned_data["name"]
         if name in RESERVED_NAMES:
             raise ValidationError("This name is reserved. Choose another one.")

@@ -58,13 +58,19 @@ class CallSlot:
 class Ledger(Protocol):
     """The limits that all callers of one endpoint share, wherever they are stored."""
 
-    async def enter(self, tokens: Sequence[int]) -> list[Turn]: ...
+    async def enter(self, tokens: Sequence[int]) -> list[Turn]:
+        """Turns for calls with these estimated tokens, in order; the first one that must wait is
+        the last."""
 
-    def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None: ...
+    def leave(self, turn: Turn, error: BaseException | None, used: int | None = None) -> None:
+        """End the call of a turn that entered; `error` is None for success, `used` None if
+        unknown."""
 
-    async def keep(self) -> None: ...
+    async def keep(self) -> None:
+        """Renew the slots in flight, so that no other worker takes them over."""
 
-    async def settle(self) -> None: ...
+    async def settle(self) -> None:
+        """Send the changes that are still pending."""
 
 
 class _RateMeter:

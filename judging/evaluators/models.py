@@ -20,6 +20,7 @@ from judging.strategies.definitions import SECRET_NAME
 
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def named(self, name: str) -> Endpoint | None:
+        """The endpoint with this name; None if there is none."""
         if "\0" in name:  # PostgreSQL raises an error for it
             return None
         return self.filter(name=name).first()
@@ -142,6 +143,9 @@ class Endpoint(models.Model):
         return self.name
 
     def clean(self) -> None:
+        """Raises `ValidationError` for a missing address, parameters that are no object or look
+        like a key, a change of what runs pin, and a request that cannot be built. Django calls it
+        in forms."""
         if self.provider not in PROVIDERS:
             return
         if not self.is_offline and not self.address:

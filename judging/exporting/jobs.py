@@ -62,6 +62,7 @@ def get_path(job: Job) -> Path:
 
 
 def can_download(job: Job, now: datetime) -> bool:
+    """Whether the export has finished, has not expired, and its file is still there."""
     there = job.state == Job.State.FINISHED and job.result["expires"] > now.timestamp()
     return there and get_path(job).exists()
 

@@ -149,6 +149,8 @@ def download_export(request: HttpRequest, slug: str, number: int) -> HttpRespons
 @require_POST
 @login_required
 def cancel_export(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Cancel an export and go back to the list, with a message if it had finished. Unknown numbers
+    and tables that the member may not export are ignored."""
     member = access.member_for(request, slug, right="results")
     job = jobs.list_exports(member).filter(result__number=number).first()
     if job and not job_queue.cancel_job(job, member):

@@ -71,6 +71,8 @@ def default_target(run: Run, offered: list[Project]) -> str:
 
 
 def default_share(run: Run) -> int:
+    """The percentage of items to release at once by default: `GOLD_SHARE` if the replies are texts
+    that the run's own items wait for, otherwise `DEFAULT_SHARE`."""
     return GOLD_SHARE if rows.fills_own_items(run, run.project) else DEFAULT_SHARE
 
 

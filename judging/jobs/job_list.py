@@ -142,12 +142,15 @@ class CombinedRows:
     order: tuple[str, ...] = ("-created_at", "-pk")
 
     def filter(self, **where: Any) -> "CombinedRows":
+        """The rows of each table that fit; every table must have the columns."""
         return replace(self, parts=tuple(part.filter(**where) for part in self.parts))
 
     def order_by(self, *order: str) -> "CombinedRows":
+        """The same rows in this order, which replaces the one before."""
         return replace(self, order=order)
 
     def count(self) -> int:
+        """The number of rows, by one query for each table."""
         return sum(part.count() for part in self.parts)
 
     def __iter__(self) -> Iterator[Any]:

@@ -108,6 +108,8 @@ class WorkLoop:
         self._thread = threading.Thread(target=self._look, name="bell", daemon=True)
 
     def start(self) -> None:
+        """Start the thread. It also tunes the garbage collector of the whole process. It cannot be
+        started twice."""
         ask.STOP.clear()
         # Objects from start-up live as long as the process. Collecting through them all stopped
         # calls and pages for a quarter of a second, every few thousand calls.
@@ -118,6 +120,8 @@ class WorkLoop:
         self._thread.start()
 
     def stop(self) -> None:
+        """Ask all slices to end, and wait until the thread, its slices and the last calls have
+        ended."""
         ask.STOP.set()
         self._stopped.set()
         self._again.set()

@@ -30,6 +30,7 @@ class RunSpending:
 
     @property
     def words(self) -> str:
+        """What the run has cost, in words; an unknown price is not 0."""
         return format_spent(self.run.spent, self.paid)
 
 
@@ -61,6 +62,7 @@ class BudgetStatus:
 
     @property
     def words(self) -> str:
+        """What all runs have cost, in words; an unknown price is not 0."""
         return format_spent(self.spent, self.paid)
 
 

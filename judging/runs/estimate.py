@@ -112,6 +112,7 @@ class RunEstimate:
 
     @property
     def to_ask(self) -> int:
+        """The number of requests that are still to be sent and paid for."""
         return self.requests - self.stored
 
 

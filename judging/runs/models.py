@@ -28,15 +28,19 @@ PAUSED_BY_HAND = "Paused by hand."
 
 class RunQuerySet(models.QuerySet["Run"]):
     def in_project(self, project: Project) -> RunQuerySet:
+        """The project's runs, archived ones and pilots included."""
         return self.filter(project=project)
 
     def planning(self) -> RunQuerySet:
+        """Runs whose calls are still being created, with their strategies."""
         return self.filter(state="planning").select_related("strategy")
 
     def running(self) -> RunQuerySet:
+        """Runs that send requests now; a paused run does not count."""
         return self.filter(state="running")
 
     def going_on(self) -> RunQuerySet:
+        """Runs that are planned or send requests; a paused run does not count."""
         return self.filter(state__in=["planning", "running"])
 
     def stopped(self) -> RunQuerySet:
@@ -85,16 +89,20 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self if archived else self.filter(archived_at=None)
 
     def numbered(self, numbers: Iterable[int]) -> RunQuerySet:
+        """Runs with these numbers, which are unique only within a project."""
         # A number that no column can hold belongs to no run, and would raise a database error.
         return self.filter(number__in=[one for one in numbers if 0 < one < 2**31])
 
     def for_results(self) -> RunQuerySet:
+        """With what tables of results show, by number."""
         return self.select_related("strategy", "endpoint", "project").order_by("number")
 
     def for_page(self) -> RunQuerySet:
+        """With what the page of a run shows, in one query."""
         return self.select_related("strategy", "endpoint", "member", "project")
 
     def for_list(self) -> RunQuerySet:
+        """With what a list shows, the latest first."""
         return self.select_related("strategy", "endpoint", "member").order_by("-number")
 
 
@@ -121,6 +129,7 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return self.filter(main=True)
 
     def pending(self) -> OutcomeQuerySet:
+        """Outcomes without a result yet."""
         return self.filter(result="pending")
 
     def mended(self) -> OutcomeQuerySet:
@@ -151,6 +160,7 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return self.update(result="pending", detail="", cause="", share=None, values={})
 
     def settled(self) -> OutcomeQuerySet:
+        """Outcomes with a result; missing ones too."""
         return self.exclude(result="pending")
 
     def counted(self) -> OutcomeQuerySet:
@@ -164,6 +174,7 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return self.settled().filter(~self._held())
 
     def parsed(self) -> OutcomeQuerySet:
+        """Outcomes with a verdict: detected or undetected."""
         return self.filter(result__in=["detected", "undetected"])
 
     def with_errors(self) -> OutcomeQuerySet:
@@ -171,6 +182,7 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return self.filter(invariant=False).exclude(ability="")
 
     def of_invariant(self) -> OutcomeQuerySet:
+        """Outcomes of score-invariant items, duplicates included."""
         return self.filter(invariant=True)
 
     def of_repeats(self) -> OutcomeQuerySet:
@@ -189,6 +201,7 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return found.order_by("item__position")
 
     def for_replies(self) -> OutcomeQuerySet:
+        """With item, revision, project and task type, which reading the replies needs."""
         return self.select_related("item", "revision__item__project__task_type")
 
     def along(self, axis: str) -> OutcomeQuerySet:
@@ -202,6 +215,7 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return self.none() if NUL in key else self.filter(item__key=key)
 
     def of_item(self, item: Item) -> OutcomeQuerySet:
+        """Outcomes of one item in all runs, the latest run first."""
         found = self.filter(item=item).select_related("run__strategy", "run__endpoint", "revision")
         return found.order_by("-run__number")
 
@@ -239,6 +253,8 @@ class OutcomeQuerySet(models.QuerySet[Any]):
         return Call.objects.filter(outcome=OuterRef("pk"))
 
     def missing_by_cause(self) -> models.QuerySet[Any, dict[str, Any]]:
+        """A dict for each cause of missing outcomes with its number `n`, the most frequent
+        first."""
         counted = self.filter(result="missing").values("cause").annotate(n=Count("pk"))
         return counted.order_by("-n", "cause")
 

@@ -46,6 +46,7 @@ class DrawnItems:
 
     @property
     def items(self) -> set[int]:
+        """The ids of the items; an item may have several outcomes, one for each axis."""
         return {place["item_id"] for place in self.places}
 
 

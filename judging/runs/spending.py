@@ -61,6 +61,7 @@ def format_estimate(amount: Decimal | float) -> str:
 
 
 def is_capped(run: Run) -> bool:
+    """Whether the run or its project has a cap, even a cap that is used up."""
     budget = Budget.objects.filter(project_id=run.project_id, cap__isnull=False)
     return run.cap is not None or budget.exists()
 

@@ -66,6 +66,7 @@ class PlannedRun:
 
     @property
     def pilot_items(self) -> int:
+        """How many items a pilot would have: at most those of the run."""
         return min(self.foreseen.pilot_items, self.foreseen.items)
 
     @property

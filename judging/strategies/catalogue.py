@@ -24,6 +24,7 @@ class CatalogueEntry:
 
     @property
     def is_own(self) -> bool:
+        """Whether the strategy belongs to a project; the others come with Blindspot."""
         return self.version.project_id is not None
 
     @property

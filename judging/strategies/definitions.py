@@ -127,14 +127,18 @@ def is_of_type(value: Any, kind: type | tuple[type, ...]) -> bool:
 
 
 def format_type(kind: type | tuple[type, ...]) -> str:
+    """The type in words for an error message; a tuple of types means a number."""
     return "a number" if isinstance(kind, tuple) else _KINDS[kind]
 
 
 def format_names(names: Iterable[str]) -> str:
+    """The names, separated by commas."""
     return ", ".join(names)
 
 
 def read_scale(table: Mapping[str, Any], source: str, key: str = "scale") -> Scale:
+    """The scale in a table of a strategy. Raises `StrategyError` unless low is below high and the
+    step, if any, leads from one to the other."""
     right = {"low", "high"} <= table.keys() <= {"low", "high", "step"}
     require(right, source, key, "give low and high, and step unless any value goes")
     for name, number in table.items():
@@ -202,6 +206,8 @@ def _axis(entry: Mapping[str, Any], source: str, key: str) -> Axis:
 
 
 def read_metrics(entries: Sequence[Any], source: str) -> tuple[Metric, ...]:
+    """The metrics in a list of a strategy, in order. Raises `StrategyError`, also for two with one
+    slug."""
     made = tuple(_metric(one, source, f"metrics.{number}") for number, one in enumerate(entries))
     _need_distinct([metric.slug for metric in made], source, "metrics")
     return made

@@ -22,6 +22,7 @@ class StrategyVersionQuerySet(models.QuerySet["StrategyVersion"]):
         return self.filter(project=project, deleted_at__isnull=False)
 
     def shipped(self) -> StrategyVersionQuerySet:
+        """Versions that come with Blindspot; they belong to no project."""
         return self.filter(project=None)
 
     def named(self, slug: str) -> StrategyVersionQuerySet:
@@ -94,4 +95,6 @@ class StrategyVersion(models.Model):
         return f"{self.slug} v{self.number}"
 
     def strategy(self) -> Strategy:
+        """The parsed definition, parsed again with each call. Raises `StrategyError` for a stored
+        definition that is no longer valid."""
         return from_definition(self.definition)

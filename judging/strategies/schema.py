@@ -226,6 +226,7 @@ class Strategy:
         return (Step("", self.system, self.prompt, self.output),)[number]
 
     def axis(self, slug: str) -> Axis | None:
+        """The axis with this slug; None if there is none."""
         return next((axis for axis in self.axes if axis.slug == slug), None)
 
     @property

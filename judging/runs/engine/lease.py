@@ -96,6 +96,7 @@ def acquire_planning(endpoint_id: int, holder: str, now: datetime) -> bool:
 
 
 def release_planning(endpoint_id: int, holder: str, now: datetime) -> None:
+    """Let others plan the endpoint's runs; nothing happens if `holder` has lost it meanwhile."""
     _release_row(_planning(endpoint_id), holder, now)
 
 

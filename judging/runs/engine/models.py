@@ -49,18 +49,23 @@ class RequestLease(NamedTuple):
 
 class RequestQuerySet(models.QuerySet[Any]):
     def wanted_by(self, run: Run) -> RequestQuerySet:
+        """Requests that a call of this run needs; other runs may share them."""
         return self.filter(Exists(self._calls().filter(run=run)))
 
     def wanted_by_none(self, runs: RunQuerySet) -> RequestQuerySet:
+        """Requests that no call of these runs needs."""
         return self.exclude(Exists(self._calls().filter(run__in=runs)))
 
     def due(self, now: datetime) -> RequestQuerySet:
+        """Waiting requests whose next try may be made now."""
         return self.filter(state="waiting", next_try__lte=now)
 
     def still_open(self) -> RequestQuerySet:
+        """Requests that wait or are leased: neither answered nor failed."""
         return self.filter(state__in=["waiting", "leased"])
 
     def leased_by(self, holder: str) -> RequestQuerySet:
+        """Requests that this holder has leased, expired leases included."""
         return self.filter(state="leased", leased_by=holder)
 
     def expired(self, now: datetime) -> RequestQuerySet:
@@ -74,6 +79,7 @@ class RequestQuerySet(models.QuerySet[Any]):
         return [RequestLease(*row) for row in rows.values_list(*RequestLease._fields)]
 
     def unanswered(self) -> RequestQuerySet:
+        """Requests without an answer, failed ones included."""
         return self.exclude(state="answered")
 
     def give_back(self) -> int:
@@ -90,6 +96,7 @@ class RequestQuerySet(models.QuerySet[Any]):
         return self.filter(state="waiting").exclude(tried={}).update(tried={}, next_try=now)
 
     def note_answered(self) -> int:
+        """Mark the requests answered, count the attempt and end their leases; returns how many."""
         tried = {"attempts": F("attempts") + 1, "cause": "", "message": ""}
         return self.update(state="answered", **tried, **UNLEASED)
 

@@ -71,6 +71,7 @@ class ChainState:
 
     @property
     def is_over(self) -> bool:
+        """Whether the outcome can be decided; False before the first reading."""
         return bool(self.said) and not self.further and not self.is_open
 
 

@@ -90,6 +90,8 @@ class TimeSlice:
             self.held.setdefault(leased.run_id, leased.request_id)
 
     def note_stored(self, group: Sequence[CallResult]) -> None:
+        """Mark held runs whose refused request is among these stored results, for
+        `list_on_record`."""
         for one in group:
             if self.held.get(one.leased.run_id) == one.leased.request_id:
                 self.held[one.leased.run_id] = None

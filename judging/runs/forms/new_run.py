@@ -166,6 +166,8 @@ class StartForm(forms.Form):
         return cap
 
     def clean_keys(self) -> tuple[str, ...]:
+        """The keys, one a line, without blank lines and duplicates. Raises `ValidationError` for
+        more than `MOST_KEYS`."""
         keys = dict.fromkeys(line.strip() for line in self.cleaned_data["keys"].splitlines())
         if len(keys) > MOST_KEYS:
             raise ValidationError(f"Enter at most {MOST_KEYS:,} keys.")
@@ -202,6 +204,7 @@ class StartForm(forms.Form):
         ]
 
     def endpoint_options(self) -> list[Option]:
+        """The endpoints to choose from, with those that the form has chosen."""
         chosen = self._chosen("endpoint")
         field = self.fields["endpoint"]
         assert isinstance(field, forms.ModelMultipleChoiceField)
@@ -211,12 +214,15 @@ class StartForm(forms.Form):
         ]
 
     def ability_options(self) -> list[Option]:
+        """The abilities of the items, each with its number of items and whether it is chosen."""
         return self._counted("ability", {one.slug: one.name for one in taxonomy.load().abilities})
 
     def category_options(self) -> list[Option]:
+        """The categories of the items, each with its number of items and whether it is chosen."""
         return self._counted("category", {one.slug: one.name for one in taxonomy.load()})
 
     def axis_options(self) -> list[Option]:
+        """The axes of all strategies on the form, with those that it has chosen."""
         chosen = self._chosen("axes")
         named = _axes(self.known.values())
         return [Option("axes", slug, title, "", slug in chosen) for slug, title in named.items()]

@@ -67,6 +67,7 @@ class CheckedPart:
     judged: Mapping[PlaceKey, JudgedPlace]
 
     def digest_of(self, told: Transcript) -> str:
+        """The digest that a reply is stored under; equal replies of one project share it."""
         return compute_digest(
             {"recorded": self.run.project.slug, "reply": self.part.digest_of(told)}
         )

@@ -79,6 +79,7 @@ class Transcript:
         return self.text is not None or bool(self.cause and self.stored is None)
 
     def bad(self, field: str, reason: str) -> BadRow:
+        """A `BadRow` with this row's file and line."""
         return BadRow(self.row.file, self.row.line, field, reason)
 
 

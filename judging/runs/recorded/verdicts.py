@@ -40,6 +40,7 @@ class JudgedPlace:
 
     @property
     def differs(self) -> bool:
+        """Whether the stored verdict contradicts the parsed one; False if either is missing."""
         return bool(self.stored and self.parsed) and get_decision_value(
             self.stored
         ) != get_decision_value(self.parsed)

@@ -79,6 +79,7 @@ class CloneForm(RepeatRunForm):
         _set_choices(self.fields["endpoint"], others, f"Same: {same.name}")
 
     def clean_as_pinned(self) -> bool:
+        """Whether the endpoint is used as the run pinned it; False for an empty choice."""
         return bool(self.cleaned_data["as_pinned"])
 
     def clean_cap(self) -> Any:

@@ -132,6 +132,7 @@ def cancel_run(request: HtmxRequest, slug: str, number: int) -> HttpResponse:
 
 
 def get_run_or_404(member: Membership, number: int) -> Run:
+    """The run with this number in the member's project, as its page needs it. Raises `Http404`."""
     return get_object_or_404(Run.objects.in_project(member.project).for_page(), number=number)
 
 

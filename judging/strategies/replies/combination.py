@@ -92,6 +92,8 @@ def combine_panel(parts: Sequence[DecisionLike], source: Strategy | None = None)
 
 
 def mean(numbers: Sequence[float]) -> float:
+    """The arithmetic mean, by an exact sum, so that the order does not matter. It needs at least
+    one number."""
     return fsum(numbers) / len(numbers)
 
 

@@ -42,6 +42,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return False
 
     def set_password(self, user: Account, password: str) -> None:
+        """Set the password and record an event, without the password."""
         super().set_password(user, password)
         audit.record_account_change(user, user, new={"password": "set anew"})
 

@@ -24,6 +24,7 @@ class Mail:
 
     @property
     def backend(self) -> str:
+        """The path of Django's e-mail backend: SMTP, or the console without a host."""
         return f"django.core.mail.backends.{'smtp' if self.host else 'console'}.EmailBackend"
 
 
@@ -38,6 +39,7 @@ class OpenID:
 
 
 def read_flag(name: str, default: str) -> bool:
+    """True for 1 or true, False for 0 or false. Raises `ImproperlyConfigured` for anything else."""
     value = os.environ.get(name, default).strip().lower()
     if value not in {"0", "1", "true", "false"}:
         raise ImproperlyConfigured(f"{name} is {value!r}: set it to 1 or 0.")
@@ -45,6 +47,8 @@ def read_flag(name: str, default: str) -> bool:
 
 
 def read_names(name: str, default: str) -> list[str]:
+    """The names between commas; [] for an empty value. Raises `ImproperlyConfigured` for an empty
+    name."""
     found = [part.strip() for part in os.environ.get(name, default).split(",")]
     if not all(found) and found != [""]:
         raise ImproperlyConfigured(f"{name} has an empty name in it: separate names by one comma.")
@@ -52,6 +56,7 @@ def read_names(name: str, default: str) -> list[str]:
 
 
 def read_count(name: str, default: int) -> int:
+    """A whole number from 1 to 1,000,000,000. Raises `ImproperlyConfigured` for anything else."""
     value = os.environ.get(name, str(default)).strip()
     if not (value.isascii() and value.isdecimal() and 0 < int(value) <= 1_000_000_000):
         raise ImproperlyConfigured(f"{name} is {value!r}: set it to a number from 1 up.")
@@ -59,6 +64,7 @@ def read_count(name: str, default: int) -> int:
 
 
 def read_address(name: str, schemes: set[str]) -> str:
+    """A URL with a host and one of these schemes, "" if unset. Raises `ImproperlyConfigured`."""
     value = os.environ.get(name, "").strip()
     parts = urlsplit(value)
     if value and (parts.scheme not in schemes or not parts.hostname):
@@ -68,6 +74,8 @@ def read_address(name: str, schemes: set[str]) -> str:
 
 
 def read_token(name: str) -> str:
+    """A secret of at least 20 characters, "" if unset. Raises `ImproperlyConfigured` if it is
+    shorter."""
     value = os.environ.get(name, "").strip()
     if value and len(value) < 20:
         raise ImproperlyConfigured(f"{name} is too short: use 20 random characters or more.")

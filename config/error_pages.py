@@ -44,6 +44,8 @@ class SignedOutMiddleware:
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], *_: Any
     ) -> HttpResponse | None:
+        """The response to a signed-out request for a view that needs a sign-in: 401 for a fragment
+        or a form that was filled in, a redirect for another POST. None leaves it to the view."""
         # `login_required` and the admin set this attribute on views that need a sign-in.
         if not hasattr(view, "login_url") or request.user.is_authenticated:
             return None
@@ -60,12 +62,15 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's page, or a problem in JSON for the API. Django calls it for `Http404`."""
     if not _is_api_request(request):
         return defaults.page_not_found(request, exception)
     return _problem_response(404, "There is nothing at this address.")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
+    """503 if the database is away, otherwise 500, in JSON for the API. The page uses no database;
+    Django calls it for an unhandled exception."""
     # Called while the exception is being handled, wherever it was raised.
     if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
         return _render_database_away(request)

@@ -13,6 +13,9 @@ TAGGED_METHODS = {"GET", "HEAD", "PUT", "PATCH"}
 def etag_middleware(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[..., HttpResponse]:
+    """Middleware that adds an ETag to 200 responses of the API, and answers 304 to a GET or HEAD
+    whose tag is the same. Streamed responses get none."""
+
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
         if not request.path.startswith("/api/") or request.method not in TAGGED_METHODS:

@@ -15,6 +15,8 @@ TIMEOUT_SECONDS = 4
 
 
 def main(port: int, parts: list[str]) -> int:
+    """The exit code: 0 if /readyz on this machine answers 200, otherwise 1, also if nothing
+    answers."""
     host = os.environ.get("ALLOWED_HOSTS", "localhost").split(",")[0].strip().lstrip(".")
     path = "/readyz?" + urlencode([("only", part) for part in parts])
     connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)

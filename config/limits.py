@@ -22,6 +22,7 @@ class PerMinute(BaseThrottle):
     """
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
+        """Whether the call may go on; it counts the call. Signed-out calls always pass."""
         most: int = settings.API_PER_MINUTE
         account = request.user.pk if request.user else None
         if account is None:
@@ -35,4 +36,5 @@ class PerMinute(BaseThrottle):
             return True
 
     def wait(self) -> float:
+        """Seconds until the current clock minute ends, for the header `Retry-After`."""
         return WINDOW_SECONDS - time.time() % WINDOW_SECONDS

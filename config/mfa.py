@@ -43,6 +43,7 @@ class MFAAdapter(DefaultMFAAdapter):
         return name
 
     def encrypt(self, text: str) -> str:
+        """The text, encrypted with a key derived from SECRET_KEY."""
         return _cipher().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:

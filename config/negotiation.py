@@ -20,6 +20,8 @@ class SingleFormatNegotiation(DefaultContentNegotiation):
         renderers: Iterable[BaseRenderer],
         format_suffix: str | None = None,
     ) -> Any:
+        """The only renderer of a view and its media type, whatever the request accepts; with
+        several, as usual."""
         forms = list(renderers)
         if len(forms) == 1:
             return forms[0], str(forms[0].media_type)

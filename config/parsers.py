@@ -16,6 +16,7 @@ class BoundedJSONParser(JSONParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
+        """The parsed body. Raises `ParseError`, also if it is nested too deep for Python."""
         try:
             return super().parse(stream, media_type, parser_context)
         except RecursionError as error:

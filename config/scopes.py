@@ -47,6 +47,8 @@ class TokenHasScope(BasePermission):
     message = "This token may not be used for this."
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
+        """Whether the token has the scope that the route and method need. True without a token,
+        since sessions have no scopes, and for methods that the view refuses anyway."""
         method, match, held = request.method or "", request.resolver_match, request.auth
         if held is None or method not in view.allowed_methods:  # the view itself answers 405
             return True

@@ -55,6 +55,7 @@ class Manifest:
 
     @property
     def rows(self) -> int:
+        """The rows of all tables together."""
         return sum(self.tables.values())
 
 

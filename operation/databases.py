@@ -84,6 +84,7 @@ def count_rows() -> dict[str, int]:
 
 
 def list_tables() -> list[str]:
+    """The names of the tables in the database, sorted; views are left out."""
     with connection.cursor() as cursor:
         return sorted(connection.introspection.table_names(cursor))
 

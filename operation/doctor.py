@@ -60,6 +60,7 @@ def check_settings() -> Finding:
 
 
 def check_secret_key() -> Finding:
+    """Check that SECRET_KEY is random, and that others cannot read the file that keeps it."""
     key = settings.SECRET_KEY
     threes = {key[at : at + 3] for at in range(len(key) - 2)}
     kept = settings.VAR_DIR / "secret_key"
@@ -85,6 +86,7 @@ def check_clock() -> Finding:
 
 
 def check_connections() -> Finding:
+    """Check how many connections of the database server are in use; SQLite needs none."""
     if connection.vendor != "postgresql":
         return report_ok("SQLite needs none.")
     with connection.cursor() as cursor:
@@ -124,6 +126,8 @@ def _can_write(folder: Path) -> bool:
 
 
 def check_disk() -> Finding:
+    """Check the free space where data files are: below `MIN_DISK_BYTES` is an error, below
+    `LOW_DISK_BYTES` a warning."""
     free = shutil.disk_usage(settings.VAR_DIR).free
     says = f"{free / 2**30:.1f} GB are free where {settings.VAR_DIR} is."
     remedy = "Make room: exports and archives are kept there, and SQLite's database."
@@ -158,6 +162,8 @@ def check_evaluator_keys() -> Finding:
 
 
 def check_email() -> Finding:
+    """Check that the mail server accepts a connection with the user and password; no mail is
+    sent."""
     if not settings.EMAIL_HOST:
         says = "It is written to the server's output: nobody gets links by it."
         if not settings.SITE_URL:
@@ -186,6 +192,7 @@ def check_sign_in() -> Finding:
 
 
 def check_local_worker() -> Finding:
+    """Check that a worker on this machine is alive."""
     return readiness.check_workers_on(socket.gethostname())
 
 

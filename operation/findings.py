@@ -5,6 +5,8 @@ from enum import StrEnum
 
 
 class Grade(StrEnum):
+    """How bad a finding is; only `WRONG` makes `doctor` fail and /readyz answer 503."""
+
     FINE = "fine"
     DOUBTFUL = "doubtful"
     WRONG = "wrong"
@@ -20,12 +22,15 @@ class Finding:
 
 
 def report_ok(says: str) -> Finding:
+    """A finding that needs nothing to be done."""
     return Finding(Grade.FINE, says)
 
 
 def report_warning(says: str, remedy: str) -> Finding:
+    """A finding that may become an error; the remedy says what to do."""
     return Finding(Grade.DOUBTFUL, says, remedy)
 
 
 def report_error(says: str, remedy: str) -> Finding:
+    """A finding that stops something from working; the remedy says what to do."""
     return Finding(Grade.WRONG, says, remedy)

@@ -44,6 +44,7 @@ def begin_context(**facts: Any) -> None:
 
 
 def end_context() -> None:
+    """Forget the facts that `begin_context` added."""
     _context.set(None)
 
 
@@ -56,6 +57,7 @@ class PlainFormatter(logging.Formatter):
     """Formats the same facts as one readable line."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """The line, with secrets hidden; places of an error follow on lines of their own."""
         told = record_facts(record)
         head = f"{told.pop('time')} {told.pop('level')} {told.pop('logger')}: {told.pop('message')}"
         where = told.pop("where", [])
@@ -67,6 +69,7 @@ class JSONFormatter(logging.Formatter):
     """Formats one JSON object per line: time, level, logger, message, and the context."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """The object on one line of ASCII, with secrets hidden."""
         return hide_secrets(json.dumps(record_facts(record), ensure_ascii=True, default=str))
 
 
@@ -75,10 +78,13 @@ class DuplicateFilter(logging.Filter):
     exception information."""
 
     def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record has exception information; others are dropped."""
         return record.exc_info is not None
 
 
 def record_facts(record: logging.LogRecord) -> dict[str, Any]:
+    """The facts of a log record in order, with time in UTC. An error has its class and the places
+    in the code, never its message. Secrets are not hidden yet."""
     told: dict[str, Any] = {
         "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
         "level": record.levelname,

@@ -63,6 +63,7 @@ class ServiceCollector:
     """Metrics from the database, about one query per family."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
+        """All metrics of the service, read from database and broker with each call."""
         yield from collect_jobs()
         yield from collect_requests()
         yield from collect_missing()
@@ -72,6 +73,8 @@ class ServiceCollector:
 
 
 def collect_jobs() -> Iterator[GaugeMetricFamily]:
+    """The number of jobs by kind and state, and how long the oldest due one waits; a job that waits
+    for a person is not due."""
     found = Job.objects.order_by().values_list("kind", "state").annotate(Count("pk"))
     yield _family("jobs", "Jobs, by kind and state.", ["kind", "state"], list(found))
     due = Job.objects.filter(~WAITS_FOR_PERSON, state=Job.State.WAITING)
@@ -104,12 +107,14 @@ def collect_requests() -> Iterator[GaugeMetricFamily]:
 
 
 def collect_missing() -> Iterator[GaugeMetricFamily]:
+    """The number of missing outcomes by cause."""
     missing = Outcome.objects.filter(result=Outcome.Result.MISSING).order_by()
     causes = missing.values_list("cause").annotate(Count("pk"))
     yield _family("missing", "Outcomes that no reply gives, by cause.", ["cause"], list(causes))
 
 
 def collect_runs() -> Iterator[GaugeMetricFamily]:
+    """The number of runs by state, and what all runs have cost."""
     found = Run.objects.order_by().values_list("state").annotate(Count("pk"))
     yield _family("runs", "Runs, by state.", ["state"], list(found))
     spent = Run.objects.aggregate(spent=Sum("spent"))["spent"] or 0
@@ -117,6 +122,7 @@ def collect_runs() -> Iterator[GaugeMetricFamily]:
 
 
 def collect_workers() -> Iterator[GaugeMetricFamily]:
+    """The number of live workers, and for each its slices and failures; of dead ones nothing."""
     now = clock.now()
     alive = list(Worker.objects.alive(now))
     yield _family("workers", "Workers that are alive.", [], [(len(alive),)])

@@ -25,6 +25,7 @@ START_HELP = (
 
 
 def check_database() -> Finding:
+    """Check that the database answers a query; the finding says how long it took."""
     begun = time.monotonic()
     try:
         with connection.cursor() as cursor:
@@ -59,6 +60,7 @@ def _known_migrations() -> frozenset[tuple[str, str]]:
 
 
 def check_broker() -> Finding:
+    """Check that Redis answers; without a configured Redis there is nothing to check."""
     if not settings.REDIS_URL:
         return report_ok("None is wanted: the server process works by itself.")
     try:

@@ -40,15 +40,19 @@ class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
     def get_provider(
         self, request: HttpRequest, provider: str, client_id: Any = None
     ) -> OpenIDProvider:
+        """The configured service, whatever its name in the URL. Raises `Http404` if none is
+        configured."""
         for app in self.list_apps(request):
             return OpenIDProvider(request, app=app)
         raise Http404
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        """Drop the e-mail addresses of the service before anything is stored; allauth calls it."""
         # E-mail addresses are stored only in the account, if verified (design 3.12).
         sociallogin.email_addresses = []
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
+        """True for people with an invitation; the others get an error page, by an exception."""
         if not _invitations(sociallogin):
             troubles.stop_with_page(request, troubles.NOT_INVITED)
         return True
@@ -82,6 +86,8 @@ class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
         exception: Any = None,
         extra_context: Any = None,
     ) -> None:
+        """Always stop with an error page, by an exception: cancelled, service away, or sign-in
+        unknown."""
         if error == AuthError.CANCELLED:
             troubles.stop_with_page(request, troubles.CANCELLED)
         if exception is not None:

@@ -91,6 +91,8 @@ class OpenIDAdapter(OpenIDConnectOAuth2Adapter):
 
     @property
     def openid_config(self) -> dict[str, Any]:
+        """The discovery document of the service, asked once per sign-in. If the service cannot be
+        used, the sign-in stops with an error page."""
         if not hasattr(self, "_openid_config"):
             self._openid_config = self._asked(identity.discover, get_service().issuer)
         return self._openid_config
@@ -98,15 +100,19 @@ class OpenIDAdapter(OpenIDConnectOAuth2Adapter):
     def get_access_token_data(
         self, request: HttpRequest, app: Any, client: Any, pkce_code_verifier: str = ""
     ) -> Any:
+        """The answer of the token endpoint; it also sets the nonce that the token must have."""
         self.nonce = derive_nonce(pkce_code_verifier)
         return super().get_access_token_data(request, app, client, pkce_code_verifier)
 
     def parse_token(self, data: dict[str, Any]) -> SocialToken:
+        """The access token; it is never stored."""
         return SocialToken(token=str(data["access_token"]))  # never stored
 
     def complete_login(
         self, request: HttpRequest, app: Any, token: SocialToken, **more: Any
     ) -> SocialLogin:
+        """The sign-in by the verified token. A token that fails stops it with an error page. User
+        information is asked for only if the token has no e-mail address."""
         keys = self._asked(identity.fetch_json, self.openid_config["jwks_uri"])
         try:
             said = verify_token(str(more["response"].get("id_token", "")), keys, self.nonce)
@@ -140,6 +146,7 @@ class OpenIDProvider(OpenIDConnectProvider):
     oauth2_adapter_class = OpenIDAdapter
 
     def get_pkce_params(self) -> dict[str, str]:
+        """The parameters of PKCE, with a nonce derived from the code verifier."""
         given: dict[str, str] = super().get_pkce_params()
         return given | {"nonce": derive_nonce(given["code_verifier"])}
 
@@ -154,13 +161,16 @@ class OpenIDProvider(OpenIDConnectProvider):
         return hashlib.sha256(f"{get_service().issuer}\n{data['sub']}".encode()).hexdigest()
 
     def extract_extra_data(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Nothing: what the service says about a person is not stored."""
         return {}
 
     def extract_common_fields(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The name before any @, and the e-mail address if the service verified it."""
         name = str(data.get("preferred_username") or "").partition("@")[0]
         return {"username": name, "email": verified_email(data)}
 
     def extract_email_addresses(self, data: dict[str, Any]) -> list[Any]:
+        """Nothing: allauth would store the addresses apart from the account."""
         return []
 
 

@@ -55,6 +55,7 @@ class FolderCounts:
 
     @property
     def items(self) -> int:
+        """The number of items in the folder."""
         return self.counts.total()
 
     @property
@@ -105,6 +106,7 @@ def format_card(front: Mapping[str, Any], text: str) -> str:
 
 
 def empty_card(held: FolderCounts) -> tuple[Mapping[str, Any], str]:
+    """No front matter and no text, for a folder without a card."""
     return {}, ""
 
 

@@ -87,6 +87,7 @@ def read_rows(path: Path, limits: Limits) -> Rows:
 
 
 def is_id(text: str) -> bool:
+    """Whether the text has the form of an FBI item's id."""
     return _ID.fullmatch(text) is not None
 
 

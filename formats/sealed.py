@@ -45,9 +45,12 @@ class MemberWriter(RawIOBase):
         return True
 
     def tell(self) -> int:
+        """The number of bytes written so far."""
         return self.size
 
     def write(self, text: str | ReadableBuffer, /) -> int:
+        """Write bytes, or text in UTF-8; returns the length of what was given. It calls `alive`
+        each time another `PROGRESS_BYTES` are written."""
         data = text.encode() if isinstance(text, str) else bytes(text)
         self._stream.write(data)
         self._digest.update(data)
@@ -57,6 +60,7 @@ class MemberWriter(RawIOBase):
         return len(text) if isinstance(text, str) else len(data)
 
     def facts(self) -> dict[str, Any]:
+        """The SHA-256 and size of what has been written so far, as the manifest has them."""
         return {"sha256": self._digest.hexdigest(), "bytes": self.size}
 
 

@@ -36,6 +36,7 @@ class Sentence(NamedTuple):
     line: int
 
     def of(self, text: str) -> str:
+        """The sentence itself, out of the text that it was found in."""
         return text[self.start : self.end]
 
 

@@ -45,6 +45,7 @@ class Figure:
 
     @property
     def n(self) -> int:
+        """The number of items that enter the figure."""
         return int(self.used.sum())
 
     def point(self) -> Estimate:

@@ -108,6 +108,7 @@ class AltTest:
 
     @property
     def passed(self) -> bool | None:
+        """Whether `wins` is one half or more; None if it is unknown."""
         return None if self.wins is None else self.wins >= 0.5
 
 

@@ -43,10 +43,12 @@ class ConfusionCounts:
 
     @property
     def missing(self) -> int:
+        """Items without a verdict."""
         return self.missing_errors + self.missing_others
 
     @property
     def n(self) -> int:
+        """All items, those without a verdict included."""
         return self.tp + self.fp + self.fn + self.tn + self.missing
 
     def __add__(self, other: "ConfusionCounts") -> "ConfusionCounts":

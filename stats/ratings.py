@@ -27,6 +27,7 @@ class Ratings:
 
     @property
     def classes(self) -> int:
+        """The number of classes, whether or not a label has them."""
         return len(self.values)
 
     def only(self, *raters: int) -> "Ratings":

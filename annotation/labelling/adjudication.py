@@ -1,7 +1,8 @@
-"""What a person decides of an item becomes its resolution; inside the queue's transactions.
+"""Turn an adjudicator's decision into the item's resolution; called inside the queue's
+transactions.
 
-An item waits for at most one decision at a time: one slot at the stage, whose reason says why. To
-open, show and decide a case is in `cases`.
+An item has at most one open decision at a time: one slot at the stage `adjudicate`, whose reason
+says why it is needed. Opening, showing and deciding a case is in `cases`.
 """
 
 from datetime import datetime
@@ -12,15 +13,15 @@ from annotation.models import Item, Label, Reason, Resolution, Slot, Stage
 from annotation.tasktypes import TaskType
 
 ADJUDICATED_RULE = "adjudicated"
-# Reasons that give way to what somebody says in so many words: they come back by themselves.
+# Reasons that a more specific one may replace: they are set again if they still apply.
 _REPLACEABLE_REASONS = frozenset({Reason.DISPUTED.value, Reason.SHARE.value, ""})
 
 
 def open_decision(item: Item, reason: str) -> Slot:
-    """Let the item, which is locked, wait for a decision; the place that it waits at.
+    """Send the item, which must be locked, to adjudication; returns the slot of the decision.
 
-    One that waits already goes on waiting. A decision that was made stops being the one that
-    counts only for those who ask again; what it resolved stands until the next one.
+    A slot that is already open or held is kept. A decision already made stops counting and its slot
+    reopens, but its resolution stays in force until the next decision.
     """
     slots = Slot.objects.in_project(item.project_id).at_stage(Stage.ADJUDICATE).of_item(item)
     waiting = slots.in_use().in_order().first()
@@ -39,7 +40,8 @@ def open_decision(item: Item, reason: str) -> Slot:
 
 
 def apply_decision(label: Label, task: TaskType, now: datetime) -> None:
-    """Hold what was decided true; nobody else need decide, verify or settle a dispute."""
+    """Make the decision the item's resolution, and close its other open slots for adjudication,
+    verification and disputed labels."""
     item = label.item
     names = [field.name for field in task.resolved]
     resolution.set_resolution(
@@ -57,7 +59,10 @@ def apply_decision(label: Label, task: TaskType, now: datetime) -> None:
 
 
 def undo_decision(label: Label, task: TaskType, now: datetime) -> None:
-    """Restore the resolution that follows from the labels."""
+    """End the resolution that the decision made, and derive it from the labels again.
+
+    Does nothing if the current resolution was not made by this member's adjudication.
+    """
     current = Resolution.objects.current().of_item(label.item).first()
     if current is None or current.source != Resolution.Source.ADJUDICATED:
         return
@@ -67,12 +72,13 @@ def undo_decision(label: Label, task: TaskType, now: datetime) -> None:
 
 
 def disagreement_reason(decision: Label) -> str:
-    """Why people had disagreed, as the decision said, also once it is taken back; or empty."""
+    """The reason for the disagreement that was given with the decision, even if the decision was
+    undone; "" if none."""
     made = Resolution.objects.made_by(decision).first()
     return made.reason if made else ""
 
 
 def is_decided(item: Item) -> bool:
-    """Whether a person has decided the final label of the item's current texts."""
+    """Whether the item's current resolution was made by an adjudicator."""
     current = Resolution.objects.current().of_item(item)
     return current.filter(source=Resolution.Source.ADJUDICATED).exists()

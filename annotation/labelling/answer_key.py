@@ -1,9 +1,11 @@
-"""Items with known answers: qualification items and control items.
+"""Items with a known answer: qualification items and control items.
 
-Such an item needs no labels and is in no run. Its correct answer is a resolution with source
-`known`: `values` holds the correct answer of every compared field, `comment` the explanation.
-A labelled item can become one only once it is resolved, so that no slot is closed while somebody
-works on it. Its labels stay, and count again when the item is released.
+Such an item is not part of the normal work and of no run. Its known answer is a resolution of
+source `known`: `values` holds the correct answer of every compared field, `comment` the
+explanation.
+
+A labelled item can become one only after it is resolved, so that nobody loses a slot while working.
+Its labels are kept, and count again once the item is released.
 """
 
 import re
@@ -46,9 +48,10 @@ def set_answer(
     *,
     now: datetime | None = None,
 ) -> Resolution:
-    """Make the item a qualification or control item, or change its correct answer.
+    """Make the item a qualification or control item, or replace its known answer.
 
-    Raises `Refused` while somebody works on it, and for answers that the task type does not take.
+    Raises `Refused` while somebody is labelling the item, and `FieldError` for answers that the
+    task type does not accept.
     """
     now = now or timezone.now()
     task = tasktypes.load_task_type(project)
@@ -70,11 +73,12 @@ def set_answer(
 
 
 def release_item(item: Item, member: Membership | None, *, now: datetime | None = None) -> None:
-    """Make the item a normal one again, as it was before its answer was known.
+    """Make the item a normal one again, as it was before its answer became known.
 
-    Its labels count again, a resolution from elsewhere is restored, and the slots that it lacks are
-    opened. Annotators who saw the answer in a qualification round are marked as informed. Raises
-    `Refused` if too few qualification items would be left.
+    Its earlier labels count again, a resolution that did not come from labels is restored, and
+    missing slots are opened. Members who saw the answer in qualification stay marked as having seen
+    it. Raises `Refused` for an item without a known answer, and if too few qualification items
+    would be left for a round.
     """
     now = now or timezone.now()
     with transactions.transact():
@@ -99,7 +103,7 @@ def build_resolution(
     member: Membership | None,
     now: datetime,
 ) -> Resolution:
-    """What is known of a revision, to be stored."""
+    """The known answer of a revision as a resolution, not stored yet."""
     return Resolution(
         item=revision.item,
         revision=revision,
@@ -122,7 +126,7 @@ def items_without_answer(project: Project) -> list[Item]:
     """Qualification and control items whose current texts have no known answer, so nobody gets
     them.
 
-    Their texts were corrected after the answer was given.
+    Their texts were corrected after the answer was set.
     """
     found = {item.pk for purpose in PURPOSES for item in items_with_answer(project, purpose)}
     meant = Item.objects.in_project(project).for_purposes(PURPOSES)
@@ -130,15 +134,15 @@ def items_without_answer(project: Project) -> list[Item]:
 
 
 def key_reveals_purpose(item: Item) -> bool:
-    """Whether the key, which every annotator reads, says that the item is a check."""
+    """Whether the key, which annotators see, suggests that the item is a control item."""
     return bool(_REVEALING_WORDS.search(item.key))
 
 
 def answers_at_label_time(labels: Iterable[Label]) -> dict[int, Resolution]:
-    """What was known of the texts that each label speaks of, when it was given; by the label's id.
+    """The known answer in force when each label was given, by the label's id.
 
-    For practice, which is about what the person was told then. Labels of texts of which nothing
-    was known then are left out.
+    Used for qualification, where the member was shown that answer. Labels of texts without a known
+    answer at that time are left out.
     """
     labels = list(labels)
     of_revision: dict[int, list[Resolution]] = defaultdict(list)
@@ -147,30 +151,31 @@ def answers_at_label_time(labels: Iterable[Label]) -> dict[int, Resolution]:
         of_revision[resolution.revision_id].append(resolution)
     found = {}
     for label in labels:
-        for resolution in of_revision[label.revision_id]:  # the last one that fits stands
+        for resolution in of_revision[label.revision_id]:  # the last match wins
             if _was_current(resolution, label.created_at):
                 found[label.pk] = resolution
     return found
 
 
 def latest_answers(revisions: Iterable[int]) -> dict[int, Resolution]:
-    """The latest known answers of texts, by revision id, also if they were withdrawn.
+    """The latest known answer of each revision, even if it has ended, by the revision's id.
 
-    For control items: nobody is told the answer, and a lead may have corrected it since. Texts that
-    never had a known answer are left out.
+    Used for control items: annotators never see the answer, and a lead may have corrected it since.
+    Revisions that never had a known answer are left out.
     """
     found = Resolution.objects.known().of_revisions(revisions)
     return {resolution.revision_id: resolution for resolution in found}
 
 
 def order_for_member(member: Membership, found: Iterable[Item]) -> list[Item]:
-    """The items in an order of the member's own: the same in every copy of the project."""
+    """The items in an order specific to the member: the same in every copy of the project."""
     of = f"known\0{member.project.slug}\0{member.alias}"
     return sorted(found, key=lambda item: draw_number(f"{of}\0{item.key}"))
 
 
 def hold_new_slot(item: Item, stage: str, member: Membership, now: datetime) -> Slot:
-    """A place of the member's own for the item, held; inside the queue's transaction."""
+    """The member's own slot at the stage for the item, held, and created if needed; called inside
+    the queue's transaction."""
     item = Item.objects.locked().get(pk=item.pk)
     until = slots.hold_until(member, now)
     slot = Slot.objects.filter(item=item, stage=stage, member=member).locked().first()
@@ -203,13 +208,14 @@ def _check_enough_left(item: Item) -> None:
 
 
 def _close_unfilled(item: Item, *stages: str) -> None:
-    """Close what nobody has filled of the item's places at these stages."""
+    """Close the item's open and held slots at these stages."""
     for slot in Slot.objects.filter(item=item, stage__in=stages).in_use().locked():
         slot.close()
 
 
 def _restore_resolution(item: Item, now: datetime) -> bool:
-    """Restore the resolution that did not come from labels, from before the answer was known."""
+    """Restore the resolution that ended when the answer became known, unless it came from labels;
+    returns whether there was one."""
     of_item = Resolution.objects.filter(item=item, revision=item.revision())
     known = of_item.known().values("created_at")
     before = of_item.not_known().filter(ended_at__in=known).order_by("-ended_at").first()

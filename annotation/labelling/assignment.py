@@ -1,7 +1,7 @@
-"""Who gets which items, how many labels each item gets, and what comes first.
+"""Who gets which items, how many labels each item gets, and in which order.
 
-All of it is slots (design 3.3): more of them, some reserved for a person, some of a higher
-priority. Slots that somebody holds or has filled stay as they are.
+All of this is stored in slots (design 3.3): their number, who they are reserved for, and their
+priority. Slots that are held or filled stay as they are.
 """
 
 from collections import Counter
@@ -41,7 +41,8 @@ class ResizeStep:
 
 @dataclass(frozen=True)
 class AssignmentResult:
-    """How many places were reserved; `refused` counts those who have worked on an item already."""
+    """How many slots were reserved; `refused` counts those not reserved because the member has
+    already worked on the item."""
 
     reserved: int
     refused: int
@@ -49,14 +50,14 @@ class AssignmentResult:
 
 @dataclass(frozen=True)
 class ReservedCount:
-    """How many open places wait for one member alone."""
+    """How many open slots are reserved for one member."""
 
     member: Membership
     count: int
 
 
 def build_slots(project: Project, item: Item) -> list[Slot]:
-    """The work slots, not stored yet, that a new item gets: the overlap, or more for its share."""
+    """The label slots of a new item, not stored yet: as many as `labels_wanted` says."""
     return [
         Slot(
             project=project,
@@ -71,31 +72,31 @@ def build_slots(project: Project, item: Item) -> list[Slot]:
 
 
 def slot_numbers(project: Project, key: str) -> list[tuple[int, str]]:
-    """The same as the number of each slot and why there is such a one."""
+    """The number of each of these slots, and its reason ("" for those of the normal overlap)."""
     every = range(1, 1 + labels_wanted(project, key))
     return [(number, "" if number <= project.overlap else Reason.SHARE.value) for number in every]
 
 
 def labels_wanted(project: Project, key: str) -> int:
-    """How many labels an item of this key gets before people disagree."""
+    """How many labels an item with this key needs, before any disagreement."""
     return max(project.overlap, project.share_overlap if is_in_share(project, key) else 0)
 
 
 def is_in_share(project: Project, key: str) -> bool:
-    """Whether the item belongs to the random share that gets more labels.
+    """Whether the item is in the double-annotated sample.
 
-    Drawn by a digest of the project's slug and the item's key: no matter when and in what order
-    items come, the same ones belong to it, and a larger share holds the smaller one.
+    Drawn by a hash of the project's slug and the item's key, so the result does not depend on when
+    or in which order items are imported, and a larger sample contains the smaller one.
     """
     drawn = draw_number(f"share\0{project.slug}\0{key}", bits=64)
     return drawn < project.share_percent * 2**64 // 100
 
 
 def resize_items(project: Project, *, now: datetime, after: int = 0) -> Iterator[ResizeStep]:
-    """Bring the places of all items in line with the project's settings, step by step.
+    """Adjust the number of slots of all items to the project's settings, step by step.
 
-    From the item behind `after` on; who stops early goes on there. Items that get no work, since
-    they repeat others or were accepted at import, get none now.
+    Starts after the item with id `after`, so that an interrupted run can continue. Items without
+    work (duplicates, and items accepted at import) get no slots.
     """
     todo = _items_to_resize(project, after)
     while batch := list(islice(todo, BATCH)):
@@ -108,15 +109,16 @@ def resize_items(project: Project, *, now: datetime, after: int = 0) -> Iterator
 
 
 def preview_resize(project: Project) -> Counter[str]:
-    """How many items `resize_items` would change, and why not the others, by the settings that this
-    project has in memory; they need not be stored.
+    """How many items `resize_items` would change, and why the others stay as they are.
 
-    `items` counts all. Each is one of these: `more` and `fewer` get more or fewer slots; `same`
-    have as many as they should; `begun` have too many, all of them taken or reserved; `excluded`
-    were taken out by an annotator who was not sure; `accepted`, `waiting`, `repeats` and `known`
-    have no slots. Of `more`, `settled` have a final label from labels. `to_label` need a label
-    after the change. One statement; in a large project its result may be some seconds old. Raises
-    `Refused` if PostgreSQL does not have it within COUNTED_WITHIN.
+    Uses the settings of this project object; they need not be stored.
+
+    `items` counts all. Each item is in one of these groups: `more` and `fewer` get more or fewer
+    slots; `same` have the right number; `begun` have too many, but all of them are taken or
+    reserved; `excluded` were taken out by an annotator who was not sure; `accepted`, `waiting`,
+    `repeats` and `known` have no slots. Of `more`, `settled` have a final label from labels.
+    `to_label` need a label after the change. This takes one statement; in a large project the
+    result may be some seconds old. Raises `Refused` if PostgreSQL needs longer than COUNT_TIMEOUT.
     """
     percent = project.share_percent
     groups = project_counts.get_cached_count(
@@ -136,12 +138,12 @@ def preview_resize(project: Project) -> Counter[str]:
 
 @dataclass(frozen=True)
 class _ResizeGroup:
-    """Items that are alike in all that `_resize` looks at.
+    """Items that are the same in everything that `_resize` looks at.
 
-    used: slots that every item gets and that are not closed; spare: those of them that are open
-    and not reserved; unfilled: open and held slots, whatever their reason; labelled: whether one
-    that every item gets is filled. drawn: whether the items belong to the random share. source and
-    rule are those of the final label, "" without one.
+    used: slots that every item gets and that are not closed; spare: those of them that are open and
+    not reserved; unfilled: open and held slots, whatever their reason; labelled: whether a slot
+    that every item gets is filled. drawn: whether the items are in the double-annotated sample.
+    source and rule are those of the final label, "" without one.
     """
 
     purpose: str
@@ -177,7 +179,7 @@ class _ResizeGroup:
 
 
 def refill_slots(item: Item, *, now: datetime) -> None:
-    """Give the item, which is locked, as many places again as it should have."""
+    """Give the item, which must be locked, the number of slots that it should have."""
     if not _resize(item.project, item, now):
         resolution.update_resolution(item, now=now)
 
@@ -190,7 +192,8 @@ def choose_items(
     unlabelled: bool = False,
     limit: int | None = None,
 ) -> ItemQuerySet:
-    """The items that get work and fit, in their order; all of them if nothing is asked."""
+    """The items in the normal work that match all given filters, in order; without filters, all of
+    them."""
     items = Item.objects.in_project(project).originals().at_work()
     if category:
         items = items.filter(category=category)
@@ -209,10 +212,10 @@ def reserve_slots(
     share_out: bool = False,
     now: datetime,
 ) -> AssignmentResult:
-    """Keep a place of each item for each of the members, or shared out for one after the other.
+    """Reserve a slot of each item for every member, or with `share_out` for one member in turn.
 
-    A place that is free is taken for it, else a new one is made. Who has worked on an item gets
-    no place of it.
+    An open slot is used if there is one, else a new one is created. Members who have worked on an
+    item get no slot of it.
     """
     reserved = refused = 0
     turns = cycle(members)
@@ -231,9 +234,10 @@ def reserve_slots(
 def release_reserved(
     lead: Membership, member: Membership, items: Iterable[Item] | None = None
 ) -> int:
-    """Let everybody have the open places that are kept for the member; how many they were.
+    """Return the open slots that are reserved for the member to the queue; returns how many.
 
-    Places that were made for the member are closed; one that the member holds stays theirs.
+    Slots that were created for the member are closed. A slot that the member holds stays theirs.
+    `items` limits this to some items.
     """
     with transactions.transact():
         kept = Slot.objects.kept_for(member.pk).locked()
@@ -247,10 +251,10 @@ def release_reserved(
 
 
 def set_priority(lead: Membership, items: Iterable[Item], priority: str) -> int:
-    """Let the open places of the items come first, last or in their order; how many items.
+    """Set the priority of the items' slots; returns the number of items.
 
-    Urgent ones are marked as returned, so that those find them who are past them already.
-    Raises KeyError for a priority that is none of `PRIORITIES`.
+    With "urgent", open slots are also marked as returned, so that members whose cursor has passed
+    them still find them. Raises KeyError if the priority is not one of `PRIORITIES`.
     """
     level = PRIORITIES[priority]
     stream = iter([item.pk for item in items])
@@ -266,16 +270,17 @@ def set_priority(lead: Membership, items: Iterable[Item], priority: str) -> int:
 
 
 def list_reserved(project: Project) -> list[ReservedCount]:
-    """For whom how many open places are kept, by alias."""
+    """The number of open slots reserved for each member, sorted by alias."""
     counts = Slot.objects.in_project(project.pk).kept_counts()
     members = Membership.objects.in_project(project).filter(pk__in=counts).order_by("alias")
     return [ReservedCount(member, counts[member.pk]) for member in members]
 
 
 def _items_to_resize(project: Project, after: int) -> Iterator[int]:
-    """The ids of items that have fewer or more places than they should, in their order.
+    """The ids of items with too few or too many slots, in order.
 
-    Each part is read to its end: while SQLite reads, whoever writes is refused once another wrote.
+    Each part is read completely before it is used: SQLite refuses a write if another connection
+    wrote while a read was still open.
     """
     items = Item.objects.in_project(project)
     while rows := list(items.behind(after).work_slots()[:ITEMS_PER_STEP]):
@@ -283,7 +288,7 @@ def _items_to_resize(project: Project, after: int) -> Iterator[int]:
         after = rows[-1][0]
 
 
-# What decides whether an item belongs to the share (see `is_in_share`), as hexadecimal digits.
+# The hash that decides whether an item is in the sample (see `is_in_share`), as hexadecimal digits.
 _SHARE_HASH_SQL = {
     "postgresql": "encode(sha256(%(share)s || convert_to(i.key, 'UTF8')), 'hex') COLLATE \"C\"",
     "sqlite": "SHA256(CAST(%(share)s AS TEXT) || i.key)",
@@ -327,7 +332,7 @@ def _count_groups(project: Project, percent: int) -> list[tuple[Any, ...]]:
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             if connection.vendor == "postgresql":
-                # Over a million items it took as long to compile the statement as to run it.
+                # With a million items, compiling the statement took as long as running it.
                 cursor.execute("SET LOCAL jit TO off")
                 cursor.execute("SELECT set_config('statement_timeout', %s, true)", [COUNT_TIMEOUT])
             cursor.execute(statement, words)
@@ -341,9 +346,9 @@ def _count_groups(project: Project, percent: int) -> list[tuple[Any, ...]]:
 
 
 def _resize(project: Project, item: Item, now: datetime) -> bool:
-    """Open or close places of the item, which is locked, until there are as many as wanted.
+    """Open or close slots of the item, which must be locked, until it has the wanted number.
 
-    One that still awaits a text gets none.
+    Returns whether anything changed. An item that still lacks a text gets no slots.
     """
     if readiness.lacks_texts(item):
         return False
@@ -359,7 +364,7 @@ def _resize(project: Project, item: Item, now: datetime) -> bool:
 
 
 def _is_labelled(slots: Iterable[Slot]) -> bool:
-    # An item that nobody has labelled has nothing to settle, and most have not.
+    # Most items have no label yet, and without labels no resolution needs an update.
     return any(slot.state == Slot.State.FILLED for slot in slots)
 
 

@@ -1,7 +1,7 @@
-"""What an item is called while somebody has it to judge blind.
+"""The name that an item has on the pages of a member who labels it blind.
 
-Keys often tell the category ("number-errors-12"). So a first look goes under a name that is made
-for one reader and one item: the same each time, and with nothing to be read from it.
+Keys often reveal the category ("number-errors-12"). So the first look uses a name that is specific
+to the member and the item, always the same, and reveals nothing.
 """
 
 from collections.abc import Iterable
@@ -16,35 +16,36 @@ _SALT = "annotation.veils"
 
 
 def blind_name(member: Membership, item: Item) -> str:
-    """The name under which the member has the item to judge blind."""
+    """The name of the item for the member's first look."""
     of = f"{member.pk}:{item.pk}"
     return PREFIX + salted_hmac(_SALT, of, algorithm="sha256").hexdigest()[:12]
 
 
 def matches_name(name: str, member: Membership, item: Item) -> bool:
-    """Whether a page of the member's calls the item so: by its key, or as at a first look."""
+    """Whether the name means this item for the member: its key or its blind name."""
     return name == item.key or name == blind_name(member, item)
 
 
 def readable_name(name: str) -> str:
-    """How a sentence begins that speaks of the item of this name; a veil is not read out."""
+    """The subject of a sentence about the item: its key, or "The item" for a blind name."""
     return "The item" if name.startswith(PREFIX) else name
 
 
 def display_names(member: Membership, items: Iterable[Item]) -> dict[int, str]:
-    """What the member's pages call the items, by their ids."""
+    """The names of the items on the member's pages, by the items' ids."""
     items = list(items)
     seen = _unblinded_ids(member, items)
     return {i.pk: i.key if i.pk in seen else blind_name(member, i) for i in items}
 
 
 def is_blind(member: Membership, item: Item) -> bool:
-    """Whether the member has yet to judge the item blind, before anything is told of it."""
+    """Whether the member must still give the first look at the item."""
     return item.pk not in _unblinded_ids(member, [item])
 
 
 def find_item(member: Membership, name: str) -> Item | None:
-    """The project's item of this key, or one that the member has on the desk under this name."""
+    """The project's item with this key, or the member's item with this blind name; None if there is
+    none."""
     there = Item.objects.in_project(member.project)
     if name.startswith(PREFIX):
         for item in there.on_the_desk_of(member.pk):
@@ -54,7 +55,8 @@ def find_item(member: Membership, name: str) -> Item | None:
 
 
 def _unblinded_ids(member: Membership, items: list[Item]) -> set[int]:
-    """The ids of those that need no veil; practice is never blind."""
+    """The ids of the items that the member may see by their keys; qualification items are never
+    blind."""
     if not member.project.blind_first:
         return {item.pk for item in items}
     labels = Label.objects.current().of_member(member.pk).at_stage(Stage.BLIND)

@@ -1,6 +1,7 @@
-"""Cases: items that wait for a person to decide them, opened, shown, decided, and asked for.
+"""Cases: items that need adjudication. Opens, shows, decides and requests them.
 
-Who labelled an item does not decide it, as long as an active adjudicator is there who did not.
+Members who labelled an item do not decide it, as long as another active member with the right to
+adjudicate has not labelled it.
 """
 
 from collections.abc import Iterable
@@ -34,13 +35,13 @@ from annotation.models import (
 )
 from annotation.tasktypes import TaskType
 
-# Why people had disagreed, as a code that can be counted.
+# Reasons for a disagreement, as codes for statistics.
 DISAGREEMENT_REASONS = {
     "ambiguous": "The text can be read in several ways",
     "guidelines": "The guidelines leave a gap",
     "slip": "Somebody made a mistake",
 }
-# In the order in which cases are taken up.
+# The order in which cases are offered.
 REASON_ORDER = (
     Reason.DISPUTED,
     Reason.CONTESTED,
@@ -48,15 +49,16 @@ REASON_ORDER = (
     Reason.GOLD_ERROR,
     Reason.REQUESTED,
 )
-# What the person who decides sees side by side.
+# The stages whose labels the adjudicator sees side by side.
 _SHOWN_STAGES = (*WORK_LIKE_STAGES, Stage.VERIFY)
 
 
 @dataclass(frozen=True)
 class WaitingCase:
-    """An item in the list of cases: why it waits, for how many labels still, who has it now.
+    """An item in the list of cases; the slot says why it waits and who holds it.
 
-    labelled: the member has labelled it, so that somebody else should decide.
+    missing: the number of labels still to come. labelled: whether the member has labelled the item,
+    so that somebody else should decide.
     """
 
     slot: Slot
@@ -70,7 +72,7 @@ class WaitingCase:
 
 @dataclass(frozen=True)
 class Opinion:
-    """What one person said of the item, with what they said before the texts were revealed."""
+    """One person's label of the item, with their blind label if there is one."""
 
     label: Label
     blind: Label | None
@@ -78,11 +80,11 @@ class Opinion:
 
 @dataclass(frozen=True)
 class Case:
-    """An item with all that was said of it.
+    """An item with everybody's labels.
 
-    offer: what the member's decision must carry; None if `why_barred` says why they cannot decide.
-    slot: where it waits for a decision; None if nobody asked for one.
-    disagree: people differ, so that a decision must say why they did.
+    offer: what the member's decision must carry; None if they cannot decide, for the reason in
+    `barred`. slot: the slot of the decision; None if none was requested. disagree: whether the
+    labels differ, so that a decision needs a reason.
     """
 
     item: Item
@@ -96,13 +98,15 @@ class Case:
 
 
 def waiting_slots(project: Project, reason: str = "") -> SlotQuerySet:
-    """Where items wait for a decision: disputed ones first, then as in `REASON_ORDER`."""
+    """The slots of items that wait for a decision, in the order of `REASON_ORDER`; with `reason`,
+    only those."""
     slots = Slot.objects.undecided(project.pk, REASON_ORDER)
     return slots.filter(reason=reason) if reason else slots
 
 
 def list_waiting(member: Membership, slots: Iterable[Slot]) -> list[WaitingCase]:
-    """The waiting items of one page of the list, in as many queries as any other page."""
+    """The waiting cases of one page of the list; the number of queries does not depend on their
+    number."""
     slots = list(slots)
     missing = Slot.objects.missing_labels([slot.item_id for slot in slots])
     own = _labelled_items(member, slots)
@@ -110,14 +114,14 @@ def list_waiting(member: Membership, slots: Iterable[Slot]) -> list[WaitingCase]
 
 
 def count_waiting(project: Project) -> dict[str, int]:
-    """How many items wait, by reason, in the order of `REASON_ORDER`; reasons without any are left
-    out."""
+    """The number of waiting items by reason, in the order of `REASON_ORDER`; reasons without items
+    are left out."""
     found = waiting_slots(project).per_reason()
     return {reason.value: found[reason] for reason in REASON_ORDER if reason in found}
 
 
 def next_case_key(member: Membership, now: datetime) -> str | None:
-    """The key of the first case that the member can take up; None if there is none."""
+    """The key of the first case that the member can decide; None if there is none."""
     for slot in waiting_slots(member.project).open_to(member.pk, now).iterator(chunk_size=50):
         if not why_barred(member, slot.item):
             return slot.item.key
@@ -125,9 +129,9 @@ def next_case_key(member: Membership, now: datetime) -> str | None:
 
 
 def open_case(member: Membership, item: Item, *, now: datetime) -> Case:
-    """The item with all that was said of it; held for the member if they can decide it.
+    """The item with everybody's labels; its slot is held for the member if they can decide.
 
-    That the member sees others' labels is noted.
+    Records that the member sees others' labels.
     """
     visibility.record_seen(member, item, now=now)
     why_not = why_barred(member, item)
@@ -151,11 +155,11 @@ def decide(
     why: str = "",
     now: datetime,
 ) -> Label:
-    """Store what the member decides; it becomes the resolution, with why people had disagreed.
+    """Store the member's decision; it becomes the resolution, with the reason for the disagreement.
 
-    A decision made before is superseded by its author's next one, and gives way to another's.
-    Raises `Refused` and `Stale` as `queue.label` does, and `Refused` without the reason code
-    where people disagree.
+    An earlier decision is superseded if it is the member's own, and stops counting if it is
+    another's. Raises `Refused` and `Stale` like `queue.store_label`, and `Refused` if annotators
+    disagree and no reason is given.
     """
     if why and why not in DISAGREEMENT_REASONS:
         raise Refused(
@@ -175,23 +179,26 @@ def decide(
 
 
 def last_decision(member: Membership) -> Label | None:
-    """The member's last decision in force, which `undo_decision` takes back."""
+    """The member's latest decision in force, which `undo_decision` would undo; None if there is
+    none."""
     return None if member.pk is None else offers.last_label(member, (Stage.ADJUDICATE,))
 
 
 def undo_decision(member: Membership, *, now: datetime) -> Item | None:
-    """Take the member's last decision back, so that they decide it anew; None if there is none.
+    """Undo the member's latest decision and hold its item again; returns the item, None if there is
+    none.
 
-    What follows from the labels holds again. The decision and its resolution stay on record.
+    The resolution follows from the labels again. The decision and its resolution stay on record.
     """
     offer = queue.undo_label(member, stage=Stage.ADJUDICATE, now=now) if member.pk else None
     return offer.item if offer else None
 
 
 def request_decision(member: Membership, item: Item, *, now: datetime) -> Slot:
-    """Let somebody decide the item, anew if it was decided; what was decided holds until then.
+    """Send the item to adjudication, again if it was already decided; that decision stays in force
+    until the next one.
 
-    Raises `Refused` for an item whose answer is known: a decision would take its place.
+    Raises `Refused` for an item with a known answer, since a decision would replace that answer.
     """
     if item.purpose in PURPOSES:
         raise Refused("This item has a known correct answer. Change that instead.")
@@ -204,7 +211,7 @@ def request_decision(member: Membership, item: Item, *, now: datetime) -> Slot:
 
 
 def release_case(member: Membership, item: Item) -> None:
-    """Let somebody else have the case that the member holds."""
+    """Release the member's hold on the case."""
     if member.pk is None:
         return
     with transactions.transact():
@@ -217,7 +224,8 @@ def release_case(member: Membership, item: Item) -> None:
 
 
 def withdraw_request(member: Membership, item: Item) -> bool:
-    """Ask for no decision any more, if one was asked for and nobody has begun; whether so."""
+    """Withdraw a request for adjudication that nobody has opened yet; returns whether there was
+    one."""
     with transactions.transact():
         Item.objects.locked().get(pk=item.pk)
         closed = labelling_slots.close_open(item, Stage.ADJUDICATE, Reason.REQUESTED)
@@ -227,12 +235,12 @@ def withdraw_request(member: Membership, item: Item) -> bool:
 
 
 def decided_resolutions(project: Project) -> ResolutionQuerySet:
-    """What was decided, the last first."""
+    """The project's adjudicated resolutions, the latest first."""
     return Resolution.objects.adjudicated_in(project)
 
 
 def why_barred(member: Membership, item: Item) -> str:
-    """Why the member cannot decide the item; empty if they can."""
+    """Why the member may not decide the item; "" if they may."""
     if member.pk is None:
         return "To decide, add yourself to the project as an adjudicator or a lead."
     if not visibility.has_labelled(member, item):
@@ -245,9 +253,10 @@ def why_barred(member: Membership, item: Item) -> str:
 
 
 def _take_slot(member: Membership, item: Item, now: datetime) -> tuple[Slot | None, Offer | None]:
-    """The place of the decision, held for the member, and what they need to decide.
+    """The slot of the decision, held for the member, and the offer to decide it.
 
-    No offer if somebody else has it, or nobody asked for a decision. One case is held at a time.
+    The offer is None if somebody else holds the slot or no decision was requested. A member holds
+    one case at a time.
     """
     with transactions.transact():
         claims.lock_member(member)
@@ -286,7 +295,7 @@ def _why_unavailable(slot: Slot | None, now: datetime) -> str:
 
 
 def _load_opinions(item: Item) -> tuple[Opinion, ...]:
-    """The last word of everybody on the item as it is, oldest first."""
+    """Everybody's current label of the item's current texts, oldest first."""
     labels = Label.objects.current().of_item(item).of_revision(item.revision()).for_page()
     blind = {label.member_id: label for label in labels if label.stage == Stage.BLIND}
     shown = [label for label in labels if label.stage in _SHOWN_STAGES]
@@ -294,14 +303,14 @@ def _load_opinions(item: Item) -> tuple[Opinion, ...]:
 
 
 def _has_disagreement(task: TaskType, said: Iterable[Opinion]) -> bool:
-    """Whether people said different things of what becomes the resolution."""
+    """Whether the labels differ in a field that becomes part of the resolution."""
     resolved = [field.name for field in task.resolved]
     answers = [[one.label.answers.get(name) for name in resolved] for one in said]
     return any(said != answers[0] for said in answers)
 
 
 def _labelled_items(member: Membership, slots: Iterable[Slot]) -> set[int]:
-    """Of the items of the slots, the ids of those that the member labelled."""
+    """The ids of the slots' items that the member has labelled."""
     if member.pk is None:
         return set()
     items = [slot.item_id for slot in slots]

@@ -1,4 +1,4 @@
-"""What people tell each other about an item, once their own label of it is in."""
+"""Comments on items, readable once the reader has labelled the item."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +17,8 @@ MAX_SUGGESTIONS = 6
 
 @dataclass(frozen=True)
 class Mention:
-    """A comment that names the member. It is `open` once they may see what others say."""
+    """A comment that names the member; `open` if they may read it, `new` if they have not seen it
+    yet."""
 
     comment: Comment
     open: bool
@@ -27,7 +28,8 @@ class Mention:
 def load_comments(member: Membership, item: Item, *, now: datetime) -> list[Comment]:
     """The comments on the item, oldest first, each with its `number`. Raises `TooEarly`.
 
-    Comments of others, once seen, make later labels of the member informed ones.
+    If others have labelled or commented on the item, the member's later labels of it are informed
+    ones.
     """
     found = comments_on(member, item)
     visibility.record_seen(member, item, now=now)
@@ -35,19 +37,21 @@ def load_comments(member: Membership, item: Item, *, now: datetime) -> list[Comm
 
 
 def comments_on(member: Membership, item: Item) -> CommentQuerySet:
-    """The comments on an item, oldest first, for who may read them. Raises `TooEarly`."""
+    """The comments on an item, oldest first. Raises `TooEarly` if the member may not read them
+    yet."""
     if not visibility.may_see(member, item):
         raise TooEarly("You will see the comments of others after you have labelled the item.")
     return Comment.objects.of_item(item).order_by("created_at", "pk")
 
 
 def count_by_others(member: Membership, item: Item) -> int:
-    """How many comments of others there are on an item that the member has labelled."""
+    """The number of comments by others on the item."""
     return Comment.objects.of_item(item).of_others_than(member.pk).count()
 
 
 def suggest_names(member: Membership, comments: Iterable[Comment]) -> list[str]:
-    """Aliases that the member may want to name: who wrote here, then some who can decide."""
+    """Aliases to suggest for a mention: first the commenters, then some members who can
+    adjudicate."""
     deciding = Membership.objects.in_project(member.project).with_role_in(RIGHTS["adjudicate"])
     some = deciding.exclude(pk=member.pk).values_list("alias", flat=True)[:MAX_SUGGESTIONS]
     wrote = [comment.member.alias for comment in comments if comment.member_id != member.pk]
@@ -55,7 +59,7 @@ def suggest_names(member: Membership, comments: Iterable[Comment]) -> list[str]:
 
 
 def project_comments(member: Membership) -> CommentQuerySet:
-    """The comments on all items that the member may read about, newest first."""
+    """The comments on all items whose comments the member may read, newest first."""
     found = Comment.objects.in_project(member.project)
     return (
         found
@@ -65,9 +69,9 @@ def project_comments(member: Membership) -> CommentQuerySet:
 
 
 def load_readable(member: Membership, found: Iterable[Comment], *, now: datetime) -> list[Comment]:
-    """Comments that the member may read, each with its `number` on its item.
+    """The comments with their `number` on their items; the member must be allowed to read them.
 
-    What they read makes later labels of theirs informed ones.
+    The member's later labels of items with comments of others are informed ones.
     """
     comments = number_comments(found)
     others = {comment.item_id for comment in comments if comment.member_id != member.pk}
@@ -76,7 +80,8 @@ def load_readable(member: Membership, found: Iterable[Comment], *, now: datetime
 
 
 def add_comment(member: Membership, item: Item, text: str, *, now: datetime) -> Comment:
-    """Store a comment; who is named in it as @alias finds it among their mentions."""
+    """Store a comment; members named in it as @alias find it among their mentions. Raises
+    `TooEarly` and `Refused`."""
     text = text.replace("\r\n", "\n").strip()
     _check(member, item, text)
     with transactions.transact():
@@ -88,12 +93,15 @@ def add_comment(member: Membership, item: Item, text: str, *, now: datetime) -> 
 
 
 def withdraw_comment(member: Membership, item: Item, number: int, *, now: datetime) -> Comment:
-    """Take a comment of one's own back, as a lead anybody's. It is kept, but shown to nobody."""
+    """Withdraw one's own comment, or as a lead anybody's. It is kept but no longer shown.
+
+    Raises `TooEarly` and `Refused`.
+    """
     with transactions.transact():
         comment = Comment.objects.called(item, number)
         own = comment is not None and comment.member_id == member.pk
         if not own and not visibility.may_see(member, item):
-            # Else the refusals below would tell how many comments there are.
+            # Otherwise the errors below would reveal how many comments there are.
             raise TooEarly("You will see the comments of others after you have labelled the item.")
         if comment is None:
             raise Refused("This comment no longer exists. Reload the page.")
@@ -113,7 +121,7 @@ def withdraw_comment(member: Membership, item: Item, number: int, *, now: dateti
 
 
 def find_mentioned(text: str, members: Iterable[Membership]) -> list[Membership]:
-    """The members whom the text names as @alias; of two aliases that fit, the longer one."""
+    """The members that the text names as @alias; if two aliases match, the longer one."""
     by_alias = {member.alias.casefold(): member for member in members}
     if not by_alias:
         return []
@@ -124,9 +132,9 @@ def find_mentioned(text: str, members: Iterable[Membership]) -> list[Membership]
 
 
 def load_mentions(member: Membership, *, now: datetime, limit: int = 100) -> list[Mention]:
-    """The last comments that name the member, newest first.
+    """The latest comments that name the member, newest first.
 
-    Those that are open are read here: later labels of their items are informed ones.
+    The member's later labels of items whose comments are open are informed ones.
     """
     if member.pk is None:
         return []
@@ -145,14 +153,14 @@ def load_mentions(member: Membership, *, now: datetime, limit: int = 100) -> lis
 
 
 def count_unread(member: Membership) -> int:
-    """How many comments name the member that they have not looked through yet."""
+    """The number of comments that name the member and that they have not seen yet."""
     if member.pk is None:
         return 0
     return Comment.objects.naming(member.pk).since(member.mentions_seen_at).count()
 
 
 def mark_read(member: Membership, *, now: datetime) -> None:
-    """The member has looked through their mentions."""
+    """Mark the member's mentions as read."""
     if member.pk is not None:
         member.mentions_seen_at = now
         member.save(update_fields=["mentions_seen_at"])

@@ -1,8 +1,8 @@
-"""Control items: hidden items with known answers; only leads see the results.
+"""Control items: hidden items with a known answer; only leads see the results.
 
-A control item looks like any other item to annotators. Nobody gets the same one twice, nor one
-that they have had before at any stage. Members who may see all items get none, since they can see
-the known answers.
+A control item looks like any other item to the annotator. Nobody gets the same one twice, nor an
+item that they had before at any stage. Members who may see all items get none, since they could
+look up the known answers.
 """
 
 from collections import defaultdict
@@ -34,11 +34,11 @@ class WrongAnswer:
 
 @dataclass(frozen=True)
 class ControlResult:
-    """A member's results on control items; `share` is of those with a known answer to the shown
-    texts.
+    """A member's results on control items; `share` is the share of right answers among those
+    compared.
 
     `corrected` counts control items whose text the member corrected before labelling: the known
-    answer is about other texts, so it says nothing about the label.
+    answer is about other texts then, so these labels are not compared.
     """
 
     member: Membership
@@ -49,17 +49,17 @@ class ControlResult:
 
 
 def is_due(member: Membership, draw: float) -> bool:
-    """Whether the draw asks for a control item; no query."""
+    """Whether the draw asks for a control item; makes no query."""
     every = member.project.probe_every
     return every > 0 and draw * every < 1 and not member.can("items")
 
 
 def take_slot(member: Membership, draw: float, now: datetime) -> Slot | None:
-    """Hold a slot of a control item for the member, if the draw asks for one; None otherwise.
+    """A slot of a control item, held for the member, if the draw asks for one; else None.
 
-    Inside the queue's transaction, with the member's row locked. `draw` is uniform in [0, 1): about
-    one item in `probe_every` is a control item, until the member has had them all. Other draws cost
-    no query.
+    Called inside the queue's transaction, with the member's row locked. `draw` is uniform in [0,
+    1): about one item in `probe_every` is a control item, until the member has had all of them.
+    Makes no query if no control item is due.
     """
     if not is_due(member, draw):
         return None
@@ -69,9 +69,9 @@ def take_slot(member: Membership, draw: float, now: datetime) -> Slot | None:
 
 
 def load_results(project: Project) -> list[ControlResult]:
-    """The results on control items of each member who has had any, without withdrawn labels.
+    """The results of each member who has answered control items, without withdrawn labels.
 
-    Labels are compared with the answers known now: a lead may have corrected a wrong one.
+    Compared with the latest known answers, since a lead may have corrected a wrong one.
     """
     found = Label.objects.in_project(project).current().at_stage(Stage.CONTROL)
     labels = found.select_related("item", "member").order_by("member__alias", "created_at", "pk")
@@ -83,7 +83,7 @@ def load_results(project: Project) -> list[ControlResult]:
 
 
 def result_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """The results by member, the share as a fraction of 1 with its interval of 95 %."""
+    """The results by member; `share`, `low` and `high` are fractions of 1, with a 95 % interval."""
     for result in load_results(project):
         yield {
             "annotator": result.member.alias,

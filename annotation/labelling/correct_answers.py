@@ -1,4 +1,4 @@
-"""Known answers: parsed, checked and compared; pure."""
+"""Correct answers of items that are known beforehand: validation and comparison; pure."""
 
 import dataclasses
 import json
@@ -20,8 +20,8 @@ OFF_SCALE = "off_scale"
 
 @dataclass(frozen=True)
 class CorrectAnswer:
-    """What is right, by field; `value` is what decides, `explanation` says why. `missing` has what
-    was given and is off its scale, as `off_scale` finds it."""
+    """The correct answers by field; `value` is that of the deciding field. `missing` holds the
+    answers that are off their scale, as returned by `off_scale`."""
 
     value: str
     values: dict[str, Any]
@@ -32,10 +32,10 @@ class CorrectAnswer:
 def clean_correct_answer(
     task: tasktypes.TaskType, purpose: str, answers: Mapping[str, object], explanation: str
 ) -> CorrectAnswer:
-    """The right answers by field, as the task type stores them. Raises `FieldError`.
+    """The correct answers by field, as the task type stores them. Raises `FieldError`.
 
-    Only what decides and what is resolved is kept, since a text of one's own is neither right nor
-    wrong. Fields beside the deciding one may be left out: then they are not compared.
+    Only the resolved fields are kept, since free text is neither right nor wrong. Fields other than
+    the deciding one may be left out; they are not compared then.
     """
     if purpose not in PURPOSES:
         raise FieldError(f"A correct answer needs the purpose {' or '.join(PURPOSES)}.", "purpose")
@@ -53,11 +53,11 @@ def clean_correct_answer(
 def parse_row(
     task: tasktypes.TaskType, purpose: str, values: Mapping[str, Any]
 ) -> CorrectAnswer | None:
-    """The correct answer in an imported row of a qualification or control item; None for other
-    rows.
+    """The correct answer in a row of a qualification or control item; None for a row of another
+    purpose.
 
-    Its columns are those of `answer_columns`: the deciding answer, or an object of answers by
-    field, and the explanation. Raises `FieldError`.
+    The columns are those of `answer_columns`: the deciding answer or an object of answers by field,
+    and the explanation. Raises `FieldError`.
     """
     if purpose not in PURPOSES:
         return None
@@ -74,17 +74,18 @@ def parse_row(
 
 
 def parse_decided_row(task: tasktypes.TaskType, values: Mapping[str, Any]) -> CorrectAnswer:
-    """What a row says was decided of it elsewhere: its columns are named as the task's fields.
+    """The final label in a row that was decided elsewhere; its columns have the names of the task's
+    fields.
 
-    Fields beside the deciding one may be empty, and what does not go with it is kept, since it is
-    not ours to mend. A text that is not resolved is the explanation. A number off its scale is
-    missing, if another number is left. Raises `FieldError`.
+    Fields other than the deciding one may be empty. Contradictory answers are kept, since they are
+    not ours to correct. Text fields that are not resolved become the explanation. A number off its
+    scale is missing, provided that another number is left. Raises `FieldError`.
     """
     cleaned: dict[str, Any] = {}
     missing = off_scale(task, values)
     numbers = {one.name for one in task.fields if one.is_number}
     if not any(name not in missing and not fields.is_empty(values.get(name)) for name in numbers):
-        missing = {}  # what is off its scale is the fault then
+        missing = {}  # then the number off its scale is an error
     for field in task.fields:
         if fields.is_empty(answer := values.get(field.name)) or field.name in missing:
             continue
@@ -101,7 +102,8 @@ def parse_decided_row(task: tasktypes.TaskType, values: Mapping[str, Any]) -> Co
 
 
 def off_scale(task: tasktypes.TaskType, given: Mapping[str, object]) -> dict[str, dict[str, Any]]:
-    """The numbers that are none of their field's, by field, each with "cause" and "said"."""
+    """The numbers that are not among their field's options, by field, each with "cause" and
+    "said"."""
     found: dict[str, dict[str, Any]] = {}
     for one in task.fields:
         number = _number(given.get(one.name)) if one.is_number else None
@@ -111,12 +113,13 @@ def off_scale(task: tasktypes.TaskType, given: Mapping[str, object]) -> dict[str
 
 
 def off_scale_in_words(said: object) -> str:
-    """Why an answer is missing, of which this was given."""
+    """Explains why the answer `said` is missing."""
     return f"{said} is outside the scale, so this answer is missing."
 
 
 def answer_columns(task: tasktypes.TaskType) -> tuple[str, str]:
-    """The columns of a row that say what is right and why; no text of the task has their names."""
+    """The columns with the correct answer and its explanation; they never clash with a text of the
+    task."""
     texts = {text.name for text in task.texts}
     return (
         "known_answer" if "known" in texts else "known",
@@ -125,14 +128,14 @@ def answer_columns(task: tasktypes.TaskType) -> tuple[str, str]:
 
 
 def matches_answer(said: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
-    """Whether the answers say what is known, in every field of which it is known."""
+    """Whether the answers match all known values."""
     return all(_comparable(said.get(name)) == _comparable(value) for name, value in values.items())
 
 
 def describe_answers(task: tasktypes.TaskType, said: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Answers as the titles of their fields and what was chosen, in the order of the fields.
+    """Answers as (title of the field, chosen options), in the order of the fields.
 
-    Fields that the task type no longer has keep their names.
+    Fields that the task type no longer has come last, under their names.
     """
     asked = {field.name: field for field in task.fields}
     known = [
@@ -144,7 +147,7 @@ def describe_answers(task: tasktypes.TaskType, said: Mapping[str, Any]) -> list[
 def describe_missing(
     task: tasktypes.TaskType, missing: Mapping[str, Mapping[str, Any]]
 ) -> list[tuple[str, str]]:
-    """What was given and is no answer, by the titles of the fields."""
+    """Missing answers as (title of the field, original value and cause)."""
     titles = {field.name: field.title for field in task.fields}
     return [
         (titles.get(name, name), f"missing: {one['said']} is off its scale")
@@ -153,7 +156,8 @@ def describe_missing(
 
 
 def _clean_given(task: tasktypes.TaskType, answers: Mapping[str, object]) -> dict[str, Any]:
-    """The answers that are given, to fields that would be asked then."""
+    """The given answers, cleaned, without fields whose condition is not met. Raises
+    `FieldError`."""
     if unknown := sorted(set(answers) - {field.name for field in task.fields}):
         raise FieldError(f"This task does not ask for {', '.join(unknown)}.", "known")
     cleaned: dict[str, Any] = {}
@@ -173,7 +177,7 @@ def _clean_given(task: tasktypes.TaskType, answers: Mapping[str, object]) -> dic
 
 
 def _number(value: object) -> int | float | None:
-    """None if it is none, or beyond all scales."""
+    """The value as a number; None if it is not a number, or too large for any scale."""
     try:
         number = math.nan if isinstance(value, bool) else float(str(value))
     except ValueError:
@@ -184,7 +188,7 @@ def _number(value: object) -> int | float | None:
 
 
 def _parse_fields(task: tasktypes.TaskType, told: Any) -> dict[str, Any]:
-    """Answers by field; a table of text holds them as JSON."""
+    """Answers by field; tables of text contain them as JSON."""
     if isinstance(told, str) and told.lstrip().startswith("{"):
         try:
             told = json.loads(told)
@@ -194,5 +198,5 @@ def _parse_fields(task: tasktypes.TaskType, told: Any) -> dict[str, Any]:
 
 
 def _comparable(value: Any) -> Any:
-    """Several at once are right in any order."""
+    """Lists sorted, since the order of several answers does not matter."""
     return sorted(value, key=str) if isinstance(value, list) else value

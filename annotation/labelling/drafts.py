@@ -1,6 +1,6 @@
-"""What people have begun to write on items and not sent: kept until the label is stored.
+"""Drafts: unsent answers and texts, kept until the label is stored.
 
-What stands in the form when an item is painted: a draft, else what the person said before.
+Also the initial entries of the form: the draft, else the member's previous label.
 """
 
 import json
@@ -25,9 +25,9 @@ from annotation.tasktypes.field_schema import RESERVED
 
 @dataclass(frozen=True)
 class FormEntries:
-    """Answers by field, and words.
+    """Answers by field, and texts.
 
-    `stale_text` is a correction of texts that are no more, unless it is what they say now.
+    `stale_text` is a correction of an older revision, unless the current text already equals it.
     """
 
     answers: dict[str, Any] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class FormEntries:
 
 
 def load_entries(member: Membership, offer: Offer, task: TaskType) -> FormEntries:
-    """What the member had begun on the offered item, or said of it before."""
+    """The member's draft on the offered item, else their previous label; empty without both."""
     draft = find_draft(member, offer.item)
     if draft:
         return _from_draft(draft, offer, task)
@@ -48,7 +48,7 @@ def load_entries(member: Membership, offer: Offer, task: TaskType) -> FormEntrie
 
 
 def to_form_data(answers: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Stored answers as a form would send them, by the names of its inputs."""
+    """Stored answers as form data, by the names of the inputs."""
     sent: dict[str, list[str]] = {}
     for name, answer in answers.items():
         if isinstance(answer, Mapping):
@@ -76,7 +76,7 @@ def _from_draft(draft: Draft, offer: Offer, task: TaskType) -> FormEntries:
 
 
 def _answers(sent: Mapping[str, list[str]], offer: Offer, task: TaskType) -> dict[str, Any]:
-    """What a form had in its fields, as half answers."""
+    """The draft's form data as answers, which may be incomplete."""
     post = QueryDict(mutable=True)
     for name, values in sent.items():
         post.setlist(name, values)
@@ -85,7 +85,7 @@ def _answers(sent: Mapping[str, list[str]], offer: Offer, task: TaskType) -> dic
     return {name: answer for name, answer in given.items() if answer is not None}
 
 
-# As long as a text may be, with room for the answers beside it.
+# The maximum length of a text, plus room for the answers.
 MAX_LENGTH = 1_200_000
 MAX_DRAFTS = 500
 TEXT_NAMES = ("comment", "text", "note")
@@ -98,10 +98,10 @@ def save_draft(
     *,
     now: datetime | None = None,
 ) -> Draft | None:
-    """Keep what the member has begun on a shown item; None if there is nothing to keep.
+    """Store the member's draft on a shown item; None if it is empty or its label is already stored.
 
-    A draft that arrives after its page's label says nothing new and is passed over. Raises
-    `Refused` for what the page did not show, and for more than there is room for.
+    Raises `Refused` for an item that the page did not show, and if the draft is too long or the
+    member has too many.
     """
     begun = _tidy(data)
     item = _shown_item(member, shown)
@@ -125,7 +125,8 @@ def save_draft(
 
 
 def save_refused_form(member: Membership, sent: QueryDict) -> bool:
-    """Keep what a refused form held, beside what the draft holds already; whether it is kept."""
+    """Store the content of a refused form in the draft, keeping its other entries; returns whether
+    it was stored."""
     names = [name for name in sent if name not in RESERVED]
     data: dict[str, Any] = {"answers": {name: sent.getlist(name) for name in names}}
     data |= {name: sent.get(name, "") for name in TEXT_NAMES}
@@ -142,7 +143,7 @@ def save_refused_form(member: Membership, sent: QueryDict) -> bool:
 
 
 def move_to_revision(member: Membership, item: Item, revision: int) -> None:
-    """The correction is stored: what is left of the draft is of the new revision."""
+    """Remove the stored correction from the draft, and move the rest to the new revision."""
     draft = find_draft(member, item)
     if draft is None:
         return
@@ -155,7 +156,7 @@ def move_to_revision(member: Membership, item: Item, revision: int) -> None:
 
 
 def restore_from_label(member: Membership, label: Label, answers: Mapping[str, list[str]]) -> None:
-    """What a label that was taken back said, as a draft; one that is there already stays."""
+    """Make a draft from a withdrawn label; an existing draft is kept."""
     begun = _tidy({"answers": answers, "comment": label.comment})
     if begun:
         Draft.objects.get_or_create(
@@ -171,17 +172,20 @@ def list_drafts(member: Membership) -> DraftQuerySet:
 
 
 def find_draft(member: Membership, item: Item) -> Draft | None:
-    """What the member has begun on this item."""
+    """The member's draft on this item; None if there is none."""
     return Draft.objects.of_member(member.pk).filter(item=item).first()
 
 
 def delete_draft(member: Membership, item: Item) -> None:
-    """Forget the draft, since its label is stored or the member wants it gone."""
+    """Delete the draft, if there is one."""
     Draft.objects.of_member(member.pk).filter(item=item).delete()
 
 
 def _tidy(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Answers as lists of texts by field, and the words; nothing that is empty."""
+    """The draft's answers as lists of strings by field, and its texts, without empty entries.
+
+    Raises `Refused` if it is too long or not a mapping.
+    """
     if not isinstance(data, Mapping) or len(json.dumps(data)) > MAX_LENGTH:
         raise Refused("This draft is too long to be saved. Shorten it, or send it.")
     begun: dict[str, Any] = {
@@ -199,12 +203,14 @@ def _as_list(value: object) -> list[str]:
 
 
 def _storable(text: str) -> str:
-    """Without NUL and halves of surrogate pairs, which JSON can spell and no column takes."""
+    """The text without NUL and lone surrogates, which JSON can contain but the database cannot
+    store."""
     return text.replace("\0", "").encode("utf-8", "ignore").decode("utf-8")
 
 
 def _shown_item(member: Membership, shown: ShownItem) -> Item:
-    """The item that the page with this key showed. Else anybody could open any item by a draft."""
+    """The item that the page with this key showed. Checked so that nobody can open an arbitrary
+    item by saving a draft."""
     ticket = submissions.read_token(shown.key)
     slots = Slot.objects.filter(pk=ticket.slot_id, project=member.project_id)
     slot = slots.select_related("item").first()

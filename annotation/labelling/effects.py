@@ -1,10 +1,10 @@
-"""What follows from a label, or from taking one back, in the same transaction: by its stage.
+"""The effects of storing, correcting or undoing a label, by its stage, in the same transaction.
 
-A label with a route asks for a decision by an expert, says that the gold answer is wrong, or
-takes the item out. All three hold as long as a counted label of the current texts says so.
+A label with a route asks for an expert, reports a wrong gold answer, or excludes the item. Each of
+these applies as long as a counted label of the current texts says so.
 
-A second person confirms what the labels say of an item, or contests it (study 001, 3.3). What is
-confirmed becomes the resolution; what is contested waits for a decision.
+In verification, a second person confirms or contests the labels of an item (study 001, 3.3). A
+confirmed value becomes the resolution; a contested one goes to adjudication.
 """
 
 from collections.abc import Mapping
@@ -17,12 +17,13 @@ from annotation.models import Item, Label, Reason, Resolution, Stage
 from annotation.tasktypes import TaskType
 
 EXCLUDE, GOLD_ERROR = "exclude", "gold-error"
-# The routes that ask somebody to decide, the stronger last.
+# The routes that lead to adjudication, the stronger one last.
 REASON_BY_ROUTE = {"expert": Reason.EXPERT, GOLD_ERROR: Reason.GOLD_ERROR}
 
 
 def apply_label(label: Label, task: TaskType, now: datetime) -> None:
-    """What a stored label brings about: a resolution, a slot elsewhere, the end of a round."""
+    """Apply a stored label: update the resolution, open or close slots, or end a qualification
+    round."""
     if label.stage == Stage.LABEL:
         resolution.update_resolution(label.item, now=now, revision=label.revision)
         apply_route(label, task, now)
@@ -35,13 +36,14 @@ def apply_label(label: Label, task: TaskType, now: datetime) -> None:
 
 
 def apply_correction(item: Item, now: datetime) -> None:
-    """The same, once the texts of an item, which is locked, were corrected."""
+    """Update the resolution and the route after the texts of the item, which must be locked, were
+    corrected."""
     resolution.update_resolution(item, now=now)
     update_route(item, now=now)
 
 
 def apply_withdrawal(label: Label, task: TaskType, now: datetime) -> None:
-    """The same, once the member has taken the label back."""
+    """Reverse the effects of a label that the member has undone."""
     if label.stage == Stage.LABEL:
         undo_route(label, task, now)
         resolution.update_resolution(label.item, now=now)
@@ -55,22 +57,24 @@ def apply_withdrawal(label: Label, task: TaskType, now: datetime) -> None:
 
 
 def apply_route(label: Label, task: TaskType, now: datetime) -> None:
-    """Follow the label's route, and that of the label which it supersedes no longer."""
+    """Update the item's route if the label or the label that it supersedes has one."""
     before = label.supersedes
     if task.route_of(label.answers) or (before and task.route_of(before.answers)):
         update_route(label.item, now=now)
 
 
 def undo_route(label: Label, task: TaskType, now: datetime) -> None:
-    """Leave the label's route, unless another label asks for the same."""
+    """Update the item's route if the withdrawn label has one; it stays if another label asks for
+    the same."""
     if task.route_of(label.answers):
         update_route(label.item, now=now)
 
 
 def update_route(item: Item, *, now: datetime) -> None:
-    """Bring the item, which is locked, to where its counted work labels send it, and nowhere else.
+    """Route the item, which must be locked, as its counted labels ask, and undo other routes.
 
-    What somebody has begun to decide stays theirs, and what was decided is not asked again.
+    A decision that somebody holds stays theirs, and a decided item is not sent to adjudication
+    again.
     """
     task = tasktypes.load_task_type(item.project)
     labels = Label.objects.counted().of_item(item).at_stage(Stage.LABEL)
@@ -91,7 +95,10 @@ def update_route(item: Item, *, now: datetime) -> None:
 
 
 def _exclude(item: Item, label: Label, task: TaskType, now: datetime) -> None:
-    """Resolve the item as what the label says, which drops it; nobody need label it any more."""
+    """Resolve the item with the label's values, which exclude it, and close its open slots.
+
+    Does nothing if the item is already excluded or its resolution does not come from labels.
+    """
     current = Resolution.objects.current().of_item(item).first()
     if current and _must_stay(current):
         return
@@ -116,9 +123,10 @@ def _must_stay(current: Resolution) -> bool:
 
 
 def apply_verdict(label: Label, task: TaskType, now: datetime) -> None:
-    """Resolve what is confirmed, and let what is contested be decided."""
+    """Resolve the item if the label confirms the others; send it to adjudication if it contests
+    them."""
     decided = resolution.aggregate_labels(label.item)
-    if decided is None:  # the labels that the person saw were taken back meanwhile
+    if decided is None:  # the labels that the person saw were undone in the meantime
         label.stop_counting()
         if label.slot:
             label.slot.close()
@@ -135,13 +143,14 @@ def apply_verdict(label: Label, task: TaskType, now: datetime) -> None:
 
 
 def undo_verdict(label: Label, task: TaskType, now: datetime) -> None:
-    """Neither confirmed nor contested: the item waits for a second person again."""
+    """End the verified resolution or the open adjudication, so that the item waits for verification
+    again."""
     _end_verified_resolution(label, now)
     slots.close_open(label.item, Stage.ADJUDICATE, Reason.CONTESTED)
 
 
 def is_confirmation(task: TaskType, answers: Mapping[str, Any], decided: Mapping[str, Any]) -> bool:
-    """Whether the answers say the same as the labels, in all that becomes the resolution."""
+    """Whether the answers equal the labels' in all resolved fields."""
     return all(answers.get(field.name) == decided.get(field.name) for field in task.resolved)
 
 

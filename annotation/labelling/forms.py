@@ -1,4 +1,4 @@
-"""What the browser's forms send, checked before a service sees it."""
+"""Forms that validate what the browser sends, before a service uses it."""
 
 from typing import Any
 
@@ -12,7 +12,8 @@ from annotation.tasktypes import TaskType
 
 
 class SubmissionForm(forms.Form):
-    """What every submission carries: the item and the revision on the page, and its own key."""
+    """The part that all submissions share: the page's key, and the item and revision that it
+    showed."""
 
     key = forms.CharField(max_length=400)
     item = forms.CharField(max_length=200, strip=False)
@@ -24,7 +25,7 @@ class SubmissionForm(forms.Form):
 
 
 class LabelForm(SubmissionForm):
-    """A label: one answer for each field of the task type, with a comment if there is one."""
+    """A label: an answer for each field of the task type, and an optional comment."""
 
     comment = forms.CharField(required=False, max_length=10_000)
     seconds = forms.FloatField(required=False, min_value=0)
@@ -42,18 +43,18 @@ class LabelForm(SubmissionForm):
 
 
 class CorrectionForm(SubmissionForm):
-    """The whole corrected text, with a note on why if there is one."""
+    """The whole corrected text, and an optional note on the reason."""
 
     text = forms.CharField(strip=False, max_length=1_000_000)
     note = forms.CharField(required=False, max_length=2_000)
 
     def clean_text(self) -> str:
-        # A browser sends every line break of a text area as CR LF, whatever was in it.
+        # Browsers send every line break of a text area as CR LF.
         return str(self.cleaned_data["text"]).replace("\r\n", "\n")
 
 
 class LabelSearchForm(forms.Form):
-    """What to look for among one's labels."""
+    """Search among one's own labels."""
 
     key = forms.CharField(label="Item", required=False, max_length=200)
     choice = forms.ChoiceField(label="Choice", required=False)
@@ -70,13 +71,13 @@ class LabelSearchForm(forms.Form):
             field.choices = [("", "any"), *values]
 
     def search(self) -> dict[str, str]:
-        """What of it can be looked for; nonsense is no condition."""
+        """The valid search terms; invalid ones are ignored."""
         self.is_valid()
         return {name: self.cleaned_data.get(name, "") for name in self.fields}
 
 
 class KeysForm(forms.Form):
-    """A key for each action of the label screen; no key means two of them."""
+    """A hotkey for each action of the label screen; each key may be used once."""
 
     def __init__(self, data: Any, account: Account) -> None:
         super().__init__(data)
@@ -91,7 +92,7 @@ class KeysForm(forms.Form):
             )
 
     def changes(self) -> dict[str, str]:
-        """The keys that differ from the usual ones; an empty field means the usual one."""
+        """The keys that differ from the defaults; an empty field means the default."""
         return keymap.extract_changes(self.cleaned_data)
 
     def clean(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A gold answer that is wrong is wrong in every item that has it, and is mended in all of them."""
+"""Correct a wrong gold answer in all items that share it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ from annotation.models import (
 )
 
 GOLD = "gold"
-# What was told or accepted from outside stands for the mended texts too: nobody here could say
-# it again.
+# Resolutions from these sources also apply to the corrected texts: no labels here could restore
+# them.
 _EXTERNAL_SOURCES = (Resolution.Source.KNOWN, Resolution.Source.IMPORTED)
 GoldAnswer = str | list[str]
 
@@ -40,12 +40,13 @@ class CorrectionResult:
 
 
 def get_gold(revision: Revision) -> GoldAnswer | None:
-    """The gold answer of the texts, or the several that are as good; None if there is none."""
+    """The gold answer of the texts, or a list of several equally good ones; None if there is
+    none."""
     return revision.texts.get(GOLD)
 
 
 def items_sharing_gold(item: Item, gold: GoldAnswer) -> list[Item]:
-    """The live items of the source question that have exactly this gold answer, in their order."""
+    """The live items of the same source question with exactly this gold answer, in order."""
     of_cluster = Item.objects.in_project(item.project).with_current_texts()
     found: list[Any] = list(of_cluster.filter(cluster=item.cluster).order_by("position"))
     return [one for one in found if one.current_revisions[0].texts.get(GOLD) == gold]
@@ -61,14 +62,13 @@ def correct_gold(
     carry: bool = False,
     now: datetime,
 ) -> CorrectionResult:
-    """Give the corrected gold answer to every item of the source question with the same one.
+    """Replace the gold answer in every item of the source question that has the same one.
 
-    Labels of the old texts stop counting and their slots open again. `carry` lets them count for
-    the new texts: each becomes a row of its own that supersedes the old one and has the same
-    answers, and the event names who carried it. Decisions are restored as they were. Labels that
-    complain of the gold answer are never carried, since their reason is gone.
-
-    Raises `Refused` for an invalid text, `Stale` if the item's texts changed meanwhile.
+    Labels of the old texts stop counting and their slots reopen. With `carry` they count for the
+    new texts: each is copied to a new row that supersedes the old one, the event records who
+    carried it, and adjudicated resolutions are renewed. Labels that report a wrong gold answer are
+    never carried, since it is corrected now. Raises `Refused` for an invalid text, and `Stale` if
+    the item's texts have changed.
     """
     with transactions.transact():
         claims.lock_member(member)
@@ -108,7 +108,7 @@ def _check_correctable(item: Item, revision: int, gold: Sequence[str]) -> GoldAn
 
 
 def _normalise_gold(before: GoldAnswer, gold: Sequence[str]) -> GoldAnswer:
-    """The new gold answer, its line breaks as they were."""
+    """The new gold answer, with the line breaks of the old one."""
     old = [before] if isinstance(before, str) else before
     shown = dict(enumerate(old))
     new = [
@@ -120,7 +120,8 @@ def _normalise_gold(before: GoldAnswer, gold: Sequence[str]) -> GoldAnswer:
 def _add_revision(
     item: Item, gold: GoldAnswer, member: Membership, note: str, carry: bool, now: datetime
 ) -> int:
-    """A new revision of the item, which is locked; how many labels were carried over."""
+    """Add a revision to the item, which must be locked; returns how many labels were carried
+    over."""
     labels = list(Label.objects.counted().of_item(item).select_related("slot"))
     held_true = Resolution.objects.current().of_item(item).first()
     texts = {**item.revision().texts, GOLD: gold}
@@ -152,7 +153,7 @@ def _reports_gold_error(item: Item, label: Label) -> bool:
 
 
 def _carry_label(label: Label, item: Item) -> Label:
-    """The label again, of the new texts; when it was said, and how long it took, stay."""
+    """A copy of the label for the new texts, with the original time and duration."""
     old, slot = label.pk, label.slot
     Label.objects.filter(pk=old).update(current=False, counted=False)
     if slot:
@@ -169,7 +170,8 @@ def _carry_label(label: Label, item: Item) -> Label:
 
 
 def _still_holds(resolution: Resolution, carry: bool, *, all_kept: bool) -> bool:
-    """Whether the resolution holds of the mended texts, if labels alone would not say so again."""
+    """Whether the resolution applies to the corrected texts although labels alone would not restore
+    it."""
     if resolution.source in _EXTERNAL_SOURCES:
         return True
     confirmed = resolution.rule == labelling_resolution.VERIFIED and all_kept
@@ -183,7 +185,7 @@ def _renew_resolution(resolution: Resolution, item: Item, now: datetime) -> None
 
 
 def _release_case(item: Item) -> None:
-    """Whoever had begun to decide about the gold answer need not go on."""
+    """Release held decisions about the gold answer, since it is corrected now."""
     slots = Slot.objects.in_project(item.project_id).at_stage(Stage.ADJUDICATE).of_item(item)
     for slot in slots.filter(state=Slot.State.HELD, reason=Reason.GOLD_ERROR):
         slot.release()

@@ -1,8 +1,7 @@
-"""People to compare evaluators with: resolved items, labelled blind by people who never saw them.
+"""The human baseline: resolved items, labelled again by annotators who have not seen them.
 
-The expert rows of study 001 (table 5): a random sample of n resolved items a group, each labelled
-by k people who had not labelled it. All of it is slots at a stage of their own, which look like
-work to those who fill them.
+The expert rows of study 001 (table 5): a random sample of n resolved items per group, each labelled
+by k annotators. It uses slots at a stage of its own, which look like normal work to the annotators.
 """
 
 from collections import Counter, defaultdict
@@ -47,7 +46,8 @@ class BaselineGroup:
 
 @dataclass(frozen=True)
 class SampleResult:
-    """What a sample came to. `short` counts items that too few people have not seen yet."""
+    """The result of drawing a sample. `short` counts items that too few annotators have not seen
+    yet."""
 
     groups: tuple[BaselineGroup, ...]
     items: int
@@ -57,7 +57,7 @@ class SampleResult:
 
 @dataclass(frozen=True)
 class BaselineProgress:
-    """Items of the sample, places for labels, and how many of those are filled."""
+    """The number of items in the sample, of their slots, and of filled slots."""
 
     items: int
     places: int
@@ -70,7 +70,7 @@ class BaselineProgress:
 
 @dataclass(frozen=True)
 class BaselinePerson:
-    """How often a member's labels agree with the final label, with its interval."""
+    """How often a member's labels agree with the resolutions, with an interval."""
 
     member: Membership
     labels: int
@@ -88,12 +88,11 @@ class _Candidate:
 def draw_sample(
     lead: Membership, *, size: int, raters: int, group: str, seed: int, now: datetime
 ) -> SampleResult:
-    """Draw `size` resolved items of each group and open places for `raters` people on each.
+    """Draw `size` resolved items of each group, and open slots for `raters` annotators on each.
 
-    `group` names a column or a field of items, as `reports.grouping` offers them.
-
-    The draw depends on seed and keys alone: the same again adds nothing, a larger size adds to
-    what was drawn. Other places of the sample stay as they are.
+    `group` is a column or a field of items, as offered by `reports.grouping`. The draw depends only
+    on the seed and the keys: repeating it adds nothing, and a larger size extends the sample. Other
+    slots of the sample stay as they are.
     """
     groups, drawn = _draw(lead.project, size, group, seed)
     new_slots, stream = 0, iter(drawn)
@@ -119,7 +118,7 @@ def draw_sample(
 
 
 def end_sample(lead: Membership) -> int:
-    """Close the places of the sample that nobody has yet; how many they were."""
+    """Close the sample's open slots; returns how many."""
     with transactions.transact():
         closed = Slot.objects.in_project(lead.project_id).at_stage(Stage.BASELINE).close_open()
         Event.record(
@@ -133,7 +132,7 @@ def end_sample(lead: Membership) -> int:
 
 
 def load_progress(project: Project) -> BaselineProgress:
-    """How far the sample has come."""
+    """The progress of the sample."""
     slots = (
         Slot.objects.in_project(project.pk)
         .at_stage(Stage.BASELINE)
@@ -148,9 +147,9 @@ def load_progress(project: Project) -> BaselineProgress:
 
 
 def agreement_by_person(project: Project) -> list[BaselinePerson]:
-    """Every member's agreement with the resolutions, by alias; n counts items.
+    """Each member's agreement with the resolutions, sorted by alias; n counts items.
 
-    Only labels of the texts that the resolution speaks of count; the interval knows clusters.
+    Only labels of the resolution's revision are compared. The interval accounts for clusters.
     """
     hits: dict[Membership, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for label, resolution in _labels_with_resolutions(project):
@@ -162,7 +161,7 @@ def agreement_by_person(project: Project) -> list[BaselinePerson]:
 
 
 def label_rows(project: Project) -> Iterator[dict[str, Any]]:
-    """Every counted label of the sample with the final label of its item; oldest first."""
+    """Each counted label of the sample with the item's resolution, oldest first."""
     for label, resolution in _labels_with_resolutions(project):
         yield {
             "item": label.item.key,
@@ -203,7 +202,7 @@ def _candidates(project: Project, group: str) -> Iterator[_Candidate]:
 
 
 def _open_slots(item: Item, raters: int) -> int:
-    """Let the item have as many places as there shall be raters; how many are new."""
+    """Open slots until the item has as many as `raters`; returns how many were added."""
     slots = Slot.objects.of_item(item).at_stage(Stage.BASELINE)
     missing = raters - slots.exclude(state=Slot.State.CLOSED).count()
     closed = list(slots.filter(state=Slot.State.CLOSED).in_order()[: max(0, missing)])
@@ -214,7 +213,7 @@ def _open_slots(item: Item, raters: int) -> int:
 
 
 def _count_short(project: Project, drawn: list[int], raters: int) -> int:
-    """How many of the items fewer active labellers than `raters` are new to."""
+    """The number of items that fewer than `raters` active annotators have not seen yet."""
     able = {member.pk for member in Membership.objects.in_project(project) if member.can("label")}
     labels = Label.objects.filter(item__in=drawn, current=True).exclude(stage=Stage.BASELINE)
     marks = Mark.objects.in_force().filter(item__in=drawn, kind=Mark.Kind.SEEN)

@@ -1,4 +1,4 @@
-"""A person's five lists: to do, drafts, done, skipped, reserved by others."""
+"""A member's five lists of items: to do, drafts, done, skipped, reserved by others."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +16,7 @@ from annotation.models import WORK_LIKE_STAGES, Item, Label, Mark, Membership, S
 
 @dataclass(frozen=True)
 class MyItemCounts:
-    """How many each list has; `todo` are the items of the project without a final label."""
+    """The length of each list; `todo` counts the project's items without a final label."""
 
     todo: int
     drafts: int
@@ -27,7 +27,7 @@ class MyItemCounts:
 
 @dataclass(frozen=True)
 class LabelSearch:
-    """What to look for among one's labels: part of an item's key, a choice, a category."""
+    """A search among one's labels: part of an item's key, a choice, a category."""
 
     key: str = ""
     choice: str = ""
@@ -37,7 +37,8 @@ class LabelSearch:
 def count_my_items(
     member: Membership, progress: MemberProgress, now: datetime | None = None
 ) -> MyItemCounts:
-    """All five, each by an index of one person or of reserved slots: cheap in a large project."""
+    """All five counts; each uses an index of the member's rows or of held slots, so it is fast in a
+    large project."""
     return MyItemCounts(
         todo=progress.at_work,
         drafts=drafts.list_drafts(member).count(),
@@ -48,25 +49,25 @@ def count_my_items(
 
 
 def my_held_slots(member: Membership) -> SlotQuerySet:
-    """What the member holds now: the item on the screen and the one after it."""
+    """The slots that the member holds: the current item and the next one."""
     held = Slot.objects.in_project(member.project_id).held_by(member.pk)
     return held.at_any(WORK_LIKE_STAGES).of_live_items().for_my_items()
 
 
 def find_labels(member: Membership, search: LabelSearch | None = None) -> LabelQuerySet:
-    """The member's labels in force, the latest first; control items are among them."""
+    """The member's current labels, the latest first, including those of control items."""
     search = search or LabelSearch()
     labels = Label.objects.current().of_member(member.pk).at_stages(WORK_LIKE_STAGES)
     return labels.for_my_items(search.key, search.choice, search.category)
 
 
 def skipped_marks(member: Membership) -> MarkQuerySet:
-    """What the member skipped, the latest first."""
+    """The items that the member skipped, the latest first."""
     return Mark.objects.of_member(member.pk, Mark.Kind.SKIP).for_my_items()
 
 
 def slots_held_by_others(member: Membership, now: datetime | None = None) -> SlotQuerySet:
-    """What is reserved by others now, the one whose reservation ends first in front."""
+    """The slots that others hold now, ordered by when the reservation ends."""
     slots = (
         Slot.objects.in_project(member.project_id).at_stage(Stage.LABEL).held(now or timezone.now())
     )
@@ -74,7 +75,7 @@ def slots_held_by_others(member: Membership, now: datetime | None = None) -> Slo
 
 
 def past_labels(member: Membership, item: Item) -> LabelQuerySet:
-    """All labels that the member ever gave the item, the oldest first."""
+    """All labels that the member ever gave the item, oldest first."""
     labels = Label.objects.of_member(member.pk).of_item(item)
     return labels.at_stages(WORK_LIKE_STAGES).order_by("created_at", "pk")
 
@@ -84,10 +85,10 @@ MAX_SIBLINGS = 100
 
 @dataclass(frozen=True)
 class Sibling:
-    """An item of the same cluster; `said` is the member's choice in words, empty if there is none.
+    """An item of the same cluster; `said` is the title of the member's choice, "" without a label.
 
-    `text` is its text under judgement, shown only once the member has labelled the item: before
-    that it would give away what an item shown blind asks.
+    `text` is the judged text, shown only once the member has labelled the item: before that it
+    could reveal the answer to an item shown blind.
     """
 
     item: Item
@@ -96,7 +97,7 @@ class Sibling:
 
 
 def list_siblings(member: Membership, item: Item) -> list[Sibling] | None:
-    """The item's siblings; None as long as the member has the item to judge blind."""
+    """The item's siblings; None while the member has the item to label blind."""
     if blind_names.is_blind(member, item):
         return None
     task = tasktypes.load_task_type(member.project)
@@ -107,7 +108,7 @@ def list_siblings(member: Membership, item: Item) -> list[Sibling] | None:
     return [
         _sibling(task, other, said.get(other.pk))
         for other in others
-        # Silent checks too: one that came up only once it is labelled would give itself away.
+        # Control items too: one that appeared only after it is labelled would reveal itself.
         if other.pk in said or (other.purpose != "practice" and not blind)
     ]
 

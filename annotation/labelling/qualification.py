@@ -1,8 +1,8 @@
-"""Practice: rounds of items with known answers, each explained once it is answered.
+"""Qualification: rounds of items with known answers, each explained after it is answered.
 
-Only who has passed a round, or was let off by a lead, gets work (study 001, appendix C). Who may
-see everybody's items can look the answers up, so leads and adjudicators do not practise. After a
-round that was not passed comes another of items not seen before; when there are too few left, the
+Only members who passed a round, or whom a lead exempted, get work (study 001, appendix C). Members
+who may see all items could look the answers up, so leads and adjudicators need no qualification.
+After a failed round the next one uses items that the member has not seen; if too few are left, the
 member waits for a lead.
 """
 
@@ -34,9 +34,9 @@ from annotation.models import (
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a member learns from an answer: whether it was right, what is, and why.
+    """The feedback on one answer: whether it was right, the known answer, and the explanation.
 
-    `round` is the round that it counts in, as it stands with this answer.
+    `round` is the round that the answer counts in, with its current state.
     """
 
     item: Item
@@ -51,22 +51,23 @@ class Lesson:
 
 @dataclass(frozen=True)
 class QualificationRound:
-    """A round with what was answered in it, oldest first."""
+    """A round with the lessons of its answers, oldest first."""
 
     row: PracticeRound
     lessons: tuple[Lesson, ...]
 
 
 def is_due(member: Membership) -> bool:
-    """Whether the member must practise before there is work; asks the database nothing."""
+    """Whether the member must qualify before getting work; makes no query."""
     wanted = member.project.practice_items > 0 and member.practised_at is None
     return wanted and not member.can("items")
 
 
 def take_slot(member: Membership, now: datetime) -> Slot | None:
-    """A place at the next item of practice, held for the member; inside the queue's transaction.
+    """A slot of the next qualification item, held for the member; inside the queue's transaction.
 
-    None if no practice is due, or if there are no items for another round: see `waits_for_lead`.
+    None if no qualification is due, or if too few items are left for another round: see
+    `waits_for_lead`.
     """
     if not is_due(member):
         return None
@@ -76,7 +77,8 @@ def take_slot(member: Membership, now: datetime) -> Slot | None:
 
 
 def waits_for_lead(member: Membership) -> bool:
-    """Whether practice is due and only a lead can help: nothing is left to practise on."""
+    """Whether qualification is due and only a lead can help, since no items are left for a
+    round."""
     if not is_due(member):
         return False
     running = _current_round(member)
@@ -84,7 +86,7 @@ def waits_for_lead(member: Membership) -> bool:
 
 
 def build_lesson(label: Label) -> Lesson | None:
-    """What the member learns from a label of practice; None for any other label."""
+    """The lesson of a qualification label; None for any other label."""
     if label.stage != Stage.QUALIFICATION:
         return None
     before = label.member.practice_rounds.filter(started_at__lte=label.created_at)
@@ -92,14 +94,16 @@ def build_lesson(label: Label) -> Lesson | None:
 
 
 def can_undo(label: Label) -> bool:
-    """An answer of practice stands: its explanation was shown with it."""
+    """Whether the label can be undone; qualification answers cannot, since their explanation was
+    shown."""
     return label.stage != Stage.QUALIFICATION
 
 
 def record_answer(label: Label, task: tasktypes.TaskType, now: datetime) -> None:
-    """Count an answer in its qualification round; the last one ends it. In the queue's transaction.
+    """Count a qualification answer in its round; the last answer ends the round. In the queue's
+    transaction.
 
-    The member has now seen the correct answer: this is recorded, in case the item is released.
+    Records that the member has seen the known answer, in case the item later becomes a normal one.
     """
     member = label.member
     Mark.objects.get_or_create(member=member, item=label.item, kind=Mark.Kind.SEEN, ended_at=None)
@@ -117,11 +121,11 @@ def record_answer(label: Label, task: tasktypes.TaskType, now: datetime) -> None
 
 
 def undo_answer(label: Label, task: tasktypes.TaskType, now: datetime) -> None:
-    """Nothing: an answer of practice is never taken back, see `can_undo`."""
+    """Do nothing: a qualification answer cannot be undone, see `can_undo`."""
 
 
 def list_rounds(member: Membership) -> list[QualificationRound]:
-    """All rounds of the member, the last one first, with their lessons."""
+    """All rounds of the member, the latest first, with their lessons."""
     found = list(member.practice_rounds.select_related("feedback_by").order_by("-number"))
     labels = _labels(member) if found else []
     return [QualificationRound(row, tuple(_round_lessons(row, labels))) for row in found]
@@ -132,13 +136,15 @@ def find_round(member: Membership, number: int) -> PracticeRound | None:
 
 
 def list_people(members: Iterable[Membership]) -> list[tuple[Membership, list[QualificationRound]]]:
-    """Everybody who must practise or has, with their rounds; who cannot sign in need not."""
+    """The members who must qualify or have rounds, with these; those without an account and without
+    rounds are left out."""
     found = [(member, list_rounds(member)) for member in members]
     return [(member, of) for member, of in found if of or (is_due(member) and member.account_id)]
 
 
 def give_feedback(row: PracticeRound, text: str, *, lead: Membership) -> None:
-    """Tell the member about a round; the last words stand, those before are in the audit."""
+    """Store a lead's feedback on a round; it replaces earlier feedback, which stays in the audit
+    log."""
     with transactions.transact():
         row.feedback, row.feedback_by = text.strip(), lead
         row.save(update_fields=["feedback", "feedback_by"])
@@ -146,7 +152,7 @@ def give_feedback(row: PracticeRound, text: str, *, lead: Membership) -> None:
 
 
 def waive(member: Membership, *, lead: Membership, now: datetime | None = None) -> None:
-    """Let the member work without having passed."""
+    """Exempt the member from qualification. Raises `Refused` if none is due."""
     now = now or timezone.now()
     with transactions.transact():
         member = _lock_member(member)
@@ -161,10 +167,11 @@ def waive(member: Membership, *, lead: Membership, now: datetime | None = None) 
 def start_new_round(
     member: Membership, *, lead: Membership, now: datetime | None = None
 ) -> PracticeRound:
-    """Start a new round for the member, of items that they have seen if others are too few, oldest
+    """Start a new round; if too few unseen items are left, it repeats items, those seen longest ago
     first.
 
-    A member who had passed must pass again. An unfinished round ends as it is.
+    A member who had passed must pass again. An unfinished round ends with its current result.
+    Raises `Refused` if the project has no qualification or too few items.
     """
     now = now or timezone.now()
     with transactions.transact():
@@ -189,7 +196,7 @@ def _current_round(member: Membership) -> PracticeRound | None:
 
 
 def _begin_round(member: Membership, now: datetime) -> PracticeRound | None:
-    """Another round of items that the member has not seen, if there are as many as it takes."""
+    """A new round if enough unseen items are left; else None."""
     return _new_round(member, now) if _enough_unseen(member) else None
 
 
@@ -211,7 +218,8 @@ def _enough_unseen(member: Membership) -> bool:
 
 
 def _next_item(member: Membership, running: PracticeRound) -> Item | None:
-    """What comes next in a round: what was not seen before, else what was seen longest ago."""
+    """The next item of a round: first unseen items, then those seen longest ago; None if none are
+    left."""
     seen = {label.item_id: label.created_at for label in _labels(member)}
     there = answer_key.order_for_member(
         member, answer_key.items_with_answer(member.project, PRACTICE)
@@ -222,13 +230,13 @@ def _next_item(member: Membership, running: PracticeRound) -> Item | None:
 
 
 def _labels(member: Membership) -> list[Label]:
-    """The member's answers of practice, oldest first."""
+    """The member's qualification answers, oldest first."""
     found = Label.objects.of_member(member.pk).at_stage(Stage.QUALIFICATION)
     return list(found.select_related("item", "member", "revision").order_by("created_at", "pk"))
 
 
 def _round_lessons(row: PracticeRound, labels: list[Label]) -> list[Lesson]:
-    """What was learnt in a round: of each item the first answer."""
+    """The lessons of a round: the first answer to each item."""
     until = row.finished_at
     within = [
         label
@@ -274,7 +282,7 @@ def _lock_member(member: Membership) -> Membership:
 
 
 def _delete_held_slot(member: Membership) -> None:
-    """Take the place at an item of practice away that the member holds."""
+    """Close the qualification slot that the member holds."""
     for held in (
         Slot.objects.in_project(member.project_id)
         .at_stage(Stage.QUALIFICATION)

@@ -1,8 +1,7 @@
-"""Labels become a resolution, or show that people disagree.
+"""Compute an item's resolution from its labels, or detect that annotators disagree.
 
-How an item stands: what its labels, places and resolution say, in one statement.
-
-Each label asks this, so it is written by hand, as those of `queue.next_item` are.
+The state of an item (labels, slots, resolution) is loaded in one statement. It is needed for each
+label, so it is written by hand, like those of `queue.next_item`.
 """
 
 import json
@@ -24,10 +23,12 @@ from annotation.tasktypes.outcome_rules import RULES
 
 @dataclass(frozen=True)
 class ItemState:
-    """Counts of the item's work slots by state, and what else is open for it.
+    """The item's current resolution, the number of its label slots by state, and what else is open.
 
-    resolution: the id of the current one with its source, values and the id of its revision.
-    answers: of the counted work labels of the revision, in the order in which they were given.
+    resolution: None if there is none. waiting: open and held slots. disputed: whether an open
+    adjudication is there because of a disagreement. asked: whether any adjudication is open or
+    held; verifying: the same for verification. answers: those of the counted labels of the
+    revision, in the order given.
     """
 
     resolution: "CurrentResolution | None"
@@ -45,7 +46,7 @@ class ItemState:
 
 @dataclass(frozen=True)
 class CurrentResolution:
-    """The current resolution of an item: its id and its value."""
+    """The current resolution of an item."""
 
     pk: int
     source: str
@@ -55,7 +56,7 @@ class CurrentResolution:
 
 
 def load_item_state(item: Item, revision: Revision) -> ItemState:
-    """How the item, which is locked, stands at this revision."""
+    """The state of the item, which must be locked, for this revision."""
     words = {"item": item.pk, "revision": revision.pk}
     [found] = sql.fetch_rows(
         f"""
@@ -90,7 +91,7 @@ def load_item_state(item: Item, revision: Revision) -> ItemState:
 _COUNTED_LABELS_SQL = """FROM annotation_label WHERE item_id = %(item)s AND stage = 'label' AND
 current
     AND counted AND revision_id = %(revision)s"""
-# In the order in which they were given, as one JSON list.
+# The answers as one JSON list, in the order in which they were given.
 _ANSWERS_SQL = {
     "postgresql": f"(SELECT json_agg(answers ORDER BY created_at, id)::text {_COUNTED_LABELS_SQL})",
     "sqlite": "(SELECT json_group_array(json(answers)) FROM"
@@ -103,15 +104,17 @@ EXCLUDED = "excluded"
 
 
 def update_resolution(item: Item, *, now: datetime, revision: Revision | None = None) -> None:
-    """Bring the item's resolution in line with its counted work labels, inside the caller's
-    transaction, the item locked.
+    """Update the item's resolution from its counted labels; the caller's transaction has locked the
+    item.
 
-    Each field that is resolved has its rule (`Project.rules`, else the task type's). Once every
-    place is filled and a rule still finds nothing, people disagree: more of them are asked if the
-    project says so, then an adjudicator. Where a second person verifies, that is asked for
-    instead of resolving. Resolutions that do not come from labels (adjudicated, imported, known)
-    stand, so does one that was verified while the labels still say the same, and one that takes
-    the item out until `routing` ends it.
+    Each resolved field has a rule (`Project.rules`, else the task type's). If all slots are filled
+    and a rule gives no result, annotators disagree: more labels are collected if the project says
+    so, then an adjudicator is asked. If the project uses verification, it is requested instead of
+    resolving.
+
+    These resolutions stay: those that do not come from labels (adjudicated, imported, known); a
+    verified one while the labels still say the same; and one that excludes the item, until
+    `effects` ends it.
     """
     revision = revision or item.revision()
     stands = load_item_state(item, revision)
@@ -138,12 +141,13 @@ def update_resolution(item: Item, *, now: datetime, revision: Revision | None = 
 
 
 def aggregate_labels(item: Item) -> dict[str, Any] | None:
-    """What follows from the item's counted work labels, by field; None if that is not clear."""
+    """The aggregated values of the item's counted labels by field; None if a rule gives no
+    result."""
     return _aggregate(item, load_item_state(item, item.revision()))[0]
 
 
 def is_excluded(item: Item) -> bool:
-    """Whether somebody who was not sure took the item out."""
+    """Whether an annotator who was not sure has excluded the item."""
     return Resolution.objects.current().filter(item=item, rule=EXCLUDED).exists()
 
 
@@ -156,7 +160,7 @@ def set_resolution(
     now: datetime,
     **said: Any,
 ) -> Resolution:
-    """Hold these values true of the item's current texts, instead of what was held so far."""
+    """Make these values the resolution of the item's current texts, replacing the current one."""
     was = Resolution.objects.current().filter(item=item).first()
     if was:
         was.end(now)
@@ -165,7 +169,7 @@ def set_resolution(
 
 
 def end_resolution(current: Resolution, *, now: datetime) -> None:
-    """Hold it true no more, and nothing instead."""
+    """End the resolution without a new one."""
     current.end(now)
     sql.insert_rows(_change_event(current.item, current, None))
 
@@ -193,7 +197,7 @@ def _store_resolution(
 def _change_event(
     item: Item, was: Resolution | CurrentResolution | None, made: Resolution | None
 ) -> Event:
-    """The event of it; without a member where it follows from labels."""
+    """The event of the change; without a member if the resolution follows from labels."""
     return Event(
         kind="resolution",
         subject=item.key,
@@ -219,8 +223,8 @@ def _end_by_id(resolution_id: int, now: datetime) -> None:
 
 
 def _aggregate(item: Item, stands: ItemState) -> tuple[dict[str, Any] | None, str]:
-    """What follows for every resolved field, None if a required one is not decided; and the rule
-    of the deciding one."""
+    """The value of every resolved field, None if a required one has no result; and the rule of the
+    deciding field."""
     task, rules = tasktypes.load_task_type(item.project), item.project.rules
     values: dict[str, Any] = {}
     for field in task.resolved:
@@ -239,9 +243,8 @@ def _aggregate(item: Item, stands: ItemState) -> tuple[dict[str, Any] | None, st
 
 
 def _is_missing(field: Field, task: TaskType, said: Sequence[Any], stands: ItemState) -> bool:
-    """Whether no label has a number for a field, since all given numbers are off its scale. The
-    other
-    fields are then resolved without it, unless it decides."""
+    """Whether every label's number for a field is off its scale: then the other fields are resolved
+    without it, unless it is the deciding field."""
     decides = field.is_number and not field.is_summed and field is task.deciding
     is_given = said or not stands.answers
     return not is_given and not stands.waiting and field.is_number and not decides
@@ -251,7 +254,8 @@ _SAME_FOR_ONE_LABEL = ("first", "majority", "unanimous", "median", "three")
 
 
 def _ask_more_people(item: Item, stands: ItemState) -> None:
-    """People disagree: ask as many as the project has for that, then an adjudicator."""
+    """Annotators disagree: collect as many more labels as the project allows, then ask an
+    adjudicator."""
     more = item.project.disputed_overlap - stands.filled
     if more > 0:
         slots.add_slots(item, Stage.LABEL, more, reason=Reason.DISPUTED)
@@ -262,7 +266,7 @@ def _ask_more_people(item: Item, stands: ItemState) -> None:
 def _update_verification(
     item: Item, revision: Revision, stands: ItemState, values: dict[str, Any] | None
 ) -> None:
-    """Ask a second person once the labels are clear, and no more if they are not."""
+    """Request verification once the labels give a result, and cancel it if they do not."""
     if values is None:
         slots.close_open(item, Stage.VERIFY)
     elif not stands.verifying and not _was_verified(item, revision):
@@ -270,9 +274,9 @@ def _update_verification(
 
 
 def _was_verified(item: Item, revision: Revision) -> bool:
-    """Whether a second person has spoken, or is asked again: of labels as they are now.
+    """Whether the labels as they are now were verified, or verification is open again.
 
-    What was said before the last of the labels stops counting, and its place opens again.
+    A verification older than the latest label stops counting, and its slot reopens.
     """
     of_texts = Label.objects.counted().of_item(item).of_revision(revision)
     last = of_texts.at_stage(Stage.LABEL).order_by("-created_at").first()

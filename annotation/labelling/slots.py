@@ -1,5 +1,6 @@
-"""Which slot of an item a member holds or fills, and which are added and closed; inside the
-caller's transaction. What may follow which state is said at `Slot`.
+"""Find, hold, add and close slots of an item; inside the caller's transaction.
+
+The states and their transitions are described at `Slot`.
 """
 
 from datetime import datetime, timedelta
@@ -8,22 +9,23 @@ from django.db.models import Max
 
 from annotation.models import WORK_LIKE_STAGES, Item, Membership, Slot, Stage
 
-# What the workbench hands out; the page never learns which of them an item is.
+# The stages that the label screen hands out; the page does not reveal which one an item is at.
 WORKBENCH_STAGES = (*WORK_LIKE_STAGES, Stage.QUALIFICATION)
 
 
 def hold_until(member: Membership, now: datetime) -> datetime:
-    """Until when a slot that the member takes now stays theirs."""
+    """The end of a hold that the member takes now."""
     return now + timedelta(minutes=member.project.hold_minutes)
 
 
 def related_stages(stage: str) -> tuple[str, ...]:
-    """The stages that are asked for together: all of the workbench, or one alone."""
+    """The stages that are requested together: all of the label screen's, or this one alone."""
     return WORKBENCH_STAGES if stage == Stage.LABEL else (stage,)
 
 
 def find_slot_to_fill(member: Membership, shown: Slot, now: datetime) -> Slot | None:
-    """The slot that the member's label fills: the shown one, another of theirs, or a free one."""
+    """The slot that the member's label fills: the shown one, another of theirs, or a free one; else
+    None."""
     if shown.member_id == member.pk:
         return shown
     slots = Slot.objects.beside(shown)
@@ -34,11 +36,11 @@ def find_slot_to_fill(member: Membership, shown: Slot, now: datetime) -> Slot | 
 def hold_again(
     member: Membership, item: Item, stage: str, last_shown: Slot | None, now: datetime
 ) -> Slot | None:
-    """Make a slot of the item the member's current one; what was current comes after it.
+    """Make a slot of the item the member's current one; the one that was current comes after it.
 
-    If none is free the slot is returned as it is, somebody else's: a label is then an extra one.
-    If the item is deleted its slot is released, for whoever comes when it is restored, and
-    there is none to return.
+    If none is free, returns somebody else's slot unchanged: a label is then an extra one. If the
+    item is deleted, releases the member's slot, so that it is free if the item is restored, and
+    returns None. Also returns None if the item has no slot at the stage.
     """
     slots = Slot.objects.in_project(member.project_id).at_stage(stage).filter(item=item)
     last_shown = last_shown or slots.in_order().first()
@@ -58,7 +60,8 @@ def hold_again(
 
 
 def move_held_behind(member: Membership, item: Item, now: datetime) -> None:
-    """Let what the member holds of other items come after this one; at most one is kept."""
+    """Let the slots that the member holds of other items come after this one; keeps one, releases
+    the rest."""
     held = Slot.objects.in_project(member.project_id).held_by(member.pk)
     others = list(
         held.at_any(WORKBENCH_STAGES).of_others_than(item).locked().order_by("ahead", "pk")
@@ -78,7 +81,7 @@ def add_slots(
     reserved_for: Membership | None = None,
     urgent: bool = True,
 ) -> list[Slot]:
-    """More slots of the item, which is locked, at a stage; urgent ones are looked at first."""
+    """Add slots to the item, which must be locked, at a stage; urgent ones are offered first."""
     last = Slot.objects.filter(item=item, stage=stage).aggregate(last=Max("number"))["last"] or 0
     beside = Slot.objects.filter(item=item, stage=stage).order_by("priority").first()
     return Slot.objects.bulk_create(
@@ -100,7 +103,7 @@ def add_slots(
 def create_held_slot(
     member: Membership, item: Item, stage: str, until: datetime | None = None
 ) -> Slot:
-    """A slot that is made for the member on the spot, held until a time or filled at once."""
+    """Create a slot for the member, held until a time, or filled if `until` is None."""
     [slot] = add_slots(item, stage, 1, urgent=False)
     if until:
         slot.hold(member.pk, until)
@@ -110,7 +113,8 @@ def create_held_slot(
 
 
 def close_open(item: Item, stage: str, reason: str | None = None) -> int:
-    """Close the item's slots at a stage that nobody has yet; the number of them."""
+    """Close the item's open slots at a stage, with `reason` only those with this reason; returns
+    how many."""
     slots = Slot.objects.of_item(item).at_stage(stage)
     if reason is not None:
         slots = slots.filter(reason=reason)

@@ -1,6 +1,6 @@
-"""What a page sends of an item: which state of it the page showed, and what the person says.
+"""What a page sends about an item: the state that it showed, and the person's answers.
 
-The key of a submission: which page it came from, signed, so that nobody can make one up.
+The key of a submission is a signed token of the page that it came from, so nobody can forge one.
 """
 
 import hashlib
@@ -17,9 +17,10 @@ SALT = "queue.offer"
 
 @dataclass(frozen=True)
 class SubmissionToken:
-    """What a page showed to whom: a place in the queue and the number of a revision.
+    """What a page showed to whom: a slot, a member, and the number of a revision.
 
-    `blind` if it asked what the person sees before the diff, claim and rationale are shown.
+    `blind`: whether the page asked the blind-first questions, before diff, claim and rationale are
+    shown.
     """
 
     slot_id: int
@@ -29,13 +30,13 @@ class SubmissionToken:
 
 
 def issue_token(ticket: SubmissionToken) -> str:
-    """A new key; no two are the same, so each page has a key of its own."""
+    """A new key; every page gets a different one."""
     parts = [*astuple(ticket), secrets.token_hex(8)]
     return signing.dumps(parts, salt=SALT)
 
 
 def read_token(key: str) -> SubmissionToken:
-    """What the key was made for. Raises `Refused`."""
+    """The content of the key. Raises `Refused` if it is not valid."""
     try:
         *parts, _ = signing.loads(key, salt=SALT)
         return SubmissionToken(*parts)
@@ -44,13 +45,13 @@ def read_token(key: str) -> SubmissionToken:
 
 
 def digest_token(key: str) -> str:
-    """SHA-256 of a key: what is stored of it."""
+    """The SHA-256 digest of a key, which is stored instead of the key."""
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
 @dataclass(frozen=True)
 class ShownItem:
-    """What was on the page; `key` is the signed one that the page was made with."""
+    """What the page showed; `key` is the signed token of the page."""
 
     key: str
     item_key: str
@@ -59,7 +60,7 @@ class ShownItem:
 
 @dataclass(frozen=True)
 class SubmittedAnswers:
-    """Answers by field as they were given, a comment, and how many seconds it took to answer."""
+    """Answers by field as sent, a comment, and the time taken in seconds (None if unknown)."""
 
     answers: Mapping[str, object]
     comment: str = ""

@@ -1,6 +1,6 @@
-"""A second person looks at what the labels say of an item, and confirms or contests it.
+"""Verification: a second person sees the result of an item's labels, and confirms or contests it.
 
-What follows from that is in `effects`.
+The effects are in `effects`.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from stats.rates import clustered_wilson, sum_clusters
 
 @dataclass(frozen=True)
 class Verification:
-    """An item to verify: the first label of those that decided it, and what they come to."""
+    """An item to verify: the first label that agrees with the result, and the result by field."""
 
     offer: Offer
     first: Label
@@ -29,7 +29,8 @@ class Verification:
 
 @dataclass(frozen=True)
 class ContestRate:
-    """Of how many verified items the labels were contested, with the interval of the share."""
+    """The number of verified items, how many of them were contested, and the share with its
+    interval."""
 
     verified: int
     contested: int
@@ -39,7 +40,7 @@ class ContestRate:
 def take_next(member: Membership, *, now: datetime) -> Verification | Waiting:
     """The item that the member verifies now, or why there is none.
 
-    Nobody gets an item that they labelled. That the member sees the label is noted.
+    Nobody gets an item that they labelled. Records that the member sees the label.
     """
     offer = queue.next_offer(member, stage=Stage.VERIFY, now=now)
     if isinstance(offer, Waiting):
@@ -48,7 +49,7 @@ def take_next(member: Membership, *, now: datetime) -> Verification | Waiting:
     if first is None or decided is None:
         with transactions.transact():
             offer.slot.close()
-        return take_next(member, now=now)  # that label was taken back meanwhile
+        return take_next(member, now=now)  # that label was undone in the meantime
     visibility.record_seen(member, offer.item, now=now)
     return Verification(offer, first, decided)
 
@@ -61,10 +62,10 @@ def confirm(
     of: str,
     now: datetime,
 ) -> Label:
-    """Say the same as the labels, whatever the answers said; `of` is the submission of the label
-    that was shown.
+    """Store the result of the labels as the member's answer, ignoring `said.answers`; `of` is the
+    submission of the shown label.
 
-    Raises `Stale` if the labels say something else by now, else as `queue.label` does.
+    Raises `Stale` if the result has changed, else like `queue.store_label`.
     """
     with transactions.transact():
         said = replace(said, answers=_check_unchanged(member, shown, of))
@@ -79,9 +80,10 @@ def contest(
     of: str,
     now: datetime,
 ) -> Label:
-    """Say something else than the labels, and why; somebody then decides.
+    """Store answers that differ from the labels, with a comment; the item then goes to
+    adjudication.
 
-    Raises `Refused` without a comment and for answers that say the same, else as `confirm` does.
+    Raises `Refused` without a comment or if the answers equal the labels, else like `confirm`.
     """
     if not said.comment.strip():
         raise Refused("Write in the comment why the label is wrong, then contest it.")
@@ -95,9 +97,9 @@ def contest(
 
 
 def measure_contest_rate(project: Project) -> ContestRate:
-    """How often the second person said otherwise than the labels; n counts items.
+    """How often verification contested the labels; n counts items.
 
-    A label that confirmed has made a resolution at the very same time, which is never deleted.
+    A confirming label made a resolution with the same timestamp, which is never deleted.
     """
     clusters: dict[str, list[bool]] = {}
     found = Label.objects.in_project(project).counted().at_stage(Stage.VERIFY)
@@ -108,7 +110,8 @@ def measure_contest_rate(project: Project) -> ContestRate:
 
 
 def _decided_label(item: Item) -> tuple[Label | None, dict[str, Any] | None]:
-    """The first counted label that says what was decided, with all its answers; and that."""
+    """The first counted label that agrees with the result, and its answers; if none agrees, the
+    first label and the result. (None, None) if the labels give no result."""
     decided = resolution.aggregate_labels(item)
     if decided is None:
         return None, None
@@ -121,7 +124,8 @@ def _decided_label(item: Item) -> tuple[Label | None, dict[str, Any] | None]:
 
 
 def _check_unchanged(member: Membership, shown: ShownItem, of: str) -> dict[str, Any]:
-    """What the labels come to, if they are those that the page showed; the item locked."""
+    """The result of the labels; locks the member and the item. Raises `Stale` if the page showed
+    another label."""
     claims.lock_member(member)
     items = Item.objects.locked().in_project(member.project).select_related("project__task_type")
     item = items.filter(key=shown.item_key).first()

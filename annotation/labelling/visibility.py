@@ -1,4 +1,5 @@
-"""Who has seen what others say of an item (design 3, rule 6): noted, so that labels can tell."""
+"""Records who has seen others' labels of an item (design 3, rule 6), so that later labels are
+marked as informed."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -8,19 +9,20 @@ from typing import Any
 from annotation.db import transactions
 from annotation.models import Item, Label, Mark, Membership, Resolution, Stage
 
-# The stages at which a member gives a label of their own, whatever the item is there for.
+# The stages at which members give labels of their own, whatever the item's purpose.
 OWN_LABEL_STAGES = (Stage.LABEL, Stage.CONTROL, Stage.BASELINE, Stage.QUALIFICATION)
-# What a list of items can be narrowed to that people said.
+# The filters of an item list that depend on people's labels.
 PEOPLE_FILTERS = ("annotator", "choice", "longer_than", "agreement")
 # Small enough that a batch commits well within 200 ms, so that people can label meanwhile.
 BATCH = 200
 
 
 def record_seen(member: Membership, item: Item, *, now: datetime) -> None:
-    """Note that the member sees now what others say of the item, if anybody says anything.
+    """Record that the member sees others' labels, comments or the resolution of the item, if there
+    are any.
 
-    A label that the member gives from now on is an informed one. Noted once an item; a site admin
-    without a place in the project can give no label, so nothing is noted.
+    The member's later labels of the item are informed ones. Recorded once per item. Does nothing
+    for a site admin without a membership, who cannot label.
     """
     if (
         member.pk is None
@@ -40,9 +42,9 @@ def record_seen(member: Membership, item: Item, *, now: datetime) -> None:
 
 
 def record_all_seen(member: Membership, items: Iterable[int], *, now: datetime) -> None:
-    """The same of the items with these ids, of each of which others have said what is shown.
+    """The same for the items with these ids; for each of them others' labels must exist.
 
-    So a list costs one statement, and a few more the first time that its items are on it.
+    A list costs one statement, and a few more when its items are shown for the first time.
     """
     if member.pk is None:
         return
@@ -60,22 +62,22 @@ def record_all_seen(member: Membership, items: Iterable[int], *, now: datetime) 
 def record_list_seen(
     member: Membership, items: Iterable[Any], *, asked: Mapping[str, Any], now: datetime
 ) -> None:
-    """The same of items that are shown `with_resolution`: of those that have one.
+    """The same for a list of items loaded `with_resolution`: for those that have a resolution.
 
-    `asked` is what the list was narrowed to: of all of them, if that is what people said.
+    `asked` are the filters of the list: if one of `PEOPLE_FILTERS` is used, all items are recorded.
     """
     told = any(asked.get(name) for name in PEOPLE_FILTERS)
     record_all_seen(member, [i.pk for i in items if told or i.resolution is not None], now=now)
 
 
 def has_labelled(member: Membership, item: Item) -> bool:
-    """Whether a label of the member's own is in force, so that they may see what others say."""
+    """Whether the member has a current label of the item, so that they may see others' labels."""
     labels = Label.objects.current().of_item(item).at_stages(OWN_LABEL_STAGES)
     return member.pk is not None and labels.of_member(member.pk).exists()
 
 
 def may_see(member: Membership, item: Item) -> bool:
-    """Whether the member may see what others say of the item."""
+    """Whether the member may see others' labels and comments of the item."""
     return member.can_see_items or has_labelled(member, item)
 
 

@@ -1,4 +1,4 @@
-"""Labels, and the resolutions that follow from them."""
+"""Labels of members, and the resolutions of items."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from annotation.labelling.models.slots import Slot, Stage
 if TYPE_CHECKING:
     from annotation.models import Account, Item, Project
 
-# The classes of design 1: what a resolution makes of an item in a run.
+# The classes of design 1: how an item with this resolution is used in a run.
 ERROR_ITEM = "valid"
 SI_ITEM = "score-invariant"
 
@@ -26,7 +26,7 @@ class LabelQuerySet(models.QuerySet[Any]):
         return self.filter(project=project)
 
     def for_export(self) -> LabelQuerySet:
-        """All of them, oldest first, with what a row names."""
+        """All of them, oldest first, with the related objects that an exported row names."""
         named = ("item", "revision", "member", "task_type", "guidelines", "supersedes", "slot")
         bulky = ("revision__texts", "item__fields", "task_type__definition", "guidelines__text")
         return self.select_related(*named).defer(*bulky).oldest_first()
@@ -56,7 +56,8 @@ class LabelQuerySet(models.QuerySet[Any]):
         return self.filter(member_id=member_id)
 
     def for_my_items(self, key: str = "", choice: str = "", category: str = "") -> LabelQuerySet:
-        """With their items, the latest first; those of a key like this, a choice, a category."""
+        """Labels of live items, with their items, the latest first; filtered by part of the key,
+        choice and category if given."""
         found = self.filter(item__deleted_at__isnull=True)
         if key:
             found = found.filter(item__key__icontains=key.replace("\0", ""))
@@ -76,7 +77,8 @@ class LabelQuerySet(models.QuerySet[Any]):
         return self.exclude(member_id=member_id)
 
     def with_confirmed(self) -> LabelQuerySet:
-        """With `confirmed`: whether the label, of a second person, made the resolution it saw."""
+        """Annotates `confirmed`: whether the label, from verification, made the item's verified
+        resolution."""
 
         made = Resolution.objects.filter(
             item=OuterRef("item"),
@@ -107,7 +109,7 @@ class LabelQuerySet(models.QuerySet[Any]):
         return count_by(self.filter(project__in=projects), "project")
 
     def for_page(self) -> LabelQuerySet:
-        """All of them, oldest first, with who said it of which revision."""
+        """All of them, oldest first, with their members and revisions."""
         return (
             self.select_related("member", "revision")
             .defer("revision__texts")
@@ -118,7 +120,7 @@ class LabelQuerySet(models.QuerySet[Any]):
         return self.exclude(current=True, counted=True)
 
     def for_strip(self) -> LabelQuerySet:
-        """With the items, live ones, that they are of; no texts."""
+        """Labels of live items, with their items but without texts."""
         return self.filter(item__deleted_at=None).select_related("item").defer("item__fields")
 
     def by_member(self, member_id: int, stage: str) -> LabelQuerySet:
@@ -128,11 +130,11 @@ class LabelQuerySet(models.QuerySet[Any]):
         return self.order_by("-created_at", "-pk")
 
     def of_tests(self) -> LabelQuerySet:
-        """Not of items that people practise on or are checked with."""
+        """Without labels of qualification and control items."""
         return self.filter(item__purpose="test")
 
     def for_agreement(self, project: Project, stage: str, category: str = "") -> LabelQuerySet:
-        """What was said of live items at a stage and not taken back, in the order given."""
+        """Labels of live items at a stage that were not withdrawn, in the order given."""
         found = self.filter(
             project=project, stage=stage, withdrawn_at=None, item__deleted_at=None
         ).order_by("pk")
@@ -141,7 +143,8 @@ class LabelQuerySet(models.QuerySet[Any]):
         return found.filter(item__category=category) if category else found
 
     def state(self) -> dict[str, int | None]:
-        """Numbers that change whenever labels are given, superseded, taken back or not counted."""
+        """Numbers that change whenever labels are given, superseded, withdrawn or no longer
+        counted."""
         said = self.filter(withdrawn_at=None, item__deleted_at=None)
         return said.aggregate(
             labels=Count("pk"),
@@ -171,33 +174,35 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         return shown.defer("revision__texts", "item__fields")
 
     def adjudicated_in(self, project: Project) -> ResolutionQuerySet:
-        """What was decided of live items, the last first."""
+        """The current adjudicated resolutions of live items, the latest first."""
         decided = self.current().filter(item__project=project, source="adjudicated")
         live = decided.filter(item__deleted_at=None).select_related("item", "member")
         return live.order_by("-created_at", "-pk")
 
     def of_tests(self) -> ResolutionQuerySet:
-        """Not of items that people practise on or are checked with."""
+        """Without resolutions of qualification and control items."""
         return self.filter(item__purpose="test")
 
     def judgeable(self, values: Iterable[str] | None = None) -> ResolutionQuerySet:
-        """Of items that evaluators can be tested with: those held for one of these values."""
+        """Resolutions of items that evaluators can be tested with; with `values`, only those
+        values."""
         found = self.filter(item__deleted_at=None, item__purpose="test")
         return found if values is None else found.filter(value__in=list(values))
 
     def of_live_originals(self) -> ResolutionQuerySet:
-        """Of the current texts of items that are neither deleted nor repeat others."""
+        """Current resolutions of the current texts of items that are neither deleted nor
+        duplicates."""
         return self.of_current_texts().filter(item__deleted_at=None, item__duplicate_of=None)
 
     def known(self) -> ResolutionQuerySet:
-        """Resolutions of qualification and control items, whose correct answers are known."""
+        """Known answers of qualification and control items."""
         return self.filter(source="known")
 
     def of_item(self, item: Item) -> ResolutionQuerySet:
         return self.filter(item=item)
 
     def made_by(self, decision: Label) -> ResolutionQuerySet:
-        """What a label of who decides has made, also if it holds no more."""
+        """The resolution that an adjudicator's label made, even if it has ended."""
         made = {"source": "adjudicated", "created_at": decision.created_at}
         return self.filter(item=decision.item_id, member=decision.member_id, **made)
 
@@ -212,11 +217,11 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         return self.exclude(source="known")
 
     def of_revisions(self, revisions: Iterable[int]) -> ResolutionQuerySet:
-        """Those that speak of these revisions, the last one last."""
+        """The resolutions of these revisions, the latest last."""
         return self.filter(revision__in=revisions).order_by("created_at", "pk")
 
     def state(self) -> dict[str, int | None]:
-        """Numbers that change whenever one is made or ends."""
+        """Numbers that change whenever a resolution is made or ends."""
         ended = Count("pk", filter=Q(ended_at__isnull=False))
         return self.aggregate(all=Count("pk"), last=Max("pk"), ended=ended)
 
@@ -229,10 +234,11 @@ class ResolutionQuerySet(models.QuerySet[Any]):
 
 
 class Label(models.Model):
-    """What one member said of one revision. A row is never rewritten: a change is a new row.
+    """One member's label of one revision. Its content is never changed: a new label is a new row.
 
-    `current` turns false when it is superseded or undone, `counted` when its texts are corrected;
-    `slot` is empty for an extra label, one that came after its place was given away.
+    `current` becomes false when the label is superseded or undone, `counted` when its texts are
+    corrected. `slot` is empty for an extra label: one that came after its slot was given to
+    somebody else.
     """
 
     project = models.ForeignKey("Project", models.PROTECT, related_name="labels")
@@ -297,12 +303,12 @@ class Label(models.Model):
         return f"{self.choice} by {self.member}"
 
     def give_way(self) -> None:
-        """To a later label of the same member, which supersedes it."""
+        """Mark the label as superseded by a later one of the same member."""
         self.current = False
         self.save(update_fields=["current"])
 
     def stop_counting(self) -> None:
-        """Since it speaks of texts that were corrected; it stays what the member said last."""
+        """Stop counting the label; it stays the member's current label."""
         self.counted = False
         self.save(update_fields=["counted"])
 
@@ -312,9 +318,9 @@ class Label(models.Model):
 
 
 class Resolution(models.Model):
-    """The final answer about a revision of an item, with its rule and source."""
+    """The final label of a revision of an item, with its rule and source."""
 
-    # What is told of it wherever items go out or are kept, in this order.
+    # The fields that exports and snapshots of items contain, in this order.
     TOLD = ("value", "values", "reason", "comment", "source", "rule")
 
     class Source(models.TextChoices):
@@ -354,7 +360,8 @@ class Resolution(models.Model):
         return f"{self.item.key}: {self.value}"
 
     def explain(self, reason: str) -> None:
-        """Say why people had disagreed; by who decides, in the transaction that makes it."""
+        """Store the reason for the disagreement; called in the transaction that makes the
+        resolution."""
         self.reason = reason
         self.save(update_fields=["reason"])
 

@@ -1,7 +1,4 @@
-"""What people have on the desk beside labels.
-
-What a person has on the desk beside labels: drafts, marks, comments, practice.
-"""
+"""What members store besides labels: drafts, marks, comments and qualification rounds."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ class MarkQuerySet(models.QuerySet[Any]):
         return self.filter(item__in=items)
 
     def for_my_items(self) -> MarkQuerySet:
-        """With their items, the latest first."""
+        """Marks of live items, with their items, the latest first."""
         return self.filter(item__deleted_at__isnull=True).select_related("item")
 
 
@@ -48,12 +45,12 @@ class CommentQuerySet(models.QuerySet[Any]):
         return self.filter(item=item, withdrawn_at__isnull=True).select_related("member", "item")
 
     def in_project(self, project: Project) -> CommentQuerySet:
-        """Those on live items that were not taken back, newest first."""
+        """Comments on live items that were not withdrawn, newest first."""
         shown = self.filter(item__project=project, withdrawn_at=None, item__deleted_at=None)
         return shown.select_related("member", "item").order_by("-created_at", "-pk")
 
     def on_items_labelled_by(self, member_id: int | None, stages: Iterable[str]) -> CommentQuerySet:
-        """Those on items of which a label of the member's at one of the stages is in force."""
+        """Comments on items for which the member has a current label at one of the stages."""
         from annotation.models import Label
 
         labels = Label.objects.current().at_stages(stages).filter(member_id=member_id)
@@ -63,7 +60,7 @@ class CommentQuerySet(models.QuerySet[Any]):
         return self.exclude(member_id=member_id)
 
     def for_page(self) -> list[Any]:
-        """Oldest first, each with its `number` among all that the item ever had."""
+        """Oldest first, each with its `number` among all comments that the item ever had."""
         return number_comments(self.order_by("created_at", "pk"))
 
     def called(self, item: Item, number: int) -> Any:
@@ -82,7 +79,8 @@ class CommentQuerySet(models.QuerySet[Any]):
 
 
 def number_comments(found: Iterable[Any]) -> list[Any]:
-    """The comments with their places among all that their items ever had, counted from 1."""
+    """Set the comments' `number`: their position among all comments that their items ever had, from
+    1."""
 
     comments = list(found)
     items = {comment.item_id for comment in comments}
@@ -97,7 +95,7 @@ def number_comments(found: Iterable[Any]) -> list[Any]:
 
 
 class Draft(models.Model):
-    """What a member has begun to write on an item and not sent; gone once it is sent."""
+    """A member's unsent answers and texts for an item; deleted when they are sent."""
 
     member = models.ForeignKey("Membership", models.PROTECT, related_name="drafts")
     item = models.ForeignKey("Item", models.PROTECT, related_name="drafts")
@@ -115,7 +113,7 @@ class Draft(models.Model):
         return f"draft of {self.member} on {self.item.key}"
 
     def sent(self) -> None:
-        """The label is stored: only a correction that was begun and not sent is left, if any."""
+        """Delete the draft after its label is stored; an unsent correction is kept."""
         left = {name: self.data[name] for name in ("text", "note") if name in self.data}
         if "text" not in left:
             self.delete()
@@ -125,11 +123,11 @@ class Draft(models.Model):
 
 
 class Mark(models.Model):
-    """What a member did with an item beside labelling it; ended, never deleted.
+    """A member's action on an item other than labelling it; ended, never deleted.
 
-    skip: not now; the queue brings it no more until the member takes it back.
+    skip: the queue does not offer the item again until the member takes it back.
     flag: a lead should look at it.
-    seen: the member saw others' labels or a resolution of it (rule 6 of the design).
+    seen: the member saw others' labels or a resolution of the item (rule 6 of the design).
     """
 
     class Kind(models.TextChoices):
@@ -165,7 +163,7 @@ class Mark(models.Model):
 
 
 class Comment(models.Model):
-    """What a member tells the others about an item; seen once one's own label is in."""
+    """A member's comment on an item; others can read it once they have labelled the item."""
 
     item = models.ForeignKey("Item", models.PROTECT, related_name="comments")
     member = models.ForeignKey("Membership", models.PROTECT, related_name="comments")
@@ -191,10 +189,10 @@ class Comment(models.Model):
 
 
 class PracticeRound(models.Model):
-    """A few items with known answers; who passes one gets work (study 001, appendix C).
+    """A qualification round: items with known answers (study 001, appendix C).
 
-    A round that is not finished has no result; its labels are those of stage qualification that the
-    member gave since it was started.
+    Members who pass a round get work. An unfinished round has no result; its labels are the
+    member's labels at stage qualification since the round started.
     """
 
     member = models.ForeignKey("Membership", models.PROTECT, related_name="practice_rounds")

@@ -1,4 +1,4 @@
-"""Places for labels: who can have them, and how they go from one person to the next."""
+"""Slots for labels: who can take them, and how they pass from one member to the next."""
 
 from __future__ import annotations
 
@@ -19,41 +19,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hold:
-    """Whose a slot is to be until when; `ahead` if it comes after the member's current one."""
+    """Who holds a slot until when; `ahead` if it is reserved as the member's next item."""
 
     member_id: int
     until: datetime
     ahead: bool = False
 
     def parameters(self) -> dict[str, Any]:
-        """What a statement with `HOLD_SQL` in it has to be told."""
+        """The parameters of a statement that contains `HOLD_SQL`."""
         until = sql.to_database_time(self.until)
         return {"member": self.member_id, "until": until, "ahead": self.ahead}
 
 
-# What the queue's statements do to a slot; the latter takes `ahead`, the slot and its member.
+# How the queue's statements change a slot; the parameters of FILL_SQL are `ahead`, the slot's id
+# and the member's id.
 HOLD_SQL = "state = 'held', member_id = %(member)s, held_until = %(until)s, ahead = %(ahead)s"
-# COALESCE: with statistics from before anybody had a slot, a planner would else take the index of
-# slots by member for the smallest and go through all that this one ever had.
+# COALESCE: if the planner's statistics are from before anybody had a slot, it would otherwise use
+# the index of slots by member and read all slots that this member ever had.
 FILL_SQL = """UPDATE annotation_slot SET state = 'filled', held_until = NULL, ahead = %s
     WHERE id = %s AND COALESCE(member_id, 0) = %s"""
 
 
 class SlotQuerySet(models.QuerySet["Slot"]):
-    """Slots by who can have them, and what is done to many or to one that was not read."""
+    """Slots by who can take them, and changes to many slots or to one by its id."""
 
     def held(self, now: datetime) -> SlotQuerySet:
         return self.filter(state="held", held_until__gt=now)
 
     def beside(self, slot: Slot) -> SlotQuerySet:
-        """The slots of the same item at the same stage, this one among them."""
+        """The slots of the same item at the same stage, including this one."""
         return self.filter(item=slot.item_id, stage=slot.stage).in_order()
 
     def of_others_than(self, item: Item) -> SlotQuerySet:
         return self.exclude(item=item)
 
     def untouched_by(self, member_id: int) -> SlotQuerySet:
-        """Slots of items at which the member neither holds nor filled a place of the stage."""
+        """Slots of items of which the member neither holds nor filled a slot at the same stage."""
         mine = self.model.objects.filter(
             item=OuterRef("item"), stage=OuterRef("stage"), member_id=member_id
         )
@@ -66,7 +67,8 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         return self.filter(state="held", member=member_id)
 
     def free_for(self, member_id: int, now: datetime) -> SlotQuerySet:
-        """Nobody's, or held by somebody whose time is over; none that is reserved for another."""
+        """Open slots and slots whose hold has expired, without those reserved for another
+        member."""
         free = Q(state="open") | Q(state="held", held_until__lte=now)
         return self.filter(free, Q(reserved_for=None) | Q(reserved_for=member_id))
 
@@ -84,7 +86,8 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         return self.filter(member=member_id)
 
     def locked(self, *, passing: bool = False) -> SlotQuerySet:
-        """For this transaction alone; waits for slots that others have locked, or passes them."""
+        """Locked for this transaction; waits for slots that others have locked, or with `passing`
+        skips them."""
         return self.select_for_update(no_key=True, of=("self",), skip_locked=passing)
 
     def in_order(self) -> SlotQuerySet:
@@ -100,15 +103,15 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         return self.filter(stage=stage)
 
     def that_all_get(self) -> SlotQuerySet:
-        """Not those that an item got since people disagree, or for one person."""
+        """Without the slots that were added after a disagreement or for one member."""
         return self.filter(reason__in=["", "share"])
 
     def kept_for(self, member_id: int) -> SlotQuerySet:
-        """Open places that only this member can have."""
+        """Open slots of live items that are reserved for the member."""
         return self.filter(reserved_for=member_id, state="open", item__deleted_at=None)
 
     def kept_counts(self) -> dict[int, int]:
-        """How many open places are kept for whom, by the member's id."""
+        """The number of open reserved slots by the member's id."""
         kept = self.filter(reserved_for__isnull=False, state="open", item__deleted_at=None)
         return count_by(kept, "reserved_for")
 
@@ -116,18 +119,18 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         return self.exclude(member=member_id).of_live_items()
 
     def for_my_items(self) -> SlotQuerySet:
-        """With their items, what is free first in front."""
+        """With their items, ordered by when the hold ends."""
         return self.select_related("item").order_by("held_until", "pk")
 
     def undecided(self, project_id: int, order: Iterable[str]) -> SlotQuerySet:
-        """Where live items wait for a person's decision, by reason in this order."""
+        """Slots of live items that wait for adjudication, in this order of reasons."""
         ranks = [When(reason=reason, then=rank) for rank, reason in enumerate(order)]
         waiting = self.in_project(project_id).at_stage("adjudicate").in_use().of_live_items()
         ranked = waiting.annotate(rank=Case(*ranks, default=len(ranks)))
         return ranked.select_related("item", "member").order_by("rank", "priority", "position")
 
     def open_to(self, member_id: int, now: datetime) -> SlotQuerySet:
-        """Free ones, and those that the member holds."""
+        """Open slots, slots whose hold has expired, and those that the member holds."""
         mine = Q(state="held", member=member_id)
         return self.filter(mine | Q(state="open") | Q(state="held", held_until__lte=now))
 
@@ -135,37 +138,38 @@ class SlotQuerySet(models.QuerySet["Slot"]):
         return count_by(self, "reason")
 
     def missing_labels(self, items: Iterable[int]) -> dict[int, int]:
-        """How many labels are still to come, by the item's id; items without any are left out."""
+        """The number of labels still to come, by the item's id; items without any are left out."""
         return count_by(self.at_work().in_use().filter(item__in=list(items)), "item")
 
     def not_closed(self) -> SlotQuerySet:
         return self.exclude(state="closed")
 
     def hold(self, slot_id: int, hold: Hold) -> None:
-        """Give the slot, which is locked, to a member."""
+        """Let a member hold the slot, which must be locked."""
         statement = f"UPDATE annotation_slot SET {HOLD_SQL} WHERE id = %(slot)s"
         sql.execute_change(statement, hold.parameters() | {"slot": slot_id})
 
     def hold_longer(self, until: datetime) -> int:
-        """Let those that are held stay so until a later time."""
+        """Extend the holds to this time; returns how many slots changed."""
         return self.update(held_until=until)
 
     def fill(self, slot_id: int, member_id: int) -> bool:
-        """Fill the slot if it is the member's, held or filled before; False if it is another's."""
+        """Fill the slot if the member holds or filled it; returns False if it is not theirs."""
         return bool(sql.execute_change(FILL_SQL, [False, slot_id, member_id]))
 
     def close_open(self) -> int:
-        """Close those that nobody has; how many they were."""
+        """Close the open slots; returns how many."""
         return self.filter(state="open").update(state="closed")
 
     def put_open_first(self) -> int:
-        """Let the open ones be looked at first, for some may be past them."""
+        """Offer the open slots first, since cursors may have passed them; returns how many."""
         return self.filter(state="open").update(returned=True)
 
 
 class Stage(models.TextChoices):
-    """What a label is for. A blind label answers the blind-first questions of an item; a baseline
-    label answers the task's own, as a human to compare evaluators with (study 001, table 5)."""
+    """The purpose of a label. A blind label answers the blind-first questions of an item; a
+    baseline label answers the task's own questions, to compare humans with evaluators (study 001,
+    table 5)."""
 
     BLIND = "blind"
     LABEL = "label"
@@ -176,20 +180,20 @@ class Stage(models.TextChoices):
     ADJUDICATE = "adjudicate"
 
 
-# What stages were called before, as the audit, snapshots and archives from then have them.
+# Former names of stages, which old audit logs, snapshots and archives contain.
 FORMER_STAGES = {
     "work": Stage.LABEL.value,
     "practice": Stage.QUALIFICATION.value,
     "probe": Stage.CONTROL.value,
 }
-# Stages whose slots are made when a member gets to them, one for each who does.
+# Stages whose slots are created when a member reaches them, one per member.
 ON_DEMAND_STAGES = frozenset({Stage.QUALIFICATION, Stage.CONTROL, Stage.BLIND})
 # Stages that look alike to the person who labels, so that a silent check looks like work.
 WORK_LIKE_STAGES = (Stage.LABEL, Stage.CONTROL, Stage.BASELINE)
 
 
 class Reason(models.TextChoices):
-    """Why there is a slot beside those that every item gets."""
+    """Why a slot exists in addition to those that every item gets."""
 
     SHARE = "share", "Double-annotated sample"
     DISPUTED = "disputed", "Annotators disagree"
@@ -201,19 +205,19 @@ class Reason(models.TextChoices):
 
 
 class Slot(models.Model):
-    """One place for one counted label of an item at one stage.
+    """A place for one counted label of an item at one stage.
 
     open (nobody's), held (by a member until a time), filled (by a counted label), closed.
 
-    hold      open, or held until a time that is over -> held
-    fill      held, or open to a label that was already written -> filled
-    release   held or filled -> open; one that was made for the member -> closed
-    close     open, held or filled -> closed, as no label is asked for
+    hold      open, or held with the time expired -> held
+    fill      held, or open if the label was already written -> filled
+    release   held or filled -> open; if it was created for the member -> closed
+    close     open, held or filled -> closed, as no label is needed
     reopen    filled or closed -> open
 
-    These are methods here, of a slot that was read, and of the queryset. A held slot whose time is
-    over is as good as open: the next person takes the row over, so nothing has to sweep. An open
-    slot that somebody had before is `returned` and looked at first.
+    These are methods of a loaded slot, and of the queryset. A slot whose hold has expired counts as
+    open: the next person takes the row over, so no cleanup job is needed. An open slot that
+    somebody had before is `returned` and offered first.
     """
 
     class State(models.TextChoices):
@@ -223,7 +227,7 @@ class Slot(models.Model):
         CLOSED = "closed"
 
     project = models.ForeignKey("Project", models.PROTECT, related_name="slots")
-    # Of item, member and whom it is kept for, indexes below do what theirs would.
+    # The indexes below replace the default ones of item, member and reserved_for.
     item = models.ForeignKey("Item", models.PROTECT, related_name="slots", db_index=False)
     stage = models.CharField(max_length=20, choices=Stage.choices, default=Stage.LABEL)
     number = models.PositiveSmallIntegerField()
@@ -319,19 +323,20 @@ class Slot(models.Model):
         self.save(update_fields=["state", "member", "held_until", "ahead"])
 
     def release(self) -> None:
-        """To the queue, where it is looked at first; one that was made for a person is closed."""
+        """Return the slot to the queue, where it is offered first; close it if it was created for
+        the member."""
         own = self.stage in ON_DEMAND_STAGES
         self.state = self.State.CLOSED if own else self.State.OPEN
         self.member, self.held_until, self.ahead, self.returned = None, None, False, True
         self.save(update_fields=["state", "member", "held_until", "ahead", "returned"])
 
     def close(self) -> None:
-        """Nobody's any more, and no label is asked for."""
+        """Close the slot: no label is needed any more."""
         self.state, self.member, self.held_until = self.State.CLOSED, None, None
         self.save(update_fields=["state", "member", "held_until"])
 
     def reopen(self) -> None:
-        """Ask for a label again; the slot is looked at first, for all may be past it."""
+        """Open the slot again; it is offered first, since all cursors may have passed it."""
         self.state, self.member, self.held_until, self.returned = self.State.OPEN, None, None, True
         self.save(update_fields=["state", "member", "held_until", "returned"])
 
@@ -340,7 +345,7 @@ class Slot(models.Model):
         self.save(update_fields=["reserved_for"])
 
     def unreserve(self) -> None:
-        """For everybody now; a place that was made for the person is not needed any more."""
+        """Return the slot to everybody; close it if it was created for the member."""
         self.reserved_for, self.returned = None, True
         if self.reason == Reason.NAMED:
             self.state = self.State.CLOSED
@@ -354,8 +359,9 @@ class Slot(models.Model):
 class Cursor(models.Model):
     """How far a member has come through the open slots of a stage.
 
-    Slots before it were taken by the member or by others; returned ones have an index of their
-    own. So the next slot costs one index probe, however much the member has done (design 3.4).
+    Slots before it were taken by the member or by others; returned slots have an index of their
+    own. So finding the next slot costs one index lookup, however much the member has done (design
+    3.4).
     """
 
     member = models.ForeignKey("Membership", models.CASCADE, related_name="cursors")

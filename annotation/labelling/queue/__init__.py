@@ -1,9 +1,9 @@
-"""Who works on which item next, and what becomes of what they say (design 3, rules 1 to 5).
+"""Who gets which item next, and how labels are stored (design 3, rules 1 to 5).
 
-Every function is one short transaction that first locks the member's own row: a person who
-presses eight times at once is served one press after the other. Then it locks the item, then its
-slots, always in this order, so that no two wait for each other; taking the next item alone locks
-a slot at once, and passes over those that are locked.
+Every function is one short transaction that first locks the member's own row: if somebody presses a
+key eight times at once, the requests are served one after the other. Then it locks the item, then
+its slots, always in this order, so that there are no deadlocks. Only taking the next item locks a
+slot directly, and skips those that are locked.
 """
 
 from annotation.labelling.queue.labels import (

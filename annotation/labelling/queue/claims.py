@@ -1,7 +1,6 @@
-"""A member's turn with one slot: locked, read, checked against what the page sent, held, filled.
+"""Lock, load, check and fill the slot that a member works on, and store the member's cursor.
 
-And how far they have come through a stage. What a page sends is checked here: each check raises
-what the person is told.
+The checks compare what a page sent with the database; each raises the error that the person sees.
 """
 
 import json
@@ -20,7 +19,7 @@ from annotation.labelling.models.slots import FILL_SQL, Hold
 from annotation.labelling.submissions import ShownItem, SubmissionToken
 from annotation.models import Diff, Event, Item, Label, Membership, Revision, Slot, Stage
 
-# How far a cursor may lag behind, in positions of items.
+# How far a cursor may lag behind, in item positions.
 CURSOR_STRIDE = 32
 
 
@@ -34,11 +33,12 @@ class CursorState:
 
 
 def lock_member(member: Membership, stage: str = Stage.LABEL) -> CursorState:
-    """The member's presses are served one after the other, each with a snapshot of its own; how
-    far they have come through the stage.
+    """Lock the member's row, so that their requests are served one by one; returns their cursor of
+    the stage.
 
-    A statement of its own: in one with the pick the snapshot would be older than the lock. A
-    cursor that moved while the lock was waited for is read as it was, which costs a few steps.
+    This is a separate statement: combined with the pick, the snapshot would be older than the lock.
+    A cursor that moved while this waited for the lock is read with its old value, which costs a few
+    extra steps.
     """
     locked = "FOR NO KEY UPDATE OF m" if connection.features.has_select_for_update else ""
     found = sql.fetch_rows(
@@ -58,9 +58,10 @@ def lock_member(member: Membership, stage: str = Stage.LABEL) -> CursorState:
 
 
 def lock_member_and_item(member: Membership, slot_id: int) -> None:
-    """`lock_member`, and then let whoever labels or corrects the item of the slot take turns.
+    """Lock the member's row and then the item of the slot, so that labels and corrections of it
+    take turns.
 
-    The member's row is locked before the join that the lock of the item's row waits for.
+    The member's row is locked before the join that waits for the lock of the item's row.
     """
     if connection.features.has_select_for_update:
         sql.fetch_rows(
@@ -78,10 +79,10 @@ def lock_member_and_item(member: Membership, slot_id: int) -> None:
 def advance_cursor(
     member: Membership, stage: str, turn: CursorState, priority: int, position: int
 ) -> None:
-    """Let the member's next searches begin after this place, once it is some way ahead.
+    """Let the member's next searches start after this position, once it is far enough ahead.
 
-    Not after each: a search steps over the few slots since, which are not open any more or the
-    member's own.
+    The cursor is not stored after each label: a search skips the few slots in between, which are no
+    longer open or are the member's own.
     """
     if priority == turn.priority and position < turn.position + CURSOR_STRIDE:
         return
@@ -97,7 +98,7 @@ def advance_cursor(
 
 
 def record_empty_search(member: Membership, stage: str, until: datetime) -> None:
-    """Remember that a search of everything found nothing, so that it is not made on each ask."""
+    """Record that a full search found nothing, so that it is not repeated on each request."""
     sql.execute_change(
         """
         INSERT INTO annotation_cursor (member_id, stage, priority, position, nothing_until)
@@ -109,16 +110,16 @@ def record_empty_search(member: Membership, stage: str, until: datetime) -> None
 
 
 def hold_slot(slot_id: int, hold: Hold) -> tuple[Slot, Revision]:
-    """Give the slot, which is locked, to a member, and read what is shown of it."""
+    """Let a member hold the slot, which must be locked; returns it with the revision to show."""
     Slot.objects.hold(slot_id, hold)
     return load_slot(slot_id)
 
 
 def store_first_label(slot: Slot, label: Label, event: Event) -> bool:
-    """Fill the slot with the first label that its member gives the item, and store that.
+    """Fill the slot with the member's first label of the item, and store the label and the event.
 
-    It is counted among the member's, and the event is stored beside it. False, and nothing is
-    stored, if the slot went to another.
+    Also counts it in `Membership.labelled`. Returns False, and stores nothing, if the slot belongs
+    to somebody else.
     """
     member = label.member
     label.slot, label.counted = slot, True
@@ -135,7 +136,7 @@ def store_first_label(slot: Slot, label: Label, event: Event) -> bool:
 
 
 def adjust_label_count(member: Membership, change: int) -> None:
-    """Keep `Membership.labelled`, in the transaction that holds the member's row anyway."""
+    """Update `Membership.labelled`, in the transaction that has locked the member's row."""
     sql.execute_change(_COUNT_SQL, [change, member.pk])
     member.labelled += change
 
@@ -164,12 +165,12 @@ def _columns(table: str, names: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class Claim:
-    """The slot that a label was taken for, the item's current revision, and what is there by now.
+    """The slot that a label was taken for, the item's current revision, and related rows.
 
-    Ids of the label that the same page sent, of the member's label in force, and of the
-    guidelines as they are; whether the member saw what others said of the item, and whether
-    they have a draft of it. `submission` is the digest of the page's key, `stage` that of the
-    label.
+    sent, label, guidelines: the ids of the label already sent from the same page, of the member's
+    current label, and of the current guidelines; None without one. informed: whether the member saw
+    others' labels of the item. drafted: whether they have a draft of it. `submission` is the digest
+    of the page's key, `stage` the stage of the label.
     """
 
     slot: Slot
@@ -188,21 +189,22 @@ class Claim:
 
 
 def load_slot(slot_id: int) -> tuple[Slot, Revision]:
-    """The slot with its item, and the item's current revision with its diff, if that is stored."""
+    """The slot with its item, and the item's current revision with its diff, if the diff is
+    stored."""
     statement = f"{select_slots_sql('annotation_slot')} WHERE s.id = %(slot)s"
     [row] = sql.fetch_rows(statement, LOAD_PARAMETERS | {"slot": slot_id})
     return parse_row(row)
 
 
 def select_slots_sql(slots: str, *more: str) -> str:
-    """A statement's end: what `parse_row` reads, of the slots of a table, and more columns of
-    it."""
+    """The SELECT whose rows `parse_row` reads: the slots of a table, and `more` columns of that
+    table."""
     more = (_columns("d", _DIFF), *(f"s.{name}" for name in more))
     return _select_sql(_REVISION, ", " + ", ".join(more), slots, join=_DIFF_JOIN)
 
 
 def parse_row(row: Sequence[Any]) -> tuple[Slot, Revision]:
-    """A row of `select_slots_sql`, which is told `LOAD_PARAMETERS`."""
+    """Parse a row of `select_slots_sql`, which was executed with `LOAD_PARAMETERS`."""
     slot, revision, diff = _split_row(row, _REVISION, _DIFF)
     if diff[0] is not None:
         revision.stored_diff = Diff.from_db("default", _DIFF, diff)
@@ -210,8 +212,8 @@ def parse_row(row: Sequence[Any]) -> tuple[Slot, Revision]:
 
 
 def load_claim(member: Membership, slot_id: int, key: str, *, blind: bool) -> Claim:
-    """What a label with this key is of; its item is locked. What the member said before is at the
-    slot's stage or, if `blind`, at that one. Of the revision the texts are left out."""
+    """The claim of a label with this key; the item must be locked. `label` is looked up at the
+    slot's stage or, if `blind`, at the blind stage. The revision is loaded without its texts."""
     submission = submissions.digest_token(key)
     words = {"slot": slot_id, "member": member.pk, "submission": submission}
     [row] = sql.fetch_rows(_BLIND_CLAIM_SQL if blind else _WORK_CLAIM_SQL, words)
@@ -258,7 +260,8 @@ _WORK_CLAIM_SQL, _BLIND_CLAIM_SQL = (
 def _split_row(
     row: Sequence[Any], names: tuple[str, ...], more: tuple[str, ...]
 ) -> tuple[Slot, Revision, list[Any]]:
-    """A row of `_select_sql`: the slot with its item, the revision, and the values behind them."""
+    """Split a row of `_select_sql` into the slot with its item, the revision, and the further
+    values."""
     of_item, of_revision = len(_SLOT), len(_SLOT) + len(_ITEM)
     behind = of_revision + len(names)
     slot = Slot.from_db("default", _SLOT, row[:of_item])
@@ -269,7 +272,7 @@ def _split_row(
 
 
 def _convert_values(names: tuple[str, ...], values: Sequence[Any]) -> list[Any]:
-    """The values with their JSON and their times read, as they come from both databases."""
+    """The values with JSON and times parsed, as both databases return them."""
     return [
         _CONVERTERS[name](value) if name in _CONVERTERS and value is not None else value
         for name, value in zip(names, values, strict=True)
@@ -287,7 +290,7 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
 
 
 def read_own_token(member: Membership, shown: ShownItem) -> SubmissionToken:
-    """What the page's key was made for."""
+    """The content of the page's key. Raises `Refused` if the key was made for another member."""
     read = submissions.read_token(shown.key)
     if read.member_id != member.pk:
         raise Refused("This page belongs to another user. Reload the page.")
@@ -297,8 +300,10 @@ def read_own_token(member: Membership, shown: ShownItem) -> SubmissionToken:
 def lock_shown(
     member: Membership, made: SubmissionToken, shown: ShownItem
 ) -> tuple[Slot, Revision]:
-    """The workbench's slot that the key was made for and the item's current texts; member and
-    item are locked."""
+    """The slot that the key was made for and the item's current revision; locks member and item.
+
+    Raises `Refused` if the slot is not for labelling or the page showed another item.
+    """
     lock_member_and_item(member, made.slot_id)
     slot, revision = load_slot(made.slot_id)
     check_stage(slot, Stage.LABEL)
@@ -316,13 +321,13 @@ def check_item(member: Membership, item: Item, shown: ShownItem) -> None:
         shown.item_key, member, item
     ):
         raise Refused("The page showed another item. Reload the page.")
-    item.project = member.project  # so that nobody reads it again
+    item.project = member.project  # saves a query
     if item.deleted_at:
         raise Refused("This item was removed from the project. Continue with the next one.")
 
 
 def check_revision(made: SubmissionToken, shown: ShownItem) -> None:
-    """The key was made with the revision that is said to have been shown, so there is one."""
+    """Raise `Refused` if the key was made for another revision than the one sent as shown."""
     if made.revision != shown.revision:
         raise Refused("The page showed another item. Reload the page.")
 

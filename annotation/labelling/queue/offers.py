@@ -1,4 +1,4 @@
-"""What a member is offered, or why there is nothing; and what they did last."""
+"""What a member is offered, or why there is nothing; and their latest labels."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,10 +30,10 @@ _SEPARATE_STAGES = (Stage.VERIFY, Stage.ADJUDICATE)
 class Offer:
     """An item to work on, the revision to show, and the key that its submission must carry.
 
-    previous: what the member said of the item before: the label in force, or one taken back.
-    blind: what they said before the diff, the claim and the rationale were shown.
-    name: what a page calls the item: its key, or at a first look what tells nothing of it.
-    phase: "blind" if that is still to be said, "qualification" if an explanation follows,
+    previous: the member's label of the item: the current one, or one that was withdrawn.
+    blind: the member's blind label, given before diff, claim and rationale were shown.
+    name: the item's name on pages: its key, or at a first look the blind name.
+    phase: "blind" if the blind label is still missing, "qualification" if an explanation follows,
         else "label".
     """
 
@@ -48,16 +48,17 @@ class Offer:
 
     @property
     def shown_item(self) -> ShownItem:
-        """What a submission must say that it speaks of."""
+        """The part of a submission that identifies what was shown."""
         return ShownItem(self.key, self.name, self.revision.number)
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Nothing for this member now. `held_by_others` or `awaiting` > 0 is not "all done".
+    """Nothing for this member now. If `held_by_others` or `awaiting` is above 0, the work is not
+    done.
 
     awaiting: items that nobody gets before they have the text that their task type awaits.
-    practising: the member has to pass practice, and there is no practice item left for them.
+    practising: whether the member must qualify first, and no qualification item is left for them.
     """
 
     held_by_others: int
@@ -79,7 +80,7 @@ class OpenItems:
     adjudication: int = 0
 
     def __str__(self) -> str:
-        """As "1 item needs another annotator, 24 wait for verification."; empty for none."""
+        """For example "1 item needs another annotator, 24 wait for verification."; "" for none."""
         parts: list[str] = []
         for number, verb, what in (
             (self.labels, "need", "another annotator"),
@@ -95,9 +96,9 @@ class OpenItems:
 
 @dataclass(frozen=True)
 class MemberProgress:
-    """Counts of items: labelled by the member, resolved, in the project, still to be resolved.
+    """Counts of items: labelled by the member, resolved, in the project, not resolved yet.
 
-    Of those that are left, `awaiting` are no work yet; `awaited` says so in words.
+    Of those not resolved, `awaiting` cannot be labelled yet; `awaited` says why in words.
     """
 
     mine: int
@@ -109,14 +110,14 @@ class MemberProgress:
 
     @property
     def at_work(self) -> int:
-        """How many are left for people."""
+        """The number of items that people can work on."""
         return max(0, self.left - self.awaiting)
 
 
 def build_offer(
     member: Membership, slot: Slot, revision: Revision, *, previous: Label | None = None
 ) -> Offer:
-    """The slot's item as it is offered to the member."""
+    """The offer of the slot's item to the member."""
     slot.item.project = member.project  # so that nobody reads it again
     blind = None
     phase = "qualification" if slot.stage == Stage.QUALIFICATION else "label"
@@ -134,7 +135,7 @@ def build_offer(
 
 
 def explain_waiting(member: Membership, stage: str, now: datetime) -> Waiting:
-    """Why there is nothing; only slots that the member could have are counted."""
+    """Why there is nothing; only slots that the member could take are counted."""
     held = Slot.objects.in_project(member.project_id).at_stage(stage).of_live_items().held(now)
     others = held.untouched_by(member.pk).order_by("held_until")
     first = others.first()
@@ -150,18 +151,19 @@ def explain_waiting(member: Membership, stage: str, now: datetime) -> Waiting:
 
 
 def count_labels(member: Membership, stage: str) -> int:
-    """How many labels of the member are in force at a stage, all that looks like work being one."""
+    """The number of the member's current labels at a stage; Stage.LABEL includes all stages that
+    look like work."""
     if stage == Stage.LABEL:
         return member.labelled
     return Label.objects.current().by_member(member.pk, stage).count()
 
 
 def load_progress(member: Membership) -> MemberProgress:
-    """The progress of the project and of the member, in items.
+    """The progress of the project and the member, in items.
 
     Counting a large project takes a while, so its counts may be some seconds old, and older for
-    those who must not tell control items from others; the member's own counts are never old. Items
-    with known answers are not counted.
+    members who must not be able to identify control items; the member's own count is always exact.
+    Items with a known answer are not counted.
     """
     project = member.project
     total, resolved = project_counts.get_cached_count(
@@ -189,7 +191,7 @@ def load_open_items(member: Membership) -> OpenItems:
 
 
 def recent_labels(member: Membership, number: int = RECENT_LABELS) -> list[Label]:
-    """The member's last labels in force, the latest first, with their items."""
+    """The member's latest current labels, the latest first, with their items."""
     found = [
         label
         for stage in WORK_LIKE_STAGES
@@ -199,8 +201,9 @@ def recent_labels(member: Membership, number: int = RECENT_LABELS) -> list[Label
 
 
 def last_label(member: Membership, stages: tuple[str, ...]) -> Label | None:
-    """The member's last label in force at any of the stages; to decide, one that still counts."""
-    # One search a stage: each is the first row of an index, where all at once would be a sort.
+    """The member's latest current label at any of the stages; in verification and adjudication it
+    must also count. None if there is none."""
+    # One query per stage: each reads the first row of an index; one for all would need a sort.
     found = [_labels_in_force(stage).by_member(member.pk, stage).first() for stage in stages]
     return max(
         (label for label in found if label),
@@ -210,8 +213,8 @@ def last_label(member: Membership, stages: tuple[str, ...]) -> Label | None:
 
 
 def _labels_in_force(stage: str) -> LabelQuerySet:
-    """An extra label is still its author's word; a decision that another's took the place of is
-    not to be taken back."""
+    """The labels at the stage that can be undone: also extra labels, but no decision or
+    verification that no longer counts."""
     labels = Label.objects
     return labels.counted() if stage in _SEPARATE_STAGES else labels.current()
 
@@ -231,14 +234,15 @@ def _label(member: Membership, item: Item, stage: str) -> Label | None:
 
 
 def _withdrawn_label(member: Membership, slot: Slot, revision: Revision) -> Label | None:
-    """The last word on the item at the stage, if it is the member's, who took it back."""
+    """The latest label of the item at the stage, if the member gave it and has undone it; else
+    None."""
     said = Label.objects.of_item(slot.item).at_stage(slot.stage).of_revision(revision)
     last = said.latest_first().first()
     return last if last and last.withdrawn_at and last.member_id == member.pk else None
 
 
 def count_items(project: Project) -> tuple[int, int]:
-    """How many items to work on the project has, and how many are resolved, repeats left out."""
+    """The number of the project's items to work on and of resolved ones, without duplicates."""
     total = Item.objects.in_project(project).originals().of_tests().count()
     found = Resolution.objects.of_live_originals().of_tests()
     return total, found.filter(item__project=project).count()

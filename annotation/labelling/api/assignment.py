@@ -1,4 +1,4 @@
-"""The API of who gets which items, and which come first; for leads."""
+"""The API to assign items to annotators and to set their priority; for leads."""
 
 from typing import Any
 
@@ -19,13 +19,13 @@ from annotation.labelling.assignment import AssignmentResult, ReservedCount
 from annotation.models import Item, Membership
 from annotation.projects import access
 
-# So many keys are named at once.
+# The maximum number of keys per request.
 MAX_KEYS = 50_000
 
 
 class ChosenSerializer(serializers.Serializer[Any]):
-    """Which items: those that get work, narrowed by each of these that is given; without any, all
-    of them."""
+    """The items: those in the normal work that match all given filters; without filters, all of
+    them."""
 
     keys = serializers.ListField(
         child=serializers.CharField(max_length=200, trim_whitespace=False),
@@ -49,8 +49,8 @@ class ChosenSerializer(serializers.Serializer[Any]):
 
 
 class AssignSerializer(ChosenSerializer):
-    """A place of each item is kept for each of the people, or with `share_out` for one after the
-    other."""
+    """One label of each item is reserved for every annotator in `people`, or with `share_out` for
+    one of them in turn."""
 
     people = serializers.ListField(
         child=serializers.CharField(max_length=80), min_length=1, max_length=1_000
@@ -59,20 +59,21 @@ class AssignSerializer(ChosenSerializer):
 
 
 class PrioritySerializer(ChosenSerializer):
-    """When the open places of the items come."""
+    """The priority of the items' open slots."""
 
     priority = serializers.ChoiceField(choices=[*assignment.PRIORITIES])
 
 
 class AssignedSerializer(serializers.Serializer[AssignmentResult]):
-    """How many places are kept; `refused` are those of people who have worked on the item."""
+    """How many labels are reserved; `refused` counts those of annotators who have already worked on
+    the item."""
 
     reserved = serializers.IntegerField()
     refused = serializers.IntegerField()
 
 
 class ReservedSerializer(serializers.Serializer[ReservedCount]):
-    """How many open places wait for one member alone."""
+    """How many open slots are reserved for one annotator."""
 
     annotator = serializers.CharField(source="member.alias")
     places = serializers.IntegerField(source="count")
@@ -94,7 +95,8 @@ ITEMS_RESPONSE = inline_serializer("Items", {"items": serializers.IntegerField()
 )
 @api_view(["GET", "POST"])
 def assignments(request: Request, slug: str) -> Response:
-    """For whom places are kept; a POST keeps some. Who has a place kept twice has it once."""
+    """The number of labels reserved for each annotator; a POST reserves labels. Reserving twice has
+    no further effect."""
     lead = access.member_for(request, slug, right="manage")
     if request.method == "GET":
         kept: Any = assignment.list_reserved(lead.project)
@@ -114,7 +116,7 @@ def assignments(request: Request, slug: str) -> Response:
 @extend_schema(request=BackSerializer, responses={200: SLOTS_RESPONSE, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def take_back(request: Request, slug: str) -> Response:
-    """Let everybody have the open places that are kept for a member; how many they were."""
+    """Return the open slots reserved for an annotator to the queue; returns how many."""
     lead = access.member_for(request, slug, right="manage")
     alias = validate_body(BackSerializer(data=request.data))["annotator"]
     member = Membership.objects.in_project(lead.project).named(alias)
@@ -126,7 +128,7 @@ def take_back(request: Request, slug: str) -> Response:
 @extend_schema(request=PrioritySerializer, responses={200: ITEMS_RESPONSE, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def priorities(request: Request, slug: str) -> Response:
-    """Let items come first, last, or in their order; how many they are."""
+    """Offer items first, last or in normal order; returns the number of items."""
     lead = access.member_for(request, slug, right="manage")
     body = validate_body(PrioritySerializer(data=request.data))
     items = _items(lead, body)

@@ -1,4 +1,4 @@
-"""The API of comments and of mentions in them, as on their pages."""
+"""The API of comments and mentions; same access as the pages."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ ITEM_PARAMETER = OpenApiParameter(
 
 
 class CommentSerializer(serializers.Serializer[Comment]):
-    """What somebody wrote about an item. `number` counts all comments that the item ever had."""
+    """A comment on an item. `number` is its position among all comments that the item ever had."""
 
     item = serializers.CharField(source="item.key")
     number = serializers.IntegerField()
@@ -44,8 +44,9 @@ class WithdrawalBody(ItemBody):
 
 
 class CommentList(ListAPIView[Comment]):
-    """What people say of an item, oldest first, once your own label is in, and the place to add
-    to it. Without an item: of all items that you may read about, newest first.
+    """The comments on an item, oldest first, once you have labelled it; POST adds one.
+
+    Without an item: the comments on all items that you may read about, newest first.
     """
 
     serializer_class = CommentSerializer
@@ -81,7 +82,8 @@ class CommentList(ListAPIView[Comment]):
     )
     @make_idempotent("enter")
     def post(self, request: Request, slug: str) -> Response:
-        """Say something of an item that you have labelled; who is named as @alias finds it."""
+        """Add a comment to an item that you have labelled. Members named as @alias find it among
+        their mentions."""
         member = access.member_for(request, slug, right="enter")
         data = validate_body(CommentBody(data=request.data))
         member, now = access.ensure_membership(member), timezone.now()
@@ -93,7 +95,7 @@ class CommentList(ListAPIView[Comment]):
 @extend_schema(request=WithdrawalBody, responses={204: None, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def withdraw_comment(request: Request, slug: str) -> Response:
-    """Take back a comment of yours, as a lead anybody's."""
+    """Withdraw your comment; leads can withdraw anybody's."""
     member = access.member_for(request, slug, right="enter")
     data = validate_body(WithdrawalBody(data=request.data))
     member = access.ensure_membership(member)
@@ -120,7 +122,8 @@ def withdraw_comment(request: Request, slug: str) -> Response:
 )
 @api_view(["GET"])
 def mentions(request: Request, slug: str) -> Response:
-    """Comments that name you, the last first; without item and text until your label is in."""
+    """Comments that mention you, latest first; without item and text until you have labelled the
+    item."""
     member = access.member_for(request, slug, right="enter")
     return Response([_mention(one) for one in comments.load_mentions(member, now=timezone.now())])
 

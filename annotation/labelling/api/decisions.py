@@ -1,4 +1,4 @@
-"""The API of verification, decisions and the human baseline: as on their pages."""
+"""The API of verification, adjudication and the human baseline; same access as the pages."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ from stats.estimates import Estimate
 
 
 class FirstSerializer(serializers.Serializer[Any]):
-    """The label that a second person looks at; `submission` goes into what they send."""
+    """The label to verify; send its `submission` with the verdict."""
 
     submission = serializers.CharField()
     annotator = serializers.CharField(source="member.alias")
@@ -53,7 +53,8 @@ class SecondSerializer(serializers.Serializer[verification.Verification]):
 
 
 class VerdictSerializer(SubmissionSerializer):
-    """Confirmed, or contested with other answers and a comment; `of` is what was shown."""
+    """Confirm, or contest with other answers and a comment; `of` is the `submission` of the shown
+    label."""
 
     of = serializers.CharField(max_length=64)
     confirm = serializers.BooleanField(default=False)
@@ -61,7 +62,7 @@ class VerdictSerializer(SubmissionSerializer):
 
 
 class WaitingCaseSerializer(serializers.Serializer[Any]):
-    """An item that waits for a decision; `missing` labels are still to come."""
+    """An item that waits for adjudication; `missing` is the number of labels still to come."""
 
     item = serializers.CharField(source="item.key")
     reason = serializers.CharField(source="slot.reason")
@@ -75,7 +76,8 @@ class SaidSerializer(serializers.Serializer[Any]):
 
 
 class CaseSerializer(serializers.Serializer[cases.Case]):
-    """An item to decide with all that was said of it; if people `disagree`, say why they did."""
+    """An item to decide, with everybody's labels; if annotators `disagree`, the decision needs a
+    reason (`why`)."""
 
     offer = OfferSerializer()
     said = SaidSerializer(many=True)
@@ -110,7 +112,7 @@ def _either_serializer(name: str, serializer: Any) -> PolymorphicProxySerializer
 )
 @api_view(["POST"])
 def next_second(request: Request, slug: str) -> Response:
-    """Take the next item to verify, with the label to look at; else why there is none."""
+    """Take the next item to verify, with the label to check; else why there is none."""
     member = access.member_for(request, slug, right="label")
     case = verification.take_next(member, now=timezone.now())
     if isinstance(case, Waiting):
@@ -121,7 +123,7 @@ def next_second(request: Request, slug: str) -> Response:
 @extend_schema(request=VerdictSerializer, responses={201: LabelSerializer, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def verdict(request: Request, slug: str) -> Response:
-    """Confirm what the label says, or contest it. The same key twice is stored once."""
+    """Confirm the label, or contest it. The same key twice is stored once."""
     member = access.member_for(request, slug, right="label")
     body = VerdictSerializer(data=request.data)
     data = validate_body(body)
@@ -147,7 +149,8 @@ def verdict(request: Request, slug: str) -> Response:
 )
 @api_view(["GET"])
 def contest_rate(request: Request, slug: str) -> Response:
-    """Of how many verified items the labels were contested, with the interval of the share."""
+    """How many items were verified, how many labels were contested, and the share with its
+    interval."""
     member = access.member_for(request, slug, right="adjudicate")
     rate = verification.measure_contest_rate(member.project)
     numbers = {"verified": rate.verified, "contested": rate.contested}
@@ -160,7 +163,7 @@ def contest_rate(request: Request, slug: str) -> Response:
 @extend_schema(responses={200: WaitingCaseSerializer(many=True), **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def waiting_cases(request: Request, slug: str) -> Response:
-    """The first thousand items that wait for a decision, disputed ones first."""
+    """The first thousand items that wait for adjudication, disputed ones first."""
     member = access.member_for(request, slug, right="adjudicate")
     rows = cases.list_waiting(member, cases.waiting_slots(member.project)[:1000])
     return Response(WaitingCaseSerializer(rows, many=True).data)
@@ -172,7 +175,7 @@ def waiting_cases(request: Request, slug: str) -> Response:
 )
 @api_view(["POST"])
 def next_case(request: Request, slug: str) -> Response:
-    """Take the next case, or the one of `item`; else why there is none for you."""
+    """Take the next case, or that of `item`; else why there is none for you."""
     member, now = access.member_for(request, slug, right="adjudicate"), timezone.now()
     named = request.data.get("item") if isinstance(request.data, dict) else None
     named = validate_body(ItemBody(data={"item": named}))["item"] if named else ""
@@ -202,7 +205,8 @@ def decide(request: Request, slug: str) -> Response:
 @extend_schema(request=ItemBody, responses={201: ItemBody, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def request_decision(request: Request, slug: str) -> Response:
-    """Let somebody decide an item, anew if it was decided; what was decided holds until then."""
+    """Send an item to adjudication, again if it was decided; that decision stays in force until the
+    next one."""
     member = access.member_for(request, slug, right="adjudicate")
     item = find_item(member, validate_body(ItemBody(data=request.data))["item"])
     cases.request_decision(access.ensure_membership(member), item, now=timezone.now())

@@ -17,7 +17,8 @@ from annotation.projects import access
 
 
 class LessonSerializer(serializers.Serializer[qualification.Lesson]):
-    """What was said of an item of practice, whether it was right, what is, and why."""
+    """Your answer to a qualification item, whether it was right, the known answer, and the
+    explanation."""
 
     item = serializers.CharField(source="item.key")
     right = serializers.BooleanField()
@@ -43,7 +44,7 @@ class RoundSerializer(serializers.Serializer[qualification.QualificationRound]):
 
 
 class PracticeSerializer(serializers.Serializer[Any]):
-    """How a member stands: `due` until they have passed, `waits` if only a lead can help."""
+    """A member's qualification: `due` until they have passed, `waits` if only a lead can help."""
 
     annotator = serializers.CharField()
     due = serializers.BooleanField()
@@ -52,7 +53,7 @@ class PracticeSerializer(serializers.Serializer[Any]):
 
 
 class ShareSerializer(serializers.Serializer[Any]):
-    """A share with its interval of 95 %, fractions of 1; null where it is not defined."""
+    """A share with its 95 % interval, as fractions of 1; null if it is not defined."""
 
     value = serializers.FloatField(allow_null=True)
     low = serializers.FloatField(allow_null=True)
@@ -80,7 +81,8 @@ class ProbeSerializer(serializers.Serializer[control_items.ControlResult]):
 
 
 class StoredSerializer(LabelSerializer):
-    """A label as it was stored; `lesson` is what practice explains, null for any other label."""
+    """A stored label; `lesson` is the explanation of a qualification item, null for any other
+    label."""
 
     lesson = LessonSerializer(allow_null=True)
 

@@ -26,9 +26,10 @@ from annotation.projects import access
 
 
 class ResolutionSerializer(serializers.Serializer[Resolution]):
-    """What the project holds, or held until `ended_at`, true of a revision of an item: `value` is
-    what decides, `values` are of every field that is resolved. It came from labels by a `rule`, was
-    adjudicated, imported, or known beforehand; `decided_by` is who did so, if somebody did."""
+    """The final label of a revision of an item, in force until `ended_at`: `value` is that of the
+    deciding field, `values` those of all resolved fields. It came from labels by a `rule`, from
+    adjudication, from an import, or was known beforehand; `decided_by` is the member who decided,
+    null if nobody did."""
 
     item = serializers.CharField(source="item.key")
     revision = serializers.IntegerField(source="revision.number")
@@ -43,7 +44,7 @@ class ResolutionSerializer(serializers.Serializer[Resolution]):
     ended_at = serializers.DateTimeField(allow_null=True)
 
     def get_fields(self) -> dict[str, Any]:
-        # Not declared above, since a serializer has an attribute of this name.
+        # Not declared above, since serializer fields have an attribute named `source`.
         came_from = serializers.ChoiceField(choices=Resolution.Source.choices)
         return super().get_fields() | {"source": came_from}
 
@@ -72,7 +73,7 @@ class ResolutionList(ListAPIView[Resolution]):
 
 
 class KnownSerializer(serializers.Serializer[Resolution]):
-    """An item whose right answer is known: `answers` by field, and why they are right."""
+    """An item with a known answer: the correct `answers` by field, and their explanation."""
 
     item = serializers.CharField(source="item.key")
     purpose = serializers.CharField(source="item.purpose")
@@ -126,8 +127,7 @@ class KnownList(ListAPIView[Resolution]):
     @extend_schema(request=KnownBody, responses={200: KnownSerializer, **REFUSED_RESPONSES})
     def post(self, request: Request, slug: str) -> Response:
         """Set or change the correct answer of an item. Its labels are kept, and count again when
-        the item
-        is released."""
+        the item is released."""
         lead = access.member_for(request, slug, right="manage")
         body = validate_body(KnownBody(data=request.data))
         item, told = find_item(lead, body["item"]), (body["answers"], body["explanation"])
@@ -143,7 +143,7 @@ class KnownList(ListAPIView[Resolution]):
 @extend_schema(request=ItemBody, responses={204: None, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def release(request: Request, slug: str) -> Response:
-    """Make an item with a known answer one to work on again, as it was before."""
+    """Make an item with a known answer a normal item again, as it was before."""
     lead = access.member_for(request, slug, right="manage")
     item = find_item(lead, validate_body(ItemBody(data=request.data))["item"])
     answer_key.release_item(item, access.ensure_membership(lead))

@@ -1,4 +1,4 @@
-"""The API of work: projects, the next item, labels and corrections."""
+"""The API of labelling: projects, the next item, labels and corrections."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ class ProjectList(ListAPIView[Project]):
 @extend_schema(responses={200: ProjectDetailSerializer, **PROBLEM_RESPONSES})
 @api_view(["GET"])
 def project(request: Request, slug: str) -> Response:
-    """One project: what it asks of you, and how far it has come."""
+    """One project: its task, and its progress."""
     member = access.member_for(request, slug, right="enter")
     return Response(ProjectDetailSerializer(member).data)
 
@@ -70,7 +70,7 @@ def project(request: Request, slug: str) -> Response:
 @extend_schema(request=None, responses={200: NEXT_RESPONSE, **PROBLEM_RESPONSES})
 @api_view(["POST"])
 def next_item(request: Request, slug: str) -> Response:
-    """Take the next item, or be shown the one you hold; else why there is none for you now."""
+    """Take the next item, or get the one you hold; else why there is none for you now."""
     member = access.member_for(request, slug, right="label")
     offer = queue.next_offer(member)
     if isinstance(offer, queue.Offer):
@@ -80,9 +80,9 @@ def next_item(request: Request, slug: str) -> Response:
 
 
 class LabelList(ListAPIView[Label]):
-    """Labels with their whole history, oldest first, and the place to send one to.
+    """Labels with their whole history, oldest first; POST stores one.
 
-    Who reads others' labels gives informed ones of these items from then on.
+    Whoever reads others' labels gives informed labels of these items from then on.
     """
 
     serializer_class = LabelSerializer
@@ -106,7 +106,7 @@ class LabelList(ListAPIView[Label]):
         request=SubmissionSerializer, responses={201: StoredSerializer, **SUBMISSION_RESPONSES}
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Say what you think of the shown revision. The same key twice is stored once."""
+        """Label the shown revision. The same key twice is stored once."""
         member = access.member_for(request, slug, right="label")
         body = SubmissionSerializer(data=request.data)
         validate_body(body)
@@ -119,7 +119,7 @@ class LabelList(ListAPIView[Label]):
 )
 @api_view(["POST"])
 def corrections(request: Request, slug: str) -> Response:
-    """Correct a text of the shown revision; the item stays yours, with a new key."""
+    """Correct a text of the shown revision; you keep the item, with a new key."""
     member = access.member_for(request, slug, right="label")
     body = CorrectionSerializer(data=request.data)
     data = validate_body(body)
@@ -130,7 +130,7 @@ def corrections(request: Request, slug: str) -> Response:
 @extend_schema(request=ShownSerializer, responses={204: None, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def skip(request: Request, slug: str) -> Response:
-    """Put the shown item aside: the queue brings you others, and this one no more."""
+    """Skip the shown item: the queue does not offer it to you again."""
     member = access.member_for(request, slug, right="label")
     body = ShownSerializer(data=request.data)
     validate_body(body)
@@ -141,7 +141,7 @@ def skip(request: Request, slug: str) -> Response:
 @extend_schema(request=None, responses={200: OfferSerializer, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def undo(request: Request, slug: str) -> Response:
-    """Take your last label back and get its item again."""
+    """Undo your last label and get its item again."""
     member = access.member_for(request, slug, right="label")
     offer = queue.undo_label(member)
     if offer is None:

@@ -188,7 +188,7 @@ FORMER_STAGES = {
 }
 # Stages whose slots are created when a member reaches them, one per member.
 ON_DEMAND_STAGES = frozenset({Stage.QUALIFICATION, Stage.CONTROL, Stage.BLIND})
-# Stages that look alike to the person who labels, so that a silent check looks like work.
+# Stages that look the same to annotators, so that control items cannot be identified.
 WORK_LIKE_STAGES = (Stage.LABEL, Stage.CONTROL, Stage.BASELINE)
 
 

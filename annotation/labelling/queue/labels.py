@@ -1,6 +1,6 @@
-"""What a member does with an item: they label, correct, undo, reopen, skip and flag it.
+"""A member's actions on an item: label, correct, undo, reopen, skip and flag.
 
-To store a label is the queue's hot path. Each step leaves an event.
+Storing a label is the queue's hot path. Each action stores an event.
 """
 
 from collections.abc import Mapping
@@ -53,13 +53,13 @@ def store_label(
     stage: str = Stage.LABEL,
     now: datetime | None = None,
 ) -> Label:
-    """Store what the member says of the shown revision. The same key twice stores it once.
+    """Store the member's label of the shown revision. Sending the same key twice stores it once.
 
-    `stage` is where it is sent to, as in `next_offer`: a key of another desk is refused there. It
-    counts if it fills a slot: the one it was taken for or, if that was given away, one of the
-    item that is free. Else it is kept as extra. Raises `Refused` for a key, item or answer that
-    was not offered or a key that said something else before, and `Stale` if the texts were
-    corrected meanwhile.
+    `stage` is the page that it was sent to, as in `next_offer`: keys of other pages are refused.
+    The label counts if it fills a slot: the one it was taken for or, if that was given away, a free
+    one of the item. Otherwise it is kept as extra. Raises `Refused` for a key, item or answer that
+    was not offered, and for a key that was already sent with other answers; `Stale` if the texts
+    have been corrected.
     """
     now = now or timezone.now()
     ticket = claims.read_own_token(member, shown)
@@ -90,10 +90,9 @@ def store_correction(
     """Store a new revision with the corrected text; its author keeps the slot.
 
     Labels of older revisions stop counting and their slots reopen. Texts that the item already has
-    change nothing, so sending a correction twice stores it once. A corrected control item is none
-    any
-    more, since its known answer was about the old texts. Raises `Refused` and `Stale` as
-    `store_label` does.
+    change nothing, so sending a correction twice stores it once. A corrected control item stops
+    being one, since its known answer was about the old texts. Raises `Refused` and `Stale` like
+    `store_label`.
     """
     now = now or timezone.now()
     _check_correction(member, texts)
@@ -118,7 +117,7 @@ def store_correction(
 def _build_label(
     member: Membership, claim: Claim, said: SubmittedAnswers, task: TaskType, now: datetime
 ) -> Label:
-    """The label of what was claimed, with the versions that it was made under; not stored yet."""
+    """The label for the claim, with the versions of task type and guidelines; not stored yet."""
     return Label(
         project_id=member.project_id,
         member=member,
@@ -140,7 +139,7 @@ def _build_label(
 
 
 def _save_label(label: Label, claim: Claim) -> Label:
-    """Store the label in the place that it fills, in place of what the member said before."""
+    """Store the label in the slot that it fills; it supersedes the member's previous label."""
     member, first = label.member, label.stage in WORK_LIKE_STAGES and claim.label is None
     event = build_event("label", member, claim.item, **_event_data(label, claim))
     if not (first and claims.store_first_label(claim.slot, label, event)):
@@ -158,7 +157,8 @@ def _save_label(label: Label, claim: Claim) -> Label:
 
 
 def _event_data(label: Label, claim: Claim) -> dict[str, object]:
-    """What is on record of it: the choice, and in whose place, at what revision and stage."""
+    """The event's data: choice, revision and stage of the label, and of the one that it
+    supersedes."""
     new = {"choice": label.choice, "revision": claim.revision.number, "stage": label.stage}
     if claim.label is None:
         return {"new": new}
@@ -170,7 +170,7 @@ def _event_data(label: Label, claim: Claim) -> dict[str, object]:
 
 
 def _fill_slot(member: Membership, shown: Slot, stage: str, now: datetime) -> Slot | None:
-    """The slot that the label fills, None for an extra one."""
+    """Fill a slot for the label and return it; None for an extra label."""
     if stage == Stage.BLIND:
         blind = (
             Slot.objects.in_project(member.project_id)
@@ -244,11 +244,11 @@ def undo_label(
 
 
 def reopen_item(member: Membership, item_key: str, *, now: datetime | None = None) -> Offer:
-    """An item that the member knows already, to be labelled, again or after all.
+    """Offer an item that the member has met before, to label it again or for the first time.
 
-    One they have labelled keeps its label until a new one supersedes it. One that they skipped or
-    began to write on is held again, if it has a free place; else a label will be an extra one.
-    Raises `Refused` for any other item.
+    A labelled item keeps its label until a new one supersedes it. A skipped or drafted item is held
+    again if it has a free slot; otherwise its label will be an extra one. Raises `Refused` for any
+    other item.
     """
     now = now or timezone.now()
     with transactions.transact():
@@ -277,7 +277,7 @@ def skip_item(
     note: str = "",
     now: datetime | None = None,
 ) -> None:
-    """Give the shown item back; the queue brings it no more until the member reopens it."""
+    """Release the shown item; the queue does not offer it again until the member reopens it."""
     now = now or timezone.now()
     ticket = claims.read_own_token(member, shown)
     with transactions.transact():
@@ -304,7 +304,8 @@ def skip_item(
 def toggle_flag(
     member: Membership, item_key: str, *, note: str = "", now: datetime | None = None
 ) -> bool:
-    """Ask a lead to look at an item that the member knows, or take that back; whether it stands."""
+    """Flag an item that the member has met for a lead, or remove the flag; returns whether it is
+    flagged."""
     now = now or timezone.now()
     with transactions.transact():
         claims.lock_member(member)
@@ -321,7 +322,8 @@ def toggle_flag(
 
 
 def renew_holds(member: Membership, *, now: datetime | None = None) -> frozenset[str]:
-    """Hold on to what the member holds; what pages call the items that are still theirs."""
+    """Extend the member's holds; returns the names of the items that are still theirs, as pages
+    show them."""
     now = now or timezone.now()
     with transactions.transact():
         claims.lock_member(member)
@@ -335,6 +337,6 @@ def renew_holds(member: Membership, *, now: datetime | None = None) -> frozenset
 
 
 def _find_item(member: Membership, item_key: str) -> Item | None:
-    """The item that a page of the member's calls so, locked."""
+    """The item with this name on the member's pages, locked; None if there is none."""
     item = blind_names.find_item(member, item_key)
     return item and Item.objects.locked().get(pk=item.pk)

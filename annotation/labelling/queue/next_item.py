@@ -1,6 +1,6 @@
-"""Which slot is next for whom: the current one, the one after it, and new ones.
+"""Choose the slot for a member: the current one, the one after it, or a new one.
 
-What the member holds already, and the first that is free for them.
+A new one is the first that is free for the member.
 """
 
 import random
@@ -20,16 +20,16 @@ from annotation.labelling.queue.claims import CursorState
 from annotation.labelling.queue.offers import Offer, Waiting
 from annotation.models import Membership, Revision, Slot, Stage
 
-# How long a search that found nothing is believed. Slots that come back or are added are urgent
-# and have an index of their own, so what is missed meanwhile is only what others pass by.
+# How long the result of an empty search is reused. Returned and added slots are urgent and have an
+# index of their own, so this can only miss slots that others were locking at that moment.
 EMPTY_SEARCH_PAUSE = timedelta(seconds=5)
-# A slot that is the member's, with its item, and the revision to show.
+# A slot that the member holds, with its item, and the revision to show.
 SlotAndRevision = tuple[Slot, Revision]
 
 
 @dataclass(frozen=True)
 class OfferRequest:
-    """What a member asks for; `draw`, in [0, 1), decides whether it may be a control item."""
+    """A member's request; `draw`, in [0, 1), decides whether it may be a control item."""
 
     stage: str
     turn: CursorState
@@ -47,9 +47,8 @@ def next_offer(
 ) -> Offer | Waiting:
     """The item that the member holds or takes now, or why there is none.
 
-    `ahead` asks for the item after that one, which is held as well. Stage.LABEL offers everything
-    of
-    the label screen. `draw`, in [0, 1), decides whether a new item is a control item.
+    `ahead` requests the item after that one, which is held as well. Stage.LABEL offers everything
+    of the label screen. `draw`, in [0, 1), decides whether a new item is a control item.
     """
     now = now or timezone.now()
     draw = random.random() if draw is None else draw
@@ -62,9 +61,9 @@ def next_offer(
 
 
 def _hold_current(member: Membership, asked: OfferRequest) -> SlotAndRevision | None:
-    """The slot that the member works on, held from now on; None if there is none.
+    """The slot that the member works on, held by this call; None if there is none.
 
-    It is the one they hold, else the one that was held ahead, else a newly taken one.
+    It is the one they hold, else the one held ahead, else a new one.
     """
     hold = Hold(member.pk, slots.hold_until(member, asked.now))
     stages = slots.related_stages(asked.stage)
@@ -75,15 +74,16 @@ def _hold_current(member: Membership, asked: OfferRequest) -> SlotAndRevision | 
 
 
 def _hold_next(member: Membership, asked: OfferRequest) -> SlotAndRevision | None:
-    """The slot that comes after the current one, held as well; None if there is none.
+    """The slot after the current one, held as well; None if there is none.
 
-    Nothing is held ahead of practice, where an explanation comes in between, or of nothing.
+    Nothing is held ahead without a current slot, or after a qualification item, whose explanation
+    comes first.
     """
     hold = Hold(member.pk, slots.hold_until(member, asked.now), ahead=True)
     held = held_slots(member, slots.related_stages(asked.stage))
     if not held or held[0].stage == Stage.QUALIFICATION:
         return None
-    if held[0].ahead:  # the page is past what the member held before
+    if held[0].ahead:  # the page has moved on to the item that was held ahead
         claims.hold_slot(held[0].slot_id, Hold(member.pk, hold.until))
     if len(held) > 1:
         return claims.hold_slot(held[1].slot_id, hold)
@@ -91,7 +91,7 @@ def _hold_next(member: Membership, asked: OfferRequest) -> SlotAndRevision | Non
 
 
 def _may_have_answer(member: Membership, asked: OfferRequest) -> bool:
-    """Whether the item may be one whose answer is known, which comes before the work there is."""
+    """Whether the item may be a qualification or control item, which comes before other work."""
     at_work = asked.stage == Stage.LABEL
     return at_work and (qualification.is_due(member) or control_items.is_due(member, asked.draw))
 
@@ -99,14 +99,14 @@ def _may_have_answer(member: Membership, asked: OfferRequest) -> bool:
 def _take_slot(
     member: Membership, asked: OfferRequest, hold: Hold, held_at: Iterable[str] = ()
 ) -> SlotAndRevision | None:
-    """A newly held slot, or first one that the member holds at a stage of `held_at`."""
+    """A new slot, held; first one that the member already holds at a stage of `held_at`."""
     stage, turn, now, draw = asked.stage, asked.turn, asked.now, asked.draw
     if stage != Stage.LABEL:
         return _pick_slot(member, stage, turn, now, hold, held_at)
     if qualification.is_due(member):
         return _hold_created(qualification.take_slot(member, now), hold)
     if control_items.is_due(member, draw) and is_any_free(member, stage, turn, now):
-        # Only beside work: an item that comes when all is done is known for a check.
+        # Only while there is other work: an item that came after it would be recognised.
         probe = _hold_created(control_items.take_slot(member, draw, now), hold)
         if probe is not None:
             return probe
@@ -137,13 +137,13 @@ def _pick_slot(
 
 
 def _hold_created(slot: Slot | None, hold: Hold) -> SlotAndRevision | None:
-    """A slot that was made on the spot, held like any other."""
+    """Hold a slot that was just created; None if there is none."""
     return claims.hold_slot(slot.pk, hold) if slot else None
 
 
 @dataclass(frozen=True)
 class HeldSlot:
-    """A slot that the member holds; `ahead` if it is the one after the current."""
+    """A slot that the member holds; `ahead` if it is reserved as the next item."""
 
     slot_id: int
     stage: str
@@ -152,7 +152,7 @@ class HeldSlot:
 
 @dataclass(frozen=True)
 class PickedSlot:
-    """A slot that is the member's from now on, and the item's current revision with its diff.
+    """A slot that the member holds now, and the item's current revision with its diff.
 
     `fresh` if nobody had the slot before, so that the cursor moves on to it.
     """
@@ -163,7 +163,8 @@ class PickedSlot:
 
 
 def held_slots(member: Membership, stages: Iterable[str]) -> list[HeldSlot]:
-    """What the member holds at the stages, also if its time is over and nobody took it."""
+    """The slots that the member holds at the stages, including expired holds that nobody has taken
+    over."""
     names = sql.quote_names(Stage(stage).value for stage in stages)
     found = sql.fetch_rows(
         f"""
@@ -204,19 +205,20 @@ def is_any_free(member: Membership, stage: str, turn: CursorState, now: datetime
 
 
 def pick_behind_cursor(member: Membership, stage: str, hold: Hold) -> PickedSlot | None:
-    """A fresh slot anywhere: one that was locked when the cursor passed it by."""
+    """A fresh slot anywhere, such as one that was locked when the cursor passed it; None if there
+    is none."""
     return _find_and_hold(member, stage, _behind_searches(stage), _search_parameters(member), hold)
 
 
 def is_any_behind_cursor(member: Membership, stage: str) -> bool:
-    """Whether there is such a slot, be it locked by somebody at this moment."""
+    """Whether there is such a slot, even if it is locked at this moment."""
     return _finds_any(_behind_searches(stage, lock=False), _search_parameters(member))
 
 
 _SHARED = "s.project_id = %(project)s AND s.reserved_for_id IS NULL"
 _RETURNED = "s.returned"
 _FRESH = "NOT s.returned"
-# Stages whose labellers must not have touched the item at these others either.
+# For each stage, the stages at which the member must not have a slot of the item.
 _EXCLUDED_STAGES = {
     Stage.LABEL: ("label",),
     Stage.VERIFY: ("verify", "label"),
@@ -273,8 +275,8 @@ def _behind_searches(stage: str, *, lock: bool = True) -> dict[str, str]:
 
 
 def _first_found_sql(searches: dict[str, str]) -> str:
-    """Tables of a statement: `found`, the first row of the first search that has any, and what
-    the search is called; the later ones are then not read."""
+    """The WITH clause for `found`: the first row of the first search that has any, with the name of
+    the search. Later searches are then not executed."""
     tables = ", ".join(f"{name} AS ({search})" for name, search in searches.items())
     union = " UNION ALL ".join(
         f"SELECT id, priority, position, '{name}' AS search FROM {name}" for name in searches
@@ -289,10 +291,11 @@ def _finds_any(searches: dict[str, str], words: dict[str, Any]) -> bool:
 def _find_and_hold(
     member: Membership, stage: str, searches: dict[str, str], words: dict[str, Any], hold: Hold
 ) -> PickedSlot | None:
-    """What is found first, given to the member, and all that is shown of it.
+    """Hold the first slot found for the member, and load what is shown of it; None if nothing is
+    found.
 
-    PostgreSQL does all of it in one statement: on its way there and back each costs more than the
-    search. SQLite is in this process, and cannot change rows in a part of a statement.
+    PostgreSQL does this in one statement, since each round trip costs more than the search. SQLite
+    runs in this process, and cannot change rows in a WITH clause.
     """
     first = _first_found_sql(searches)
     if connection.vendor != "postgresql":
@@ -340,11 +343,11 @@ def _search(stage: str, condition: str, *, lock: bool = True) -> str:
         ORDER BY s.priority, s.position LIMIT 1 {sql.lock_clause(passing=True) if lock else ""}"""
 
 
-# Asked of one row after the other, by index. As joins, which PostgreSQL would else make of them,
-# they read all that a person has ever done.
+# Makes PostgreSQL run the subquery row by row, with an index. It would otherwise turn it into a
+# join, which reads all slots and marks of the member.
 _ROW_BY_ROW = "LIMIT 1 OFFSET 0"
-# A label without a slot (an extra one) counts as well; at stages whose work is to see labels, one
-# that does not count any more lets its author look again.
+# Extra labels, which have no slot, count as well. In verification and adjudication, authors of
+# labels that no longer count at that stage may see the item again.
 _LABEL_STAGES = _EXCLUDED_STAGES | {Stage.VERIFY: ("label",), Stage.ADJUDICATE: ("",)}
 _NOT_LABELLED = """AND NOT EXISTS (
             SELECT 1 FROM annotation_label own

@@ -1,4 +1,4 @@
-"""Who gets which items, and which come first; for leads."""
+"""The page to assign items to annotators and to set their priority; for leads."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ ACTIONS = ("show", "each", "share", *assignment.PRIORITIES)
 
 
 class ChoiceForm(forms.Form):
-    """Which items, for whom, and what about them."""
+    """Form to choose items and the members to reserve them for."""
 
     keys = forms.CharField(
         required=False,
@@ -71,7 +71,8 @@ class ChoiceForm(forms.Form):
 @never_cache
 @login_required
 def assign(request: HttpRequest, slug: str) -> HttpResponse:
-    """Keep items for people, or change what comes first; what is kept can be taken back."""
+    """Reserve items for members, or change their priority; POST `back` returns a member's reserved
+    items to the queue."""
     lead = access.member_for(request, slug, right="manage")
     people = list(Membership.objects.in_project(lead.project).who_label())
     if request.method != "POST":
@@ -97,7 +98,7 @@ def assign(request: HttpRequest, slug: str) -> HttpResponse:
 def _apply_action(
     lead: Membership, action: str, items: ItemQuerySet, people: list[Membership]
 ) -> str:
-    """Apply the action; returns a message. Raises `Refused` for an unknown role."""
+    """Apply the action; returns a message."""
     if action in assignment.PRIORITIES:
         number = assignment.set_priority(lead, items, action)
         when = {"urgent": "come first", "normal": "come in normal order", "later": "come last"}

@@ -1,4 +1,4 @@
-"""Cases: the list of what waits for a decision, and one of them with all that was said."""
+"""The pages of adjudication: the list of cases, and one case with everybody's labels."""
 
 from typing import Any
 
@@ -31,19 +31,19 @@ from annotation.projects import access
 from annotation.tasktypes import fields
 
 PAGE_SIZE = 50
-# Asked below the task's own fields, in the same way and with the same keys.
+# These fields come below the task's own, in the same form and with the same hotkeys.
 REASON_FIELD, COMMENT_FIELD = "why-they-disagreed", "comment"
 ACTIONS = ("decide", "ask", "withdraw", "leave", "mend")
 
 
 class CaseForm(forms.Form):
-    """What is done about a case."""
+    """The action on a case."""
 
     action = forms.ChoiceField(choices=[(action, action) for action in ACTIONS])
 
 
 class GoldCorrectionForm(forms.Form):
-    """A mended gold answer; those of one item are as many fields of one name."""
+    """A corrected gold answer; if an item has several, they are fields with the same name."""
 
     revision = forms.IntegerField(min_value=1, max_value=2_147_483_647)
     note = forms.CharField(required=False, max_length=2_000)
@@ -54,10 +54,10 @@ class GoldCorrectionForm(forms.Form):
 @never_cache
 @login_required
 def case_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """What waits for a decision, fifty a page, and what was decided last.
+    """The cases that wait, fifty per page, and the latest decisions.
 
-    `?take=next` leads to the first case that the member can take up; a POST takes their last
-    decision back.
+    `?take=next` redirects to the first case that the member can decide; a POST undoes their latest
+    decision.
     """
     member = access.member_for(request, slug, right="adjudicate")
     if request.method == "POST":
@@ -91,7 +91,7 @@ def case_list(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def case(request: HttpRequest, slug: str, key: str) -> HttpResponse:
-    """One item with all that was said of it, to be decided; a POST does something about it."""
+    """One item with everybody's labels, to be decided; a POST performs an action on it."""
     member = access.member_for(request, slug, right="adjudicate")
     item = Item.objects.in_project(member.project).for_page(key)
     if item is None:
@@ -247,7 +247,7 @@ def _describe_opinion(task: tasktypes.TaskType, said: cases.Opinion) -> dict[str
 
 
 def _other_answers(task: tasktypes.TaskType, said: dict[str, Any]) -> dict[str, Any]:
-    """The answers but one that the choice says already."""
+    """The answers without the deciding one, if the choice already shows it."""
     says_all = task.deciding.is_word
     return {n: a for n, a in said.items() if not (says_all and n == task.deciding.name)}
 
@@ -269,7 +269,7 @@ def _comment() -> fields.Field:
 def _initial_entries(
     request: HttpRequest, task: tasktypes.TaskType, shown: cases.Case
 ) -> dict[str, Any]:
-    """What stands in the form: what was sent and refused, else what the member decided last."""
+    """The entries of the form: what was sent and refused, else the member's previous decision."""
     if request.method == "POST":
         sent = LabelForm(request.POST, task).answers
         return sent | {name: request.POST.get(name, "") for name in (REASON_FIELD, COMMENT_FIELD)}

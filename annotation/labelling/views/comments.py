@@ -1,4 +1,4 @@
-"""What people tell each other about an item, and where they name somebody."""
+"""The pages of comments on an item, and of mentions."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from annotation.projects import access
 
 
 class CommentForm(forms.Form):
-    """A new comment, or with `withdraw` the number of one that is taken back."""
+    """A new comment, or with `withdraw` the number of a comment to withdraw."""
 
     item = forms.CharField(max_length=200, strip=False)
     text = forms.CharField(required=False, strip=False)
@@ -32,9 +32,9 @@ class CommentForm(forms.Form):
 @never_cache
 @login_required
 def comments(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The comments on `?item=`, as a page or, for htmx, by themselves; a POST adds one.
+    """The comments on `?item=`, as a page or for htmx as a fragment; a POST adds or withdraws one.
 
-    With `beside` they come as the label screen shows them beside its item.
+    With `beside`, htmx gets the fragment for the label screen.
     """
     member = access.member_for(request, slug, right="enter")
     if request.method == "POST":
@@ -49,7 +49,7 @@ def comments(request: HtmxRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def mentions(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Comments that name the member; those that are new count as read from now on."""
+    """Comments that mention the member; showing them marks them as read."""
     member = access.member_for(request, slug, right="enter")
     context = {
         "project": member.project,
@@ -109,7 +109,7 @@ def _template(request: HtmxRequest) -> str:
 
 
 def _render_no_item(request: HtmxRequest, member: Membership) -> HttpResponse:
-    """For an address that names no item."""
+    """The page for a request that names no item."""
     context = {
         "project": member.project,
         "member": member,

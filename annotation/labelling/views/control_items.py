@@ -22,9 +22,10 @@ from annotation.projects import access
 
 
 class AnswerKeyForm(forms.Form):
-    """An item, what it is for, and why its answer is right; the answer itself is the task's."""
+    """An item, its purpose, and the explanation of its answer; the answer has the task's own
+    fields."""
 
-    # A field of the task may have any of these names, so they are set apart by a prefix.
+    # A field of the task may have one of these names, so these have a prefix.
     prefix = "known"
     item = forms.CharField(
         max_length=200, strip=True, label="Key of the item", help_text="As shown on the items page."
@@ -47,7 +48,7 @@ class AnswerKeyForm(forms.Form):
 
 @dataclass(frozen=True)
 class AnswerKeyEntry:
-    """An item with what is known of it, and how often it was answered."""
+    """An item with its known answer, and how often it was answered."""
 
     item: Item
     resolution: Resolution
@@ -59,7 +60,8 @@ class AnswerKeyEntry:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def answer_key(request: HttpRequest, slug: str) -> HttpResponse:
-    """What is known of which items. A POST sets an answer, or with `known-release` ends one."""
+    """The items with known answers. A POST sets an answer, or with `known-release` releases an
+    item."""
     lead = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         key = request.GET.get("item", "")
@@ -79,7 +81,7 @@ def answer_key(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def control_results(request: HttpRequest, slug: str) -> HttpResponse:
-    """The results of each annotator on control items."""
+    """Each member's results on control items."""
     lead = access.member_for(request, slug, right="manage")
     task = tasktypes.load_task_type(lead.project)
     found = control_items.load_results(lead.project)
@@ -99,7 +101,7 @@ def control_results(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _set_answer(lead: Membership, form: AnswerKeyForm, said: dict[str, object]) -> bool:
-    """Whether the answer was set; if not, the form says why."""
+    """Set the answer; returns False if it was refused, with the reason in the form."""
     data = form.cleaned_data
     item = Item.objects.in_project(lead.project).for_page(data["item"])
     if item is None:
@@ -165,7 +167,7 @@ def _page(
 
 
 def _chosen_values(field: Any, chosen: dict[str, Any] | None) -> frozenset[str]:
-    """The values that are chosen in the form, as words."""
+    """The values chosen in the form, as strings."""
     answer = (chosen or {}).get(field.name)
     if answer in (None, ""):
         return frozenset()
@@ -191,7 +193,7 @@ def _entries(lead: Membership, task: tasktypes.TaskType, purpose: str) -> list[A
 
 
 def _filled_form(lead: Membership, key: str) -> AnswerKeyForm:
-    """The form with what is known of an item already."""
+    """The form filled with the item's known answer, if it has one."""
     if not key:
         return AnswerKeyForm()
     resolution = _resolution(lead, key)

@@ -1,4 +1,5 @@
-"""The human baseline: make a sample, see how far it is, and how often people agree; for leads."""
+"""The page of the human baseline: draw a sample, see its progress and people's agreement; for
+leads."""
 
 import io
 
@@ -19,7 +20,7 @@ from formats.writers import write_csv
 
 
 class SampleForm(forms.Form):
-    """How large a sample is, of what groups, and how many people label it."""
+    """The size of a sample, its groups, and the number of annotators per item."""
 
     size = forms.IntegerField(min_value=1, max_value=100_000, initial=35, label="Items per group")
     group = forms.ChoiceField(label="Group by")
@@ -43,7 +44,7 @@ class SampleForm(forms.Form):
 @never_cache
 @login_required
 def baseline(request: HttpRequest, slug: str) -> HttpResponse:
-    """The sample; a POST makes one, adds to it or, with `end`, closes what nobody has yet."""
+    """The sample; a POST draws or extends it or, with `end`, closes its open slots."""
     lead = access.member_for(request, slug, right="manage")
     if request.method != "POST":
         return _render_page(request, lead, SampleForm(None, lead.project))
@@ -71,7 +72,7 @@ def baseline(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def download(request: HttpRequest, slug: str) -> HttpResponse:
-    """Every label of the sample with the final label of its item, as CSV."""
+    """Every label of the sample with the item's final label, as CSV."""
     lead = access.member_for(request, slug, right="manage")
     stream = io.StringIO(newline="")
     write_csv(human_baseline.label_rows(lead.project), human_baseline.COLUMNS, stream)

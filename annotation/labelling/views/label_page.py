@@ -1,7 +1,7 @@
-"""What the label screen shows: a page, or for a script its panel and its desk alone.
+"""Renders the label screen: the whole page or, for its script, only the panel and the desk.
 
-The panel is one item with what is asked of it; the desk is what stays from item to item: how far
-one has come, the last ten labels, the counts of one's items.
+The panel is one item with its questions; the desk is the part that stays from item to item:
+progress, the last ten labels, and the counts of one's items.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from annotation.projects import guidelines
 
 @dataclass(frozen=True)
 class Notice:
-    """What went wrong and what to do now; `kept` is a text that the person would else lose."""
+    """An error and what to do now; `kept` is a text that the person would otherwise lose."""
 
     title: str
     text: str
@@ -32,7 +32,8 @@ class Notice:
 
 @dataclass(frozen=True)
 class ScreenState:
-    """What to paint, and what to say about it. `lesson` is the label that is explained first."""
+    """What to render, and the message about it. `lesson` is a label whose explanation is shown
+    first."""
 
     offer: Offer | Waiting | None = None
     said: str = ""
@@ -43,14 +44,14 @@ class ScreenState:
 
 
 def render_page(request: HtmxRequest, member: Membership, shown: ScreenState) -> HttpResponse:
-    """The whole page; for a script the panel with the desk."""
+    """The whole page; for the script, the panel and the desk."""
     template = "annotation/label.html#both" if request.htmx else "annotation/label.html"
     context = {**_desk_context(request, member, shown), **_panel_context(request, member, shown)}
     return render(request, template, context, status=shown.status)
 
 
 def render_ahead(request: HtmxRequest, member: Membership, offer: Offer | Waiting) -> HttpResponse:
-    """The panel of an item that is held ahead, if there is one, and the desk as it stands."""
+    """The panel of an item held ahead, if there is one, and the desk as it is now."""
     context = _desk_context(request, member, ScreenState())
     if not isinstance(offer, Offer):
         return render(request, "annotation/label.html#desk", context)
@@ -94,7 +95,7 @@ def _panel_context(request: HttpRequest, member: Membership, shown: ScreenState)
 
 
 def _item_context(member: Membership, offer: Offer) -> dict[str, Any]:
-    """Everything about the item; of a blind one only what may be seen before it is judged."""
+    """The context of an item; at a first look, only what may be seen before the blind label."""
     task = tasktypes.load_task_type(member.project)
     start = drafts.load_entries(member, offer, task)
     context = {
@@ -122,7 +123,8 @@ def _revealed_context(task: tasktypes.TaskType, offer: Offer) -> dict[str, Any]:
 
 
 def _lesson(member: Membership, label: Label) -> dict[str, Any]:
-    """What a practice item teaches: what the person said, what is right, and why."""
+    """The context of a qualification lesson: the person's answers, the known ones, and the
+    texts."""
     task = tasktypes.load_task_type(member.project)
     lesson = qualification.build_lesson(label)
     assert lesson is not None

@@ -1,4 +1,4 @@
-"""The label screen: one item at a time, by pages and forms or, for its script, in parts."""
+"""The label screen: one item at a time, as pages with forms or, for its script, as fragments."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -30,10 +30,10 @@ COOKIE_AGE = 365 * 24 * 3600
 def submission_view(
     view: Callable[[HtmxRequest, Membership], HttpResponse],
 ) -> Callable[[HtmxRequest, str], HttpResponse]:
-    """A view of what a member sends. GET changes nothing and leads to the item.
+    """Decorator for a view of submissions. A GET changes nothing and redirects to the item.
 
-    For that is how a person arrives whose session ended while they wrote: signed in again, they
-    are sent on to the address that they had posted to.
+    A GET happens if the session ended while somebody was writing: after signing in again, they are
+    redirected to the address that they had posted to.
     """
 
     @require_http_methods(["GET", "POST"])
@@ -50,7 +50,8 @@ def submission_view(
 @never_cache
 @login_required
 def label_screen(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The item that the member holds or takes now, or with `?item=` one they know already."""
+    """The item that the member holds or takes now, or with `?item=` one that they have met
+    before."""
     member = access.member_for(request, slug, right="label")
     shown = ScreenState(edit="edit" in request.GET)
     response = label_page.render_page(request, member, _state_of_request(request, member, shown))
@@ -63,9 +64,9 @@ def label_screen(request: HtmxRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def next_ahead(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The item after the current one, if one can be shown ahead, and how far the person has come.
+    """The item after the current one, if one can be held ahead, and the member's progress.
 
-    A page asks for this once it shows an item: what takes time is done while the person reads.
+    The page requests this after showing an item, so that it loads while the person reads.
     """
     member = access.member_for(request, slug, right="label")
     return label_page.render_ahead(request, member, queue.next_offer(member, ahead=True))
@@ -73,7 +74,7 @@ def next_ahead(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @submission_view
 def submit_label(request: HtmxRequest, member: Membership) -> HttpResponse:
-    """Store a label and bring the next item, or what practice explains first."""
+    """Store a label and show the next item, or first the explanation of a qualification item."""
     task = tasktypes.load_task_type(member.project)
     form = LabelForm(request.POST, task)
     try:
@@ -107,7 +108,7 @@ def submit_correction(request: HtmxRequest, member: Membership) -> HttpResponse:
 
 @submission_view
 def undo_label(request: HtmxRequest, member: Membership) -> HttpResponse:
-    """Take the member's last label back and show its item again, with what was said of it."""
+    """Undo the member's last label and show its item again, with the previous answers."""
     offer = queue.undo_label(member)
     if offer is None:
         stands = " Qualification answers cannot be undone." if member.project.practice_items else ""
@@ -121,7 +122,8 @@ def undo_label(request: HtmxRequest, member: Membership) -> HttpResponse:
 
 @submission_view
 def reopen_item(request: HtmxRequest, member: Membership) -> HttpResponse:
-    """An item that the member labelled, drafted or skipped, to be labelled again or after all."""
+    """Show an item that the member labelled, drafted or skipped, to label it again or for the first
+    time."""
     address = reverse("label", args=[member.project.slug])
     item = request.POST.get("item", "")
     if not request.htmx:
@@ -131,7 +133,7 @@ def reopen_item(request: HtmxRequest, member: Membership) -> HttpResponse:
 
 @submission_view
 def skip_item(request: HtmxRequest, member: Membership) -> HttpResponse:
-    """Put the item aside: it stays under Skipped."""
+    """Skip the item: it is listed under Skipped."""
     form = SubmissionForm(request.POST)
     try:
         shown = _validate_form(form).shown_item()
@@ -143,7 +145,7 @@ def skip_item(request: HtmxRequest, member: Membership) -> HttpResponse:
 
 
 def _state_of_request(request: HtmxRequest, member: Membership, shown: ScreenState) -> ScreenState:
-    """The item that the address names, else the member's current one."""
+    """The item named in the URL, else the member's current one."""
     key = request.GET.get("item", "")
     if key:
         return _reopen_state(member, key, shown)
@@ -173,7 +175,7 @@ def _describe_stored(made: Label, task: tasktypes.TaskType) -> str:
 
 
 def _validate_form(form: SubmissionForm) -> SubmissionForm:
-    """The form, if its values can be used at all; else `Refused` in the form's words."""
+    """The form if it is valid; else raises `Refused` with the form's errors."""
     if form.is_valid():
         return form
     lines = [f"{name}: {' '.join(map(str, errors))}" for name, errors in form.errors.items()]
@@ -183,7 +185,7 @@ def _validate_form(form: SubmissionForm) -> SubmissionForm:
 def _render_problem(
     request: HtmxRequest, member: Membership, problem: Refused, form: SubmissionForm
 ) -> HttpResponse:
-    """The item as it is now, with what went wrong above it and what was written in it again."""
+    """The item as it is now, with the error above it and the person's entries kept."""
     stale = isinstance(problem, Stale)
     title = "The item has changed." if stale else "This was not saved."
     kept = drafts.save_refused_form(member, request.POST)
@@ -203,14 +205,14 @@ def _render_problem(
 
 
 def _is_same_item(offer: object, form: SubmissionForm) -> bool:
-    """Whether the item that is painted now is the one that the form was about."""
+    """Whether the item shown now is the one that the form was about."""
     return isinstance(offer, Offer) and offer.name == form.data.get("item")
 
 
 def _render_next(
     request: HtmxRequest, member: Membership, said: str, offer: Offer | None = None
 ) -> HttpResponse:
-    """What comes next; for a page that has the next item already only what was done."""
+    """The next item; only the message if the page has already loaded the next item."""
     if request.htmx and request.headers.get("Label-Next") == "here":
         return HttpResponse(said, content_type="text/plain; charset=utf-8")
     if request.htmx:

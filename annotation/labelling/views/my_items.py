@@ -1,4 +1,4 @@
-"""A person's five lists of items, each with what can be done there."""
+"""The page of a member's five lists of items, with the actions on each."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ LIST_TITLES = {
 @never_cache
 @login_required
 def my_items(request: HttpRequest, slug: str) -> HttpResponse:
-    """One list, fifty a page; `?list=` names it; the list of labels can be searched."""
+    """One list, fifty items per page; `?list=` names it; the list of labels can be searched."""
     member = access.member_for(request, slug, right="label")
     task = tasktypes.load_task_type(member.project)
     form = LabelSearchForm(request.GET, task)

@@ -1,4 +1,4 @@
-"""Practice: a member's own rounds, and everybody's for the leads."""
+"""The pages of qualification: a member's own rounds, and for leads everybody's."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from annotation.projects import access
 
 
 class QualificationForm(forms.Form):
-    """What a lead does about a member's practice."""
+    """A lead's action on a member's qualification."""
 
     action = forms.ChoiceField(choices=[(a, a) for a in ("feedback", "waive", "again")])
     member = forms.CharField(max_length=80, strip=False)
@@ -32,7 +32,7 @@ class QualificationForm(forms.Form):
 @never_cache
 @login_required
 def own_rounds(request: HttpRequest, slug: str) -> HttpResponse:
-    """The member's rounds: what was right, what was not and why, what a lead says of them."""
+    """The member's rounds: right and wrong answers with explanations, and a lead's feedback."""
     member = access.member_for(request, slug, right="label")
     context = {
         "project": member.project,
@@ -47,7 +47,7 @@ def own_rounds(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def all_rounds(request: HttpRequest, slug: str) -> HttpResponse:
-    """Everybody's rounds; a POST gives feedback, waives practice or lets somebody start again."""
+    """Everybody's rounds; a POST gives feedback, waives qualification or starts another round."""
     lead = access.member_for(request, slug, right="manage")
     if request.method == "POST":
         return _handle_action(request, lead)
@@ -86,7 +86,8 @@ def _handle_action(request: HttpRequest, lead: Membership) -> HttpResponse:
 
 
 def _apply_action(data: dict[str, Any], member: Membership, lead: Membership) -> str:
-    """Apply the action; returns a message. Raises `Refused` for an unknown role."""
+    """Apply the action; returns a message. Raises `Refused` like `labelling.qualification`, and
+    `Http404` for an unknown round."""
     if data["action"] == "waive":
         qualification.waive(member, lead=lead)
         return f"{member.alias} is exempt from qualification."
@@ -103,9 +104,9 @@ def _apply_action(data: dict[str, Any], member: Membership, lead: Membership) ->
 def _rows(
     member: Membership, rounds: list[qualification.QualificationRound], *, with_texts: bool = False
 ) -> list[tuple[PracticeRound, list[dict[str, Any]]]]:
-    """Each round with its lessons, answers in the words of the task.
+    """Each round with its lessons; answers have the titles of the task type.
 
-    Annotators read the texts here; leads have a page of the item.
+    Annotators read the texts here; leads can open the item's page.
     """
     task = tasktypes.load_task_type(member.project)
     return [
@@ -128,7 +129,7 @@ def _lesson(
 
 
 def _texts(task: tasktypes.TaskType, lesson: qualification.Lesson) -> dict[str, Any]:
-    """What changed, and the texts that this does not show, with their titles."""
+    """The difference of the compared texts, and the other texts with their titles."""
     texts = lesson.revision.texts
     shown = [
         text for text in task.texts if texts.get(text.name) and text.name not in (task.diff or ())

@@ -1,4 +1,4 @@
-"""What the label screen does beside labelling: hold, draft, flag, look at siblings, guidelines."""
+"""Further requests of the label screen: holds, drafts, flags, siblings, guidelines."""
 
 import json
 from typing import Any
@@ -23,7 +23,8 @@ from annotation.projects import access, guidelines
 @require_POST
 @login_required
 def renew_holds(request: HttpRequest, slug: str) -> JsonResponse:
-    """Hold on to the items of an open page; the keys of those that are still the person's."""
+    """Extend the holds of an open page; returns the names of the items that are still the
+    person's."""
     member = access.member_for(request, slug, right="label")
     return JsonResponse({"held": sorted(queue.renew_holds(member))})
 
@@ -31,7 +32,7 @@ def renew_holds(request: HttpRequest, slug: str) -> JsonResponse:
 @require_POST
 @login_required
 def save_draft(request: HttpRequest, slug: str) -> JsonResponse:
-    """Keep what the person has begun: a JSON object of key, item, revision and data."""
+    """Store a draft, sent as a JSON object of key, item, revision and data."""
     member = access.member_for(request, slug, right="label")
     try:
         kept = drafts.save_draft(member, *_parse_draft(request.body))
@@ -42,7 +43,7 @@ def save_draft(request: HttpRequest, slug: str) -> JsonResponse:
 
 @submission_view
 def delete_draft(request: HtmxRequest, member: Membership) -> HttpResponse:
-    """Delete a draft, as the person asked under Drafts."""
+    """Delete a draft from the list of drafts."""
     item = _known_item(member, request.POST.get("item", ""))
     if item:
         drafts.delete_draft(member, item)
@@ -53,8 +54,8 @@ def delete_draft(request: HtmxRequest, member: Membership) -> HttpResponse:
 
 @submission_view
 def toggle_flag(request: HtmxRequest, member: Membership) -> HttpResponse:
-    """Ask a lead to look at the item, or take that back."""
-    key = request.POST.get("item", "").replace("\0", "")  # which PostgreSQL refuses to look for
+    """Flag the item for a lead, or remove the flag."""
+    key = request.POST.get("item", "").replace("\0", "")  # PostgreSQL refuses to search for NUL
     try:
         stands = queue.toggle_flag(member, key, note=request.POST.get("note", "")[:2000])
     except Refused as problem:
@@ -74,7 +75,8 @@ def toggle_flag(request: HtmxRequest, member: Membership) -> HttpResponse:
 @never_cache
 @login_required
 def sibling_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """Other items of the same question, with what the person said of them; not while blind."""
+    """Other items of the same question, with the person's labels; status 409 while the item is
+    blind."""
     member = access.member_for(request, slug, right="label")
     item = _known_item(member, request.GET.get("item", ""))
     found = my_items.list_siblings(member, item) if item else []
@@ -88,7 +90,7 @@ def sibling_list(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @login_required
 def guidelines_panel(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The guidelines as they hold of an item; posted, that the person has read them."""
+    """The guidelines that apply to an item; a POST records that the person has read them."""
     member = access.member_for(request, slug, right="label")
     if request.method == "POST":
         number = request.POST.get("number", "")
@@ -104,9 +106,9 @@ def guidelines_panel(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _panel_context(member: Membership, request: HttpRequest, version: Any) -> dict[str, Any]:
-    """The guidelines of every item and, of an item that the address names, of its kind.
+    """The general guidelines and, if the URL names an item, those for its kind.
 
-    The kind may be its category, so it is not told before a first look.
+    The kind may be the item's category, so it is not shown before a first look.
     """
     item = _known_item(member, request.GET.get("item", ""))
     if version is None or item is None or blind_names.is_blind(member, item):
@@ -120,7 +122,7 @@ def _panel_context(member: Membership, request: HttpRequest, version: Any) -> di
 
 
 def _parse_draft(body: bytes) -> tuple[ShownItem, Any]:
-    """What the page showed and what was begun on it. Raises `Refused` for anything else."""
+    """The shown item and the draft's data. Raises `Refused` if the body cannot be read."""
     try:
         sent = json.loads(body[: drafts.MAX_LENGTH * 6])
         shown = ShownItem(str(sent["key"]), str(sent["item"]), int(sent["revision"]))
@@ -130,7 +132,7 @@ def _parse_draft(body: bytes) -> tuple[ShownItem, Any]:
 
 
 def _known_item(member: Membership, key: str) -> Item | None:
-    """An item that the member was shown; any other is as good as none."""
+    """The item, if the member was ever shown it; else None."""
     item = blind_names.find_item(member, key)
     return item if item and offers.has_met_item(member, item) else None
 

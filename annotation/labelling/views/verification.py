@@ -1,4 +1,4 @@
-"""The verify page: a second person sees what the labels say, and confirms or contests it."""
+"""The verification page: a second person sees the label, and confirms or contests it."""
 
 from typing import Any
 
@@ -22,12 +22,12 @@ from annotation.models import Account, Label, Membership, Stage
 from annotation.projects import access
 from annotation.tasktypes import fields
 
-# Asked below the task's own fields, in the same way and with the same keys.
+# This field comes below the task's own, in the same form and with the same hotkeys.
 _COMMENT_FIELD = fields.Text(name="comment", title="Why the label is wrong", limit=10_000)
 
 
 class VerdictForm(forms.Form):
-    """Which label the page showed, and whether it is confirmed."""
+    """The `submission` of the shown label, and whether it is confirmed."""
 
     of = forms.CharField(max_length=64)
     confirm = forms.BooleanField(required=False)
@@ -45,7 +45,8 @@ def verify(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def submit_verdict(request: HttpRequest, slug: str) -> HttpResponse:
-    """Confirm or contest, then on to the next item. GET changes nothing and leads to the item."""
+    """Confirm or contest, then show the next item. A GET changes nothing and redirects to the
+    item."""
     member = access.member_for(request, slug, right="label")
     if request.method == "GET":
         return redirect("verify", slug)
@@ -59,7 +60,7 @@ def submit_verdict(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def undo_verdict(request: HttpRequest, slug: str) -> HttpResponse:
-    """Take the member's last answer back and show its item again."""
+    """Undo the member's last verification and show its item again."""
     member = access.member_for(request, slug, right="label")
     if request.method == "POST":
         offer = queue.undo_label(member, stage=Stage.VERIFY)
@@ -69,7 +70,7 @@ def undo_verdict(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _store_verdict(request: HttpRequest, member: Membership) -> str:
-    """Store what was answered, and say so."""
+    """Store the verification; returns a message."""
     shown, form = VerdictForm(request.POST), LabelForm(request.POST, _task(member))
     if not (shown.is_valid() and form.is_valid()):
         raise Refused("The form could not be read. Reload the page.")
@@ -117,13 +118,13 @@ def _case(
 
 
 def _sent_entries(request: HttpRequest, task: tasktypes.TaskType) -> dict[str, Any]:
-    """What was sent and refused, so that it is not lost."""
+    """The entries that were refused, so that they are not lost."""
     said = LabelForm(request.POST, task).answers | {"comment": request.POST.get("comment", "")}
     return {"answers": said, "contesting": not request.POST.get("confirm")}
 
 
 def _initial_entries(taken_back: Label | None) -> dict[str, Any]:
-    """The words of a contest that the member took back; only a contest has a comment."""
+    """The answers and comment of a contest that the member undid; only a contest has a comment."""
     if taken_back is None or not taken_back.comment:
         return {"answers": {}, "contesting": False}
     return {"answers": taken_back.answers | {"comment": taken_back.comment}, "contesting": True}

@@ -130,8 +130,8 @@ def store_texts(
 
 
 def waiting_items(project: Project) -> ItemQuerySet:
-    """The items that are not released yet: with the awaited text, without slots or resolution, and
-    no duplicates."""
+    """The items that are not released yet: they have the awaited text but no slots and no
+    resolution, and are no duplicates."""
     found = Item.objects.in_project(project).originals().of_tests().unresolved().without_places()
     awaits = tasktypes.load_task_type(project).awaits
     return found.with_text(awaits) if awaits else found
@@ -255,7 +255,7 @@ def _accepted_resolution(item: Item, unchanging: bool) -> Resolution:
 def _store_text_batch(
     project: Project, name: str, batch: Sequence[GeneratedText], report: importing.ItemImportReport
 ) -> list[str]:
-    """Store new revisions of items; returns the keys of the items that have their text now."""
+    """Add new revisions to items; returns the keys of the items that now have their text."""
     found = Item.objects.in_project(project).locked().filter(pk__in=[one.item for one in batch])
     items = {item.pk: item for item in found.with_current_texts().order_by("pk")}
     there: list[str] = []

@@ -54,7 +54,7 @@ class LabelContext:
         return LabelContext(self.project, **merged)
 
     def same(self, one: ParsedLabel) -> Label | None:
-        """The label that was made from exactly this statement."""
+        """The stored label with exactly this statement's content."""
         return self.sent.get(one.digest(self.project.slug))
 
     def current_label(self, one: ParsedLabel) -> Label | None:
@@ -73,8 +73,8 @@ class LabelContext:
         return Revision(pk=self.revisions[item.pk, number], item=item, number=number)
 
     def place(self, one: ParsedLabel) -> Slot | None:
-        """The rater's own slot of the item, else a free one, which is taken; None for a label of an
-        older revision of the texts."""
+        """A slot for the label: the rater's own slot of the item, else a free one, which is then
+        taken. None for a label of an older revision of the texts, and if no slot is free."""
         item, member = self.items[one.item], self.members.get(one.rater)
         if (one.revision or item.revision_number) != item.revision_number:
             return None

@@ -26,7 +26,7 @@ from annotation.models import Job, Membership
 from annotation.projects import access
 from annotation.tasktypes import TaskType
 
-# What an item has beside its texts, in words.
+# Titles of an item's columns other than its texts.
 COLUMN_TITLES = {
     "key": "Key (a unique name per item)",
     "category": "Category",
@@ -49,7 +49,7 @@ INDEPENDENCE_HELP = (
 class ColumnsForm(forms.Form):
     """Form to choose the file's column for each item column; an empty choice means none."""
 
-    # A name that an item has may be that of another field of the form.
+    # An item column may have the name of another field of the form.
     prefix = "columns"
     accept = forms.BooleanField(
         required=False,

@@ -22,7 +22,7 @@ from formats.writers import FILE_FORMATS
 from judging.exporting import dataset_card, jobs
 from judging.exporting.rows import ExportRequest
 
-# What a name stands for, where it does not say so itself; a name that is not here stands alone.
+# Explanations of names that need one; other names are shown alone.
 TABLE_HINTS = {
     "items": "items and their final labels",
     "labels": "all labels, including replaced ones",

@@ -1,4 +1,4 @@
-"""The abilities that a run suggests for prompts, stored for the people who sort them."""
+"""Stores the abilities that a run suggests for prompts, for the people who sort them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ def store_suggestions(run: Run, member: Membership | None = None) -> SuggestionC
 
 
 def _suggestions(run: Run) -> Iterator[AbilitySuggestion]:
-    """One suggestion per item: what most of its samples say; with a tie, what was said first."""
+    """One suggestion per item: the most frequent one among its samples; in a tie, the earliest."""
     said: dict[int, list[str]] = {}
     for one in rows.iterate_replies(run):
         said.setdefault(one.item, []).append(str(one.value[ABILITY]))

@@ -19,10 +19,10 @@ from judging.generation import bring_in, rows
 from judging.generation.bring_in import BringInRequest
 from judging.models import Outcome, Run
 
-# The default share released at once, in percent; of gold answers a sample, as in study 000.
+# The default share released at once, in percent; for gold answers only a sample, as in study 000.
 GOLD_SHARE, DEFAULT_SHARE = 25, 100
 FLAGS = flags.FLAG_TITLES
-# The first three leave nothing to vet; a lead should see some of the others before annotators do.
+# The first three leave nothing to label; the others should be checked by a lead first.
 DEFAULT_FLAGS = ("identical", "white-space-only", "empty", "claim", "bound")
 PREVIEW_ROWS = 3
 # Longer texts are cut after this many characters.
@@ -40,7 +40,7 @@ class PreviewRow:
 
 
 def explain_unavailable(run: Run) -> str:
-    """Why nothing of a run can be imported now; "" if something can."""
+    """Why a run's replies cannot be imported now; "" if some can."""
     if not run.generates or run.pinned_strategy().frame not in rows.REPLY_TEXTS:
         return f"Run {run.number} does not generate items."
     if problem := rows.explain_unfinished(run):
@@ -50,9 +50,12 @@ def explain_unavailable(run: Run) -> str:
 
 
 def list_targets(run: Run, account: Account | None) -> list[Project]:
-    """The projects that can take a run's items, among those the account leads; the run's own first.
-    An answer that a prompt waits for may be a response in another project, where people look for
-    errors in it."""
+    """The projects that can take a run's items, among those that the account leads; the run's own
+    first.
+
+    If a prompt waits for an answer, the answer may also become a response in another project, where
+    annotators look for errors in it.
+    """
     if account is None:
         return []
     led = Project.objects.led_by(account).select_related("task_type")
@@ -90,7 +93,7 @@ def build_request(
 
 
 def build_preview(run: Run, target: Project) -> list[PreviewRow]:
-    """The first rows in the form in which they would be imported."""
+    """The first rows, as they would be imported."""
     if rows.fills_own_items(run, target):
         return list(_preview_answers(target, list(islice(rows.build_answers(run), PREVIEW_ROWS))))
     return [
@@ -100,7 +103,7 @@ def build_preview(run: Run, target: Project) -> list[PreviewRow]:
 
 
 def _preview_answers(target: Project, answers: list[GeneratedText]) -> Iterator[PreviewRow]:
-    """Answers together with the texts that they answer."""
+    """Answers together with the texts of their items."""
     task = tasktypes.load_task_type(target)
     items = Item.objects.filter(pk__in=[one.item for one in answers]).with_current_texts()
     asked = {item.pk: item.current_revisions[0].texts for item in items}

@@ -19,13 +19,15 @@ from judging.runs.run_config import RunOverrides
 from judging.strategies import catalogue
 from judging.strategies.replies.causes import MISSING
 
-# Of what people wrote so many characters go on, of one person and of all.
+# The maximum number of characters used of one remark, and of all remarks on an item.
 MAX_REMARK_LENGTH, MAX_FEEDBACK_LENGTH = 1_000, 4_000
 
 
 def rejected_items(project: Project) -> ItemQuerySet:
-    """The items that were turned down by what is held true of them, and nothing made of them
-    since; those with a claim to be made anew, so none that are people's practice."""
+    """The rejected items that were not regenerated yet, without qualification and control items.
+
+    An item is rejected if its resolution has a value that drops it.
+    """
     decides = main_field.load_main_field(project)
     values = [value for value, _ in decides.options if decides.drops(value)]
     found = Item.objects.in_project(project).originals().of_tests()
@@ -33,9 +35,8 @@ def rejected_items(project: Project) -> ItemQuerySet:
 
 
 def collect_feedback(project: Project, items: Collection[int]) -> dict[int, str]:
-    """What was said of items, by their ids: the answers of each person that has a label in force,
-    and what they wrote; first what had been changed, by the claim. Items without any are left
-    out."""
+    """The feedback on items, by their ids: first the claim of the change, then each annotator's
+    answers and remarks from counted labels. Items without labels are left out."""
     task = tasktypes.load_task_type(project)
     labels = Label.objects.counted().in_project(project).at_stages([Stage.LABEL, Stage.ADJUDICATE])
     said: dict[int, list[str]] = defaultdict(list)
@@ -100,9 +101,10 @@ def list_strategies(project: Project, category: str) -> list[StrategyVersion]:
 
 
 def retry_missing(run: Run, member: Membership | None) -> Run:
-    """Start a run that asks again about the items for which a finished generator run made nothing.
+    """Start a run that repeats the requests for the items for which a finished generator run made
+    nothing.
 
-    Its requests have their own occasion, so that the unusable replies are not reused; they stay,
+    Its requests have their own occasion, so that the unusable replies are not reused; those stay,
     with their causes. Raises `Refused` as `lifecycle.start_run` does.
     """
     if not run.generates or run.finished_at is None:

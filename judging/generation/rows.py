@@ -74,7 +74,7 @@ def explain_unfinished(run: Run) -> str:
 
 def can_skip_review(run: Run) -> bool:
     """Whether held items may be accepted without review: only if the change is score-invariant, so
-    that a wrong one makes no evaluator look blind."""
+    that a wrong one does not count as a missed error of an evaluator."""
     return run.pinned_strategy().category in {one.slug for one in taxonomy.load().score_invariant()}
 
 
@@ -159,8 +159,8 @@ def iterate_replies(run: Run) -> Iterator[GeneratedReply]:
 
 
 def _makes_prompts(run: Run) -> bool:
-    """Whether a run generates prompts: then answers to the source item and their authors are not
-    copied."""
+    """Whether a run generates prompts. If so, the answers to the source item and their authors are
+    not copied."""
     return run.pinned_strategy().frame == "input"
 
 

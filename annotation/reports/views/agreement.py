@@ -32,7 +32,7 @@ MAX_SHOWN = 200
 
 @dataclass(frozen=True)
 class FigureLine:
-    """A row of a table of figures: its title, and a figure or None for each column."""
+    """A row of a table of figures: its title, and for each column a figure or None."""
 
     title: str
     labels: int

@@ -26,7 +26,7 @@ from judging.models import Run, StrategyVersion
 from judging.runs import choices, selection
 from judging.strategies import catalogue
 
-# The parts of a bar: what of the counts of made items each is, and in which words.
+# The segments of a bar: the attribute of the counts, and the title.
 PART_TITLES = {
     "held": "as intended",
     "turned_down": "rejected",

@@ -52,7 +52,8 @@ def bring_in(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 @require_POST
 @login_required
 def retry_generation(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """Start a run that asks again about the items for which a generator run made nothing."""
+    """Start a run that repeats the requests for the items for which a generator run made
+    nothing."""
     member = access.member_for(request, slug, right="run")
     asked = get_run_or_404(member, number)
     try:

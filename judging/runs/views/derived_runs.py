@@ -126,7 +126,7 @@ class DeriveForm(forms.Form):
         self.initial["strategy"] = next(iter(self.versions), "")
 
     def version(self) -> StrategyVersion:
-        """The release policy of a valid form."""
+        """The chosen strategy version of a valid form."""
         return self.versions[self.cleaned_data["strategy"]]
 
 
@@ -272,7 +272,8 @@ def _submitted_data(request: HttpRequest) -> QueryDict | None:
 
 
 def _named_runs(request: HttpRequest, member: Membership) -> list[Run]:
-    """The runs named in the request; none if no run is named, since all are hardly meant."""
+    """The runs named in the request; [] if none is named, since combining all of them is unlikely
+    to be intended."""
     query = request.POST if request.method == "POST" else request.GET
     if "run" not in query:
         return []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Account(AbstractUser):
-    """Someone who can sign in. Names and e-mail are stored only here (design 3.12)."""
+    """Someone who can sign in. Names and e-mail are stored only here."""
 
     keys = models.JSONField(default=dict, blank=True, help_text="Changed keys of the label screen.")
     # The membership in the project of an API call, if it was loaded together with the token.

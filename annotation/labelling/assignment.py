@@ -1,6 +1,6 @@
 """Who gets which items, how many labels each item gets, and in which order.
 
-All of this is stored in slots (design 3.3): their number, who they are reserved for, and their
+All of this is stored in slots: their number, who they are reserved for, and their
 priority. Slots that are held or filled stay as they are.
 """
 

@@ -1,4 +1,4 @@
-"""Records who has seen others' labels of an item (design 3, rule 6), so that later labels are
+"""Records who has seen others' labels of an item, so that later labels are
 marked as informed."""
 
 from collections.abc import Iterable, Mapping

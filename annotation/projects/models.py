@@ -214,7 +214,7 @@ class Event(models.Model):
     `member` is who did it in a project. `account` is who did it without a membership, or outside
     projects. Both are null for commands and workers. `data` has the changed values as `old` and
     `new`, each an object of names and values; its other entries are details. It never contains a
-    name or an address of a person (design 3.12).
+    name or an address of a person.
     """
 
     project = models.ForeignKey("Project", models.PROTECT, null=True, related_name="events")
@@ -506,7 +506,7 @@ class Invitation(models.Model):
     """A one-time link that makes the person who accepts it a member. Only its digest is stored.
 
     The address is erased once the invitation is used or revoked, since only accounts may keep names
-    and addresses (design 3.12).
+    and addresses.
     """
 
     project = models.ForeignKey("Project", models.PROTECT, related_name="invitations")

@@ -1,4 +1,4 @@
-"""Agreement between the annotators of a project, as figures.md defines it.
+"""Agreement between the annotators of a project.
 
 For one question (a field of the task type) at a time: the measures over all annotators, for each
 pair, for each annotator against the majority of the others and against known answers, and the

@@ -1,7 +1,7 @@
 """Personal data: export on request, and anonymisation of an account.
 
 A person's work stays, under their alias in each project: names and addresses are stored only in
-the account (design 3.12), so clearing that one row makes the person unrecognisable.
+the account, so clearing that one row makes the person unrecognisable.
 """
 
 from collections.abc import Iterable

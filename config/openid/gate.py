@@ -48,7 +48,7 @@ class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """Drop the e-mail addresses of the service before anything is stored; allauth calls it."""
-        # E-mail addresses are stored only in the account, if verified (design 3.12).
+        # E-mail addresses are stored only in the account, if verified.
         sociallogin.email_addresses = []
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:

@@ -1,4 +1,4 @@
-"""Undetected rates of runs, as figures.md defines them, counted by the database."""
+"""Undetected rates of runs, counted by the database: undetected / (detected + undetected)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

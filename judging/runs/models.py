@@ -297,7 +297,7 @@ class Budget(models.Model):
 
 
 class Run(models.Model):
-    """One strategy over a fixed set of items, with everything that it pins (design 3.10)."""
+    """One strategy over a fixed set of items, with everything that it pins."""
 
     class Kind(models.TextChoices):
         ASKED = "asked"

@@ -1,4 +1,4 @@
-"""Pin everything a run rests on, with one digest (design 3.10), and check its overrides."""
+"""Pin everything a run rests on, with one digest, and check its overrides."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

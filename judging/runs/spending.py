@@ -1,4 +1,4 @@
-"""The cost cap (design 3.11): reserve before a request is sent, settle when it has ended.
+"""The cost cap: reserve before a request is sent, settle when it has ended.
 
 The reserved amount is stored on the request, and run and project store the sums. So even if a
 worker is killed, returning a request frees exactly what was reserved for it. Every function must

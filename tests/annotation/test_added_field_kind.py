@@ -1,4 +1,4 @@
-"""The README's promise: a kind of field is a file and its template."""
+"""CONTRIBUTING's promise: a kind of field is a file and its template."""
 
 import sys
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""The README's promise: a provider is one file."""
+"""CONTRIBUTING's promise: a provider is one file."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The engine in real processes that are killed while they work (design 3.7)."""
+"""The engine in real processes that are killed while they work."""
 
 from collections import defaultdict
 from collections.abc import Iterator

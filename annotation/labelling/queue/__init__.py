@@ -1,4 +1,4 @@
-"""Who gets which item next, and how labels are stored (design 3, rules 1 to 5).
+"""Who gets which item next, and how labels are stored.
 
 Every function is one short transaction that first locks the member's own row: if somebody presses a
 key eight times at once, the requests are served one after the other. Then it locks the item, then

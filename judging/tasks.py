@@ -1,5 +1,4 @@
-"""Celery tasks. A message only says where there may be work; the rows say what it is (design
-3.7)."""
+"""Celery tasks. A message only says where there may be work; the rows say what it is."""
 
 import logging
 from typing import Any

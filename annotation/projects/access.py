@@ -1,4 +1,4 @@
-"""Access rules: a stranger gets 404, a member without the right gets 403 (design, style 8).
+"""Access rules: a stranger gets 404, a member without the right gets 403.
 
 Also decides who must set up two-step sign-in before anything else.
 """

@@ -360,8 +360,7 @@ class Cursor(models.Model):
     """How far a member has come through the open slots of a stage.
 
     Slots before it were taken by the member or by others; returned slots have an index of their
-    own. So finding the next slot costs one index lookup, however much the member has done (design
-    3.4).
+    own. So finding the next slot costs one index lookup, however much the member has done.
     """
 
     member = models.ForeignKey("Membership", models.CASCADE, related_name="cursors")

@@ -189,7 +189,7 @@ def _load_checked_explanations(
 
 
 def note_first_replies(request_ids: Iterable[int], now: datetime) -> None:
-    """Set the first reply time of items that an evaluator's replies to these requests are about
-   . A generator's output does not count, since it is no opinion about the item."""
+    """Set the first reply time of items that an evaluator's replies to these requests are about.
+    A generator's output does not count, since it is no opinion about the item."""
     asked = Outcome.objects.of_requests(request_ids).filter(run__generates=False).values("item")
     Item.objects.filter(pk__in=asked, first_reply_at=None).update(first_reply_at=now)

@@ -57,7 +57,7 @@ def compute_run_digest(
     sources: Iterable[str] = (),
     occasion: str = "",
 ) -> str:
-    """SHA-256, in hex, of everything that a run pins (design section 3, rule 10).
+    """SHA-256, in hex, of everything that a run pins.
 
     `strategy` is the digest of its definition; `endpoint` its provider, address, model and
     parameters; `items` are pairs of item key and revision digest, in any order; `few_shot` the

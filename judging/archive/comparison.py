@@ -1,4 +1,4 @@
-"""Check whether the figures of a loaded archive are the same as in the archive."""
+"""Check that figures computed anew from a loaded archive match those recorded in it."""
 
 import io
 import json

@@ -45,7 +45,7 @@ class JobSerializer(serializers.Serializer[JobListEntry]):
 
 
 class JobPages(CursorPages):
-    """Pages of rows from several tables, which define their own order."""
+    """Paginate rows of several tables in the order of their list (`queryset.order`)."""
 
     def get_ordering(self, request: Request, queryset: Any, view: Any) -> Any:
         return queryset.order

@@ -414,7 +414,7 @@ def test_a_program_and_a_command_move_a_run_or_clone_it_with_another_endpoint(
     lifecycle.pause(run, None)
     out = StringIO()
     call_command("move_run", "1", "--project", "fbi", "--endpoint", "third", stdout=out)
-    assert out.getvalue() == "Run 1 of fbi is moved to third.\n"
+    assert out.getvalue() == "Run 1 of fbi has been moved to third.\n"
     call_command("clone_run", "1", "--project", "fbi", "--endpoint", "corrected", stdout=out)
     assert Run.objects.get(number=3).endpoint.name == "corrected"
     assert state(run) == Run.State.PLANNING

@@ -20,5 +20,6 @@ class Command(BaseCommand):
         run = run_commands.get_run(options["project"], options["run"])
         endpoint = run_commands.call_service(lambda: choices.get_endpoint(options["endpoint"]))
         run_commands.call_service(lambda: lifecycle.move_to_endpoint(run, endpoint, None))
-        self.stdout.write(f"Run {run.number} of {options['project']} is moved to {endpoint.name}.")
+        moved = f"Run {run.number} of {options['project']} has been moved"
+        self.stdout.write(f"{moved} to {endpoint.name}.")
         run_commands.continue_run(run, self.stderr, wait=options["wait"])

@@ -61,7 +61,7 @@ class Cell:
 @dataclass(frozen=True)
 class GridLine:
     """A row; its first cell is its header. `kind` is "group" for the total of a block, which stays
-    at its top, "published" for figures from elsewhere, or ""."""
+    at its top, "published" for figures of a study, or ""."""
 
     cells: tuple[Cell, ...]
     kind: str = ""

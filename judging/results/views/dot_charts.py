@@ -19,7 +19,7 @@ def draw_dots(
     faint: Iterable[Dot] = (),
     axis: Axis = RATES,
 ) -> ChartSpec | None:
-    """A dot chart; `title` says what the rate is, `faint` dots are figures from elsewhere. None if
+    """A dot chart; `title` names the rate, faint dots are published figures for comparison. None if
     no dot has a value.
 
     Values that are not rates need their own `axis`.

@@ -102,7 +102,7 @@ class TimeSlice:
         return [run_id for run_id, request_id in self.held.items() if request_id is None]
 
     async def any_stored(self, seconds: float = LOOK_EVERY) -> None:
-        """Wait until something was stored, or until the time is over."""
+        """Wait until something is stored or time runs out."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.stored.wait(), seconds)
         self.stored.clear()

@@ -1,7 +1,7 @@
 """Parse a reply that gives one number for each metric.
 
-In JSON each metric is a key, its slug or its title, of the object itself or of an object under
-"scores"; its value is a number, or an object with a "score" and reasons. In prose it is what
+In JSON each metric is a key (its slug or title), at the top level or under "scores". Its value is a
+number, or an object with a "score" and reasons. In prose it is what
 follows the metric's name: `S1: 1, S2: 0`; if the reply has `<RESULT>...</RESULT>`, only the content
 of the last one counts. The last number of a metric counts. A metric that is not mentioned, or whose
 value cannot be used, has a cause instead of a number; the other metrics still count.

@@ -30,8 +30,11 @@ def redirect_former_path(
     """Redirect to the current path: 301 for GET and HEAD, 308 for others to keep the body."""
     old = next(path for path in PATHS if former.startswith(path))
     address = reverse("project", args=[slug]) + PATHS[old] + quote(former.removeprefix(old))
-    if query := request.META["QUERY_STRING"]:
-        address += f"?{query.replace('pile=held', 'list=reserved').replace('pile=', 'list=')}"
+    query = request.META["QUERY_STRING"]
+    if old == "vet/piles/":
+        query = query.replace("pile=held", "list=reserved").replace("pile=", "list=")
+    if query:
+        address += f"?{query}"
     is_read = request.method in ("GET", "HEAD")
     return (HttpResponsePermanentRedirect if is_read else _SameMethod)(address)
 

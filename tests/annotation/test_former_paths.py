@@ -39,6 +39,11 @@ def test_the_list_of_my_items_stays_the_same() -> None:
     )
 
 
+def test_the_query_of_another_page_is_left_alone() -> None:
+    answer = Client().get("/projects/p/known/?item=pile=held")
+    assert answer.headers["Location"] == "/projects/p/answer-key/?item=pile=held"
+
+
 def test_a_label_sent_by_a_page_that_was_open_before_is_stored() -> None:
     member = make_member(make_project("fbi"))
     make_item(member.project)

@@ -105,7 +105,7 @@ class LabelQuerySet(models.QuerySet[Any]):
         return self.filter(member__account=account)
 
     def per_project(self, projects: Iterable[Project]) -> dict[int, int]:
-        """Item counts by project id; projects without items are left out."""
+        """Label counts by project id; projects without labels are left out."""
         return count_by(self.filter(project__in=projects), "project")
 
     def for_page(self) -> LabelQuerySet:
@@ -226,7 +226,7 @@ class ResolutionQuerySet(models.QuerySet[Any]):
         return self.aggregate(all=Count("pk"), last=Max("pk"), ended=ended)
 
     def per_project(self, projects: Iterable[Project]) -> dict[int, int]:
-        """Item counts by project id; projects without items are left out."""
+        """Resolution counts by project id; projects without resolutions are left out."""
         return count_by(self.filter(item__project__in=projects), "item__project")
 
     def per_category(self, project: Project) -> dict[str, int]:

@@ -110,6 +110,8 @@ def decide_outcomes(results: Sequence[CallResult]) -> int:
 def _pause_unusable_runs(decided: Sequence[int]) -> None:
     """Pause the runs of these outcomes in which no item has a usable answer although enough were
     answered. Only once: whoever resumes such a run has seen the reason."""
+    if not decided:
+        return
     unusable = Outcome.objects.filter(pk__among=decided, cause__in=REPLY_CAUSES)
     for run in Run.objects.running().filter(pk__in=unusable.values("run")):
         settled = run.outcomes.settled()

@@ -52,6 +52,7 @@ PROMPTS = ("detect-1a", "detect-1b", "detect-2a", "detect-2b")
 MEAN, PEOPLE = "mean", "people"
 READING, AT_A_TIME = "reading outcomes", 5_000
 FIGURES: tuple[Measure, ...] = ("accuracy", "precision", "recall", "f1", "mcc")
+COLUMNS = ("n", "invalid", *FIGURES, "reason")
 
 VERDICT_BY_RESULT = {"detected": True, "undetected": False}
 # Baselines: errors at random at their base rate, and always an error (tables 4 and 8).

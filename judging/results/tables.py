@@ -1,6 +1,7 @@
 """Registry of tables by name: `results` tables of figures, and tables of rows to export.
 
 N tables and M formats, never N x M: a table provides columns and rows, `formats.writers` the rest.
+The columns and the rows of a table are in its own file; this one only lists them.
 
 LEAD_TABLES are about annotation work: agreement, pace, remaining work. PEOPLE_TABLES compare the
 numbers of people and evaluators on the same items.
@@ -179,19 +180,7 @@ RESULT_TABLES: dict[str, TableKind] = {
         from_project(annotation_tables.TABLES["categories"].rows),
         at_once=None,
     ),
-    "undetected": summed_table(
-        (
-            "parsed",
-            "detected",
-            "undetected",
-            "rate",
-            "low",
-            "high",
-            "reason",
-            "score_invariant",
-        ),
-        _undetected,
-    ),
+    "undetected": summed_table(undetected.COLUMNS, _undetected),
     "scores": summed_table(scores.COLUMNS, scores.tabulate_scores),
     "score_changes": summed_table(scores.CHANGE_COLUMNS, scores.tabulate_changes),
     "verdicts": summed_table(verdicts.COLUMNS, verdicts.tabulate_verdicts),
@@ -253,7 +242,7 @@ RESULT_TABLES: dict[str, TableKind] = {
         with_duplicates=True,
     ),
     "detector": TableKind(
-        ("n", "invalid", *detectors.FIGURES, "reason"),
+        detectors.COLUMNS,
         True,
         _detector,
         ("total", "missing"),

@@ -15,6 +15,9 @@ from stats.rates import clustered_wilson
 
 __all__ = ["FIELDS", "UnknownField", "tabulate_left_out", "tabulate_undetected", "taxonomy_order"]
 
+COLUMNS = (
+    "parsed", "detected", "undetected", "rate", "low", "high", "reason", "score_invariant",
+)  # fmt: skip
 LEFT_OUT_COLUMNS = (
     "pending", "other_revision", "items", "shared", "items_with_duplicates",
     "shared_with_duplicates",

@@ -28,6 +28,7 @@ class Stars(Scale):
     """So many stars."""
 
     kind = "stars"
+    asks_for = "one to five stars"
 '''
 TEMPLATE = """<fieldset class="asked stars" {% include "annotation/fields/_attributes.html" %}>
   {% include "annotation/fields/_options.html" with type="radio" numbers=True %}
@@ -56,6 +57,9 @@ def test_a_file_and_a_template_are_all_that_a_kind_of_field_needs(stars: None) -
     lead = make_member(project, role="lead")
     source = tasktypes.load_sources()["rating"].replace('kind = "scale"', 'kind = "stars"')
     sent = {"source": source, "shown": project.task_type_id}
+    assert "<code>stars</code>: one to five stars" in body(
+        browser_of(lead).get("/projects/p/task/")
+    )
     answer = browser_of(lead).post("/projects/p/task/", sent)
     assert answer.status_code == 302, body(answer)
 

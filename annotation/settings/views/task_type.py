@@ -17,6 +17,7 @@ from annotation.items.diffing import difference
 from annotation.models import Item, Membership, Project, TaskTypeVersion
 from annotation.projects import access
 from annotation.tasktypes import versions
+from annotation.tasktypes.fields import FIELD_KINDS
 from annotation.tasktypes.versions import ParsedSource
 
 
@@ -105,6 +106,7 @@ def _page(
         "member": member,
         "current": project.task_type,
         "versions": versions.project_versions(project),
+        "asked_for": {name: kind.asks_for for name, kind in FIELD_KINDS.items()},
         **_comparison_context(request, project),
         **_preview_context(project, adapted),
         **said,

@@ -58,6 +58,7 @@ class Field:
 
     A kind says of itself what the rest of the program asks:
     kind: its name in task types, and of its template, `templates/annotation/fields/_KIND.html`.
+    asks_for: what it asks for, as the editor of task types explains it.
     needed: whether an answer is required unless a task type says otherwise.
     decides: whether its answer can be the final label of an item.
     is_word: whether that answer is one of a few words, which a label's `choice` holds as it is.
@@ -71,6 +72,7 @@ class Field:
     """
 
     kind: ClassVar[str] = ""
+    asks_for: ClassVar[str] = ""
     needed: ClassVar[bool] = True
     default_level: ClassVar[str] = ""
     decides: ClassVar[bool] = False

@@ -13,6 +13,7 @@ class Choice(Field):
     """Exactly one of a few options."""
 
     kind = "choice"
+    asks_for = "one of a few options"
     default_level = "nominal"
     decides = True
     is_word = True

@@ -14,6 +14,7 @@ class Choices(Field):
     """Several of a few options, stored in the order of their declaration."""
 
     kind = "choices"
+    asks_for = "several of a few options"
     needed = False
     default_level = "nominal"
     has_several = True

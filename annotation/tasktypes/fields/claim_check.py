@@ -13,6 +13,7 @@ class ClaimCheck(Field):
     """For each changed piece whether the claim explains it, by the number of its segment."""
 
     kind = "claim_check"
+    asks_for = "for each change, whether the claim explains it"
     needed = False
     has_several = True
     per_change = True

@@ -13,6 +13,7 @@ class Scale(Field):
     """One of a few numbers, each with a title."""
 
     kind = "scale"
+    asks_for = "one of a few numbers"
     default_level = "ordinal"
     decides = True
     is_number = True

@@ -15,6 +15,7 @@ class Text(Field):
     """Free text."""
 
     kind = "text"
+    asks_for = "free text"
     needed = False
     is_written = True
     in_own_words = True

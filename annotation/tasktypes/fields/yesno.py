@@ -11,6 +11,7 @@ class YesNo(Field):
     """Yes or no, stored as true or false."""
 
     kind = "yesno"
+    asks_for = "yes or no"
     default_level = "nominal"
     decides = True
     is_word = True
